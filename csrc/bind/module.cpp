@@ -1,0 +1,15 @@
+// The Python module: one binding file per native package, nothing else.
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+void bind_io(nb::module_& m);
+void bind_rows(nb::module_& m);
+void bind_graph(nb::module_& m);
+
+NB_MODULE(_native, m) {
+    m.doc() = "Native core of marius_lite: partition I/O, row kernels, graph building.";
+    bind_io(m);
+    bind_rows(m);
+    bind_graph(m);
+}

@@ -1,0 +1,15 @@
+"""What can go wrong, in two kinds: the user's input, and the run."""
+
+from __future__ import annotations
+
+
+class MariusError(Exception):
+    """Base of every error raised on purpose. Its text says what was found, where, and what to do."""
+
+
+class UserError(MariusError, ValueError):
+    """Input or configuration is wrong: exit code 2."""
+
+
+class RunError(MariusError, RuntimeError):
+    """The run failed although its input was right (disk full, damaged file, lost lock): exit code 1."""

@@ -1,0 +1,157 @@
+"""Durable file operations: every rename, link and sync of the Python side goes through here."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from marius_lite.errors import RunError, UserError
+
+
+def sync(path: Path) -> None:
+    """fsync one file or folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(root: Path) -> None:
+    """fsync every file and folder under ``root``, files first, ``root`` last."""
+    for folder, _, names in os.walk(root, topdown=False):
+        for name in sorted(names):
+            sync(Path(folder) / name)
+        sync(Path(folder))
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write beside, sync, rename over: readers see the old bytes or the new, never a mixture."""
+    beside = path.with_name(path.name + ".tmp")
+    try:
+        with open(beside, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise disk_error(error, path) from error
+    sync(path.parent)
+
+
+def publish(temporary: Path, final: Path) -> None:
+    """Rename a finished, synced folder into place."""
+    os.rename(temporary, final)
+    sync(final.parent)
+
+
+def link(source: Path, target: Path) -> None:
+    """Hard link, or a copy where the file system has no hard links."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EXDEV, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS):
+            raise
+        shutil.copyfile(source, target)
+
+
+def link_tree(source: Path, target: Path) -> None:
+    """The same folders, every file linked; leftovers of a torn write (``*.tmp``) stay behind."""
+    for folder, _, names in os.walk(source):
+        there = target / Path(folder).relative_to(source)
+        there.mkdir(parents=True, exist_ok=True)
+        for name in sorted(names):
+            if not name.endswith(".tmp"):
+                link(Path(folder) / name, there / name)
+
+
+def point(pointer: Path, name: str) -> None:
+    """Make the symbolic link ``pointer`` name ``name`` (relative), atomically."""
+    beside = pointer.with_name(pointer.name + ".tmp")
+    beside.unlink(missing_ok=True)
+    beside.symlink_to(name)
+    os.replace(beside, pointer)
+    sync(pointer.parent)
+
+
+def truncate(path: Path, length: int) -> None:
+    """Cut a file to ``length`` bytes and sync it."""
+    with open(path, "r+b") as file:
+        file.truncate(length)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder if it exists."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path)
+
+
+def free_bytes(path: Path) -> int:
+    """Bytes an ordinary user may still write under ``path`` or its nearest existing parent."""
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def require_space(path: Path, needed: int, purpose: str) -> None:
+    """Raise UserError unless ``needed`` bytes are free where ``path`` will stand."""
+    free = free_bytes(path.absolute())
+    if needed > free:
+        raise UserError(f"{path}: {purpose} needs {format_bytes(needed)}, {format_bytes(free)} are free: "
+                        "free some space or choose another folder")
+
+
+def disk_error(error: OSError, path: Path | str) -> RunError:
+    """One line for a failed file operation; a full disk says so."""
+    where = error.filename or path
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return RunError(f"{where}: the disk is full: make room, then run the same command or `marius-lite resume`")
+    return RunError(f"{where}: {error.strerror or error}")
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Hold ``path`` as a lock file; a second process is refused. The kernel drops it when the holder dies."""
+    with open(path, "a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UserError(f"{path.parent}: another process works on this folder (its lock is held): "
+                            "wait for it to end or stop it") from error
+        yield
+
+
+def parse_bytes(text: str | int) -> int:
+    """``4GB`` -> 4000000000, ``512MiB`` -> 536870912, ``123`` -> 123. Raises ValueError."""
+    if isinstance(text, int):
+        return text
+    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+             "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+    stripped = text.strip()
+    number = stripped.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    unit = stripped[len(number):].strip().upper()
+    if unit not in units:
+        raise ValueError(f"{text!r} is not a size: write a number and one of B, KB, MB, GB, TB, KiB, MiB, GiB, TiB")
+    try:
+        return int(float(number) * units[unit])
+    except ValueError:
+        raise ValueError(f"{text!r} is not a size: write for example 4GB or 512MiB") from None
+
+
+def format_bytes(count: float) -> str:
+    """1234567 -> '1.23 MB'."""
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if abs(count) < 1000 or unit == "TB":
+            return f"{count:.0f} B" if unit == "B" else f"{count:.2f} {unit}"
+        count /= 1000
+    raise AssertionError

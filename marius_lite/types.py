@@ -1,0 +1,110 @@
+"""The nouns that travel between stages. Each is made by one package and never changed afterwards.
+
+| noun         | made by   | read by                       |
+|--------------|-----------|-------------------------------|
+| EpochPlan    | ordering  | train, storage, estimate      |
+| Step         | ordering  | train, storage, sampling      |
+| EdgeBatch    | sampling  | sampling                      |
+| SampledBatch | sampling  | device                        |
+| DeviceBatch  | device    | train                         |
+| RowGrads     | train     | optim                         |
+
+A *row* is an index into the buffer's table of records: slot * rows per slot + offset in the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import torch
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is resident at one time, and the work done meanwhile.
+
+    ``load`` and ``evict`` are the differences to the step before in the same epoch (the first step loads all
+    its partitions); ``buckets`` are the (source partition, destination partition) pairs trained in it.
+    """
+
+    index: int
+    resident: tuple[int, ...]
+    load: tuple[int, ...]
+    evict: tuple[int, ...]
+    buckets: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EpochPlan:
+    """The sequence of steps of one epoch: a pure function of (ordering, partitions, capacity, seed, epoch)."""
+
+    ordering: str
+    partitions: int
+    capacity: int
+    epoch: int
+    steps: tuple[Step, ...]
+
+    @property
+    def swaps(self) -> int:
+        """Loads after the first fill, in partitions."""
+        return sum(len(step.load) for step in self.steps[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeBatch:
+    """The edges of one batch: ``src`` and ``dst`` are rows, ``rel`` relation ids; each of shape (n,), int64."""
+
+    epoch: int
+    step: int
+    index: int
+    src: Rows
+    dst: Rows
+    rel: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class SampledBatch:
+    """An EdgeBatch with its shared negatives.
+
+    ``negatives`` holds rows, shape (sides, chunks, count); side 0 corrupts destinations, side 1 sources.
+    ``frozen`` says how many of each chunk's negatives, the last ones, are read but never updated.
+    ``seed`` feeds whatever the batch still draws (dropout).
+    """
+
+    edges: EdgeBatch
+    negatives: npt.NDArray[np.int64]
+    frozen: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceBatch:
+    """Tensors of a SampledBatch on the device, float32.
+
+    ``src``, ``dst``: (n, dim); ``negatives``: (sides, chunks, count, dim); ``rel``: (n,) int64.
+    """
+
+    sampled: SampledBatch
+    src: torch.Tensor
+    dst: torch.Tensor
+    negatives: torch.Tensor
+    rel: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class RowGrads:
+    """Gradients of the rows of one batch before equal rows are summed.
+
+    ``rows``: the parts' row ids, each of shape (m_k,); ``grads``: their gradients, each (m_k, dim) float32 on the host.
+    """
+
+    rows: Sequence[Rows]
+    grads: Sequence[torch.Tensor]
