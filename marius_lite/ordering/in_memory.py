@@ -12,6 +12,6 @@ def order(partitions: int, capacity: int, rng: np.random.Generator) -> Schedule:
     """One step. Raises UserError unless all partitions fit the buffer."""
     if capacity < partitions:
         raise UserError(f"storage.capacity is {capacity} and storage.ordering is in_memory, which holds "
-                        f"all {partitions} partitions: set the capacity to {partitions}, or choose comet or beta")
+                        f"all {partitions} partitions: set it to {partitions}, or choose comet or beta")
     buckets = all_buckets(partitions)
     return Schedule([tuple(range(partitions))], buckets, np.zeros(len(buckets), np.int64))
