@@ -1,0 +1,18 @@
+"""What is due at the end of an epoch: the trainer acts on it, `plan` counts with it."""
+
+from __future__ import annotations
+
+from marius_lite.config.schema import Config
+
+
+def is_last(config: Config, epoch: int) -> bool:
+    return epoch + 1 == config.training.epochs
+
+
+def evaluation_due(config: Config, epoch: int) -> bool:
+    every = config.evaluation.every_epochs
+    return every > 0 and ((epoch + 1) % every == 0 or is_last(config, epoch))
+
+
+def checkpoint_due(config: Config, epoch: int) -> bool:
+    return (epoch + 1) % config.checkpoint.every_epochs == 0 or is_last(config, epoch)
