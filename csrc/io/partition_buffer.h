@@ -1,0 +1,148 @@
+// The partitions of a table that are in memory: loaded ahead, written behind, never waited for without need.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/memory.h"
+#include "io/partition_state.h"
+#include "io/pool.h"
+#include "io/transfer.h"
+
+namespace marius {
+
+/// Where the files are and how much of them is in memory.
+struct BufferShape {
+    std::string directory;  // partition k's file is directory/<k>/0, `rows * stride` bytes
+    int partitions = 0;
+    std::uint64_t rows = 0;    // of a partition
+    std::uint64_t stride = 0;  // bytes of a row, a multiple of 16
+    int slots = 0;
+};
+
+struct BufferCounters {
+    std::uint64_t bytes_read = 0, bytes_written = 0;  // moved between disk and memory, whole blocks
+    std::uint64_t loads = 0, writes = 0;              // partitions, finished without error
+    double read_s = 0, write_s = 0;                   // wall time with at least one load, or write, under way
+    double wait_s = 0;                                // wall time that callers waited
+};
+
+/// Slots of memory for partitions, and the threads that fill and empty them.
+///
+/// A partition is *wanted* while the last `enter` names it. What is not wanted leaves: at once when unchanged, after
+/// its write when dirty. A slot that becomes free goes to the next wanted partition that waits for one, first those
+/// needed now, then those needed next: each slot moves by itself and nothing waits for all writes, except `flush`.
+/// The states of a partition and its moves stand in partition_state.h.
+///
+/// A write makes directory/<k>/.0.tmp and renames it over 0, so the file is the old one or the new one. Nothing is
+/// synced here: who needs durability syncs after `flush`.
+///
+/// Errors of background I/O are kept, the first of them, until the next call of enter, adopt, flush or close, which
+/// throws it. A partition whose write failed is dirty again and is written again by the next call that evicts or
+/// flushes it. After an error every call is possible; close never blocks on it. Close drops what is dirty.
+///
+/// Threading: one thread at a time calls enter, adopt, mark_dirty, flush and close. slot, state, checksums, expect and
+/// counters may be called by any thread. Rows of a partition that the last `enter` named in `now` (or that was adopted
+/// since) may be read and changed by any threads until the next call of enter or flush begins, and again after it
+/// returns if it still is in `now`. All others are read-only or the buffer's own.
+class PartitionBuffer {
+ public:
+    /// Throws std::invalid_argument for an impossible shape, std::system_error when memory is refused.
+    PartitionBuffer(BufferShape shape, int threads, bool direct);
+    ~PartitionBuffer();
+    PartitionBuffer(const PartitionBuffer&) = delete;
+    PartitionBuffer& operator=(const PartitionBuffer&) = delete;
+
+    /// Makes `now` resident and returns; loads as many of `next` as fit in the background; lets everything else go.
+    /// Throws std::invalid_argument when `now` exceeds the slots or a partition does not exist or is named twice.
+    void enter(const std::vector<std::int64_t>& now, const std::vector<std::int64_t>& next);
+    /// Gives a partition that is on disk a zeroed slot without reading its file, dirty and wanted; waits for a slot that
+    /// an evicted partition is about to free. Returns the slot. Throws std::invalid_argument when none will be free.
+    int adopt(std::int64_t partition);
+    /// The rows of these partitions were changed. Throws std::invalid_argument unless all are resident or dirty.
+    void mark_dirty(const std::vector<std::int64_t>& partitions);
+    /// Writes every dirty partition, waits until no write is under way. What is wanted stays resident.
+    void flush();
+    /// Waits for the writes under way, gives up the loads, ends the threads. Calling it again does nothing.
+    void close();
+
+    /// The slot of a partition that is in memory. Throws std::invalid_argument when it is not.
+    int slot(std::int64_t partition) const;
+    PartitionState state(std::int64_t partition) const;
+    /// CRC-32C of each partition's file, as last written here or announced by `expect`.
+    std::map<std::int64_t, std::uint32_t> checksums() const;
+    /// Checksums that the files have now; a load of a file with another one is an error (std::runtime_error).
+    void expect(const std::map<std::int64_t, std::uint32_t>& checksums);
+    BufferCounters counters() const;
+
+    const BufferShape& shape() const { return shape_; }
+    /// Rows from one slot to the next: `rows` rounded up so that a slot is whole blocks for any stride.
+    std::uint64_t slot_rows() const { return slot_rows_; }
+    /// Whether files are read and written past the page cache.
+    bool direct() const { return direct_; }
+    /// The slots, (slots * slot_rows, stride) bytes; whoever holds this keeps the memory, beyond `close` too.
+    const std::shared_ptr<HugeMemory>& memory() const { return memory_; }
+
+ private:
+    struct Partition {
+        PartitionState state = PartitionState::on_disk;
+        int slot = -1;
+        bool wanted = false;
+        std::optional<std::uint32_t> checksum;
+    };
+    // Measures the wall time during which at least one transfer of a kind is under way.
+    struct UnderWay {
+        int count = 0;
+        std::chrono::steady_clock::time_point since;
+        void begin();
+        double end();  // seconds to add to the total: zero while others go on
+    };
+
+    // All below: with mutex_ held.
+    void check_usable();
+    void throw_error();
+    Partition& at(std::int64_t partition);
+    const Partition& at(std::int64_t partition) const;
+    std::vector<bool> marked(const std::vector<std::int64_t>& partitions) const;
+    void move(Partition& partition, PartitionState to);
+    void release(Partition& partition);
+    void let_go(std::int64_t k);
+    void load_waiting();
+    void load(std::int64_t k);
+    void write(std::int64_t k);
+    void loaded(std::int64_t k, std::optional<std::uint32_t> expected, const Moved& moved);
+    void written(std::int64_t k, const Moved& moved);
+    void wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& ready);
+    std::string path(std::int64_t k) const;
+    std::byte* slot_memory(int slot) const;
+
+    const BufferShape shape_;
+    const std::uint64_t slot_rows_;
+    const bool direct_;
+    std::shared_ptr<HugeMemory> memory_;
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<Partition> partitions_;
+    std::vector<int> free_slots_;
+    std::deque<std::int64_t> waiting_;  // wanted partitions on disk, in the order they shall get slots
+    UnderWay loading_, writing_;
+    std::exception_ptr error_;
+    BufferCounters counters_;
+    bool closed_ = false;
+    std::atomic<bool> give_up_loads_ = false;
+    std::unique_ptr<IoPool> pool_;  // last: its threads use all of the above
+};
+
+}  // namespace marius

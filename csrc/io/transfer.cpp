@@ -1,0 +1,236 @@
+#include "io/transfer.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "io/crc32c.h"
+#include "io/file.h"
+
+namespace marius {
+namespace {
+
+// One aligned request's worth of memory for each thread that needs it.
+std::byte* bounce_buffer() {
+    struct Free {
+        void operator()(void* memory) const { std::free(memory); }
+    };
+    thread_local std::unique_ptr<void, Free> buffer(std::aligned_alloc(kBlock, kRequest));
+    if (!buffer) throw std::bad_alloc();
+    return static_cast<std::byte*>(buffer.get());
+}
+
+// A transfer under way. Its first task opens the file and submits one task for each piece of the byte range; the
+// task that ends last finishes the file and reports. After an error the pieces not yet begun are skipped.
+class Transfer : public std::enable_shared_from_this<Transfer> {
+ public:
+    // The range begins at a block; without a pool the caller's thread does it all.
+    Transfer(IoPool* pool, IoPool::Kind kind, std::uint64_t begin, std::uint64_t end, Done done)
+        : pieces_((end - begin + kRequest - 1) / kRequest), pool_(pool), kind_(kind), begin_(begin), end_(end),
+          done_(std::move(done)), checksums_(pieces_) {}
+    virtual ~Transfer() = default;
+
+    void start() {
+        submit([self = shared_from_this()] { self->open_and_submit(); });
+    }
+
+ protected:
+    struct Checksum {
+        std::uint32_t value = 0;
+        std::uint64_t length = 0;
+    };
+
+    virtual File open_file() = 0;
+    // Moves file bytes [begin, end); adds the bytes it moved to `bytes`.
+    virtual Checksum move(File& file, std::uint64_t begin, std::uint64_t end, std::uint64_t& bytes) = 0;
+    virtual void finish(File& file) = 0;
+    virtual void clean_up() noexcept {}
+
+ private:
+    void submit(std::function<void()> task) {
+        if (pool_) pool_->submit(kind_, std::move(task));
+        else task();
+    }
+
+    void open_and_submit() {
+        attempt([this] { file_.emplace(open_file()); });
+        left_ = failed_ ? 0 : pieces_;
+        if (left_ == 0) return end();
+        for (std::size_t i = 0; i < pieces_; ++i) submit([self = shared_from_this(), i] { self->piece(i); });
+    }
+
+    void piece(std::size_t i) {
+        const std::uint64_t begin = begin_ + i * kRequest;
+        if (!failed_)
+            attempt([&] {
+                std::uint64_t bytes = 0;
+                checksums_[i] = move(*file_, begin, std::min(begin + kRequest, end_), bytes);
+                bytes_ += bytes;
+            });
+        if (--left_ == 0) end();
+    }
+
+    void end() {
+        if (!failed_) attempt([this] { finish(*file_); });
+        file_.reset();
+        if (failed_) clean_up();
+        Moved moved{error_, 0, bytes_};
+        for (const auto& part : checksums_) moved.checksum = crc32c_combine(moved.checksum, part.value, part.length);
+        done_(moved);
+    }
+
+    template <class Action>
+    void attempt(Action action) {
+        try {
+            action();
+        } catch (...) {
+            std::lock_guard lock(mutex_);
+            if (!failed_) error_ = std::current_exception();
+            failed_ = true;
+        }
+    }
+
+    const std::size_t pieces_;
+    IoPool* const pool_;
+    const IoPool::Kind kind_;
+    const std::uint64_t begin_, end_;
+    const Done done_;
+    std::optional<File> file_;
+    std::vector<Checksum> checksums_;  // each written by its piece, read by the last
+    std::atomic<std::size_t> left_ = 0;
+    std::atomic<std::uint64_t> bytes_ = 0;
+    std::atomic<bool> failed_ = false;
+    std::mutex mutex_;
+    std::exception_ptr error_;  // guarded by mutex_ until the last piece ends
+};
+
+class Read final : public Transfer {
+ public:
+    Read(IoPool* pool, ReadRequest request, Done done)
+        : Transfer(pool, IoPool::Kind::read, request.length > 0 ? round_down(request.offset, kBlock) : request.offset,
+                   request.offset + request.length, std::move(done)),
+          request_(std::move(request)) {}
+
+ private:
+    void check_cancelled() const {
+        if (request_.cancelled && *request_.cancelled) throw IoError(ECANCELED, request_.path, "read");
+    }
+
+    File open_file() override {
+        check_cancelled();
+        File file = File::open(request_.path, request_.direct);
+        const std::uint64_t end = request_.offset + request_.length, found = file.size();
+        if (found < end || (request_.whole && found > end))
+            throw std::runtime_error(request_.path + ": the file holds " + std::to_string(found) + " bytes, expected " +
+                                     (request_.whole ? "" : "at least ") + std::to_string(end));
+        return file;
+    }
+
+    Checksum move(File& file, std::uint64_t begin, std::uint64_t end, std::uint64_t& bytes) override {
+        check_cancelled();
+        const std::uint64_t first = std::max(begin, request_.offset);
+        std::byte* const target = request_.memory + (first - request_.offset);
+        if (!file.direct()) {
+            bytes += file.read(target, end - first, end - first, first);
+        } else {
+            const std::size_t blocks = file.transfer_length(end - begin);
+            const bool fits = first == begin && (blocks == end - begin || request_.padded);
+            std::byte* const memory = fits && block_aligned(target) ? target : bounce_buffer();
+            bytes += file.read(memory, blocks, end - begin, begin);
+            if (memory != target) std::memcpy(target, memory + (first - begin), end - first);
+        }
+        return {request_.checksum ? crc32c(target, end - first) : 0, end - first};
+    }
+
+    void finish(File& file) override { file.close(); }
+
+    const ReadRequest request_;
+};
+
+class Write final : public Transfer {
+ public:
+    Write(IoPool* pool, WriteRequest request, Done done)
+        : Transfer(pool, IoPool::Kind::write, 0, request.length, std::move(done)), request_(std::move(request)) {
+        const std::size_t name = request_.path.rfind('/') + 1;
+        folder_ = request_.path.substr(0, name);
+        temporary_ = folder_ + "." + request_.path.substr(name) + ".tmp";
+    }
+
+ private:
+    File open_file() override {
+        try {
+            return File::create(temporary_, request_.direct);
+        } catch (const IoError& error) {
+            if (!request_.make_folder || error.code().value() != ENOENT) throw;
+        }
+        if (::mkdir(folder_.c_str(), 0777) != 0 && errno != EEXIST) throw IoError(errno, folder_, "mkdir");
+        return File::create(temporary_, request_.direct);
+    }
+
+    Checksum move(File& file, std::uint64_t begin, std::uint64_t end, std::uint64_t& bytes) override {
+        const std::byte* const source = request_.memory + begin;
+        const std::size_t length = end - begin, blocks = file.transfer_length(length);
+        const Checksum checksum{crc32c(source, length), length};
+        if (!file.direct() || (block_aligned(source) && (blocks == length || request_.padded))) {
+            bytes += file.write(source, blocks, begin);
+        } else {
+            std::byte* const memory = bounce_buffer();
+            std::memcpy(memory, source, length);
+            std::memset(memory + length, 0, blocks - length);
+            bytes += file.write(memory, blocks, begin);
+        }
+        return checksum;
+    }
+
+    void finish(File& file) override {
+        if (request_.length % kBlock != 0) file.truncate(request_.length);
+        file.close();
+        if (::rename(temporary_.c_str(), request_.path.c_str()) != 0)
+            throw IoError(errno, request_.path, "rename from " + temporary_);
+    }
+
+    void clean_up() noexcept override { ::unlink(temporary_.c_str()); }
+
+    const WriteRequest request_;
+    std::string folder_, temporary_;
+};
+
+template <class Kind, class Request>
+Moved run_now(Request request, int threads) {
+    std::promise<Moved> result;
+    auto future = result.get_future();
+    const int requests = static_cast<int>(std::min<std::size_t>(request.length / kRequest + 1, 64));
+    std::unique_ptr<IoPool> pool;
+    if (requests > 1 && threads > 1) pool = std::make_unique<IoPool>(std::min(requests, threads));
+    std::make_shared<Kind>(pool.get(), std::move(request), [&](const Moved& moved) { result.set_value(moved); })->start();
+    Moved moved = future.get();
+    if (moved.error) std::rethrow_exception(moved.error);
+    return moved;
+}
+
+}  // namespace
+
+void start_read(IoPool& pool, ReadRequest request, Done done) {
+    std::make_shared<Read>(&pool, std::move(request), std::move(done))->start();
+}
+
+void start_write(IoPool& pool, WriteRequest request, Done done) {
+    std::make_shared<Write>(&pool, std::move(request), std::move(done))->start();
+}
+
+Moved read_file(ReadRequest request, int threads) { return run_now<Read>(std::move(request), threads); }
+Moved write_file(WriteRequest request, int threads) { return run_now<Write>(std::move(request), threads); }
+
+}  // namespace marius

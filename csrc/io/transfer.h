@@ -1,0 +1,63 @@
+// Files moved between disk and memory, cut into requests of 1 MiB for several threads.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <string>
+
+#include "base/bytes.h"
+#include "io/pool.h"
+
+namespace marius {
+
+inline constexpr std::size_t kRequest = kMiB;
+
+/// How a transfer ended. `checksum` is the CRC-32C of the bytes asked for; `bytes` counts what moved between disk
+/// and memory: whole blocks when direct.
+struct Moved {
+    std::exception_ptr error;
+    std::uint32_t checksum = 0;
+    std::uint64_t bytes = 0;
+};
+
+/// Called once, by a thread of the pool, when nothing of the transfer is under way any more.
+using Done = std::function<void(const Moved&)>;
+
+struct ReadRequest {
+    std::string path;
+    std::byte* memory;
+    std::size_t length;
+    std::uint64_t offset = 0;
+    bool direct = true;
+    bool padded = false;    // memory has room for whole blocks, so that the last one needs no copy
+    bool whole = false;     // the file must hold exactly offset + length bytes
+    bool checksum = false;  // compute Moved::checksum
+    const std::atomic<bool>* cancelled = nullptr;  // once true, what has not begun is skipped
+};
+
+struct WriteRequest {
+    std::string path;
+    const std::byte* memory;
+    std::size_t length;
+    bool direct = true;
+    bool padded = false;
+    bool make_folder = false;  // make the file's folder when it is missing
+};
+
+/// Starts to read bytes [offset, offset + length) of a file. Blocks that are aligned in the file and in memory go
+/// straight to their place, others through one bounce buffer a thread. The memory must outlive the call of `done`.
+/// Errors: IoError; std::runtime_error when the file is too short (`whole`: or too long).
+void start_read(IoPool& pool, ReadRequest request, Done done);
+
+/// Starts to write a file: beside it, as `.NAME.tmp` in the same folder, then renamed over it. The checksum is that
+/// of the memory, each piece taken just before it is handed to the kernel. Nothing is synced. When anything fails the
+/// temporary file is removed and the file of before, if any, stands untouched. Errors: IoError.
+void start_write(IoPool& pool, WriteRequest request, Done done);
+
+/// The same, done by up to `threads` threads of their own before the call returns. Throw what went wrong.
+Moved read_file(ReadRequest request, int threads = 4);
+Moved write_file(WriteRequest request, int threads = 4);
+
+}  // namespace marius

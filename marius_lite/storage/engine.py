@@ -1,0 +1,124 @@
+"""What the machine supports, and reading ranges of one-dimensional arrays past the page cache."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import marius_lite._native as _native
+from marius_lite.errors import RunError, UserError
+from marius_lite.files import disk_error
+
+CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def probe(directory: Path) -> dict[str, bool | int]:
+    """What works in ``directory`` and on this machine, each tried once.
+
+    direct_io, hard_links, huge_pages, crc32c_instruction (bool); memory_total, memory_available, memory_limit
+    (bytes; the limit is the container's, or the total where there is none).
+    """
+    found: dict[str, bool | int] = _native.probe(str(directory))
+    total = int(found["memory_total"])
+    found["memory_available"] = available_memory(int(found.pop("memory_free")))
+    found["memory_limit"] = min([total, *container_limits()])
+    return found
+
+
+def available_memory(fallback: int) -> int:
+    """Bytes that can be taken without swapping, by the kernel's own estimate."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return fallback
+
+
+def container_limits() -> list[int]:
+    """Memory limits in bytes of the control group that this process sees as its own."""
+    limits = []
+    for path in CGROUP_LIMITS:
+        try:
+            text = path.read_text().strip()
+        except OSError:
+            continue
+        if text.isdigit():
+            limits.append(int(text))
+    return limits
+
+
+@dataclass(frozen=True, slots=True)
+class FlatArray:
+    """A one-dimensional Zarr v3 array with raw little-endian chunks: where its elements lie."""
+
+    path: Path
+    length: int
+    chunk: int
+    dtype: np.dtype[Any]
+
+    def chunk_path(self, index: int) -> Path:
+        return self.path / "c" / str(index)
+
+
+def open_flat(path: Path) -> FlatArray:
+    """Describe the array at ``path``. Raises UserError when it is no raw one-dimensional Zarr v3 array."""
+    document = path / "zarr.json"
+    try:
+        return _parse_flat(path, document.stat().st_mtime_ns)
+    except FileNotFoundError:
+        raise UserError(f"{document}: not found: the dataset is incomplete, make it again") from None
+
+
+@lru_cache(maxsize=256)
+def _parse_flat(path: Path, _modified: int) -> FlatArray:
+    found = json.loads((path / "zarr.json").read_text())
+    codecs = [codec["name"] for codec in found["codecs"]]
+    if codecs != ["bytes"] or len(found["shape"]) != 1:
+        raise UserError(f"{path}: found shape {found['shape']} and codecs {codecs}, "
+                        "expected one dimension and no compression")
+    dtype = np.dtype(found["data_type"]).newbyteorder("<")
+    return FlatArray(path, found["shape"][0], found["chunk_grid"]["configuration"]["chunk_shape"][0], dtype)
+
+
+def read_array_range(path: Path, start: int, stop: int, out: npt.NDArray[Any] | None = None,
+                     direct: bool = True) -> npt.NDArray[Any]:
+    """Elements [start, stop) of the one-dimensional Zarr array at ``path``, past the page cache.
+
+    ``out``: contiguous, shape (stop - start,), of the array's dtype, made when absent. Raises ValueError for
+    a range outside the array, RunError for files that cannot be read or are too short.
+    """
+    array = open_flat(path)
+    if not 0 <= start <= stop <= array.length:
+        raise ValueError(f"{path}: range [{start}, {stop}) is not inside [0, {array.length})")
+    if out is None:
+        out = np.empty(stop - start, array.dtype)
+    if out.shape != (stop - start,) or out.dtype != array.dtype:
+        raise ValueError(f"{path}: out has shape {out.shape} and dtype {out.dtype}, "
+                         f"expected ({stop - start},) and {array.dtype}")
+    size = array.dtype.itemsize
+    target = out.view(np.uint8)
+    for index in range(start // array.chunk, -(-stop // array.chunk) if stop > start else 0):
+        base = index * array.chunk
+        first, last = max(start, base), min(stop, base + array.chunk)
+        part = target[(first - start) * size : (last - start) * size]
+        read_range(array.chunk_path(index), (first - base) * size, part, direct)
+    return out
+
+
+def read_range(path: Path, offset: int, out: npt.NDArray[np.uint8], direct: bool = True) -> None:
+    """Fill ``out`` with the bytes of ``path`` from ``offset``. RunError names file, offset and reason."""
+    try:
+        _native.read_file_range(os.fspath(path), offset, out, direct)
+    except OSError as error:
+        raise disk_error(error, path) from error
+    except RuntimeError as error:
+        raise RunError(str(error)) from error

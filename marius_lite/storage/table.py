@@ -1,0 +1,129 @@
+"""A table of rows on disk: a Zarr v3 array (nodes, width), float32, with one raw chunk file per partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import zarr
+
+from marius_lite.errors import UserError
+from marius_lite.storage.engine import read_range
+from marius_lite.storage.record import COLUMN_BYTES
+
+GAP_BYTES = 64 * 1024  # reading across a smaller gap costs less than another request
+SPAN_BYTES = 8 * 1024 * 1024  # the most that is read at once
+
+
+@dataclass(frozen=True, slots=True)
+class RowTable:
+    """Rows of one record per node; partition k, nodes [k*R, (k+1)*R), is the file ``c/<k>/0`` of R rows.
+
+    The last chunk file has R rows like the others; those past ``nodes`` mean nothing.
+    """
+
+    path: Path
+    nodes: int
+    width: int
+    rows_per_partition: int
+
+    @classmethod
+    def create(cls, path: Path, nodes: int, width: int, rows_per_partition: int,
+               attributes: Mapping[str, Any] | None = None) -> RowTable:
+        """Make a table of zeros at ``path``, which must not exist; chunk files take no space until written."""
+        if nodes < 1 or rows_per_partition < 1 or width < 1 or width % 4:
+            raise ValueError(f"nodes {nodes}, rows per partition {rows_per_partition}, width {width}: all must "
+                             "be positive, the width a multiple of 4")
+        zarr.create_array(
+            store=path, shape=(nodes, width), chunks=(rows_per_partition, width), dtype="float32",
+            compressors=None, filters=None, fill_value=0, attributes=dict(attributes or {}))
+        table = cls(path, nodes, width, rows_per_partition)
+        for k in range(table.partitions):
+            table.chunk_path(k).parent.mkdir(parents=True)
+            with open(table.chunk_path(k), "wb") as file:
+                file.truncate(table.chunk_bytes)
+        return table
+
+    @classmethod
+    def open(cls, path: Path) -> RowTable:
+        """Raises UserError when ``path`` holds no array this program can page."""
+        try:
+            array = zarr.open_array(path, mode="r")
+        except (FileNotFoundError, ValueError) as error:
+            raise UserError(f"{path}: no Zarr array: {error}") from error
+        chunks, dtype, shape = array.chunks, np.dtype(array.dtype), array.shape
+        metadata = array.metadata
+        raw = metadata.zarr_format == 3 and [codec.to_dict()["name"] for codec in metadata.codecs] == ["bytes"]
+        if not raw or len(shape) != 2 or dtype != np.float32 or chunks[1] != shape[1] or shape[1] % 4:
+            raise UserError(f"{path}: found shape {shape}, chunks {chunks}, dtype {dtype}: expected an "
+                            "uncompressed Zarr v3 array of float32, (nodes, width), whole rows in each chunk, "
+                            "width a multiple of 4")
+        return cls(path, shape[0], shape[1], chunks[0])
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return dict(zarr.open_array(self.path, mode="r").attrs)
+
+    @property
+    def partitions(self) -> int:
+        return -(-self.nodes // self.rows_per_partition)
+
+    @property
+    def stride(self) -> int:
+        """Bytes of a row."""
+        return self.width * COLUMN_BYTES
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of every chunk file."""
+        return self.rows_per_partition * self.stride
+
+    @property
+    def chunk_directory(self) -> Path:
+        """The folder that holds ``<k>/0`` for each partition k."""
+        return self.path / "c"
+
+    def chunk_path(self, k: int) -> Path:
+        return self.chunk_directory / str(k) / "0"
+
+    def size(self, k: int) -> int:
+        """Nodes of partition k."""
+        return min(self.rows_per_partition, self.nodes - k * self.rows_per_partition)
+
+    def read_rows(self, k: int, offsets: npt.ArrayLike,
+                  columns: slice = slice(None)) -> npt.NDArray[np.float32]:
+        """Columns of some rows of partition k, in the order asked for: shape (len(offsets), columns).
+
+        ``offsets``: int, inside the partition, repeats allowed. Takes, beside the result, a few MiB at most.
+        Raises ValueError for an offset outside the partition, RunError when the file cannot be read.
+        """
+        wanted, places = np.unique(np.asarray(offsets, np.int64), return_inverse=True)
+        if len(wanted) and not 0 <= wanted[0] <= wanted[-1] < self.size(k):
+            outside = wanted[0] if wanted[0] < 0 else wanted[-1]
+            raise ValueError(f"{self.path}: row {outside} is not in partition {k} of {self.size(k)} rows")
+        rows = np.empty((len(wanted), len(range(*columns.indices(self.width)))), np.float32)
+        for first, last in spans(wanted, self.stride):
+            base, end = int(wanted[first]), int(wanted[last - 1]) + 1
+            block = np.empty((end - base, self.width), np.float32)
+            read_range(self.chunk_path(k), base * self.stride, block.view(np.uint8).reshape(-1))
+            rows[first:last] = block[wanted[first:last] - base, columns]
+        return rows[places.reshape(-1)]
+
+
+def spans(offsets: npt.NDArray[np.int64], stride: int) -> list[tuple[int, int]]:
+    """Cut sorted row offsets into index ranges that are read at once: no large gap inside, none too long."""
+    if not len(offsets):
+        return []
+    cuts = np.flatnonzero(np.diff(offsets) * stride > GAP_BYTES) + 1
+    result = []
+    for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), len(offsets)]):
+        while first < last:
+            limit = offsets[first] + max(1, SPAN_BYTES // stride)
+            end = first + int(np.searchsorted(offsets[first:last], limit))
+            result.append((first, end))
+            first = end
+    return result
