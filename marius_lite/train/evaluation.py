@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from marius_lite.config.memory import EVALUATION_BYTES
@@ -12,7 +11,6 @@ from marius_lite.evaluate.ranking import RankingOptions, rank
 from marius_lite.evaluate.scorer import Scorer
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.model import LinkPredictionModel
-from marius_lite.nn.scoring import scores
 from marius_lite.storage.buffer import PartitionBuffer
 
 
@@ -30,4 +28,4 @@ def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredict
 
 
 def scorer_of(model: LinkPredictionModel) -> Scorer:
-    return Scorer(model.decoder, model.relation_rows(), model.reciprocal, partial(scores, model.decoder.similarity))
+    return Scorer(model.decoder, model.relations.detach(), model.reciprocal, model.scores)
