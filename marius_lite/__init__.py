@@ -18,7 +18,7 @@ _PUBLIC = {  # public name -> module and name there
     "plan_run": "estimate:plan_run",
     "train_run": "train.run:train_run",
     "resume_run": "train.run:resume_run",
-    "evaluate_run": "evaluate.run:evaluate_run",
+    "evaluate_run": "train.evaluate_run:evaluate_run",
     "predict_links": "predict:predict_links",
     "export_run": "export:export_run",
     "UserError": "errors:UserError",
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from marius_lite.errors import RunError as RunError
     from marius_lite.errors import UserError as UserError
     from marius_lite.estimate import plan_run as plan_run
-    from marius_lite.evaluate.run import evaluate_run as evaluate_run
     from marius_lite.export import export_run as export_run
     from marius_lite.graph.dataset import Dataset
     from marius_lite.predict import predict_links as predict_links
     from marius_lite.preprocess.build import make_dataset as make_dataset
+    from marius_lite.train.evaluate_run import evaluate_run as evaluate_run
     from marius_lite.train.run import resume_run as resume_run
     from marius_lite.train.run import train_run as train_run
 

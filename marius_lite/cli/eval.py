@@ -14,7 +14,7 @@ def eval(run: options.Run,
          checkpoint: options.Checkpoint = None, as_json: options.Json = False) -> None:
     """Rank every edge of a split among all nodes, known edges left out, with the model of a checkpoint."""
     from marius_lite.cli.output import show
-    from marius_lite.train.evaluation import evaluate_run
+    from marius_lite.train.evaluate_run import evaluate_run
 
     result = evaluate_run(run, split, checkpoint)
     if not as_json:

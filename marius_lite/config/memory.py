@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 SLOT_ROWS = 256  # slots hold a multiple of so many rows: any stride of 16-byte multiples then fills whole 4 KiB pages
+EVALUATION_BYTES = 96 << 20  # for the queries, tiles and known answers of a ranking, beside the buffer
 EDGE_BYTES = 28  # two windows (the next loads while this one trains) of three uint32, and one shuffle
 
 
@@ -23,10 +24,11 @@ class MemoryPlan:
     edges: int
     pool: int
     workspace: int
+    evaluation: int
 
     @property
     def total(self) -> int:
-        return self.buffer + self.edges + self.pool + self.workspace
+        return self.buffer + self.edges + self.pool + self.workspace + self.evaluation
 
     def as_dict(self) -> dict[str, int]:
         return {**asdict(self), "total": self.total}

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from marius_lite.config.memory import (
     EDGE_BYTES,
+    EVALUATION_BYTES,
     MemoryPlan,
     largest_window,
     slot_bytes,
@@ -110,7 +111,8 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     wanted = min(total, int(1.2 * largest_window([step.buckets for step in plan.steps], facts.bucket_counts)) + 1024)
     window = max(largest_bucket, min(wanted, int(budget * EDGE_SHARE) // EDGE_BYTES))
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
-                      edges=window * EDGE_BYTES, pool=pool, workspace=workspace)
+                      edges=window * EDGE_BYTES, pool=pool, workspace=workspace,
+                      evaluation=EVALUATION_BYTES if config.evaluation.every_epochs else 0)
 
 
 def _filled(config: Config, facts: Facts, capacity: int, memory: int) -> Config:

@@ -16,3 +16,9 @@ def evaluation_due(config: Config, epoch: int) -> bool:
 
 def checkpoint_due(config: Config, epoch: int) -> bool:
     return (epoch + 1) % config.checkpoint.every_epochs == 0 or is_last(config, epoch)
+
+
+def checkpoints_kept(config: Config) -> int:
+    """How many tables the checkpoints hold at most: each epoch rewrites every partition, so none share for long."""
+    best = config.checkpoint.keep_best and config.evaluation.every_epochs > 0
+    return config.checkpoint.keep + best + 1  # the one being published, until an older one is removed

@@ -1,0 +1,8 @@
+"""Datasets on disk: manifest, partitions, raw ids, edges by bucket."""
+
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.graph.manifest import Manifest
+from marius_lite.graph.partitioning import Partitioning
+
+__all__ = ["Dataset", "EdgeBuckets", "Manifest", "Partitioning"]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
-import numpy as np
 import torch
-from safetensors.torch import load_file
 
 from marius_lite.checkpoint.run_folder import RunFolder
-from marius_lite.checkpoint.state import State
-from marius_lite.config import machine
 from marius_lite.config.memory import MemoryPlan
-from marius_lite.config.resolve import Facts, resolve
+from marius_lite.config.resolve import resolve
 from marius_lite.config.schema import Config
 from marius_lite.device.chooser import make_gather, open_device
-from marius_lite.evaluate.run import evaluate_split
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.facts import facts_of
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.model import LinkPredictionModel, initial_values
 from marius_lite.optim.apply import RowUpdate
@@ -26,21 +22,14 @@ from marius_lite.sampling.windows import WindowReader
 from marius_lite.seeds import generator_for, seed_for
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.pool import SnapshotPool
-from marius_lite.storage.record import RecordLayout, record_of
+from marius_lite.storage.record import record_of
 from marius_lite.storage.table import RowTable
 from marius_lite.train.allocator import keep_large_blocks
+from marius_lite.train.evaluation import evaluate_split
 from marius_lite.train.parts import Parts
 
 NODES = "nodes"
-
-
-def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
-    """What `resolve` needs to know, from the manifest and this machine."""
-    record = record_of(config.optimizer.rows.name, config.model.dim)
-    return Facts(nodes=dataset.manifest.nodes, relations=dataset.manifest.relations,
-                 partitions=dataset.partitioning.partitions, rows_per_partition=dataset.partitioning.rows,
-                 bucket_counts=dataset.edges("train").counts, stride=record.stride,
-                 available_memory=machine.available_memory(), threads=machine.cpu_threads(), cuda=cuda)
+INITIAL_BLOCK = 1 << 16
 
 
 def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
@@ -50,10 +39,8 @@ def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
 def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog,
           table: RowTable, show_progress: bool) -> Parts:
     """Every part of a run over the rows in ``table``."""
-    keep_large_blocks()
     model_config, threads = config.model, int(config.training.threads)
-    torch.set_num_threads(threads)
-    torch.use_deterministic_algorithms(config.training.staleness == 0)
+    prepare_torch(config)
     device = open_device(config.device)
     record = record_of(config.optimizer.rows.name, model_config.dim)
     partitioning, edges = dataset.partitioning, dataset.edges("train")
@@ -70,7 +57,8 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
                  reader=WindowReader(edges, memory.window_edges), sampler=sampler, gather=gather, model=model,
                  optimizer=DenseOptimizer(model, config.optimizer.dense.name, config.optimizer.dense.lr),
                  apply=RowUpdate(buffer.rows, record, rows.name, rows.lr, threads),
-                 evaluate=lambda: evaluate_split(dataset, buffer, model, config),
+                 evaluate=lambda: evaluate_split(dataset, buffer, model, config, config.evaluation.split,
+                                                 int(config.evaluation.max_edges)),
                  metrics=metrics, show_progress=show_progress)
 
 
@@ -85,26 +73,43 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
                                generator=generator)
 
 
-def initialise(buffer: PartitionBuffer, dataset: Dataset, config: Config) -> dict[int, int]:
-    """Fill every partition with its initial rows, through the buffer; checksums of the files."""
-    partitioning, record = dataset.partitioning, record_of(config.optimizer.rows.name, config.model.dim)
-    for k in range(partitioning.partitions):
-        start = buffer.adopt(k)
-        rows = buffer.rows[start:start + partitioning.rows]
-        rows[:] = 0
-        _fill(rows[:partitioning.size(k)], record, config, k)
-        buffer.enter([])
+def prepare_torch(config: Config) -> None:
+    """Threads, deterministic kernels where the run promises them, and an allocator that keeps its pages."""
+    keep_large_blocks()
+    torch.set_num_threads(int(config.training.threads))
+    torch.use_deterministic_algorithms(config.training.staleness == 0)
+
+
+def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable:
+    """An empty table of the run's records, in a Zarr group of its own."""
+    record = record_of(config.optimizer.rows.name, config.model.dim)
+    return RowTable.create(path / NODES, dataset.partitioning.nodes, record.width, dataset.partitioning.rows, {
+        "values": [0, record.dim], "state": [record.dim, record.dim + record.state_columns],
+        "decoder": config.model.decoder, "row_optimizer": config.optimizer.rows.name})
+
+
+def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
+    """Make every partition's first rows, in the buffer; checksums of the files."""
+    partitions, dim = buffer.table.partitions, config.model.dim
+    held = buffer.slots if buffer.slots >= partitions else buffer.slots - 1
+    for k in range(partitions):
+        rows = buffer.adopt(k)
+        generator = generator_for(config.training.seed, "nodes", worker=k)
+        for start in range(0, len(rows), INITIAL_BLOCK):
+            part = rows[start:start + INITIAL_BLOCK]
+            part[:, :dim] = initial_values(generator, len(part), dim, config.model.decoder)
+        buffer.enter(range(max(0, k + 1 - held), k + 1))
     return buffer.flush()
 
 
-def _fill(rows: np.ndarray, record: RecordLayout, config: Config, partition: int) -> None:
-    generator = generator_for(config.training.seed, "nodes", worker=partition)
-    block = 1 << 16
-    for start in range(0, len(rows), block):
-        part = rows[start:start + block]
-        part[:, record.values] = initial_values(generator, len(part), record.dim, config.model.decoder)
+def model_weights(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The model's part of a checkpoint's dense tensors."""
+    return _part(tensors, "model.")
 
 
-def load_dense(parts: Parts, state_folder: Any, state: State) -> None:
-    parts.load_dense(load_file(state_folder / "dense.safetensors"))
-    parts.buffer.expect(state.checksums)
+def optimizer_state(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return _part(tensors, "optimizer.")
+
+
+def _part(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -1,14 +1,10 @@
-"""Ranking a split with a run's model: at the epochs' ends, and by `eval` on a checkpoint."""
+"""Ranking a split with the model and the rows of a run."""
 
 from __future__ import annotations
 
-import json
-from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from marius_lite import files
 from marius_lite.config.memory import EVALUATION_BYTES
 from marius_lite.config.schema import Config
 from marius_lite.evaluate.edges import select_edges
@@ -18,7 +14,6 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.nn.scoring import scores
 from marius_lite.storage.buffer import PartitionBuffer
-from marius_lite.train.opened import open_run
 
 
 def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config, split: str,
@@ -36,14 +31,3 @@ def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredict
 
 def scorer_of(model: LinkPredictionModel) -> Scorer:
     return Scorer(model.decoder, model.relation_rows(), model.reciprocal, partial(scores, model.decoder.similarity))
-
-
-def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = None) -> dict[str, Any]:
-    """Rank every edge of ``split`` with a checkpoint's model; the result is also written to the run's ``eval/``."""
-    with closing(open_run(Path(run), checkpoint)) as opened:
-        result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None)
-        result = {"checkpoint": opened.checkpoint.name, **result}
-        folder = opened.run.evaluations
-        folder.mkdir(exist_ok=True)
-        files.write_atomic(folder / f"{opened.checkpoint.name}.{split}.all.json", json.dumps(result, indent=1).encode())
-        return result

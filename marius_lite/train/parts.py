@@ -70,20 +70,14 @@ class Parts:
     def read_rows(self, partition: int, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """Values of some rows of a partition: from its slot while it has one, else from its file."""
         dim = self.config.model.dim
-        if self.buffer.holds(partition):
+        if self.buffer.state(partition) in ("resident", "dirty"):
             return self.buffer.rows[self.buffer.base_row(partition) + offsets, :dim]
-        return self.table.read_rows(partition, offsets, dim)
+        return self.table.read_rows(partition, offsets, slice(dim))
 
     def dense_state(self) -> dict[str, torch.Tensor]:
         """Every dense tensor of the run, weights and optimizer state, by name."""
         weights = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         return {**weights, **{f"optimizer.{name}": tensor for name, tensor in self.optimizer.state().items()}}
-
-    def load_dense(self, tensors: dict[str, torch.Tensor]) -> None:
-        self.model.load_state_dict({name.removeprefix("model."): tensor for name, tensor in tensors.items()
-                                    if name.startswith("model.")})
-        self.optimizer.load({name.removeprefix("optimizer."): tensor for name, tensor in tensors.items()
-                             if name.startswith("optimizer.")})
 
     def close(self) -> None:
         self.reader.close()

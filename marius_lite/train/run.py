@@ -8,6 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from safetensors.torch import load_file
+
 from marius_lite import files
 from marius_lite.checkpoint import run_folder
 from marius_lite.checkpoint import save as checkpoints
@@ -15,6 +17,7 @@ from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine
 from marius_lite.config.load import check, load
+from marius_lite.config.schedule import checkpoints_kept
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
@@ -69,10 +72,9 @@ def _merged(config: Config, sets: Sequence[str]) -> dict[str, Any]:
 
 def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -> dict[str, Any]:
     config, memory = build.resolved(data, config)
-    record = record_of(config.optimizer.rows.name, config.model.dim)
     if place is None:
         files.remove_tree(folder.live)
-        table = RowTable.create(folder.live / build.NODES, data.partitioning, record)
+        table = build.create_table(folder.live, data, config)
         state = None
     else:
         state = read_state(place)
@@ -83,10 +85,13 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
     metrics = MetricsLog(folder.metrics_file, state.metrics_length if state else 0)
     with closing(build.build(folder, data, config, memory, metrics, table, sys.stderr.isatty())) as parts:
         if state is None:
-            state = State(Cursor(), data.fingerprint, build.initialise(parts.buffer, data, config), 0)
+            state = State(Cursor(), data.fingerprint, build.initialise(parts.buffer, config), 0)
         else:
             assert place is not None
-            build.load_dense(parts, place, state)
+            tensors = load_file(place / "dense.safetensors")
+            parts.model.load_state_dict(build.model_weights(tensors))
+            parts.optimizer.load(build.optimizer_state(tensors))
+            parts.buffer.expect(state.checksums)
         finished = Trainer(parts, state).train()
         return _summary(folder, finished)
 
@@ -100,8 +105,8 @@ def _require_disk(run: Path, data: Dataset, config: Config) -> None:
     """Live rows and the checkpoints kept: each epoch rewrites every partition, so none of them share for long."""
     record = record_of(config.optimizer.rows.name, config.model.dim)
     table = data.partitioning.partitions * data.partitioning.rows * record.stride
-    copies = 2 + config.checkpoint.keep + config.checkpoint.keep_best
-    files.require_space(run, table * copies, f"a run with {copies - 2} checkpoints kept")
+    copies = 1 + checkpoints_kept(config)
+    files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
 
 
 def _machine_facts() -> dict[str, Any]:

@@ -1,0 +1,85 @@
+// Raw ids (int64 or byte strings) to provisional ids 0, 1, 2, ... in order of first sight, and from there to the
+// final order: by (keyed hash of the raw id, raw id), a random permutation that depends on data and key only.
+//
+// Open addressing over 8-byte slots (24 bits of hash, 40 bits of id + 1; 0 is empty) with linear probing; the keys
+// lie beside, in order of id. Lookups run in batches of three passes (hash, probe, compare), each pass prefetching
+// what the next one reads. Not safe to share between threads.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "graph/growing.h"
+#include "graph/hash.h"
+
+namespace marius {
+
+struct IntKeys {
+    using Key = int64_t;
+    Growing<int64_t> values;
+
+    size_t size() const { return values.size(); }
+    size_t bytes() const { return values.bytes(); }
+    Key at(size_t id) const { return values[id]; }
+    void push(Key key) { values.push(key); }
+    void prefetch(size_t id) const { __builtin_prefetch(values.data() + id); }
+    static uint64_t hash(Key id, uint64_t key) { return hash_int(static_cast<uint64_t>(id), key); }
+};
+
+struct StringKeys {
+    using Key = std::string_view;
+    Growing<char> arena;
+    Growing<uint64_t> ends;
+
+    size_t size() const { return ends.size(); }
+    size_t bytes() const { return arena.bytes() + ends.bytes(); }
+    Key at(size_t id) const {
+        uint64_t start = id ? ends[id - 1] : 0;
+        return {arena.data() + start, static_cast<size_t>(ends[id] - start)};
+    }
+    void push(Key key) {
+        arena.append(key.data(), key.size());
+        ends.push(arena.size());
+    }
+    void prefetch(size_t id) const { __builtin_prefetch(ends.data() + id); }
+    static uint64_t hash(Key id, uint64_t key) { return hash_bytes(id.data(), id.size(), key); }
+};
+
+// The strings of an Arrow array: string i is data[offsets[i], offsets[i + 1]).
+struct ArrowStrings {
+    const int32_t* offsets;
+    const char* data;
+    std::string_view operator[](size_t i) const {
+        return {data + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])};
+    }
+};
+
+template <class Keys>
+class IdTable {
+public:
+    explicit IdTable(uint64_t key) : key_(key), slots_(1024, 0) {}
+
+    size_t size() const { return keys_.size(); }
+    size_t bytes() const { return keys_.bytes() + slots_.size() * sizeof(uint64_t); }
+    const Keys& keys() const { return keys_; }
+
+    // out[i] = provisional id of raw[i], new ones appended.
+    template <class Raw>
+    void add(Raw raw, size_t count, uint64_t* out);
+
+    // order[r] = provisional id of final id r; rank[order[r]] = r. Id is uint32_t or uint64_t.
+    template <class Id>
+    void rank(Id* order, Id* rank, int threads) const;
+
+private:
+    static constexpr uint64_t kIdBits = 40, kIdMask = (1ULL << kIdBits) - 1;
+    static uint64_t tag(uint64_t hash) { return hash & ~kIdMask; }
+    uint64_t find_or_insert(typename Keys::Key raw, uint64_t hash);
+    void grow();
+
+    uint64_t key_;
+    std::vector<uint64_t> slots_;
+    Keys keys_;
+};
+
+}  // namespace marius

@@ -1,0 +1,116 @@
+"""A dataset folder, opened for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from marius_lite._native import crc32c
+from marius_lite.errors import UserError
+from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.graph.ids import IdFile
+from marius_lite.graph.manifest import Manifest, read_manifest
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.storage.engine import read_range
+
+REDO = "make the dataset again with `marius-lite preprocess`"
+CHECK_BLOCK = 16 << 20
+
+
+class Dataset:
+    """Read-only view of what ``preprocess`` wrote; `open` makes one."""
+
+    def __init__(self, path: Path, manifest: Manifest):
+        self.path = path
+        self.manifest = manifest
+        self.partitioning = Partitioning(manifest.nodes, manifest.partitions)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Dataset:
+        """Open a folder; every file must be there in its recorded size. Raises UserError."""
+        path = Path(path)
+        manifest = read_manifest(path)
+        for name, (size, _) in manifest.files.items():
+            file = path / name
+            if not file.is_file():
+                raise UserError(f"{file}: missing: copy the whole dataset folder, or {REDO}")
+            if file.stat().st_size != size:
+                raise UserError(f"{file}: {file.stat().st_size} bytes, {size} were written: copy the file again, or {REDO}")
+        return cls(path, manifest)
+
+    @property
+    def fingerprint(self) -> str:
+        return self.manifest.fingerprint
+
+    def edges(self, split: str) -> EdgeBuckets:
+        """The edges of a split. Raises UserError for a split the dataset does not have."""
+        if split not in self.manifest.edges:
+            raise UserError(f"{self.path}: no split {split!r}: it has {', '.join(self.manifest.edges)}; "
+                            "preprocess makes others with --valid, --test or --split")
+        return EdgeBuckets(self.path / "edges" / split, self.partitioning)
+
+    @property
+    def _nodes(self) -> IdFile:
+        return IdFile(self.path / "nodes.parquet", self.manifest.ids)
+
+    @property
+    def _relations(self) -> IdFile:
+        return IdFile(self.path / "relations.parquet", self.manifest.relation_ids)
+
+    def raw_ids(self, start: int, stop: int) -> pa.Array:
+        """Raw ids of node ids [start, stop): int64 or string; reads only their row groups."""
+        return self._nodes.read(start, stop)
+
+    def lookup_nodes(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
+        """Node ids of raw ids, -1 where unknown."""
+        return self._nodes.lookup(raw)
+
+    def relation_names(self) -> list[Any]:
+        """Raw ids of the relations, in order of relation id; [""] where the input had no relation column."""
+        names: list[Any] = self._relations.read(0, self.manifest.relations).to_pylist()
+        return names
+
+    def lookup_relations(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
+        """Relation ids of raw ids, -1 where unknown."""
+        return self._relations.lookup(raw)
+
+    def verify(self) -> None:
+        """Read everything: checksums of all files, every edge inside its bucket and in order, counts. Raises UserError."""
+        for name, (size, expected) in self.manifest.files.items():
+            if file_checksum(self.path / name, size) != expected:
+                raise UserError(f"{self.path / name}: does not match its checksum: copy the file again, or {REDO}")
+        for split, count in self.manifest.edges.items():
+            edges = self.edges(split)
+            if edges.total != count:
+                raise UserError(f"{edges.folder}: {edges.total} edges, the manifest says {count}: {REDO}")
+            for i in range(self.partitioning.partitions):
+                for j in range(self.partitioning.partitions):
+                    self._verify_bucket(edges, i, j)
+
+    def _verify_bucket(self, edges: EdgeBuckets, i: int, j: int) -> None:
+        src, dst, rel = edges.read(i, j)
+        if not len(src):
+            return
+        inside = (src.max() < self.partitioning.size(i) and dst.max() < self.partitioning.size(j)
+                  and rel.max() < self.manifest.relations)
+        falls = (dst[1:] < dst[:-1]) | ((dst[1:] == dst[:-1]) & (
+            (src[1:] < src[:-1]) | ((src[1:] == src[:-1]) & (rel[1:] < rel[:-1]))))
+        if not inside or falls.any():
+            what = "out of order" if inside else "outside their partitions"
+            raise UserError(f"{edges.folder}: bucket ({i}, {j}) has edges {what}: {REDO}")
+
+
+def file_checksum(path: Path, size: int) -> int:
+    """crc32c of a file's first ``size`` bytes, read past the page cache."""
+    checksum = 0
+    block = np.empty(min(size, CHECK_BLOCK), np.uint8)
+    for start in range(0, size, CHECK_BLOCK):
+        part = block[:min(CHECK_BLOCK, size - start)]
+        read_range(path, start, part)
+        checksum = crc32c(part, checksum)
+    return checksum

@@ -1,0 +1,89 @@
+"""The edges of one split, by bucket: read straight from disk, checked against their checksums at every read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite._native import crc32c
+from marius_lite.errors import UserError
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.storage.engine import read_array_range
+
+COLUMNS = ("src", "dst", "rel")
+Offsets = npt.NDArray[np.uint32]
+
+
+class EdgeBuckets:
+    """``folder`` is a dataset's ``edges/<split>``; buckets are (source partition, destination partition) pairs.
+
+    Edges are uint32 offsets inside their partitions, and relation ids; inside a bucket ordered by (dst, src, rel).
+    """
+
+    def __init__(self, folder: Path, partitioning: Partitioning):
+        self.folder = folder
+        self.partitioning = partitioning
+
+    @cached_property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where each bucket starts: p * p + 1 numbers, bucket (i, j) at index i * p + j."""
+        return read_array_range(self.folder / "bucket_offsets", 0, self.partitioning.partitions ** 2 + 1)
+
+    @cached_property
+    def _checksums(self) -> npt.NDArray[np.uint32]:
+        buckets = self.partitioning.partitions ** 2
+        return np.fromfile(self.folder / "bucket_checksums" / "c" / "0" / "0", np.uint32).reshape(buckets, 3)
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Edges in each bucket, shape (p, p)."""
+        p = self.partitioning.partitions
+        return np.diff(self.offsets).reshape(p, p)
+
+    @property
+    def total(self) -> int:
+        return int(self.offsets[-1])
+
+    def read(self, i: int, j: int) -> tuple[Offsets, Offsets, Offsets]:
+        """(src, dst, rel) of bucket (i, j). Raises UserError where the bytes are not those preprocess wrote."""
+        size = int(self.counts[i, j])
+        src, dst, rel = (np.empty(size, np.uint32) for _ in COLUMNS)
+        self.read_into([(i, j)], src, dst, rel)
+        return src, dst, rel
+
+    def read_into(self, buckets: Iterable[tuple[int, int]], src: Offsets, dst: Offsets, rel: Offsets) -> int:
+        """Read buckets back to back into the given arrays; the number of edges read.
+
+        Neighbouring buckets of one row are read in one request.
+        """
+        at = 0
+        for first, last in self._runs(buckets):
+            start, stop = int(self.offsets[first]), int(self.offsets[last + 1])
+            for column, (name, out) in enumerate(zip(COLUMNS, (src, dst, rel))):
+                read_array_range(self.folder / name, start, stop, out[at:at + stop - start])
+                for flat in range(first, last + 1):
+                    low, high = at + self.offsets[flat] - start, at + self.offsets[flat + 1] - start
+                    self._check(flat, column, out[low:high])
+            at += stop - start
+        return at
+
+    def _runs(self, buckets: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Flat index ranges (both ends included) of buckets that follow one another."""
+        runs: list[tuple[int, int]] = []
+        for i, j in buckets:
+            flat = i * self.partitioning.partitions + j
+            if runs and runs[-1][1] + 1 == flat:
+                runs[-1] = (runs[-1][0], flat)
+            else:
+                runs.append((flat, flat))
+        return runs
+
+    def _check(self, flat: int, column: int, values: Offsets) -> None:
+        if crc32c(values.view(np.uint8)) != int(self._checksums[flat, column]):
+            p = self.partitioning.partitions
+            raise UserError(f"{self.folder / COLUMNS[column]}: bucket ({flat // p}, {flat % p}) does not match its "
+                            "checksum, the dataset was changed: make it again with `marius-lite preprocess`")

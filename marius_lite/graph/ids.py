@@ -1,0 +1,79 @@
+"""Raw ids and node ids: ``nodes.parquet`` (one row group per partition) and ``relations.parquet``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from marius_lite.errors import UserError
+
+IdKind = Literal["int", "str"]
+RAW_TYPES = {"int": pa.int64(), "str": pa.string()}
+
+
+def node_schema(kind: IdKind) -> pa.Schema:
+    return pa.schema([("node_id", pa.int64()), ("raw_id", RAW_TYPES[kind])])
+
+
+def relation_schema(kind: IdKind) -> pa.Schema:
+    return pa.schema([("relation_id", pa.int64()), ("raw_id", RAW_TYPES[kind]), ("count", pa.int64())])
+
+
+def as_raw(values: Sequence[Any], kind: IdKind) -> pa.Array:
+    """Values a user gave as raw ids of this kind. Raises UserError for what can be no such id."""
+    if kind == "str":
+        return pa.array([str(value) for value in values], pa.string())
+    try:
+        return pa.array([int(value) for value in values], pa.int64())
+    except (ValueError, OverflowError, TypeError) as error:
+        raise UserError(f"raw id: {error}: the dataset's ids are integers of at most 63 bits") from error
+
+
+class IdFile:
+    """A Parquet file of raw ids whose row number is the id; read one row group at a time."""
+
+    def __init__(self, path: Path, kind: IdKind):
+        self.path = path
+        self.kind = kind
+
+    def _groups(self) -> Iterator[tuple[int, pa.Array]]:
+        first = 0
+        with pq.ParquetFile(self.path) as file:
+            for group in range(file.num_row_groups):
+                raw = file.read_row_group(group, columns=["raw_id"]).column(0).combine_chunks()
+                yield first, raw
+                first += len(raw)
+
+    def read(self, start: int, stop: int) -> pa.Array:
+        """Raw ids of ids [start, stop)."""
+        parts = []
+        first = 0
+        with pq.ParquetFile(self.path) as file:
+            for group in range(file.num_row_groups):
+                rows = file.metadata.row_group(group).num_rows
+                if first < stop and start < first + rows:
+                    raw = file.read_row_group(group, columns=["raw_id"]).column(0).combine_chunks()
+                    parts.append(raw[max(0, start - first):stop - first])
+                first += rows
+        return pa.concat_arrays(parts) if parts else pa.array([], RAW_TYPES[self.kind])
+
+    def lookup(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
+        """The id of each raw id, -1 where unknown; streams the file once."""
+        wanted = raw if isinstance(raw, pa.Array) else as_raw(raw, self.kind)
+        distinct = pc.unique(wanted)
+        ids = np.full(len(distinct), -1, np.int64)
+        for first, group in self._groups():
+            where = pc.index_in(group, value_set=distinct)
+            rows = np.flatnonzero(where.is_valid().to_numpy(zero_copy_only=False))
+            ids[where.drop_null().to_numpy(zero_copy_only=False)] = first + rows
+        if not len(ids):
+            return ids
+        places: npt.NDArray[np.int32] = pc.index_in(wanted, value_set=distinct).to_numpy(zero_copy_only=False)
+        return ids[places]

@@ -1,0 +1,97 @@
+"""What a dataset folder holds, in the attributes of its root ``zarr.json``; nothing else is needed to read it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+import marius_lite
+from marius_lite.errors import UserError
+
+FORMAT_VERSION = 1
+KEY = "marius_lite"
+
+
+class Source(BaseModel):
+    """An input file as preprocess read it: its size in bytes and the crc32c of its bytes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    size: int
+    crc32c: int
+
+
+class Manifest(BaseModel):
+    """Counts, layout and checksums of a dataset.
+
+    ``edges``: stored edges by split. ``files``: relative path -> (size in bytes, crc32c), every data file but the root
+    zarr.json and report.json. ``fingerprint``: sha256 (hex) over all other fields; equal fingerprints, equal data.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["dataset"] = "dataset"
+    format_version: int = FORMAT_VERSION
+    program_version: str = marius_lite.__version__
+    nodes: int
+    relations: int
+    edges: dict[str, int]
+    partitions: int
+    rows_per_partition: int
+    seed: int
+    ids: Literal["int", "str"]
+    relation_ids: Literal["int", "str"]
+    options: dict[str, Any]
+    sources: list[Source]
+    files: dict[str, tuple[int, int]]
+    fingerprint: str = ""
+
+    def sealed(self) -> Manifest:
+        """The same with its fingerprint."""
+        return self.model_copy(update={"fingerprint": self._digest()})
+
+    def _digest(self) -> str:
+        rest = self.model_dump(mode="json", exclude={"fingerprint"})
+        return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def root_json(self) -> bytes:
+        """The dataset's root ``zarr.json``."""
+        group = {"zarr_format": 3, "node_type": "group", "attributes": {KEY: self.model_dump(mode="json")}}
+        return json.dumps(group, indent=1).encode() + b"\n"
+
+
+def read_manifest(dataset: Path) -> Manifest:
+    """The manifest of a dataset folder. Raises UserError where there is none, or it cannot be trusted."""
+    root = dataset / "zarr.json"
+    redo = "make the dataset again with `marius-lite preprocess`"
+    if not dataset.is_dir():
+        raise UserError(f"{dataset}: no such folder: give the folder that `marius-lite preprocess` wrote")
+    found = attributes(dataset)
+    if found is None or found.get("kind") != "dataset":
+        raise UserError(f"{dataset}: not a dataset: give the folder that `marius-lite preprocess` wrote")
+    if found.get("format_version") != FORMAT_VERSION:
+        raise UserError(f"{root}: format version {found.get('format_version')}, written by marius_lite "
+                        f"{found.get('program_version')}; this is {marius_lite.__version__}, which reads "
+                        f"{FORMAT_VERSION}: use that version, or {redo}")
+    try:
+        manifest = Manifest.model_validate(found)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"{root}: damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}: {redo}") from error
+    if manifest.sealed().fingerprint != manifest.fingerprint:
+        raise UserError(f"{root}: does not match its fingerprint, it was changed: {redo}")
+    return manifest
+
+
+def attributes(folder: Path) -> dict[str, Any] | None:
+    """What marius_lite wrote into a folder's root ``zarr.json``; None where it wrote nothing."""
+    try:
+        found = json.loads((folder / "zarr.json").read_bytes())["attributes"][KEY]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,230 @@
+"""`preprocess`: raw files -> dataset folder.
+
+    files --readers--> raw edges --NodeIds, RelationIds--> provisional edges --Spool--> disk           (gather)
+    dictionaries --rank--> final ids, nodes.parquet, partitions
+    Spool --pack: final ids, split, bucket--> records --ExternalSort--> in order --SplitWriter--> edges/<split>
+    manifest, report.json; the folder is synced and renamed into place
+
+Everything is written into `.<name>.tmp` beside the output, so that a dataset folder is whole or does not exist.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from marius_lite import files
+from marius_lite._native import pack_edges
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import file_checksum
+from marius_lite.graph.manifest import Manifest, attributes
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.preprocess.buckets import SplitWriter, Tally, write_buckets
+from marius_lite.preprocess.columns import create_group
+from marius_lite.preprocess.gather import Gatherer, gather, rows_expected
+from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.partitions import choose_partitions
+from marius_lite.preprocess.readers.source import find_files
+from marius_lite.preprocess.renumber import write_relations
+from marius_lite.preprocess.report import make_report, write_report
+from marius_lite.preprocess.sort import RECORD_BYTES, ExternalSort
+from marius_lite.seeds import seed_for
+
+SPOOLED_BYTES, STORED_BYTES = 12, 12
+WORK, REPORT, LOCK = "work", "report.json", "lock"
+
+
+def preprocess(options: Options) -> dict[str, Any]:
+    """Make the dataset; returns its report. Raises UserError or RunError, and then leaves nothing behind."""
+    output = options.output.absolute()
+    check_output(output, options.overwrite)
+    inputs = find_files(options)
+    require_space(output, rows_expected(inputs, options), options)
+    try:
+        with temporary_folder(output) as temporary:
+            report = Build(options, temporary).run()
+            files.remove_tree(temporary / WORK)
+            (temporary / LOCK).unlink()
+            files.sync_tree(temporary)
+            put_in_place(temporary, output)
+    except OSError as error:
+        raise files.disk_error(_with_errno(error), output) from error
+    return report
+
+
+def check_output(output: Path, overwrite: bool) -> None:
+    """Refuse an output that is there already; with ``overwrite``, one that is no dataset."""
+    if not output.name:
+        raise UserError(f"{output}: cannot be an output folder: name a new one")
+    if not (output.exists() or output.is_symlink()):
+        return
+    if not overwrite:
+        raise UserError(f"{output}: exists already: choose another --output, or replace it with --overwrite")
+    is_dataset = output.is_dir() and (attributes(output) or {}).get("kind") == "dataset"
+    is_empty = output.is_dir() and not any(output.iterdir())
+    if output.is_symlink() or not (is_dataset or is_empty):
+        raise UserError(f"{output}: exists and is no dataset, --overwrite does not remove it: choose another --output")
+
+
+def require_space(output: Path, rows: int, options: Options) -> None:
+    """Refuse to start where the temporary files and the result surely do not fit."""
+    edges = rows * (2 if options.undirected else 1)
+    in_memory = edges * 2 * RECORD_BYTES <= sort_memory(options)
+    runs = 0 if in_memory else edges * RECORD_BYTES
+    files.require_space(output, max(rows * SPOOLED_BYTES, runs + edges * STORED_BYTES), f"preprocessing about {rows:,} edges")
+
+
+def sort_memory(options: Options) -> int:
+    """What of --memory the sort may take; the rest is for blocks being packed and written."""
+    return options.memory * 3 // 4
+
+
+@contextmanager
+def temporary_folder(output: Path) -> Iterator[Path]:
+    """`.<name>.tmp` beside the output, emptied of what a killed run left; removed when an error passes."""
+    temporary = output.with_name(f".{output.name}.tmp")
+    temporary.mkdir(parents=True, exist_ok=True)
+    with files.lock(temporary / LOCK):
+        try:
+            for leftover in temporary.iterdir():
+                if leftover.name != LOCK:
+                    files.remove_tree(leftover)
+            yield temporary
+        except BaseException:
+            files.remove_tree(temporary)
+            raise
+
+
+def put_in_place(temporary: Path, output: Path) -> None:
+    """Rename into place; an old dataset steps aside first and is removed last."""
+    old = output.with_name(f".{output.name}.old")
+    files.remove_tree(old)
+    if output.exists():
+        os.rename(output, old)
+    files.publish(temporary, output)
+    files.remove_tree(old)
+
+
+class Build:
+    """One run into ``root``, phase after phase; ``timings`` in seconds."""
+
+    def __init__(self, options: Options, root: Path):
+        self.options = options
+        self.root = root
+        self.threads = len(os.sched_getaffinity(0))
+        self.timings: dict[str, float] = {}
+        self.files: dict[Path, tuple[int, int]] = {}
+
+    def run(self) -> dict[str, Any]:
+        options, work = self.options, self.root / WORK
+        work.mkdir()
+        with self._phase("read"):
+            gathered = gather(find_files(options), options, work / "spool", self.threads)
+        spooled = sum(gathered.spool.counts)
+        nodes = len(gathered.nodes)
+        partitioning = Partitioning(nodes, options.partitions or choose_partitions(nodes, self._stored(spooled)))
+        dictionary_bytes = gathered.nodes.bytes
+        require_space(self.root, spooled, options)
+        create_group(self.root)
+        create_group(self.root / "edges")
+        with self._phase("rank"):
+            order, rank = gathered.nodes.rank(self.threads)
+        with self._phase("write_nodes"):
+            gathered.nodes.write(self.root / "nodes.parquet", order, partitioning)
+        kind = gathered.nodes.kind
+        relation_kind, relation_names, relation_rank = gathered.finish_relations()
+        gathered.forget_nodes()
+        del order
+        with self._phase("pack"):
+            sorter = self._pack(gathered, rank, relation_rank, partitioning)
+        del rank
+        tally = Tally.zeros(partitioning, len(relation_names))
+        with self._phase("sort_and_write"):
+            writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning)
+                       for name in options.splits}
+            runs = sorter.runs
+            self.files = write_buckets(sorter.sorted(), writers, partitioning, tally, options.drop_duplicates)
+        write_relations(self.root / "relations.parquet", relation_kind, relation_names, tally.relation_counts)
+        with self._phase("checksum"):
+            manifest = Manifest(
+                nodes=nodes, relations=len(relation_names), partitions=partitioning.partitions,
+                edges={name: int(tally.bucket_counts[split].sum()) for split, name in enumerate(("train", "valid", "test"))
+                       if name in options.splits},
+                rows_per_partition=partitioning.rows, seed=options.seed, ids=kind, relation_ids=relation_kind,
+                options=options.recorded(), sources=sorted(gathered.seen.sources, key=lambda s: (s.name, s.size, s.crc32c)),
+                files=self._checksums()).sealed()
+        files.write_atomic(self.root / "zarr.json", manifest.root_json())
+        report = make_report(manifest, gathered.seen, tally, options, self.timings,
+                             {"dictionary_bytes": dictionary_bytes, "sorted_runs": runs})
+        write_report(self.root / REPORT, report)
+        return report
+
+    def _stored(self, edges: int) -> int:
+        return edges * (2 if self.options.undirected else 1)
+
+    def _bound(self, split: str, gathered: Gatherer) -> int:
+        """At most how many edges a split will store."""
+        counts = gathered.spool.counts
+        return self._stored(sum(counts) if self.options.fractions else counts[("train", "valid", "test").index(split)])
+
+    def _pack(self, gathered: Gatherer, rank: Any, relation_rank: Any, partitioning: Partitioning) -> ExternalSort:
+        """Second pass: spooled edges to records in final ids, into the sort."""
+        options = self.options
+        total = sum(gathered.spool.counts)
+        width = 2 if options.undirected else 1
+        sorter = ExternalSort(self.root / WORK / "runs", sort_memory(options), self.threads, self._stored(total))
+        layout = {"rows": partitioning.rows, "partitions": partitioning.partitions, "offset_bits": partitioning.offset_bits}
+        bounds = split_bounds(options.fractions)
+        key = seed_for(options.seed, "split")
+        with tqdm(total=total, unit="edge", unit_scale=True, desc="sort", mininterval=0.5) as bar:
+            for spooled in gathered.spool.drain():
+                step = sorter.capacity // width
+                for at in range(0, len(spooled.src), step):
+                    part = slice(at, at + step)
+                    count = len(spooled.src[part])
+                    sorter.keep(pack_edges(
+                        spooled.src[part], spooled.rel[part], spooled.dst[part], rank, relation_rank, **layout,
+                        split=spooled.split, bounds=bounds, key=key, undirected=options.undirected,
+                        out=sorter.room(count * width)))
+                    bar.update(count)
+        return sorter
+
+    def _checksums(self) -> dict[str, tuple[int, int]]:
+        """(size, crc32c) of every data file, by path relative to the dataset."""
+        found = {}
+        for path in sorted(self.root.rglob("*")):
+            inside = path.relative_to(self.root)
+            if path.is_file() and inside.parts[0] not in (WORK, REPORT, LOCK, "zarr.json"):
+                size = path.stat().st_size
+                found[inside.as_posix()] = self.files.get(path) or (size, file_checksum(path, size))
+        return found
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.timings[name] = round(time.perf_counter() - started, 3)
+
+
+def split_bounds(fractions: tuple[float, float, float] | None) -> tuple[int, int] | None:
+    """Where train ends and where valid ends among 63-bit hashes."""
+    if fractions is None:
+        return None
+    train, valid, test = fractions
+    whole = 1 << 63
+    first = int(train * whole) if valid or test else whole
+    return first, (int((train + valid) * whole) if test else whole)
+
+
+def _with_errno(error: OSError) -> OSError:
+    """Arrow's errors carry the number only in their text."""
+    if error.errno is None and (found := re.search(r"errno (\d+)", str(error))):
+        return OSError(int(found[1]), os.strerror(int(found[1])))
+    return error

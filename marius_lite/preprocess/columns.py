@@ -1,0 +1,68 @@
+"""Zarr v3 arrays written as a stream: metadata by zarr, chunk files by the storage engine, every chunk there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import zarr
+
+from marius_lite._native import write_file
+
+CHUNK = 4 << 20
+
+
+def chunk_length(upper_bound: int) -> int:
+    """Elements per chunk of an array of at most ``upper_bound`` elements: 4 Mi, fewer for small arrays."""
+    return max(1, min(CHUNK, upper_bound))
+
+
+class ColumnWriter:
+    """Appends to a 1-D uint32 array at ``path``; ``files`` maps chunk files to (size, crc32c)."""
+
+    def __init__(self, path: Path, chunk: int):
+        self.path = path
+        self.length = 0
+        self.files: dict[Path, tuple[int, int]] = {}
+        self._chunk = np.zeros(chunk, np.uint32)
+        (path / "c").mkdir(parents=True)
+
+    def append(self, values: npt.NDArray[np.uint32]) -> None:
+        size = len(self._chunk)
+        while len(values):
+            at = self.length % size
+            part = values[:size - at]
+            self._chunk[at:at + len(part)] = part
+            self.length += len(part)
+            values = values[len(part):]
+            if self.length % size == 0:
+                self._write(self.length // size - 1)
+
+    def _write(self, index: int) -> None:
+        path = self.path / "c" / str(index)
+        data = self._chunk.view(np.uint8)
+        self.files[path] = (len(data), write_file(str(path), data))
+
+    def close(self) -> None:
+        """Write the last chunk, padded with zeros, and the metadata."""
+        size = len(self._chunk)
+        if self.length % size:
+            self._chunk[self.length % size:] = 0
+            self._write(self.length // size)
+        zarr.create_array(self.path, shape=(self.length,), chunks=(size,), dtype="uint32", **PLAIN)
+
+
+PLAIN: dict[str, Any] = {"compressors": None, "filters": None, "fill_value": 0, "zarr_format": 3}
+
+
+def write_array(path: Path, values: npt.NDArray[Any]) -> None:
+    """A small array as one uncompressed chunk."""
+    array = zarr.create_array(path, shape=values.shape, chunks=values.shape, dtype=values.dtype,
+                              config={"write_empty_chunks": True}, **PLAIN)
+    array[...] = values
+
+
+def create_group(path: Path) -> None:
+    zarr.create_group(path, zarr_format=3)

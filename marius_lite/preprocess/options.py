@@ -1,0 +1,149 @@
+"""What the user asked for, checked before anything is read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from marius_lite.errors import UserError
+from marius_lite.files import parse_bytes
+
+SPLITS = ("train", "valid", "test")
+ROLES = ("src", "rel", "dst")
+IGNORE = "_"
+DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "semicolon": ";", "pipe": "|"}
+CHOICES = {
+    "format": ("auto", "text", "parquet", "npy"),
+    "ids": ("auto", "int", "str"),
+    "header": ("auto", "yes", "no"),
+    "on_bad_row": ("error", "skip"),
+}
+LEAST_MEMORY = 1 << 20
+
+
+@dataclass(frozen=True)
+class Options:
+    """Normalised options of `preprocess`; `parse` makes them from what the command line gives.
+
+    ``memory`` (bytes) bounds the parsing blocks and the sort of edges; the id dictionary comes on top.
+    ``fractions``: (train, valid, test), summing to 1, or None. ``partitions``: None = auto.
+    """
+
+    edges: tuple[str, ...]
+    output: Path
+    valid: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    fractions: tuple[float, float, float] | None = None
+    format: str = "auto"
+    ids: str = "auto"
+    columns: tuple[str, ...] | None = None
+    delimiter: str | None = None
+    header: str = "auto"
+    comment: str = "#"
+    partitions: int | None = None
+    memory: int = 4_000_000_000
+    seed: int = 0
+    undirected: bool = False
+    drop_duplicates: bool = False
+    drop_self_loops: bool = False
+    on_bad_row: str = "error"
+    overwrite: bool = False
+
+    @classmethod
+    def parse(cls, *, edges: list[str], output: str | Path, valid: list[str] | None = None,
+              test: list[str] | None = None, split: str | None = None, columns: str | None = None,
+              delimiter: str = "auto", partitions: str | int = "auto", memory: str | int = "4GB",
+              **same: Any) -> Options:
+        """Options from the command line's texts. Raises UserError naming the option, the value and what is allowed."""
+        for name, allowed in CHOICES.items():
+            if same.get(name, allowed[0]) not in allowed:
+                raise UserError(f"--{name.replace('_', '-')} {same[name]}: unknown: use one of {', '.join(allowed)}")
+        if split is not None and (valid or test):
+            raise UserError("--split cannot stand beside --valid or --test: give files or fractions, not both")
+        if not edges:
+            raise UserError("no edge files: name at least one")
+        if same.get("seed", 0) < 0:
+            raise UserError(f"--seed {same['seed']}: must be 0 or more")
+        return cls(edges=tuple(map(str, edges)), output=Path(output), valid=tuple(map(str, valid or ())),
+                   test=tuple(map(str, test or ())), fractions=_fractions(split), columns=_columns(columns),
+                   delimiter=_delimiter(delimiter), partitions=_partitions(partitions), memory=_memory(memory), **same)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits the dataset will have."""
+        there = [True, bool(self.valid), bool(self.test)]
+        if self.fractions:
+            there = [fraction > 0 for fraction in self.fractions]
+        return tuple(name for name, yes in zip(SPLITS, there) if yes)
+
+    def recorded(self) -> dict[str, Any]:
+        """What the manifest keeps: the options that shape the data."""
+        return {"split": self.fractions, "columns": self.columns, "undirected": self.undirected,
+                "drop_duplicates": self.drop_duplicates, "drop_self_loops": self.drop_self_loops,
+                "on_bad_row": self.on_bad_row}
+
+
+def _fractions(text: str | None) -> tuple[float, float, float] | None:
+    if text is None:
+        return None
+    try:
+        train, valid, test = (float(part) for part in text.split(","))
+    except ValueError:
+        raise UserError(f"--split {text}: write three fractions for train, valid and test, for example 0.9,0.05,0.05") from None
+    parts = (train, valid, test)
+    if not all(math.isfinite(part) and part >= 0 for part in parts) or train <= 0:
+        raise UserError(f"--split {text}: no fraction may be negative and train must be above 0, for example 0.9,0.05,0.05")
+    if abs(sum(parts) - 1) > 1e-6:
+        raise UserError(f"--split {text}: the fractions sum to {sum(parts):g}: they must sum to 1, for example 0.9,0.05,0.05")
+    return parts
+
+
+def _columns(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(part.strip() for part in text.split(","))
+    used = [name for name in names if name != IGNORE]
+    advice = "write src,dst or src,rel,dst in the order of the file's columns (_ for one to ignore), or header names in that role order"
+    if len(set(used)) != len(used):
+        raise UserError(f"--columns {text}: a name stands twice: {advice}")
+    if len(used) not in (2, 3) or not all(names):
+        raise UserError(f"--columns {text}: names {len(used)} columns, 2 or 3 are needed: {advice}")
+    roles = [name for name in used if name in ROLES]
+    if roles and (len(roles) != len(used) or not {"src", "dst"} <= set(roles)):
+        raise UserError(f"--columns {text}: {'src and dst are both needed' if len(roles) == len(used) else 'mixes roles with other names'}: {advice}")
+    if not roles and IGNORE in names:
+        raise UserError(f"--columns {text}: _ is for columns given by position: {advice}")
+    return names
+
+
+def _delimiter(text: str) -> str | None:
+    if text == "auto":
+        return None
+    found = DELIMITER_NAMES.get(text, text)
+    if len(found) != 1 or found in "\r\n\"" or not found.isascii():
+        raise UserError(f"--delimiter {text!r}: must be auto, one ASCII character, or one of tab, comma, space, semicolon, pipe")
+    return found
+
+
+def _partitions(value: str | int) -> int | None:
+    if value == "auto":
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= 1024:
+        raise UserError(f"--partitions {value}: must be auto or a whole number from 1 to 1024")
+    return number
+
+
+def _memory(value: str | int) -> int:
+    try:
+        number = parse_bytes(value)
+    except ValueError as error:
+        raise UserError(f"--memory: {error}") from None
+    if number < LEAST_MEMORY:
+        raise UserError(f"--memory {value}: must be at least 1MiB, for example 4GB")
+    return number

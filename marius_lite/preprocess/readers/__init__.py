@@ -1,0 +1,1 @@
+"""Readers: each turns one input file into a stream of `RawEdges`."""

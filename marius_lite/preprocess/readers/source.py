@@ -1,0 +1,150 @@
+"""Input files: globs, what a file is, and its decompressed bytes."""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from marius_lite._native import crc32c
+from marius_lite.errors import RunError, UserError
+from marius_lite.preprocess.options import SPLITS, Options
+
+MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz",
+         b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK\x03\x04": "zip"}
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file and the split its edges belong to (0 train, 1 valid, 2 test)."""
+
+    path: Path
+    split: int
+
+
+def find_files(options: Options) -> list[InputFile]:
+    """Every input file, globs expanded and sorted. Raises UserError for what is not there."""
+    found = []
+    for split, (name, patterns) in enumerate(zip(SPLITS, (options.edges, options.valid, options.test))):
+        for pattern in patterns:
+            paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))
+            files = [Path(path) for path in paths if not Path(path).is_dir()]
+            if not files:
+                what = "is a folder" if Path(pattern).is_dir() else "no such file"
+                raise UserError(f"{pattern}: {what}: name the {name} edge files, or a pattern such as 'edges/*.tsv'")
+            found += [InputFile(path, split) for path in files]
+    seen: set[Path] = set()
+    for file in found:
+        if file.path.resolve() in seen:
+            raise UserError(f"{file.path}: named twice: every input file may stand once")
+        seen.add(file.path.resolve())
+    return found
+
+
+def magic_of(path: Path) -> str:
+    """gzip, zstd, bz2, xz, parquet, npy, zip, or text for all else. Raises UserError where it cannot be read."""
+    with reading(path), open(path, "rb") as file:
+        head = file.read(8)
+    return next((name for magic, name in MAGIC.items() if head.startswith(magic)), "text")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Errors of reading or decompressing ``path`` as one line."""
+    try:
+        yield
+    except (PermissionError, FileNotFoundError, IsADirectoryError) as error:
+        raise UserError(f"{path}: {error.strerror}: name a file that can be read") from error
+    except (EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+        raise _damaged(path, error) from error
+    except OSError as error:
+        if error.errno is None:
+            raise _damaged(path, error) from error
+        raise RunError(f"{path}: {error.strerror}") from error
+
+
+def _damaged(path: Path, error: Exception) -> UserError:
+    return UserError(f"{path}: damaged or cut short ({str(error).splitlines()[0]}): get the file again")
+
+
+class ByteStream:
+    """Decompressed bytes of a file; its raw bytes are counted, and their crc32c taken, as they pass."""
+
+    def __init__(self, path: Path, progress: Progress = lambda _: None):
+        self.path = path
+        self.compression = magic_of(path)
+        self.raw_bytes = 0
+        self.checksum = 0
+        self._progress = progress
+        with reading(path):
+            self._file = open(path, "rb", buffering=0)
+        self._stream: Any = self._decompressed()
+
+    def _decompressed(self) -> Any:
+        if self.compression == "xz":
+            return lzma.LZMAFile(cast(IO[bytes], _Tee(self)))
+        if self.compression == "bz2":
+            return bz2.BZ2File(cast(IO[bytes], _Tee(self)))
+        if self.compression in ("gzip", "zstd"):
+            return pa.CompressedInputStream(pa.PythonFile(_Tee(self), mode="r"), self.compression)
+        return _Tee(self)
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; empty at the end."""
+        with reading(self.path):
+            parts: list[bytes] = []
+            while size > 0 and (part := self._stream.read(size)):
+                parts.append(part)
+                size -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def take_raw(self, size: int) -> bytes:
+        data = self._file.read(size)
+        if data:
+            self.checksum = crc32c(np.frombuffer(data, np.uint8), self.checksum)
+            self.raw_bytes += len(data)
+            self._progress(len(data))
+        return data
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Tee:
+    """The raw file as a decompressor wants it."""
+
+    closed = False
+
+    def __init__(self, stream: ByteStream):
+        self._owner = stream
+
+    def read(self, size: int = -1) -> bytes:
+        return self._owner.take_raw(1 << 20 if size is None or size < 0 else size)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+
+def checksum_of(file: IO[bytes], progress: Progress) -> int:
+    """crc32c of a whole file, for formats that are not read from front to back."""
+    checksum = 0
+    while data := file.read(4 << 20):
+        checksum = crc32c(np.frombuffer(data, np.uint8), checksum)
+        progress(len(data))
+    return checksum
