@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -38,7 +38,7 @@ class EdgeBuckets:
         buckets = self.partitioning.partitions ** 2
         return np.fromfile(self.folder / "bucket_checksums" / "c" / "0" / "0", np.uint32).reshape(buckets, 3)
 
-    @property
+    @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """Edges in each bucket, shape (p, p)."""
         p = self.partitioning.partitions
@@ -54,6 +54,21 @@ class EdgeBuckets:
         src, dst, rel = (np.empty(size, np.uint32) for _ in COLUMNS)
         self.read_into([(i, j)], src, dst, rel)
         return src, dst, rel
+
+    def stream(self, i: int, j: int, edges: int) -> Iterator[tuple[Offsets, Offsets, Offsets]]:
+        """(src, dst, rel) of bucket (i, j), at most ``edges`` at a time; checked when all of it was read."""
+        flat = i * self.partitioning.partitions + j
+        sums = [0] * len(COLUMNS)
+        for start in range(int(self.offsets[flat]), stop := int(self.offsets[flat + 1]), edges):
+            end = min(start + edges, stop)
+            columns = [np.empty(end - start, np.uint32) for _ in COLUMNS]
+            for k, (name, out) in enumerate(zip(COLUMNS, columns)):
+                read_array_range(self.folder / name, start, end, out)
+                sums[k] = crc32c(out.view(np.uint8), sums[k])
+            if end == stop:
+                for k, found in enumerate(sums):
+                    self._compare(flat, k, found)
+            yield columns[0], columns[1], columns[2]
 
     def read_into(self, buckets: Iterable[tuple[int, int]], src: Offsets, dst: Offsets, rel: Offsets) -> int:
         """Read buckets back to back into the given arrays; the number of edges read.
@@ -83,7 +98,10 @@ class EdgeBuckets:
         return runs
 
     def _check(self, flat: int, column: int, values: Offsets) -> None:
-        if crc32c(values.view(np.uint8)) != int(self._checksums[flat, column]):
+        self._compare(flat, column, crc32c(values.view(np.uint8)))
+
+    def _compare(self, flat: int, column: int, found: int) -> None:
+        if found != int(self._checksums[flat, column]):
             p = self.partitioning.partitions
             raise UserError(f"{self.folder / COLUMNS[column]}: bucket ({flat // p}, {flat % p}) does not match its "
                             "checksum, the dataset was changed: make it again with `marius-lite preprocess`")
