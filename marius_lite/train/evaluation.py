@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from marius_lite.config.memory import EVALUATION_BYTES
 from marius_lite.config.schema import Config
 from marius_lite.evaluate.edges import select_edges
 from marius_lite.evaluate.ranking import RankingOptions, rank
-from marius_lite.evaluate.scorer import Scorer
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.model import LinkPredictionModel
-from marius_lite.nn.scoring import scores
 from marius_lite.storage.buffer import PartitionBuffer
 
 
@@ -24,10 +21,6 @@ def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredict
                              filtered=settings.filtered, ties=settings.ties, seed=config.training.seed,
                              memory=EVALUATION_BYTES)
     edges = dataset.edges(split)
-    return rank(buffer, dataset.partitioning, config.model.dim, scorer_of(model),
+    return rank(buffer, dataset.partitioning, config.model.dim, model,
                 select_edges(edges, max_edges, config.training.seed),
                 [dataset.edges(name) for name in dataset.manifest.edges], options, split, dataset.relation_names())
-
-
-def scorer_of(model: LinkPredictionModel) -> Scorer:
-    return Scorer(model.decoder, model.relation_rows(), model.reciprocal, partial(scores, model.decoder.similarity))
