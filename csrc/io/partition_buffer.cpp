@@ -214,8 +214,7 @@ std::vector<bool> PartitionBuffer::marked(const std::vector<std::int64_t>& parti
 }
 
 void PartitionBuffer::move(Partition& partition, State to) {
-    if (!is_legal(partition.state, to))
-        throw std::logic_error("partition moves from " + to_string(partition.state) + " to " + to_string(to));
+    require_legal(partition.state, to);
     partition.state = to;
 }
 

@@ -122,7 +122,6 @@ def _filled(config: Config, facts: Facts, capacity: int, memory: int) -> Config:
         return resolved if given == "auto" else given
 
     updates: dict[str, dict[str, object]] = {
-        "model": {"norm": value(config.model.norm, "l2")},
         "negatives": {"pool_fraction": fraction, "pool_rows": rows},
         "training": {"precision": "float32", "threads": value(config.training.threads, facts.threads)},
         "storage": {"memory": memory, "capacity": capacity, "ordering": _ordering(config, facts, capacity)},

@@ -18,8 +18,6 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
     return [
         (model.decoder in ("complex", "rotate") and model.dim % 2 == 1,
          f"`model.dim` is {model.dim}: decoder {model.decoder} stores two numbers per complex number, choose an even dim"),
-        (model.norm != "auto" and model.decoder != "transe",
-         f"`model.norm` is {model.norm}, but only decoder transe has a norm; decoder is {model.decoder}"),
         (loss.margin != LossSection().margin and loss.name != "margin",
          f"`loss.margin` is {loss.margin}, but `loss.name` is {loss.name}: remove it or choose loss margin"),
         (loss.adversarial_temperature > 0 and loss.name != "logistic",

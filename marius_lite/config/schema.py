@@ -31,10 +31,9 @@ class Section(BaseModel):
 
 class ModelSection(Section):
     encoder: Literal["none"] = Field("none", description="how rows become representations; none: the row is the embedding")
-    decoder: Literal["dot", "distmult", "complex", "transe", "rotate"] = Field(
-        "complex", description="how a source, a relation and a destination are scored")
+    decoder: Literal["dot", "distmult", "complex", "transe", "transe_l1", "rotate"] = Field(
+        "complex", description="how a source, a relation and a destination are scored; transe: L2 distance")
     dim: PositiveInt = Field(100, description="numbers stored per node (complex, rotate: two per complex number)")
-    norm: Literal["auto", "l1", "l2"] = Field("auto", description="transe's distance; auto: l2")
     reciprocal: bool = Field(True, description="a second row per relation for the inverse direction")
     dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
         0.0, description="share of the numbers of gathered rows set to zero while training")

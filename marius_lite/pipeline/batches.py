@@ -35,7 +35,7 @@ class Stages:
     sample: Callable[[EdgeBatch], SampledBatch]
     gather: Callable[[SampledBatch], DeviceBatch]
     learn: Callable[[DeviceBatch], tuple[float, RowGrads]]
-    apply: Callable[[RowGrads], None]
+    apply: Callable[[RowGrads], object]
 
 
 def run(batches: Iterable[EdgeBatch], stages: Stages, staleness: int,

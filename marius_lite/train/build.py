@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -15,11 +16,11 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.model import LinkPredictionModel, initial_values
-from marius_lite.optim.apply import RowUpdate
 from marius_lite.optim.dense import DenseOptimizer
+from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
 from marius_lite.sampling.negatives import NegativeSampler
 from marius_lite.sampling.windows import WindowReader
-from marius_lite.seeds import generator_for, seed_for
+from marius_lite.seeds import generator_for
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.pool import SnapshotPool
 from marius_lite.storage.record import record_of
@@ -42,7 +43,6 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
     model_config, threads = config.model, int(config.training.threads)
     prepare_torch(config)
     device = open_device(config.device)
-    record = record_of(config.optimizer.rows.name, model_config.dim)
     partitioning, edges = dataset.partitioning, dataset.edges("train")
     model = make_model(dataset, config).to(device)
     buffer = PartitionBuffer(table, memory.slots, threads=config.storage.io_threads, direct=config.storage.direct_io)
@@ -53,10 +53,11 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
     sampler = NegativeSampler(config.negatives.count, config.negatives.chunks, config.negatives.degree_fraction,
                               float(config.negatives.pool_fraction), config.training.seed)
     rows = config.optimizer.rows
+    updater = RowUpdater(ROW_OPTIMIZERS[rows.name](model_config.dim), model_config.dim, rows.lr)
     return Parts(run=run, config=config, memory=memory, dataset=dataset, edges=edges, table=table, buffer=buffer, pool=pool,
                  reader=WindowReader(edges, memory.window_edges), sampler=sampler, gather=gather, model=model,
-                 optimizer=DenseOptimizer(model, config.optimizer.dense.name, config.optimizer.dense.lr),
-                 apply=RowUpdate(buffer.rows, record, rows.name, rows.lr, threads),
+                 optimizer=DenseOptimizer(config.optimizer.dense.name, model, config.optimizer.dense.lr),
+                 apply=partial(updater.apply, buffer.rows),
                  evaluate=lambda: evaluate_split(dataset, buffer, model, config, config.evaluation.split,
                                                  int(config.evaluation.max_edges)),
                  metrics=metrics, show_progress=show_progress)
@@ -65,12 +66,11 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
 def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
     """The model with its initial relations, on the CPU."""
     model, loss = config.model, config.loss
-    generator = torch.Generator().manual_seed(seed_for(config.training.seed, "relations"))
-    return LinkPredictionModel(decoder=model.decoder, relations=dataset.manifest.relations, dim=model.dim, norm=model.norm,
-                               reciprocal=model.reciprocal, loss=loss.name, margin=loss.margin,
-                               adversarial_temperature=loss.adversarial_temperature, dropout=model.dropout,
-                               n3=config.regularizer.weight if config.regularizer.name == "n3" else 0.0,
-                               generator=generator)
+    options = {"logistic": {"temperature": loss.adversarial_temperature}, "margin": {"margin": loss.margin}}
+    return LinkPredictionModel(
+        model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"), reciprocal=model.reciprocal, loss=loss.name,
+        loss_options=options.get(loss.name), dropout=model.dropout,
+        n3_weight=config.regularizer.weight if config.regularizer.name == "n3" else 0.0)
 
 
 def prepare_torch(config: Config) -> None:

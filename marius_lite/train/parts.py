@@ -44,7 +44,7 @@ class Parts:
     gather: Gather
     model: LinkPredictionModel
     optimizer: DenseOptimizer
-    apply: Callable[[RowGrads], None]
+    apply: Callable[[RowGrads], object]
     evaluate: Callable[[], dict[str, Any]]
     metrics: MetricsLog
     show_progress: bool
@@ -77,7 +77,7 @@ class Parts:
     def dense_state(self) -> dict[str, torch.Tensor]:
         """Every dense tensor of the run, weights and optimizer state, by name."""
         weights = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
-        return {**weights, **{f"optimizer.{name}": tensor for name, tensor in self.optimizer.state().items()}}
+        return {**weights, **{f"optimizer.{name}": tensor for name, tensor in self.optimizer.state_tensors().items()}}
 
     def close(self) -> None:
         self.reader.close()

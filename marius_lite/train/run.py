@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +92,7 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
             assert place is not None
             tensors = load_file(place / "dense.safetensors")
             parts.model.load_state_dict(build.model_weights(tensors))
-            parts.optimizer.load(build.optimizer_state(tensors))
+            parts.optimizer.load_state_tensors(build.optimizer_state(tensors))
             parts.buffer.expect(state.checksums)
         finished = Trainer(parts, state).train()
         return _summary(folder, finished)
@@ -110,11 +112,5 @@ def _require_disk(run: Path, data: Dataset, config: Config) -> None:
 
 
 def _machine_facts() -> dict[str, Any]:
-    return {"threads": machine.cpu_threads(), "memory": machine.total_memory(), "python": sys.version.split()[0],
-            "torch": _torch_version()}
-
-
-def _torch_version() -> str:
-    import torch
-
-    return torch.__version__
+    return {"threads": machine.cpu_threads(), "memory": machine.total_memory(), "python": platform.python_version(),
+            "torch": version("torch")}

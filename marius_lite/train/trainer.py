@@ -88,8 +88,8 @@ class Trainer:
                     pool.take(k, last_left(self.plan, plan.epoch, step.index, k), partial(self.parts.read_rows, k))
                 elif k in self._resident:
                     pool.take(k, (plan.epoch, step.index), partial(self.parts.read_rows, k))
-        prefetched = after.resident if after is not None and self.config.storage.prefetch else ()
-        buffer.enter(step.resident, prefetched)
+        following = after.resident if after is not None and self.config.storage.prefetch else ()
+        buffer.enter(step.resident, [k for k in following if k not in step.resident])
         self._resident = step.resident
         partitioning = self.parts.partitioning
         return Resident(sum(partitioning.size(k) for k in step.resident), partitioning.rows,
