@@ -54,10 +54,10 @@ class KnownAnswers:
     def _matches(self, queries: Queries, k: int, first: int, last: int) -> Iterator[tuple[Ids, Ids]]:
         if not self._candidates.count(k):
             return
+        first_ids = np.arange(self._partitioning.partitions + 1) * self._partitioning.rows
+        bounds = [queries.first_about(side, first_ids).clip(first, last).tolist() for side in (0, 1)]
         for other in range(self._partitioning.partitions):
-            ids = self._partitioning.range(other)
-            spans = [(max(low, first), min(high, last))
-                     for low, high in (queries.asked(side, ids.start, ids.stop) for side in (0, 1))]
+            spans = [(bounds[side][other], bounds[side][other + 1]) for side in (0, 1)]
             buckets = {(other, k): [0], (k, other): [1]} if other != k else {(k, k): [0, 1]}
             for (i, j), sides in buckets.items():
                 wanted = [side for side in sides if spans[side][0] < spans[side][1]]

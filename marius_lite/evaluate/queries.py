@@ -41,8 +41,7 @@ class Queries:
     def __len__(self) -> int:
         return len(self.node)
 
-    def asked(self, side: int, low: int, high: int) -> tuple[int, int]:
-        """The range of questions of ``side`` about nodes in [low, high)."""
+    def first_about(self, side: int, nodes: Ids) -> Ids:
+        """The first question of ``side`` about each of these nodes (ascending) or a later one."""
         start, stop = self.sides[side], self.sides[side + 1]
-        bounds = np.searchsorted(self.codes[start:stop], (low * self.relations, high * self.relations))
-        return start + int(bounds[0]), start + int(bounds[1])
+        return start + np.searchsorted(self.codes[start:stop], nodes * self.relations)

@@ -15,8 +15,11 @@ QUERIES, CANDIDATES = 256, 1024
 class Scorer(Protocol):
     """The part of `marius_lite.nn.model.LinkPredictionModel` used here; ``relations`` stand on its device."""
 
-    relation_count: int
-    relations: torch.Tensor
+    @property
+    def relation_count(self) -> int: ...
+
+    @property
+    def relations(self) -> torch.Tensor: ...
 
     def query(self, entity: torch.Tensor, rel: torch.Tensor, side: int) -> torch.Tensor:
         """(n, dim) from known nodes (n, dim) and relation ids (n,); side 0 asks for destinations."""
