@@ -14,6 +14,8 @@ from marius_lite.nn.workspace import Workspace
 CPU_TILE = 1 << 21
 CUDA_TILE = 1 << 26
 """Numbers in a tile's largest array: 8 MiB stay in a CPU's last cache, a GPU wants fewer and larger steps."""
+TILE_COLUMNS = 1 << 13
+"""Candidates in a tile of `scores`: many enough for a fast product, whatever the number of candidates."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,12 @@ def scores(similarity: Similarity, query: Tensor, candidates: Tensor,
            workspace: Workspace) -> Tensor:
     """Scores (n, m) of queries (n, dim) with candidates (m, dim), for ranking: a new tensor."""
     out = query.new_empty((len(query), len(candidates)))
-    rows = tile_rows(similarity, len(candidates), query.shape[1], query.device)
-    for start in range(0, len(query), rows):
-        out[start: start + rows] = similarity.tile(query[start: start + rows], candidates, workspace)
+    rows = tile_rows(similarity, min(len(candidates), TILE_COLUMNS), query.shape[1], query.device)
+    for left in range(0, len(candidates), TILE_COLUMNS):
+        some = candidates[left: left + TILE_COLUMNS]
+        for top in range(0, len(query), rows):
+            tile = similarity.tile(query[top: top + rows], some, workspace)
+            out[top: top + rows, left: left + TILE_COLUMNS] = tile
     return out
 
 

@@ -54,10 +54,11 @@ def test_gradients_equal_autograd(kind, seed, edges, chunks, count, frozen, budg
 
 
 @pytest.mark.parametrize("kind", SIMILARITIES)
-@pytest.mark.parametrize("budget", [1, 200, 1 << 20])
-def test_scores_for_ranking(kind, budget, monkeypatch):
+@pytest.mark.parametrize(("budget", "columns"), [(1, 1), (200, 5), (1 << 20, 100)])
+def test_scores_for_ranking(kind, budget, columns, monkeypatch):
     query, candidates = random(1, (9, DIM), (14, DIM))
     monkeypatch.setattr(scoring, "CPU_TILE", budget)
+    monkeypatch.setattr(scoring, "TILE_COLUMNS", columns)
     scores = scoring.scores(SIMILARITIES[kind], query, candidates, Workspace())
     torch.testing.assert_close(scores, all_scores(kind, query, candidates), rtol=1e-4, atol=1e-5)
 
