@@ -1,3 +1,53 @@
-"""Train graph embeddings larger than memory, on one machine."""
+"""Train graph embeddings larger than memory, on one machine.
+
+The functions do what the commands do; importing the package loads neither torch nor zarr.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+_PUBLIC = {  # public name -> module and name there
+    "make_dataset": "preprocess.build:make_dataset",
+    "open_dataset": "graph.dataset:Dataset.open",
+    "load_config": "config.load:load",
+    "plan_run": "estimate:plan_run",
+    "train_run": "train.run:train_run",
+    "resume_run": "train.run:resume_run",
+    "evaluate_run": "train.evaluate_run:evaluate_run",
+    "predict_links": "predict:predict_links",
+    "export_run": "export:export_run",
+    "UserError": "errors:UserError",
+    "RunError": "errors:RunError",
+}
+__all__ = [*_PUBLIC]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from marius_lite.config.load import load as load_config
+    from marius_lite.errors import RunError as RunError
+    from marius_lite.errors import UserError as UserError
+    from marius_lite.estimate import plan_run as plan_run
+    from marius_lite.export import export_run as export_run
+    from marius_lite.graph.dataset import Dataset
+    from marius_lite.predict import predict_links as predict_links
+    from marius_lite.preprocess.build import make_dataset as make_dataset
+    from marius_lite.train.evaluate_run import evaluate_run as evaluate_run
+    from marius_lite.train.run import resume_run as resume_run
+    from marius_lite.train.run import train_run as train_run
+
+    open_dataset = Dataset.open
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'marius_lite' has no attribute {name!r}")
+    module, path = _PUBLIC[name].split(":")
+    return attrgetter(path)(import_module(f"marius_lite.{module}"))
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

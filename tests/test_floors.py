@@ -9,19 +9,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FLOORS = {
-    0: ["errors", "types", "seeds", "files", "metrics", "_native"],
-    1: ["config", "ordering"],
-    2: ["storage"],
-    3: ["graph"],
-    4: ["preprocess", "sampling"],
-    5: ["device"],
-    6: ["nn", "optim", "pipeline"],
-    7: ["checkpoint", "evaluate"],
-    8: ["train"],
-    9: ["estimate", "predict", "export", "report", "pyg", "machine"],
-    10: ["cli"],
-}
+FLOORS = dict(enumerate([
+    ["errors", "types", "seeds", "files", "metrics", "_native"],
+    ["ordering"],
+    ["config"],
+    ["storage"],
+    ["graph"],
+    ["preprocess", "sampling"],
+    ["device"],
+    ["nn", "optim", "pipeline"],
+    ["checkpoint", "evaluate"],
+    ["train"],
+    ["estimate", "predict", "export", "report", "pyg", "machine"],
+    ["cli"],
+]))
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 TORCH_FREE = {"errors", "types", "seeds", "files", "metrics", "config", "ordering", "storage", "graph", "preprocess",
               "sampling", "estimate", "report", "machine"}

@@ -1,5 +1,110 @@
+// Row kernels for Python. Arrays are C-contiguous, on the CPU, of exactly these dtypes: nothing is converted.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "base/parallel.h"
+#include "rows/gather.h"
+#include "rows/segment_sum.h"
+#include "rows/sort.h"
+#include "rows/steps.h"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
-void bind_rows(nb::module_&) {}
+namespace {
+
+template <class T> using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+void require(bool holds, const std::string& message) {
+    if (!holds) throw std::invalid_argument(message);
+}
+
+void gather(Matrix<const float> table, Vector<const std::int64_t> rows, Matrix<float> out, int threads) {
+    require(out.shape(0) == rows.shape(0), "gather: out has " + std::to_string(out.shape(0)) + " rows, " +
+                                               std::to_string(rows.shape(0)) + " asked for");
+    require(out.shape(1) <= table.shape(1), "gather: out has more columns than the table's " +
+                                                std::to_string(table.shape(1)));
+    marius::gather(table.data(), table.shape(0), table.shape(1), rows.data(), rows.shape(0), out.data(), out.shape(1),
+                   threads);
+}
+
+template <class T> nb::object array_of(std::vector<T>&& values) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+}
+
+nb::tuple sort_rows(Vector<const std::int64_t> rows) {
+    marius::SortedRows sorted;
+    {
+        nb::gil_scoped_release released;
+        sorted = marius::sort_rows(rows.data(), static_cast<std::int64_t>(rows.shape(0)));
+    }
+    return nb::make_tuple(array_of(std::move(sorted.unique)), array_of(std::move(sorted.order)),
+                          array_of(std::move(sorted.starts)));
+}
+
+void segment_sum(const std::vector<Matrix<const float>>& parts, Vector<const std::int32_t> order,
+                 Vector<const std::int32_t> starts, Matrix<float> out, int threads) {
+    std::vector<marius::GradPart> grads;
+    for (const auto& part : parts) {
+        require(part.shape(1) == out.shape(1), "segment_sum: a part has " + std::to_string(part.shape(1)) +
+                                                   " columns, out " + std::to_string(out.shape(1)));
+        grads.push_back({part.data(), static_cast<std::int64_t>(part.shape(0))});
+    }
+    require(starts.shape(0) == out.shape(0) + 1, "segment_sum: starts has " + std::to_string(starts.shape(0)) +
+                                                     " entries, out " + std::to_string(out.shape(0)) + " rows");
+    marius::segment_sum(grads, order.data(), order.shape(0), starts.data(), out.shape(0), out.data(), out.shape(1),
+                        threads);
+}
+
+marius::RowStep row_step(const Matrix<float>& table, const Vector<const std::int64_t>& rows,
+                         const Matrix<const float>& grads, int threads) {
+    require(grads.shape(0) == rows.shape(0), "row step: " + std::to_string(grads.shape(0)) + " gradients for " +
+                                                 std::to_string(rows.shape(0)) + " rows");
+    const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
+    return {table.data(), size(table.shape(0)), size(table.shape(1)), rows.data(), size(rows.shape(0)),
+            grads.data(), size(grads.shape(1)), threads};
+}
+
+// Binds kernel(step, rates...) as name(table, rows, grads, rates..., threads=0).
+template <class... Rates, class... Names>
+void bind_step(nb::module_& m, const char* name, void (*kernel)(const marius::RowStep&, Rates...), const char* doc,
+               Names... names) {
+    m.def(
+        name,
+        [kernel](Matrix<float> table, Vector<const std::int64_t> rows, Matrix<const float> grads, Rates... rates,
+                 int threads) { kernel(row_step(table, rows, grads, threads), rates...); },
+        "table"_a.noconvert(), "rows"_a.noconvert(), "grads"_a.noconvert(), names..., "threads"_a = 0, doc, Released());
+}
+
+}  // namespace
+
+void bind_rows(nb::module_& m) {
+    m.def("default_threads", &marius::default_threads, "CPUs this process may run on; what threads=0 means.");
+    m.def("gather", &gather, "table"_a.noconvert(), "rows"_a.noconvert(), "out"_a.noconvert(), "threads"_a = 0,
+          "out[i] = the first out.shape[1] columns of table[rows[i]]. float32 (n, w), int64 (m,), float32 (m, d).",
+          Released());
+    m.def("sort_rows", &sort_rows, "rows"_a.noconvert(),
+          "(unique int64 (u,), order int32 (m,), starts int32 (u+1,)): unique ascends; positions "
+          "order[starts[s]:starts[s+1]] hold unique[s], ascending.");
+    m.def("segment_sum", &segment_sum, "parts"_a.noconvert(), "order"_a.noconvert(), "starts"_a.noconvert(),
+          "out"_a.noconvert(), "threads"_a = 0,
+          "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), laid "
+          "end to end; added in that order, for any number of threads.",
+          Released());
+    bind_step(m, "sgd_step", marius::sgd_step, "value -= lr * g, in place; rows ascend and are unique.", "lr"_a);
+    bind_step(m, "row_adagrad_step", marius::row_adagrad_step,
+              "state += mean(g^2); value -= lr * g / (sqrt(state) + eps). One state column.", "lr"_a, "eps"_a);
+    bind_step(m, "adagrad_step", marius::adagrad_step,
+              "state += g^2; value -= lr * g / (sqrt(state) + eps). d state columns.", "lr"_a, "eps"_a);
+    bind_step(m, "adam_step", marius::adam_step, "Adam, bias-corrected by each row's own steps. 2 d + 1 state columns.",
+              "lr"_a, "beta1"_a, "beta2"_a, "eps"_a);
+}

@@ -91,16 +91,16 @@ int PartitionBuffer::adopt(std::int64_t k) {
     check_usable();
     throw_error();
     Partition& partition = at(k);
-    require(partition.state == State::on_disk, "adopt: partition " + std::to_string(k) + " is " + to_string(partition.state));
     std::erase(waiting_, k);
     for (std::int64_t other = 0; other < shape_.partitions; ++other)
         if (!at(other).wanted) let_go(other);  // a write that failed before is tried again
-    const auto leaving = [this] {
-        return std::any_of(partitions_.begin(), partitions_.end(), [](const Partition& p) {
-            return !p.wanted && (p.state == State::writing || p.state == State::loading);
-        });
-    };
-    wait(lock, [&] { return error_ || !free_slots_.empty() || !leaving(); });
+    wait(lock, [&] { return error_ || !moving(partition); });
+    throw_error();
+    require(partition.state == State::on_disk, "adopt: partition " + std::to_string(k) + " is " + to_string(partition.state));
+    const auto leaving = [](const Partition& p) { return !p.wanted && moving(p); };
+    wait(lock, [&] {
+        return error_ || !free_slots_.empty() || std::none_of(partitions_.begin(), partitions_.end(), leaving);
+    });
     throw_error();
     require(!free_slots_.empty(), "adopt: every slot holds a partition that is wanted: call enter without it first");
     partition.slot = free_slots_.back();
@@ -214,8 +214,7 @@ std::vector<bool> PartitionBuffer::marked(const std::vector<std::int64_t>& parti
 }
 
 void PartitionBuffer::move(Partition& partition, State to) {
-    if (!is_legal(partition.state, to))
-        throw std::logic_error("partition moves from " + to_string(partition.state) + " to " + to_string(to));
+    require_legal(partition.state, to);
     partition.state = to;
 }
 

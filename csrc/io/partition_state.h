@@ -1,6 +1,7 @@
 // The states of a partition in the buffer and the legal moves between them: all of them, and nowhere else.
 #pragma once
 #include <array>
+#include <stdexcept>
 #include <string>
 
 namespace marius {
@@ -47,6 +48,11 @@ constexpr bool is_legal(PartitionState from, PartitionState to) {
 inline std::string to_string(PartitionState state) {
     constexpr std::array<const char*, 5> names{"on_disk", "loading", "resident", "dirty", "writing"};
     return names[static_cast<std::size_t>(state)];
+}
+
+/// Throws std::logic_error for a move that is not in the table: a mistake of this program.
+inline void require_legal(PartitionState from, PartitionState to) {
+    if (!is_legal(from, to)) throw std::logic_error("partition moves from " + to_string(from) + " to " + to_string(to));
 }
 
 }  // namespace marius

@@ -1,8 +1,8 @@
-"""The edges of one split, by bucket: read straight from disk, checked against their checksums at every read."""
+"""The edges of one split, by bucket: read straight from disk, their checksums checked at every read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -38,7 +38,7 @@ class EdgeBuckets:
         buckets = self.partitioning.partitions ** 2
         return np.fromfile(self.folder / "bucket_checksums" / "c" / "0" / "0", np.uint32).reshape(buckets, 3)
 
-    @property
+    @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """Edges in each bucket, shape (p, p)."""
         p = self.partitioning.partitions
@@ -55,6 +55,23 @@ class EdgeBuckets:
         self.read_into([(i, j)], src, dst, rel)
         return src, dst, rel
 
+    def stream(self, i: int, j: int, edges: int) -> Iterator[tuple[Offsets, Offsets, Offsets]]:
+        """(src, dst, rel) of bucket (i, j), at most ``edges`` at a time, for buckets of any size.
+
+        The checksums cover the whole bucket, so they are compared before its last piece is given out.
+        """
+        flat = i * self.partitioning.partitions + j
+        start, stop = int(self.offsets[flat]), int(self.offsets[flat + 1])
+        checksums = [0] * len(COLUMNS)
+        for low in range(start, stop, edges):
+            high = min(low + edges, stop)
+            parts = [read_array_range(self.folder / name, low, high) for name in COLUMNS]
+            checksums = [crc32c(part.view(np.uint8), before) for part, before in zip(parts, checksums)]
+            if high == stop:
+                for column, checksum in enumerate(checksums):
+                    self._check(flat, column, checksum)
+            yield parts[0], parts[1], parts[2]
+
     def read_into(self, buckets: Iterable[tuple[int, int]], src: Offsets, dst: Offsets, rel: Offsets) -> int:
         """Read buckets back to back into the given arrays; the number of edges read.
 
@@ -67,7 +84,7 @@ class EdgeBuckets:
                 read_array_range(self.folder / name, start, stop, out[at:at + stop - start])
                 for flat in range(first, last + 1):
                     low, high = at + self.offsets[flat] - start, at + self.offsets[flat + 1] - start
-                    self._check(flat, column, out[low:high])
+                    self._check(flat, column, crc32c(out[low:high].view(np.uint8)))
             at += stop - start
         return at
 
@@ -82,8 +99,8 @@ class EdgeBuckets:
                 runs.append((flat, flat))
         return runs
 
-    def _check(self, flat: int, column: int, values: Offsets) -> None:
-        if crc32c(values.view(np.uint8)) != int(self._checksums[flat, column]):
+    def _check(self, flat: int, column: int, checksum: int) -> None:
+        if checksum != int(self._checksums[flat, column]):
             p = self.partitioning.partitions
             raise UserError(f"{self.folder / COLUMNS[column]}: bucket ({flat // p}, {flat % p}) does not match its "
                             "checksum, the dataset was changed: make it again with `marius-lite preprocess`")

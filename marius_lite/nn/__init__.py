@@ -1,0 +1,1 @@
+"""Models: decoders, losses, scoring."""

@@ -1,0 +1,1 @@
+"""Optimizers: of node rows (rows/) and of dense parameters (dense)."""

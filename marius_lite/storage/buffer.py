@@ -21,13 +21,13 @@ class PartitionBuffer:
 
     ``rows``: float32, (slots * slot_rows, width), in memory shared with the I/O threads: partition k's row of
     offset i is ``rows[base_row(k) + i]``. Rows of the partitions that the last `enter` named as ``now``, or
-    adopted since, may be read and changed until the next `enter` or `flush` begins, and again after a `flush`;
-    whoever changed rows says so by `mark_dirty` before the next `enter` or `flush`.
+    adopted since, may be read and changed until the next `enter` or `flush` begins, and again after a
+    `flush`; whoever changed rows says so by `mark_dirty` before the next `enter` or `flush`.
 
-    Used as a context manager it flushes and closes at the end, and after an exception only closes. What is dirty
-    at `close` is lost. Failed I/O raises RunError at the call that meets it or at the next one (enter, adopt,
-    flush, close); then the data are still in memory and every call, the same one included, is possible. Not for
-    several threads at once.
+    Used as a context manager it flushes and closes at the end, and after an exception only closes. What is
+    dirty at `close` is lost. Failed I/O raises RunError at the call that meets it or at the next one (enter,
+    adopt, flush, close); then the data are still in memory and every call, the same one included, is
+    possible. Not for several threads at once.
     """
 
     def __init__(self, table: RowTable, slots: int, threads: int = 4, direct: bool = True) -> None:
@@ -83,8 +83,8 @@ class PartitionBuffer:
         return str(self._native.state(k))
 
     def counters(self) -> dict[str, float]:
-        """bytes_read, bytes_written (moved to or from disk); loads, writes (partitions); seconds: read_s, write_s
-        (with at least one under way), wait_s (callers waited)."""
+        """bytes_read, bytes_written (whole blocks); loads, writes (partitions); in seconds read_s,
+        write_s (with at least one under way), wait_s (callers waited)."""
         return dict(self._native.counters())
 
     def close(self) -> None:

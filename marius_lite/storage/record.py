@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 COLUMN_BYTES = 4  # float32
@@ -42,3 +43,16 @@ class RecordLayout:
     def state(self) -> slice:
         """The optimizer-state columns."""
         return slice(self.dim, self.dim + self.state_columns)
+
+
+STATE_COLUMNS: dict[str, Callable[[int], int]] = {  # row optimizer -> state columns of a record with dim values
+    "sgd": lambda dim: 0,
+    "row_adagrad": lambda dim: 1,
+    "adagrad": lambda dim: dim,
+    "adam": lambda dim: 2 * dim + 1,
+}
+
+
+def record_of(row_optimizer: str, dim: int) -> RecordLayout:
+    """The record of an embedding of ``dim`` numbers trained by ``row_optimizer``."""
+    return RecordLayout(dim, STATE_COLUMNS[row_optimizer](dim))

@@ -34,10 +34,10 @@ class RowTable:
     @classmethod
     def create(cls, path: Path, nodes: int, width: int, rows_per_partition: int,
                attributes: Mapping[str, Any] | None = None) -> RowTable:
-        """Make a table of zeros at ``path``, which must not exist; chunk files take no space until written."""
+        """Make a table of zeros at ``path``, which must not exist; its chunk files take no space yet."""
         if nodes < 1 or rows_per_partition < 1 or width < 1 or width % 4:
-            raise ValueError(f"nodes {nodes}, rows per partition {rows_per_partition}, width {width}: all must "
-                             "be positive, the width a multiple of 4")
+            raise ValueError(f"nodes {nodes}, rows per partition {rows_per_partition}, width {width}: all "
+                             "must be positive, the width a multiple of 4")
         zarr.create_array(
             store=path, shape=(nodes, width), chunks=(rows_per_partition, width), dtype="float32",
             compressors=None, filters=None, fill_value=0, attributes=dict(attributes or {}))
@@ -56,12 +56,12 @@ class RowTable:
         except (FileNotFoundError, ValueError) as error:
             raise UserError(f"{path}: no Zarr array: {error}") from error
         chunks, dtype, shape = array.chunks, np.dtype(array.dtype), array.shape
-        metadata = array.metadata
-        raw = metadata.zarr_format == 3 and [codec.to_dict()["name"] for codec in metadata.codecs] == ["bytes"]
+        codecs = [codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())]
+        raw = codecs == ["bytes"]
         if not raw or len(shape) != 2 or dtype != np.float32 or chunks[1] != shape[1] or shape[1] % 4:
             raise UserError(f"{path}: found shape {shape}, chunks {chunks}, dtype {dtype}: expected an "
-                            "uncompressed Zarr v3 array of float32, (nodes, width), whole rows in each chunk, "
-                            "width a multiple of 4")
+                            "uncompressed Zarr v3 array of float32, (nodes, width), whole rows in each "
+                            "chunk, width a multiple of 4")
         return cls(path, shape[0], shape[1], chunks[0])
 
     @property

@@ -1,0 +1,74 @@
+"""The state of a run at a checkpoint: a few numbers, since everything random is derived from its place in the run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from marius_lite.errors import UserError
+
+STATE_VERSION = 1
+
+
+@dataclass(frozen=True, order=True)
+class Cursor:
+    """The first batch that is not finished."""
+
+    epoch: int = 0
+    step: int = 0
+    batch: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.epoch}.{self.step}.{self.batch}"
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best evaluation so far, and the checkpoint it was made of."""
+
+    checkpoint: str
+    value: float
+
+
+@dataclass(frozen=True)
+class State:
+    """What ``state.json`` holds.
+
+    ``checksums``: crc32c of each partition's chunk file; ``loss_sum``, ``edges``: of the unfinished epoch so far;
+    ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``: an evaluation is due before going on.
+    """
+
+    cursor: Cursor
+    fingerprint: str
+    checksums: dict[int, int]
+    metrics_length: int
+    loss_sum: float = 0.0
+    edges: int = 0
+    evaluate: bool = False
+    best: Best | None = None
+    version: int = field(default=STATE_VERSION)
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), indent=1).encode()
+
+
+def read_state(checkpoint: Path) -> State:
+    """The state of one checkpoint folder. Raises UserError if it is damaged or of another version."""
+    file = checkpoint / "state.json"
+    try:
+        tree = json.loads(file.read_bytes())
+        if tree["version"] != STATE_VERSION:
+            raise UserError(f"{file}: checkpoint format {tree['version']}, this program reads {STATE_VERSION}: "
+                            "use the version that wrote it")
+        tree["cursor"] = Cursor(**tree["cursor"])
+        tree["best"] = Best(**tree["best"]) if tree["best"] else None
+        tree["checksums"] = {int(k): v for k, v in tree["checksums"].items()}
+        return State(**tree)
+    except FileNotFoundError:
+        raise UserError(f"{checkpoint}: no checkpoint (it has no state.json)") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"{file}: damaged: {error}: choose another checkpoint with --checkpoint") from None

@@ -1,0 +1,75 @@
+"""The command line: one app, one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import typer
+
+import marius_lite
+from marius_lite.errors import MariusError, UserError
+
+COMMANDS = ("preprocess", "train", "resume", "eval", "plan", "info")
+
+
+def app() -> typer.Typer:
+    """The typer app with every command of COMMANDS, each from the module of its name."""
+    cli = typer.Typer(name="marius-lite", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+                      help="Train graph embeddings larger than memory, on one machine.")
+    cli.callback()(_root)
+    for name in COMMANDS:
+        cli.command(name)(getattr(import_module(f"marius_lite.cli.{name}"), name))
+    return cli
+
+
+def _root(version: bool = typer.Option(False, "--version", is_eager=True, callback=lambda given: _print_version(given),
+                                       help="Print the version and stop.")) -> None:
+    pass
+
+
+def _print_version(given: bool) -> None:
+    if given:
+        print(f"marius-lite {marius_lite.__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Entry point: exit code 0 done, 1 the run failed, 2 wrong input, 128 + n after signal n."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; the exit code."""
+    try:
+        status = app()(args=arguments, standalone_mode=False, prog_name="marius-lite")
+        return status if isinstance(status, int) else 0
+    except MariusError as error:
+        code = 2 if isinstance(error, UserError) else getattr(error, "exit_code", 1)
+        return _fail(str(error), code)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("stopped", 130)
+    except OSError as error:
+        return _fail(_os_message(error), 1)
+    except MemoryError as error:
+        return _fail(f"out of memory: {error}: lower storage.memory or training.batch_size", 1)
+    except Exception as error:
+        usage = getattr(error, "format_message", None)  # typer's own complaints about options
+        if usage is None:
+            raise
+        return _fail(usage(), 2)
+
+
+def _os_message(error: OSError) -> str:
+    from marius_lite.files import disk_error
+
+    return str(disk_error(error, error.filename or "")) if error.errno else str(error)
+
+
+def _fail(message: str, code: int) -> int:
+    try:
+        print(f"marius-lite: {message}", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    return code

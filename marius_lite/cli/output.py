@@ -1,0 +1,25 @@
+"""What commands print: one JSON object with ``--json``, aligned lines without."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def show(result: Mapping[str, Any], as_json: bool) -> None:
+    """Print a result on standard output."""
+    if as_json:
+        print(json.dumps(result))
+        return
+    width = max((len(key) for key in result), default=0)
+    for key, value in result.items():
+        print(f"{key:<{width}}  {_text(value)}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_text(inner)}" for key, inner in value.items())
+    return str(value)

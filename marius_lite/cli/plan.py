@@ -1,0 +1,41 @@
+"""marius-lite plan"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marius_lite.cli import options
+
+
+def plan(dataset: options.Dataset, config: options.ConfigFile = None, sets: options.Sets = None,
+         as_json: options.Json = False) -> None:
+    """Memory, disk, swaps and bytes moved per epoch of a training run, without training."""
+    import json
+
+    from marius_lite.config.load import load
+    from marius_lite.estimate import plan_run
+
+    result = plan_run(dataset, load(config, sets or []))
+    print(json.dumps(result) if as_json else _text(result))
+
+
+def _text(result: Mapping[str, Any]) -> str:
+    from marius_lite.files import format_bytes as size
+
+    memory, disk, start = result["memory"], result["disk"], result["start"]
+    lines = [
+        f"{result['nodes']:,} nodes, {result['edges']:,} training edges, {result['relations']:,} relations",
+        f"{result['partitions']} partitions, {result['capacity']} resident ({result['ordering']}), "
+        f"{result['steps']} steps, {result['swaps']} swaps an epoch, on {result['device']}",
+        f"memory      {size(memory['total'])}: {memory['slots']} slots of {size(memory['slot_bytes'])} {size(memory['buffer'])}, "
+        f"edges {size(memory['edges'])}, pool {size(memory['pool'])}, batch {size(memory['workspace'])}, "
+        f"evaluation {size(memory['evaluation'])}",
+        f"disk        {size(disk['total'])}: rows {size(disk['rows'])}, checkpoints {size(disk['checkpoints'])}",
+        f"at start    {size(start['rows_written'])} written",
+    ]
+    for name in ("first_epoch", "later_epoch"):
+        moved = result[name]
+        lines.append(f"{name.replace('_', ' '):<11} {size(moved['rows_read'])} rows and {size(moved['edges_read'])} edges read, "
+                     f"{size(moved['rows_written'])} written")
+    return "\n".join(lines)

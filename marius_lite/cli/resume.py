@@ -1,0 +1,17 @@
+"""marius-lite resume"""
+
+from __future__ import annotations
+
+from marius_lite.cli import options
+
+
+def resume(run: options.Run, checkpoint: options.Checkpoint = None, sets: options.Sets = None,
+           as_json: options.Json = False) -> None:
+    """Continue a run from its latest checkpoint as if nothing had happened.
+
+    With --checkpoint the run goes back to that place: later checkpoints are removed once a new one stands.
+    """
+    from marius_lite.cli.output import show
+    from marius_lite.train.run import resume_run
+
+    show(resume_run(run, checkpoint, sets or []), as_json)

@@ -1,0 +1,21 @@
+"""marius-lite train"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from marius_lite.cli import options
+
+
+def train(dataset: options.Dataset,
+          run: Annotated[Path, typer.Option("--run", help="Folder for the run; must not exist yet.")],
+          config: options.ConfigFile = None, sets: options.Sets = None, as_json: options.Json = False) -> None:
+    """Train on a dataset, from the first epoch to the last, with checkpoints on the way."""
+    from marius_lite.cli.output import show
+    from marius_lite.config.load import load
+    from marius_lite.train.run import train_run
+
+    show(train_run(dataset, run, load(config, sets or [])), as_json)

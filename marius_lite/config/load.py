@@ -1,0 +1,109 @@
+"""YAML, ``--set key.path=value`` and plain dicts into one checked `Config`; errors name path, value and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from marius_lite.config.rules import check_rules
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+
+
+def load(file: Path | None = None, sets: Sequence[str] = (), values: Mapping[str, Any] | None = None) -> Config:
+    """Values from ``file``, then ``values`` over them, then each ``key.path=value`` of ``sets``. Raises UserError."""
+    tree: dict[str, Any] = _read_yaml(file) if file else {}
+    _merge(tree, dict(values or {}))
+    for item in sets:
+        path, separator, text = item.partition("=")
+        if not separator or not path:
+            raise UserError(f"--set {item}: write key.path=value, for example --set training.epochs=20")
+        _merge(tree, _nest(path.strip().split("."), _parse(text, item)))
+    return check(tree, str(file) if file else "configuration")
+
+
+def check(tree: Mapping[str, Any], where: str) -> Config:
+    """A dict of sections into a Config. Raises UserError with one line for the first thing that is wrong."""
+    try:
+        config = Config.model_validate(tree)
+    except ValidationError as error:
+        raise UserError(f"{where}: {_explain(error)}") from None
+    check_rules(config, where)
+    return config
+
+
+def _read_yaml(file: Path) -> dict[str, Any]:
+    try:
+        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{file}: no such configuration file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{file}: not valid YAML: {' '.join(str(error).split())}") from None
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        raise UserError(f"{file}: expected sections such as `model:`, found {type(tree).__name__}")
+    return tree
+
+
+def _parse(text: str, item: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise UserError(f"--set {item}: {text!r} is not a valid value") from None
+
+
+def _nest(path: list[str], value: Any) -> dict[str, Any]:
+    return {path[0]: _nest(path[1:], value) if len(path) > 1 else value}
+
+
+def _merge(tree: dict[str, Any], over: dict[str, Any]) -> None:
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(tree.get(key), dict):
+            _merge(tree[key], value)
+        else:
+            tree[key] = value
+
+
+def _explain(error: ValidationError) -> str:
+    first = error.errors()[0]
+    keys = [str(part) for part in first["loc"]]
+    if first["type"] == "extra_forbidden":
+        known = _keys_beside(keys)
+        near = difflib.get_close_matches(keys[-1], known, n=1, cutoff=0.5)
+        hint = f"did you mean `{'.'.join([*keys[:-1], near[0]])}`? " if near else ""
+        return f"unknown key `{'.'.join(keys)}`: {hint}known keys here: {', '.join(known)}"
+    path = _schema_path(keys)
+    allowed = "; ".join(dict.fromkeys(e["msg"] for e in error.errors() if _schema_path(list(map(str, e["loc"]))) == path))
+    return f"`{'.'.join(path)}` is {first['input']!r}: {allowed}"
+
+
+def _schema_path(keys: list[str]) -> list[str]:
+    """The part of an error's location that is made of keys (the rest names branches of a union)."""
+    section: type[BaseModel] | None = Config
+    path = []
+    for key in keys:
+        if section is None or key not in section.model_fields:
+            break
+        path.append(key)
+        section = _section_of(section, key)
+    return path or keys
+
+
+def _keys_beside(keys: list[str]) -> list[str]:
+    section: type[BaseModel] | None = Config
+    for key in keys[:-1]:
+        section = _section_of(section, key) if section else None
+    return list(section.model_fields) if section else []
+
+
+def _section_of(section: type[BaseModel], key: str) -> type[BaseModel] | None:
+    annotation = section.model_fields[key].annotation
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None

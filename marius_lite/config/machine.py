@@ -1,0 +1,54 @@
+"""What the machine gives this process: memory, processors, a GPU. No torch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def available_memory() -> int:
+    """Bytes this process may still take: the kernel's MemAvailable, or what its control groups leave if that is less."""
+    available = _meminfo("MemAvailable")
+    for limit, usage in _cgroup_limits():
+        available = min(available, max(limit - usage, 0))
+    return available
+
+
+def total_memory() -> int:
+    return _meminfo("MemTotal")
+
+
+def cpu_threads() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def has_nvidia() -> bool:
+    return Path("/dev/nvidiactl").exists()
+
+
+def _meminfo(key: str) -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        name, value = line.split(":")
+        if name == key:
+            return int(value.split()[0]) * 1024
+    raise AssertionError(f"/proc/meminfo lacks {key}")
+
+
+def _cgroup_limits() -> list[tuple[int, int]]:
+    found = []
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            names = (Path("/sys/fs/cgroup") / path[1:], "memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            names = (Path("/sys/fs/cgroup/memory") / path[1:], "memory.limit_in_bytes", "memory.usage_in_bytes")
+        else:
+            continue
+        folder, limit, usage = names
+        try:
+            text = (folder / limit).read_text().strip()
+            if text != "max":
+                found.append((int(text), int((folder / usage).read_text())))
+        except (OSError, ValueError):
+            continue
+    return found

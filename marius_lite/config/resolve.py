@@ -1,0 +1,132 @@
+"""Every ``auto`` to a value, for one dataset on one machine. Pure: the facts come in, nothing is looked up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.config.memory import (
+    EDGE_BYTES,
+    EVALUATION_BYTES,
+    MemoryPlan,
+    largest_window,
+    slot_bytes,
+    workspace_bytes,
+)
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+from marius_lite.files import format_bytes
+from marius_lite.ordering.plan import choose, make_plan, spare_slots
+
+POOL_ROWS_MAX = 4096
+EVALUATION_EDGES = 10_000
+EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What `resolve` must know of the dataset, the record and the machine."""
+
+    nodes: int
+    relations: int
+    partitions: int
+    rows_per_partition: int
+    bucket_counts: npt.NDArray[np.int64]
+    stride: int
+    available_memory: int
+    threads: int
+    cuda: bool
+
+
+def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
+    """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
+    budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
+    if config.storage.capacity != "auto" or config.storage.ordering == "in_memory":
+        capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
+        _check_capacity(config, capacity, facts.partitions)
+        memory = _memory(config, facts, capacity, budget)
+        if memory.total > budget and config.storage.memory != "auto":
+            raise UserError(f"`storage.capacity` {capacity} needs {format_bytes(memory.total)}, `storage.memory` is "
+                            f"{format_bytes(budget)}: lower the capacity, raise the memory, or leave one of them out")
+    else:
+        capacity, memory = _largest_capacity(config, facts, budget)
+    return _filled(config, facts, capacity, max(memory.total, budget) if config.storage.memory != "auto"
+                   else memory.total), memory
+
+
+def _check_capacity(config: Config, capacity: int, partitions: int) -> None:
+    if capacity > partitions:
+        raise UserError(f"`storage.capacity` is {capacity}, but the dataset has {partitions} partitions: "
+                        f"give at most {partitions} (all resident), or auto")
+    if capacity < 2 <= partitions:
+        raise UserError(f"`storage.capacity` is {capacity}: an edge between two partitions needs both resident, "
+                        f"give 2 to {partitions}, or auto")
+    if config.storage.ordering == "in_memory" and capacity < partitions:
+        raise UserError(f"`storage.ordering` is in_memory, but `storage.capacity` {capacity} is less than the dataset's "
+                        f"{partitions} partitions: leave the capacity out, or choose beta or comet")
+
+
+def _largest_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:
+    smallest = min(2, facts.partitions)
+    for capacity in range(facts.partitions, smallest - 1, -1):
+        memory = _memory(config, facts, capacity, budget)
+        if memory.total <= budget:
+            return capacity, memory
+    raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions, their edges and a batch need "
+                    f"{format_bytes(memory.total)}: raise it, lower training.batch_size or negatives.count, or preprocess "
+                    f"with more than {facts.partitions} partitions")
+
+
+def _ordering(config: Config, facts: Facts, capacity: int) -> str:
+    return choose(facts.partitions, capacity) if config.storage.ordering == "auto" else config.storage.ordering
+
+
+def _pool(config: Config, facts: Facts, capacity: int) -> tuple[float, int]:
+    """(fraction of the negatives, rows of each partition)."""
+    if capacity == facts.partitions:
+        return 0.0, 0
+    negatives = config.negatives
+    rows = negatives.pool_rows
+    if rows == "auto":
+        rows = min(-(-facts.rows_per_partition // 8), POOL_ROWS_MAX)
+    fraction = negatives.pool_fraction
+    if fraction == "auto":
+        fraction = (1 - capacity / facts.partitions) * (1 - negatives.degree_fraction) if rows else 0.0
+    return fraction, rows if fraction else 0
+
+
+def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryPlan:
+    ordering = _ordering(config, facts, capacity)
+    training, negatives = config.training, config.negatives
+    spare = spare_slots(ordering, facts.partitions, capacity) if config.storage.prefetch else 0
+    slots = min(capacity + spare, facts.partitions)
+    one = slot_bytes(facts.rows_per_partition, facts.stride)
+    pool = facts.partitions * _pool(config, facts, capacity)[1] * config.model.dim * 4
+    workspace = workspace_bytes(training.batch_size, negatives.chunks, negatives.count, config.model.dim,
+                                training.staleness, facts.relations * (2 if config.model.reciprocal else 1))
+    plan = make_plan(ordering, facts.partitions, capacity, training.seed, 0)
+    total, largest_bucket = int(facts.bucket_counts.sum()), int(facts.bucket_counts.max(initial=0))
+    wanted = min(total, int(1.2 * largest_window([step.buckets for step in plan.steps], facts.bucket_counts)) + 1024)
+    window = max(largest_bucket, min(wanted, int(budget * EDGE_SHARE) // EDGE_BYTES))
+    return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
+                      edges=window * EDGE_BYTES, pool=pool, workspace=workspace,
+                      evaluation=EVALUATION_BYTES if config.evaluation.every_epochs else 0)
+
+
+def _filled(config: Config, facts: Facts, capacity: int, memory: int) -> Config:
+    fraction, rows = _pool(config, facts, capacity)
+
+    def value(given: object, resolved: object) -> object:
+        return resolved if given == "auto" else given
+
+    updates: dict[str, dict[str, object]] = {
+        "negatives": {"pool_fraction": fraction, "pool_rows": rows},
+        "training": {"precision": "float32", "threads": value(config.training.threads, facts.threads)},
+        "storage": {"memory": memory, "capacity": capacity, "ordering": _ordering(config, facts, capacity)},
+        "evaluation": {"max_edges": value(config.evaluation.max_edges, EVALUATION_EDGES)},
+    }
+    sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}
+    device = ("cuda" if facts.cuda else "cpu") if config.device == "auto" else config.device
+    return config.model_copy(update={**sections, "device": device})

@@ -1,0 +1,24 @@
+"""What is due at the end of an epoch: the trainer acts on it, `plan` counts with it."""
+
+from __future__ import annotations
+
+from marius_lite.config.schema import Config
+
+
+def is_last(config: Config, epoch: int) -> bool:
+    return epoch + 1 == config.training.epochs
+
+
+def evaluation_due(config: Config, epoch: int) -> bool:
+    every = config.evaluation.every_epochs
+    return every > 0 and ((epoch + 1) % every == 0 or is_last(config, epoch))
+
+
+def checkpoint_due(config: Config, epoch: int) -> bool:
+    return (epoch + 1) % config.checkpoint.every_epochs == 0 or is_last(config, epoch)
+
+
+def checkpoints_kept(config: Config) -> int:
+    """How many tables the checkpoints hold at most: each epoch rewrites every partition, so none share for long."""
+    best = config.checkpoint.keep_best and config.evaluation.every_epochs > 0
+    return config.checkpoint.keep + best + 1  # the one being published, until an older one is removed

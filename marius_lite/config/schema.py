@@ -1,0 +1,128 @@
+"""Every key of the configuration: one schema for YAML, ``--set`` and the Python API.
+
+``auto`` is a value like any other here; `config.resolve` turns it into a number for one dataset and one machine.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
+
+from marius_lite.files import parse_bytes
+
+Auto = Literal["auto"]
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(gt=0)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
+
+
+class ModelSection(Section):
+    encoder: Literal["none"] = Field("none", description="how rows become representations; none: the row is the embedding")
+    decoder: Literal["dot", "distmult", "complex", "transe", "transe_l1", "rotate"] = Field(
+        "complex", description="how a source, a relation and a destination are scored; transe: L2 distance")
+    dim: PositiveInt = Field(100, description="numbers stored per node (complex, rotate: two per complex number)")
+    reciprocal: bool = Field(True, description="a second row per relation for the inverse direction")
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
+        0.0, description="share of the numbers of gathered rows set to zero while training")
+
+
+class LossSection(Section):
+    name: Literal["softmax", "logistic", "margin"] = Field("softmax", description="loss over a positive and its negatives")
+    margin: PositiveFloat = Field(1.0, description="margin of the margin loss")
+    adversarial_temperature: NonNegativeFloat = Field(
+        0.0, description="logistic: weight negatives by softmax(temperature * score); 0: all alike")
+
+
+class NegativesSection(Section):
+    count: PositiveInt = Field(1000, description="shared negatives of one chunk, for each side")
+    chunks: PositiveInt = Field(10, description="parts of a batch, each with its own negatives")
+    degree_fraction: Fraction = Field(0.0, description="share of the negatives taken from the batch's own nodes")
+    pool_fraction: Fraction | Auto = Field(
+        "auto", description="share of the negatives taken from rows of partitions that are not resident, as they were when "
+        "they left; auto: the share of nodes that are not resident")
+    pool_rows: NonNegativeInt | Auto = Field(
+        "auto", description="rows kept of each partition that is not resident; auto: an eighth of a partition, at most 4096")
+
+
+class RowOptimizerSection(Section):
+    name: Literal["row_adagrad", "adagrad", "adam", "sgd"] = Field("row_adagrad", description="update rule of node rows")
+    lr: PositiveFloat = Field(0.1, description="learning rate of node rows")
+
+
+class DenseOptimizerSection(Section):
+    name: Literal["adagrad", "adam", "sgd"] = Field("adagrad", description="update rule of relations and dense weights")
+    lr: PositiveFloat = Field(0.1, description="learning rate of relations and dense weights")
+
+
+class OptimizerSection(Section):
+    rows: RowOptimizerSection = Field(default_factory=RowOptimizerSection)
+    dense: DenseOptimizerSection = Field(default_factory=DenseOptimizerSection)
+
+
+class RegularizerSection(Section):
+    name: Literal["none", "n3"] = Field("none", description="n3: sum of cubed moduli of the rows of each positive edge")
+    weight: NonNegativeFloat = Field(0.0, description="factor of the regularizer beside the loss summed over edges")
+
+
+class TrainingSection(Section):
+    epochs: PositiveInt = Field(10, description="passes over the training edges")
+    batch_size: PositiveInt = Field(10000, description="edges per batch")
+    seed: NonNegativeInt = Field(0, description="seed of all randomness of the run")
+    staleness: NonNegativeInt = Field(
+        0, description="batches in flight before an update must land; 0: synchronous and deterministic")
+    precision: Literal["auto", "float32"] = Field("auto", description="arithmetic of scores and gradients")
+    threads: PositiveInt | Auto = Field("auto", description="CPU threads; auto: all that the process may use")
+
+
+class StorageSection(Section):
+    memory: Bytes | Auto = Field(
+        "auto", description="bytes for slots, edges, negatives' pool and batch workspace together (e.g. 4GB); auto: half of what is free")
+    capacity: PositiveInt | Auto = Field("auto", description="partitions resident at a time; auto: as many as fit the memory")
+    ordering: Literal["auto", "in_memory", "beta", "comet"] = Field("auto", description="order of partitions; auto: comet, or in_memory if all fit")
+    prefetch: bool = Field(True, description="load the next step's partitions while this step trains")
+    row_dtype: Literal["float32"] = Field("float32", description="storage type of node rows")
+    direct_io: bool = Field(True, description="bypass the page cache where the file system allows")
+    io_threads: PositiveInt = Field(4, description="threads that read and write partitions")
+
+
+class CheckpointSection(Section):
+    every_epochs: PositiveInt = Field(1, description="epochs between checkpoints")
+    every_minutes: PositiveFloat | None = Field(None, description="also after so many minutes, in mid-epoch")
+    keep: PositiveInt = Field(2, description="newest checkpoints kept")
+    keep_best: bool = Field(True, description="also keep the checkpoint of the best evaluation")
+
+
+class EvaluationSection(Section):
+    every_epochs: NonNegativeInt = Field(1, description="epochs between evaluations while training; 0: never")
+    split: Literal["valid", "test", "train"] = Field("valid", description="edges to rank while training")
+    max_edges: PositiveInt | Auto = Field("auto", description="a fixed seeded sample of so many edges; auto: 10000")
+    candidates: PositiveInt | Literal["all"] = Field("all", description="nodes each edge is ranked among")
+    filtered: bool = Field(True, description="leave other known edges out of the ranking")
+    ties: Literal["realistic", "optimistic", "pessimistic"] = Field("realistic", description="rank among equal scores")
+
+
+class Config(Section):
+    task: Literal["link_prediction"] = Field("link_prediction", description="what is learned")
+    model: ModelSection = Field(default_factory=ModelSection)
+    loss: LossSection = Field(default_factory=LossSection)
+    negatives: NegativesSection = Field(default_factory=NegativesSection)
+    optimizer: OptimizerSection = Field(default_factory=OptimizerSection)
+    regularizer: RegularizerSection = Field(default_factory=RegularizerSection)
+    training: TrainingSection = Field(default_factory=TrainingSection)
+    storage: StorageSection = Field(default_factory=StorageSection)
+    checkpoint: CheckpointSection = Field(default_factory=CheckpointSection)
+    evaluation: EvaluationSection = Field(default_factory=EvaluationSection)
+    device: Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$")] = Field("auto", description="cpu, cuda, cuda:N or auto")

@@ -1,0 +1,61 @@
+"""Which nodes compete with the true answer: all, or a sample of the whole table."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.evaluate.sampling import distinct
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.seeds import generator_for
+
+Positions = npt.NDArray[np.int64]
+
+
+class Candidates:
+    """All nodes (``count`` None), or the same ``count`` nodes for every query, drawn without replacement.
+
+    Partition k's candidates are numbered 0, 1, ... by ascending node id: their *positions*. ``label`` names
+    the choice in results; a sample of everything is all.
+    """
+
+    def __init__(self, partitioning: Partitioning, count: int | None = None, seed: int = 0):
+        self._partitioning = partitioning
+        self.label = "all"
+        self._chosen: Positions | None = None
+        if count is not None and count < partitioning.nodes:
+            self.label = f"sampled({count})"
+            self._chosen = distinct(partitioning.nodes, count, generator_for(seed, "evaluate/candidates"))
+            first_ids = np.arange(partitioning.partitions + 1) * partitioning.rows
+            self._starts = np.searchsorted(self._chosen, first_ids)
+
+    def count(self, k: int) -> int:
+        """How many candidates partition k holds."""
+        if self._chosen is None:
+            return self._partitioning.size(k)
+        return int(self._starts[k + 1] - self._starts[k])
+
+    def first_id(self, k: int) -> int:
+        """The node at offset 0 of partition k."""
+        return k * self._partitioning.rows
+
+    def offsets(self, k: int, start: int, stop: int) -> slice | Positions:
+        """Offsets inside partition k of the candidates at positions [start, stop): an index for its rows."""
+        if self._chosen is None:
+            return slice(start, stop)
+        return self._inside(k)[start:stop] - k * self._partitioning.rows
+
+    def positions(self, k: int, offsets: Positions) -> Positions:
+        """Positions of the nodes at these offsets of partition k, -1 for those that are no candidates."""
+        if self._chosen is None:
+            return offsets
+        inside = self._inside(k)
+        if not len(inside):
+            return np.full(len(offsets), -1, np.int64)
+        ids = offsets + k * self._partitioning.rows
+        found = np.minimum(np.searchsorted(inside, ids), len(inside) - 1)
+        return np.where(inside[found] == ids, found, -1)
+
+    def _inside(self, k: int) -> Positions:
+        assert self._chosen is not None
+        return self._chosen[self._starts[k]:self._starts[k + 1]]

@@ -1,0 +1,65 @@
+"""Ranks to numbers: MRR, hits and mean rank, over all, by side and by relation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Ties = Literal["realistic", "optimistic", "pessimistic"]
+Ranks = npt.NDArray[np.float64]
+HITS = (1, 3, 10)
+SIDES = ("destination", "source")
+
+TIES: Mapping[str, Callable[[Ranks, Ranks], Ranks]] = {
+    "realistic": lambda above, equal: 1 + above + equal / 2,
+    "optimistic": lambda above, equal: 1 + above,
+    "pessimistic": lambda above, equal: 1 + above + equal,
+}
+"""Rank from the numbers of candidates above and equal; realistic is the mean of the other two."""
+
+
+class Totals:
+    """Sums over ranks by side and relation; memory grows with the relations."""
+
+    def __init__(self, relations: int):
+        names = ("count", "mrr", "mean_rank", *map(_hits, HITS))
+        self._sums = {name: np.zeros((2, relations)) for name in names}
+
+    def add(self, side: int, rel: npt.NDArray[np.int64], ranks: Ranks) -> None:
+        """Count ``ranks`` (n,) of queries of one side about relations ``rel`` (n,)."""
+        values = {"count": np.ones(len(ranks)), "mrr": 1 / ranks, "mean_rank": ranks,
+                  **{_hits(k): (ranks <= k).astype(float) for k in HITS}}
+        for name, each in values.items():
+            self._sums[name][side] += np.bincount(rel, each, minlength=self._sums[name].shape[1])
+
+    def summary(self, relation_names: Sequence[Any] | None = None) -> dict[str, Any]:
+        """The numbers, ready for JSON. ``count`` is edges: queries of one side."""
+        totals = {name: sums.sum(axis=1) for name, sums in self._sums.items()}
+        numbers = ("mrr", *map(_hits, HITS), "mean_rank")
+        queries = totals["count"]
+        return {
+            **{name: _mean(totals[name].sum(), queries.sum()) for name in numbers},
+            "count": int(queries[0]),
+            "per_side": {side: {**{name: _mean(totals[name][at], queries[at]) for name in numbers},
+                                "count": int(queries[at])} for at, side in enumerate(SIDES)},
+            "per_relation": self._per_relation(relation_names),
+        }
+
+    def _per_relation(self, names: Sequence[Any] | None) -> dict[str, dict[str, float | int | None]]:
+        counts = self._sums["count"].sum(axis=0)
+        return {str(names[rel] if names is not None else rel): {
+            "mrr": _mean(self._sums["mrr"][:, rel].sum(), counts[rel]),
+            "hits@10": _mean(self._sums["hits@10"][:, rel].sum(), counts[rel]),
+            "count": int(self._sums["count"][0, rel]),
+        } for rel in np.flatnonzero(counts).tolist()}
+
+
+def _hits(k: int) -> str:
+    return f"hits@{k}"
+
+
+def _mean(total: float, count: float) -> float | None:
+    return float(total / count) if count else None

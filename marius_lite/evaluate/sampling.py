@@ -1,0 +1,21 @@
+"""Drawing without replacement from ranges too large to write down."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+
+def distinct(population: int, count: int, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+    """``count`` different integers of [0, population), every set equally likely, ascending.
+
+    Memory grows with ``count`` only. Raises ValueError when count > population.
+    """
+    if count > population:
+        raise ValueError(f"{count} different numbers below {population}")
+    if 2 * count > population:
+        return np.sort(generator.permutation(population)[:count])
+    chosen = np.empty(0, np.int64)
+    while len(chosen) < count:
+        chosen = np.union1d(chosen, generator.integers(population, size=count - len(chosen)))
+    return chosen

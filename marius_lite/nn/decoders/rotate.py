@@ -1,0 +1,30 @@
+"""RotatE (Sun et al., ICLR 2019): a relation turns each complex number of a source onto its destination's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from marius_lite.nn.decoders.base import Decoder, Values, complex_product, translation_bound, uniform
+
+
+class RotatE(Decoder):
+    """score = -sum of |src_k * exp(i rel_k) - dst_k|, k < dim / 2; a relation is dim / 2 phases in radians."""
+
+    similarity = "complex_l2"
+    even = True
+
+    def relation_dim(self, dim: int) -> int:
+        return dim // 2
+
+    def query(self, entity: torch.Tensor, relation: torch.Tensor, side: int) -> torch.Tensor:
+        turn = torch.cat([relation.cos(), relation.sin()], -1)
+        return complex_product(entity, turn, conjugate=side == 1)
+
+    def initial_relations(self, generator: np.random.Generator, count: int, dim: int) -> Values:
+        return uniform(generator, count, dim // 2, math.pi)
+
+    def initial_entities(self, generator: np.random.Generator, count: int, dim: int) -> Values:
+        return uniform(generator, count, dim, translation_bound(dim))

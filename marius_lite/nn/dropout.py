@@ -1,0 +1,52 @@
+"""Dropout whose mask depends on a seed alone, and costs two random bytes a number."""
+
+from __future__ import annotations
+
+import torch
+
+from marius_lite.nn.workspace import Workspace
+
+LEVELS = 1 << 16
+
+
+class Dropout:
+    """Zeroes numbers with a probability and scales the rest by 1 / (1 - probability), for one batch.
+
+    The probability is rounded to a multiple of 2^-16. Same seed, same device, same order of calls: same masks.
+    """
+
+    def __init__(self, probability: float, seed: int, device: torch.device, workspace: Workspace):
+        dropped = round(probability * LEVELS)
+        self.active = dropped > 0
+        self._threshold = dropped - LEVELS // 2
+        self._scale = LEVELS / (LEVELS - dropped)
+        self._workspace = workspace
+        self._masks: dict[str, torch.Tensor] = {}
+        if self.active:
+            self._generator = torch.Generator(device).manual_seed(seed)
+
+    def __call__(self, name: str, values: torch.Tensor) -> torch.Tensor:
+        """A copy of ``values`` with numbers dropped; the values themselves at probability 0.
+
+        The copy and its mask stay valid until ``name`` is used again.
+        """
+        if not self.active:
+            return values
+        shape = tuple(values.shape)
+        draws = -(-values.numel() * 2 // 8)
+        bits = self._workspace.tensor("dropout bits", (draws,), values.device, torch.int64)
+        bits.random_(-(1 << 63), None, generator=self._generator)
+        mask = self._workspace.tensor(f"{name} mask", shape, values.device)
+        torch.ge(bits.view(torch.int16)[: values.numel()].view(shape), self._threshold, out=mask)
+        mask *= self._scale
+        self._masks[name] = mask
+        return torch.mul(values, mask, out=self._workspace.tensor(f"{name} dropped", shape, values.device))
+
+    def backward_(self, name: str, grad: torch.Tensor) -> torch.Tensor:
+        """Multiply the gradient of what was returned for ``name`` by its mask, in place.
+
+        Where the gradient is shorter than the values along axis 1 (no gradient for frozen negatives), the mask is cut.
+        """
+        if self.active:
+            grad *= self._masks[name][:, : grad.shape[1]]
+        return grad

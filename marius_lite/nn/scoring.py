@@ -1,0 +1,80 @@
+"""Queries against shared negatives, with the gradients of a loss, one cache-sized tile of scores at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from marius_lite.nn.losses import Loss
+from marius_lite.nn.similarities import Similarity
+from marius_lite.nn.workspace import Workspace
+
+CPU_TILE = 1 << 21
+CUDA_TILE = 1 << 26
+"""Numbers in a tile's largest array: 8 MiB stay in a CPU's last cache, a GPU wants fewer and larger steps."""
+
+
+@dataclass(frozen=True)
+class SideGrads:
+    """The summed loss (float64 scalar tensor) and its gradients.
+
+    ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k - frozen, dim).
+    """
+
+    loss: torch.Tensor
+    query: torch.Tensor
+    positive: torch.Tensor
+    negatives: torch.Tensor
+
+
+def score_side(similarity: Similarity, loss: Loss, query: torch.Tensor, positive: torch.Tensor,
+               negatives: torch.Tensor, workspace: Workspace, frozen: int = 0) -> SideGrads:
+    """Compare each query (n, dim) with its positive (n, dim) and its chunk's negatives (chunks, k, dim).
+
+    Edges are split into the chunks in order, ceil(n / chunks) to each. The last ``frozen`` negatives of a chunk
+    count in the loss but get no gradient. The gradients are new tensors; all else lives in ``workspace``, and
+    is bounded by one tile.
+    """
+    chunks, count, dim = negatives.shape
+    live = count - frozen
+    grads = SideGrads(query.new_zeros((), dtype=torch.float64), torch.empty_like(query),
+                      torch.empty_like(positive), negatives.new_empty((chunks, live, dim)))
+    # Row 0 is a place-holder: its column of a tile takes the score of each query's own positive.
+    candidates = workspace.tensor("candidates", (1 + count, dim), query.device)
+    candidates[0] = 0
+    d_candidates = workspace.tensor("d_candidates", (1 + count, dim), query.device)
+    size = -(-len(query) // chunks)
+    rows = tile_rows(similarity, 1 + count, dim, query.device)
+    for chunk in range(chunks):
+        candidates[1:] = negatives[chunk]
+        d_candidates.zero_()
+        end = min((chunk + 1) * size, len(query))
+        for start in range(chunk * size, end, rows):
+            part = slice(start, min(start + rows, end))
+            scores = similarity.tile(query[part], candidates, workspace)
+            scores[:, 0] = similarity.pairs(query[part], positive[part])
+            grads.loss.add_(loss(scores, workspace))
+            d_pairs = scores[:, 0].clone()
+            scores[:, 0] = 0
+            similarity.tile_backward(query[part], candidates, scores, grads.query[part], d_candidates, workspace)
+            similarity.pairs_backward(query[part], positive[part], d_pairs, grads.query[part],
+                                      grads.positive[part])
+        grads.negatives[chunk] = d_candidates[1: 1 + live]
+    return grads
+
+
+def scores(similarity: Similarity, query: torch.Tensor, candidates: torch.Tensor,
+           workspace: Workspace) -> torch.Tensor:
+    """Scores (n, m) of queries (n, dim) with candidates (m, dim), for ranking: a new tensor."""
+    out = query.new_empty((len(query), len(candidates)))
+    rows = tile_rows(similarity, len(candidates), query.shape[1], query.device)
+    for start in range(0, len(query), rows):
+        out[start: start + rows] = similarity.tile(query[start: start + rows], candidates, workspace)
+    return out
+
+
+def tile_rows(similarity: Similarity, candidates: int, dim: int, device: torch.device) -> int:
+    """Queries in a tile of (queries, candidates); at least 1."""
+    budget = CUDA_TILE if device.type == "cuda" else CPU_TILE
+    return max(1, budget // (max(1, candidates) * similarity.numbers_per_score(dim)))

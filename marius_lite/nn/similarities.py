@@ -1,0 +1,175 @@
+"""How a query is compared with candidates, with gradients written by hand.
+
+A similarity scores *pairs*, query i with candidate i, and *tiles*, every query with every candidate; the
+backward passes turn d loss / d scores into gradients. What a tile's backward pass needs again is kept in the
+workspace: each forward pass is followed by its own backward pass. All tensors are float32.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from marius_lite.nn.products import product
+from marius_lite.nn.workspace import Workspace
+
+TINY = 1e-30
+"""Keeps the direction of a zero difference at zero instead of 0 / 0."""
+
+
+class Similarity(ABC):
+    """Shapes: query (n, dim), candidates (m, dim), a tile's scores (n, m), pair scores (n,)."""
+
+    def numbers_per_score(self, dim: int) -> int:
+        """How many numbers a tile's largest array holds for each score."""
+        return 1
+
+    @abstractmethod
+    def pairs(self, query: Tensor, other: Tensor) -> Tensor:
+        """Scores (n,) of query[i] and other[i]."""
+
+    @abstractmethod
+    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor,
+                       d_other: Tensor) -> None:
+        """From d_scores (n,): add to ``d_query`` (n, dim) and set ``d_other`` (n, dim)."""
+
+    @abstractmethod
+    def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
+        """Scores (n, m), contiguous, valid until the next tile."""
+
+    @abstractmethod
+    def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
+                      d_candidates: Tensor, workspace: Workspace) -> None:
+        """From d_scores (n, m), which may be overwritten: set ``d_query``, add to ``d_candidates``."""
+
+
+class Inner(Similarity):
+    """score = <query, candidate>."""
+
+    def pairs(self, query: Tensor, other: Tensor) -> Tensor:
+        return torch.linalg.vecdot(query, other)
+
+    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor,
+                       d_other: Tensor) -> None:
+        column = d_scores.unsqueeze(1)
+        d_query.addcmul_(other, column)
+        torch.mul(query, column, out=d_other)
+
+    def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
+        return product(query, candidates, "tile", workspace)
+
+    def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
+                      d_candidates: Tensor, workspace: Workspace) -> None:
+        d_query.copy_(product(d_scores, candidates.T, "rows", workspace))
+        d_candidates += product(query.T, d_scores.T, "columns", workspace).T
+
+
+class L2(Similarity):
+    """score = -sqrt(sum (query - candidate)^2), its tiles by matrix products.
+
+    |q - c|^2 = |q|^2 - 2 <q, c> + |c|^2 cancels where q and c nearly agree: what lies below the rounding error
+    of |q|^2 is raised to it, which also bounds the gradient there.
+    """
+
+    rounding = 1e-6
+
+    def pairs(self, query: Tensor, other: Tensor) -> Tensor:
+        return torch.linalg.vector_norm(query - other, dim=-1).neg_()
+
+    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor,
+                       d_other: Tensor) -> None:
+        torch.sub(query, other, out=d_other)
+        norm = torch.linalg.vector_norm(d_other, dim=-1).clamp_min_(TINY)
+        d_other *= (d_scores / norm).unsqueeze(1)
+        d_query -= d_other
+
+    def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
+        squares = torch.linalg.vecdot(query, query).unsqueeze(1)
+        distance = product(query, candidates, "tile", workspace).mul_(-2)
+        distance += torch.linalg.vecdot(candidates, candidates)
+        distance += squares
+        torch.maximum(distance, squares.mul_(self.rounding).clamp_min_(TINY), out=distance).sqrt_()
+        kept = workspace.tensor("distance", tuple(distance.shape), query.device).copy_(distance)
+        return torch.neg(kept, out=distance)
+
+    def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
+                      d_candidates: Tensor, workspace: Workspace) -> None:
+        d_scores /= workspace.tensor("distance", tuple(d_scores.shape), query.device)
+        torch.addcmul(product(d_scores, candidates.T, "rows", workspace), query, d_scores.sum(1, keepdim=True),
+                      value=-1, out=d_query)
+        d_candidates += product(query.T, d_scores.T, "columns", workspace).T
+        d_candidates.addcmul_(candidates, d_scores.sum(0).unsqueeze(1), value=-1)
+
+
+class Distance(Similarity):
+    """score = -norm(query - candidate) for norms without a product form, from the array of all differences."""
+
+    def numbers_per_score(self, dim: int) -> int:
+        return dim
+
+    @abstractmethod
+    def norm(self, difference: Tensor) -> Tensor:
+        """(...) from (..., dim)."""
+
+    @abstractmethod
+    def direction_(self, difference: Tensor) -> Tensor:
+        """Overwrite (..., dim) by the gradient of its norm."""
+
+    def pairs(self, query: Tensor, other: Tensor) -> Tensor:
+        return self.norm(query - other).neg_()
+
+    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor,
+                       d_other: Tensor) -> None:
+        torch.sub(query, other, out=d_other)
+        self.direction_(d_other).mul_(d_scores.unsqueeze(1))
+        d_query -= d_other
+
+    def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
+        return self.norm(self._differences(query, candidates, workspace)).neg_()
+
+    def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
+                      d_candidates: Tensor, workspace: Workspace) -> None:
+        pulls = self.direction_(self._differences(query, candidates, workspace)).mul_(d_scores.unsqueeze(2))
+        torch.sum(pulls, 1, out=d_query).neg_()
+        d_candidates += pulls.sum(0)
+
+    @staticmethod
+    def _differences(query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
+        out = workspace.tensor("differences", (len(query), *candidates.shape), query.device)
+        return torch.sub(query.unsqueeze(1), candidates, out=out)
+
+
+class L1(Distance):
+    """score = -sum |query - candidate|."""
+
+    def norm(self, difference: Tensor) -> Tensor:
+        return torch.linalg.vector_norm(difference, 1, -1)
+
+    def direction_(self, difference: Tensor) -> Tensor:
+        return difference.sign_()
+
+    def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
+        return torch.cdist(query, candidates, p=1.0).neg_()
+
+
+class ComplexL2(Distance):
+    """score = -sum of the moduli of dim / 2 complex differences; real parts first, imaginary parts after."""
+
+    def norm(self, difference: Tensor) -> Tensor:
+        return self._moduli(difference).sum(-1)
+
+    def direction_(self, difference: Tensor) -> Tensor:
+        inverse = self._moduli(difference).clamp_min_(TINY).reciprocal_()
+        for part in difference.chunk(2, -1):
+            part *= inverse
+        return difference
+
+    @staticmethod
+    def _moduli(difference: Tensor) -> Tensor:
+        real, imaginary = difference.chunk(2, -1)
+        return (real * real).addcmul_(imaginary, imaginary).sqrt_()
+
+
+SIMILARITIES: dict[str, Similarity] = {"inner": Inner(), "l1": L1(), "l2": L2(), "complex_l2": ComplexL2()}

@@ -1,0 +1,23 @@
+"""Buffers that live from batch to batch: allocating a fresh one of some MB costs more than filling it."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+
+class Workspace:
+    """Scratch tensors by name, grown when needed. What it hands out is valid until the name is asked for again."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, torch.Tensor] = {}
+
+    def tensor(self, name: str, shape: tuple[int, ...], device: torch.device,
+               dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """A contiguous tensor of ``shape`` with arbitrary content."""
+        size = math.prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.numel() < size or buffer.device != device or buffer.dtype != dtype:
+            buffer = self._buffers[name] = torch.empty(size, dtype=dtype, device=device)
+        return buffer[:size].view(shape)

@@ -1,0 +1,61 @@
+"""Optimizers of dense parameters (relations, encoders): torch's, with their state as flat tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from marius_lite.errors import RunError
+
+DENSE_OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "adagrad": torch.optim.Adagrad,
+    "adam": torch.optim.Adam,
+    "sgd": torch.optim.SGD,
+}
+
+
+class DenseOptimizer:
+    """One of `DENSE_OPTIMIZERS` over a module's parameters.
+
+    Its state goes to a file, and comes back bit by bit, as tensors named ``<parameter>/<field>``; scalars are tensors
+    without dimensions. Parameters without a gradient are left alone.
+    """
+
+    def __init__(self, name: str, module: torch.nn.Module, lr: float, **options: Any):
+        self._parameters = {key: p for key, p in module.named_parameters() if p.requires_grad and p.numel() > 0}
+        make = DENSE_OPTIMIZERS[name]
+        self._torch = make(self._parameters.values(), lr=lr, **options) if self._parameters else None
+
+    def step(self) -> None:
+        """One step with the gradients in ``.grad``, then forget them."""
+        if self._torch is not None:
+            self._torch.step()
+            self._torch.zero_grad(set_to_none=True)
+
+    def state_tensors(self) -> dict[str, torch.Tensor]:
+        """A copy of the state, on the CPU; empty where there is none."""
+        return {f"{key}/{field}": torch.as_tensor(value).detach().cpu().clone()
+                for key, parameter in self._parameters.items()
+                for field, value in self._state(parameter).items() if value is not None}
+
+    def load_state_tensors(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        """Take back what `state_tensors` gave. RunError when a name is not a parameter of this module."""
+        for name, value in tensors.items():
+            key, _, field = name.rpartition("/")
+            if key not in self._parameters:
+                known = ", ".join(self._parameters) or "none"
+                raise RunError(f"optimizer state holds {name!r}, the model has no such parameter (its own: {known}): "
+                               "resume with the model that wrote the checkpoint")
+            parameter = self._parameters[key]
+            if value.ndim > 0 and value.shape != parameter.shape:
+                raise RunError(f"optimizer state {name!r} has shape {tuple(value.shape)}, the model's parameter "
+                               f"{tuple(parameter.shape)}: resume with the model that wrote the checkpoint")
+            device = torch.device("cpu") if value.ndim == 0 else parameter.device
+            self._state(parameter)[field] = value.detach().clone().to(device)
+
+    def _state(self, parameter: torch.Tensor) -> dict[str, Any]:
+        assert self._torch is not None
+        state: dict[str, Any] = self._torch.state[parameter]
+        return state

@@ -1,0 +1,39 @@
+"""From a batch's gradients to updated records: group equal rows, sum their gradients, step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from marius_lite._native import segment_sum, sort_rows
+from marius_lite.optim.rows.base import Floats, RowOptimizer
+from marius_lite.types import RowGrads, Rows
+
+
+class RowUpdater:
+    """Applies `RowGrads` to a table of records; keeps its buffers between batches. For one thread at a time."""
+
+    def __init__(self, optimizer: RowOptimizer, dim: int, lr: float):
+        self.optimizer = optimizer
+        self.dim = dim
+        self.lr = lr
+        self._rows: Rows = np.empty(0, np.int64)
+        self._sums: Floats = np.empty((0, dim), np.float32)
+
+    def apply(self, table: Floats, grads: RowGrads) -> Rows:
+        """Update ``table`` (n, width) in place; the rows that changed, ascending.
+
+        Gradients of equal rows are summed in the order of their positions: the result is always the same, bit by bit.
+        """
+        rows, order, starts = sort_rows(self._laid_end_to_end(grads))
+        if len(rows) > len(self._sums):
+            self._sums = np.empty((len(rows) + len(rows) // 4, self.dim), np.float32)
+        sums = self._sums[: len(rows)]
+        segment_sum([grad.numpy() for grad in grads.grads], order, starts, sums)
+        self.optimizer.step(table, rows, sums, self.lr)
+        return rows
+
+    def _laid_end_to_end(self, grads: RowGrads) -> Rows:
+        count = sum(len(part) for part in grads.rows)
+        if count > len(self._rows):
+            self._rows = np.empty(count + count // 4, np.int64)
+        return np.concatenate(grads.rows, out=self._rows[:count])

@@ -1,0 +1,57 @@
+"""BETA: the order of Marius (Mohoney et al., OSDI 2021, section 4), close to the fewest swaps possible.
+
+Hold c-1 partitions and pass every other one through the last slot; then put c-1 unfinished partitions in the
+place of those that have met everybody; repeat until all pairs have met.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from marius_lite.ordering.schedule import Schedule, all_buckets
+
+
+def order(partitions: int, capacity: int, rng: np.random.Generator) -> Schedule:
+    """BETA over a random permutation; each bucket is trained as soon as both its partitions are resident."""
+    names = rng.permutation(partitions)
+    states = [names[list(state)] for state in beta_states(partitions, capacity)]
+    first_met = np.full((partitions, partitions), -1, np.int64)
+    for step, state in enumerate(states):
+        block = np.ix_(state, state)
+        first_met[block] = np.where(first_met[block] < 0, step, first_met[block])
+    return Schedule([tuple(state.tolist()) for state in states], all_buckets(partitions), first_met.ravel())
+
+
+def beta_states(items: int, capacity: int) -> list[tuple[int, ...]]:
+    """Contents of the buffer after each swap, for items 0..n-1: 1 + beta_swaps(n, c) tuples of length c.
+
+    Successive states differ by one item, and every pair of items is together in at least one state.
+    """
+    buffer, disk = list(range(capacity)), list(range(capacity, items))
+    states = [tuple(buffer)]
+    while disk:
+        for place in range(len(disk)):
+            buffer[-1], disk[place] = disk[place], buffer[-1]
+            states.append(tuple(buffer))
+        for slot in range(min(capacity - 1, len(disk))):
+            # The item evicted last comes back first: a buffer that looks one step ahead never lets it go.
+            buffer[slot] = disk.pop()
+            states.append(tuple(buffer))
+    return states
+
+
+def beta_swaps(partitions: int, capacity: int) -> int:
+    """Swaps of BETA after the first fill (OSDI 2021, equation 3)."""
+    if capacity >= partitions:
+        return 0
+    rest = partitions - capacity
+    rounds = rest // (capacity - 1)
+    return rest + (rounds + 1) * rest - rounds * (rounds + 1) // 2 * (capacity - 1)
+
+
+def lower_bound(partitions: int, capacity: int) -> int:
+    """Fewest swaps of any order that brings all pairs together, one partition a swap, first fill free."""
+    if capacity >= partitions:
+        return 0
+    pairs = partitions * (partitions - 1) // 2 - capacity * (capacity - 1) // 2
+    return -(-pairs // (capacity - 1))

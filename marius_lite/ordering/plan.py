@@ -1,0 +1,76 @@
+"""The plan of an epoch: which partitions are resident at each step and which buckets are trained meanwhile.
+
+A pure function of (ordering, partitions, capacity, seed, epoch), known before any I/O: the trainer, the
+prefetcher, `plan` and resume all read the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from marius_lite.errors import UserError
+from marius_lite.ordering import beta, comet, in_memory
+from marius_lite.ordering.schedule import Schedule
+from marius_lite.seeds import generator_for
+from marius_lite.types import EpochPlan, Step
+
+ORDERINGS: dict[str, Callable[[int, int, np.random.Generator], Schedule]] = {
+    "in_memory": in_memory.order,
+    "beta": beta.order,
+    "comet": comet.order,
+}
+
+
+def make_plan(ordering: str, partitions: int, capacity: int, run_seed: int, epoch: int) -> EpochPlan:
+    """The plan of one epoch. The same arguments give the same plan; every epoch draws a fresh permutation.
+
+    ``capacity`` counts partitions resident at the same time; spare slots for prefetching (`spare_slots`) come
+    on top.
+    A step may come without buckets. Raises UserError for an unknown ordering or a capacity that cannot work.
+    """
+    check(ordering, partitions, capacity)
+    rng = generator_for(run_seed, f"ordering/{ordering}", epoch)
+    schedule = ORDERINGS[ordering](partitions, capacity, rng)
+    shuffled = rng.permutation(len(schedule.buckets))
+    by_step = shuffled[np.argsort(schedule.step_of[shuffled], kind="stable")]
+    ends = np.cumsum(np.bincount(schedule.step_of, minlength=len(schedule.residents)))
+    buckets = [(source, destination) for source, destination in schedule.buckets[by_step].tolist()]
+    steps, before, start = [], frozenset[int](), 0
+    for index, (state, end) in enumerate(zip(schedule.residents, ends.tolist())):
+        now = frozenset(state)
+        steps.append(Step(index, tuple(sorted(now)), tuple(sorted(now - before)), tuple(sorted(before - now)),
+                          tuple(buckets[start:end])))
+        before, start = now, end
+    return EpochPlan(ordering, partitions, capacity, epoch, tuple(steps))
+
+
+def choose(partitions: int, capacity: int) -> str:
+    """What `storage.ordering: auto` means for training link prediction."""
+    return "in_memory" if capacity >= partitions else "comet"
+
+
+def spare_slots(ordering: str, partitions: int, capacity: int) -> int:
+    """Slots beyond the capacity that let every transition inside an epoch be prefetched whole.
+
+    This is the largest number of partitions that any transition of any epoch loads.
+    """
+    check(ordering, partitions, capacity)
+    if capacity == partitions:
+        return 0
+    if ordering == "comet":
+        return -(-partitions // comet.comet_shape(partitions, capacity)[0])
+    return 1
+
+
+def check(ordering: str, partitions: int, capacity: int) -> None:
+    """Raise UserError, naming the key, where these values make no plan."""
+    if ordering not in ORDERINGS:
+        raise UserError(f"storage.ordering is {ordering!r}: choose one of {', '.join(ORDERINGS)}")
+    if capacity > partitions:
+        raise UserError(f"storage.capacity is {capacity}, but the dataset has {partitions} partitions: "
+                        f"lower it to {partitions} or less")
+    if capacity < min(2, partitions):
+        raise UserError(f"storage.capacity is {capacity}: a bucket needs its two partitions resident at the "
+                        f"same time, so give it 2 to {partitions}")

@@ -1,0 +1,67 @@
+"""One stage of a pipeline: a function applied in a thread of its own, a bounded number of results ahead."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+POLL_SECONDS = 0.1
+
+
+class _Failed:
+    def __init__(self, error: BaseException):
+        self.error = error
+
+
+_END = object()
+
+
+def staged(items: Iterable[T], function: Callable[[T], U], ahead: int,
+           permits: threading.Semaphore | None = None) -> Generator[U, None, None]:
+    """``function`` of each item, in order, computed at most ``ahead`` results before they are asked for.
+
+    ``permits``, where given, is acquired before each call and released by whoever finishes with the result. An error of
+    ``function`` or ``items`` is raised to the consumer in its turn. Closing the generator ends the thread.
+    """
+    results: queue.Queue[object] = queue.Queue(max(1, ahead))
+    closing = threading.Event()
+
+    def put(result: object) -> bool:
+        while not closing.is_set():
+            try:
+                results.put(result, timeout=POLL_SECONDS)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def permitted() -> bool:
+        while permits is not None and not permits.acquire(timeout=POLL_SECONDS):
+            if closing.is_set():
+                return False
+        return not closing.is_set()
+
+    def work() -> None:
+        try:
+            for item in items:
+                if not permitted() or not put(function(item)):
+                    return
+            put(_END)
+        except BaseException as error:
+            put(_Failed(error))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while (result := results.get()) is not _END:
+            if isinstance(result, _Failed):
+                raise result.error
+            yield result  # type: ignore[misc]
+    finally:
+        closing.set()
+        thread.join()

@@ -1,0 +1,124 @@
+"""The edges of a step, in windows that fit the memory planned for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.types import Step
+
+Bucket = tuple[int, int]
+Column = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Some buckets of one step whose edges are shuffled together; ``first_batch`` counts through the step's windows."""
+
+    step: int
+    buckets: tuple[Bucket, ...]
+    edges: int
+    first_batch: int
+    batches: int
+
+
+def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, batch_size: int) -> list[Window]:
+    """The step's buckets in order, cut before a window would exceed ``limit`` edges (a bucket is never cut)."""
+    groups: list[list[Bucket]] = [[]]
+    held = 0
+    for i, j in step.buckets:
+        count = int(counts[i, j])
+        if held + count > limit and groups[-1]:
+            groups.append([])
+            held = 0
+        groups[-1].append((i, j))
+        held += count
+    windows, first = [], 0
+    for group in groups:
+        edges = int(sum(counts[i, j] for i, j in group))
+        batches = -(-edges // batch_size)
+        windows.append(Window(step.index, tuple(group), edges, first, batches))
+        first += batches
+    return windows
+
+
+@dataclass(frozen=True, slots=True)
+class WindowEdges:
+    """A window's edges as offsets inside partitions, bucket after bucket; uint32 views of shape (edges,)."""
+
+    window: Window
+    src: Column
+    dst: Column
+    rel: Column
+
+
+class WindowReader:
+    """Reads one window ahead, in the background, into one of two buffers of ``limit`` edges each.
+
+    A WindowEdges is valid until the second `take` after it.
+    """
+
+    def __init__(self, edges: EdgeBuckets, limit: int):
+        self._edges = edges
+        self._buffers = [np.empty((3, limit), np.uint32) for _ in range(2)]
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="edges")
+        self._turn = 0
+        self._pending: tuple[Window, Future[WindowEdges]] | None = None
+
+    def prefetch(self, window: Window) -> None:
+        """Start reading ``window``; what was started before and not taken is dropped."""
+        self._drop()
+        buffer = self._buffers[self._turn]
+        self._turn = 1 - self._turn
+        self._pending = window, self._pool.submit(self._read, window, buffer)
+
+    def take(self, window: Window) -> WindowEdges:
+        """The edges of ``window``, read now if they were not prefetched."""
+        if self._pending is None or self._pending[0] != window:
+            self.prefetch(window)
+        assert self._pending is not None
+        future, self._pending = self._pending[1], None
+        return future.result()
+
+    def close(self) -> None:
+        self._drop()
+        self._pool.shutdown()
+
+    def _drop(self) -> None:
+        if self._pending is not None:
+            self._pending[1].exception()
+            self._pending = None
+            self._turn = 1 - self._turn
+
+    def _read(self, window: Window, buffer: npt.NDArray[np.uint32]) -> WindowEdges:
+        src, dst, rel = (column[: window.edges] for column in buffer)
+        self._edges.read_into(window.buckets, src, dst, rel)
+        return WindowEdges(window, src, dst, rel)
+
+
+def to_rows(edges: WindowEdges, counts: npt.NDArray[np.int64], base_row: dict[int, int]) -> None:
+    """Turn offsets into buffer rows, in place: adds each partition's first row to its buckets' columns."""
+    start = 0
+    for i, j in edges.window.buckets:
+        stop = start + int(counts[i, j])
+        edges.src[start:stop] += np.uint32(base_row[i])
+        edges.dst[start:stop] += np.uint32(base_row[j])
+        start = stop
+
+
+def shuffled(edges: int, generator: np.random.Generator) -> npt.NDArray[np.uint32]:
+    """A permutation of a window's edges; 4 bytes an edge."""
+    order = np.arange(edges, dtype=np.uint32)
+    generator.shuffle(order)
+    return order
+
+
+def batch_slices(window: Window, batch_size: int, start: int) -> Sequence[tuple[int, slice]]:
+    """(batch index in the step, slice of the shuffled window) of each batch from index ``start`` on."""
+    return [(window.first_batch + k, slice(k * batch_size, min((k + 1) * batch_size, window.edges)))
+            for k in range(window.batches) if window.first_batch + k >= start]

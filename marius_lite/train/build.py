@@ -1,0 +1,115 @@
+"""The wiring of a run: the only file that knows every class."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.config.memory import MemoryPlan
+from marius_lite.config.resolve import resolve
+from marius_lite.config.schema import Config
+from marius_lite.device.chooser import make_gather, open_device
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.facts import facts_of
+from marius_lite.metrics import MetricsLog
+from marius_lite.nn.model import LinkPredictionModel, initial_values
+from marius_lite.optim.dense import DenseOptimizer
+from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.sampling.negatives import NegativeSampler
+from marius_lite.sampling.windows import WindowReader
+from marius_lite.seeds import generator_for
+from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.storage.pool import SnapshotPool
+from marius_lite.storage.record import record_of
+from marius_lite.storage.table import RowTable
+from marius_lite.train.allocator import keep_large_blocks
+from marius_lite.train.evaluation import evaluate_split
+from marius_lite.train.parts import Parts
+
+NODES = "nodes"
+INITIAL_BLOCK = 1 << 16
+
+
+def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
+    return resolve(config, facts_of(dataset, config, torch.cuda.is_available()))
+
+
+def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog,
+          table: RowTable, show_progress: bool) -> Parts:
+    """Every part of a run over the rows in ``table``."""
+    model_config, threads = config.model, int(config.training.threads)
+    prepare_torch(config)
+    device = open_device(config.device)
+    partitioning, edges = dataset.partitioning, dataset.edges("train")
+    model = make_model(dataset, config).to(device)
+    buffer = PartitionBuffer(table, memory.slots, threads=config.storage.io_threads, direct=config.storage.direct_io)
+    pool = SnapshotPool([partitioning.size(k) for k in range(partitioning.partitions)],
+                        int(config.negatives.pool_rows), model_config.dim, config.training.seed)
+    ring = config.training.staleness + 2 if config.training.staleness else 1
+    gather = make_gather(device, buffer.rows, pool.rows, model_config.dim, ring, threads)
+    sampler = NegativeSampler(config.negatives.count, config.negatives.chunks, config.negatives.degree_fraction,
+                              float(config.negatives.pool_fraction), config.training.seed)
+    rows = config.optimizer.rows
+    updater = RowUpdater(ROW_OPTIMIZERS[rows.name](), model_config.dim, rows.lr)
+    return Parts(run=run, config=config, memory=memory, dataset=dataset, edges=edges, table=table, buffer=buffer, pool=pool,
+                 reader=WindowReader(edges, memory.window_edges), sampler=sampler, gather=gather, model=model,
+                 optimizer=DenseOptimizer(config.optimizer.dense.name, model, config.optimizer.dense.lr),
+                 apply=partial(updater.apply, buffer.rows),
+                 evaluate=lambda: evaluate_split(dataset, buffer, model, config, config.evaluation.split,
+                                                 int(config.evaluation.max_edges)),
+                 metrics=metrics, show_progress=show_progress)
+
+
+def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
+    """The model with its initial relations, on the CPU."""
+    model, loss = config.model, config.loss
+    options = {"logistic": {"temperature": loss.adversarial_temperature}, "margin": {"margin": loss.margin}}
+    return LinkPredictionModel(
+        model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"), reciprocal=model.reciprocal, loss=loss.name,
+        loss_options=options.get(loss.name), dropout=model.dropout,
+        n3_weight=config.regularizer.weight if config.regularizer.name == "n3" else 0.0)
+
+
+def prepare_torch(config: Config) -> None:
+    """Threads, deterministic kernels where the run promises them, and an allocator that keeps its pages."""
+    keep_large_blocks()
+    torch.set_num_threads(int(config.training.threads))
+    torch.use_deterministic_algorithms(config.training.staleness == 0)
+
+
+def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable:
+    """An empty table of the run's records, in a Zarr group of its own."""
+    record = record_of(config.optimizer.rows.name, config.model.dim)
+    return RowTable.create(path / NODES, dataset.partitioning.nodes, record.width, dataset.partitioning.rows, {
+        "values": [0, record.dim], "state": [record.dim, record.dim + record.state_columns],
+        "decoder": config.model.decoder, "row_optimizer": config.optimizer.rows.name})
+
+
+def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
+    """Make every partition's first rows, in the buffer; checksums of the files."""
+    partitions, dim = buffer.table.partitions, config.model.dim
+    held = buffer.slots if buffer.slots >= partitions else buffer.slots - 1
+    for k in range(partitions):
+        rows = buffer.adopt(k)
+        generator = generator_for(config.training.seed, "nodes", worker=k)
+        for start in range(0, len(rows), INITIAL_BLOCK):
+            part = rows[start:start + INITIAL_BLOCK]
+            part[:, :dim] = initial_values(generator, len(part), dim, config.model.decoder)
+        buffer.enter(range(max(0, k + 1 - held), k + 1))
+    return buffer.flush()
+
+
+def model_weights(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The model's part of a checkpoint's dense tensors."""
+    return _part(tensors, "model.")
+
+
+def optimizer_state(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return _part(tensors, "optimizer.")
+
+
+def _part(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,79 @@
+"""What a run tells of itself: lines of metrics.jsonl and the progress bar.
+
+Figures that depend on the machine and the clock stand under ``machine``; everything else is the same for every run of the same
+configuration, interrupted or not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from marius_lite.checkpoint.state import State
+from marius_lite.train.parts import Parts
+from marius_lite.train.progress import Progress
+from marius_lite.train.usage import process_usage
+from marius_lite.types import EdgeBatch
+
+T = TypeVar("T")
+
+
+class Meter:
+    def __init__(self, parts: Parts, state: State):
+        self._log = parts.metrics
+        self._counters = parts.buffer.counters
+        self._edge_wait = 0.0
+        done = state.cursor.epoch * parts.edges.total + state.edges
+        self._progress = Progress(parts.edges.total, parts.config.training.epochs, done, parts.show_progress)
+        self._epoch_start = self._reading(state.edges)
+        self._step_start = self._epoch_start
+
+    def waiting(self, take: Callable[[], T]) -> T:
+        """The result of ``take``, its time counted as waiting for I/O."""
+        start = time.perf_counter()
+        result = take()
+        self._edge_wait += time.perf_counter() - start
+        return result
+
+    def batch(self, edges: EdgeBatch, loss: float, state: State) -> None:
+        count = len(edges.src)
+        self._log.write("batch", edges.epoch, edges.step, edges.index, loss=loss, edges=count)
+        waited = self._edge_wait + self._counters()["wait_s"]
+        self._progress.batch(edges.epoch, count, state.loss_sum / state.edges, waited)
+
+    def begin_step(self) -> None:
+        self._step_start = self._reading(0)
+
+    def end_step(self, epoch: int, step: int) -> None:
+        self._log.write("step", epoch, step, 0, machine=self._since(self._step_start))
+
+    def end_epoch(self, epoch: int, state: State) -> None:
+        machine = self._since(self._epoch_start)
+        machine["edges_per_s"] = (state.edges - self._epoch_start["edges"]) / max(machine["seconds"], 1e-9)
+        loss = state.loss_sum / max(state.edges, 1)
+        self._log.write("epoch", epoch, 0, 0, loss=loss, edges=state.edges, machine=machine)
+        self._progress.say(f"epoch {epoch}: loss {loss:.4f}, {machine['seconds']:.1f} s, {machine['edges_per_s']:,.0f} edges/s, "
+                           f"waiting for I/O {machine['wait_s'] / max(machine['seconds'], 1e-9):.0%}")
+        self._epoch_start = self._reading(0)
+
+    def evaluation(self, epoch: int, result: dict[str, Any]) -> None:
+        values = {key: result[key] for key in ("split", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "candidates",
+                                               "filtered", "ties", "count")}
+        self._log.write("evaluation", epoch, 0, 0, **values)
+        self._progress.say(f"epoch {epoch}: {result['split']} MRR {result['mrr']:.4f}, hits@10 {result['hits@10']:.4f} "
+                           f"({result['count']} edges, candidates {result['candidates']})")
+        self._epoch_start = self._reading(0)
+
+    def close(self) -> None:
+        self._progress.close()
+
+    def _reading(self, edges: int) -> dict[str, float]:
+        counters = self._counters()
+        return {"seconds": time.perf_counter(), "edges": edges, **process_usage(), **counters,
+                "wait_s": counters["wait_s"] + self._edge_wait}
+
+    def _since(self, start: dict[str, float]) -> dict[str, float]:
+        now = self._reading(0)
+        change = {key: now[key] - start[key] for key in now if key not in ("edges", "peak_rss")}
+        return {**{key: round(value, 4) for key, value in change.items()}, "peak_rss": now["peak_rss"]}

@@ -1,0 +1,116 @@
+"""Start a run, or continue one."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file
+
+from marius_lite import files
+from marius_lite.checkpoint import run_folder
+from marius_lite.checkpoint import save as checkpoints
+from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.checkpoint.state import Cursor, State, read_state
+from marius_lite.config import machine
+from marius_lite.config.load import check, load
+from marius_lite.config.schedule import checkpoints_kept
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.metrics import MetricsLog
+from marius_lite.storage.record import record_of
+from marius_lite.storage.table import RowTable
+from marius_lite.train import build
+from marius_lite.train.trainer import Trainer
+
+CHANGEABLE = ("training.epochs", "checkpoint.", "evaluation.", "storage.prefetch", "storage.io_threads", "storage.direct_io")
+
+
+def train_run(dataset: Path | str, run: Path | str, config: Config | None = None) -> dict[str, Any]:
+    """Train from the first epoch; a summary of the finished run.
+
+    Raises UserError for wrong input, RunError when the run fails, Interrupted after a signal and its checkpoint.
+    """
+    data = Dataset.open(Path(dataset))
+    resolved, _ = build.resolved(data, config or load())
+    _require_disk(Path(run), data, resolved)
+    folder = run_folder.create(Path(run), data, resolved, _machine_facts())
+    with folder.locked():
+        return _run(folder, data, resolved, None)
+
+
+def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[str] = ()) -> dict[str, Any]:
+    """Continue a run from its latest checkpoint (or the one named); a run without any starts again from its seed."""
+    folder = RunFolder(Path(run))
+    record = run_folder.read_record(folder)
+    with folder.locked():
+        data = run_folder.open_dataset(folder, record)
+        config = _changed(run_folder.config_of(folder, record), sets)
+        place = checkpoints.find(folder, checkpoint)
+        result = _run(folder, data, config, place)
+        if sets:
+            run_folder.write_record(folder, {**record, "config": config.model_dump(mode="json")})
+        return result
+
+
+def _changed(config: Config, sets: Sequence[str]) -> Config:
+    for item in sets:
+        key = item.partition("=")[0]
+        if not key.startswith(CHANGEABLE):
+            raise UserError(f"--set {item}: a run cannot change `{key}` when it is resumed, its rows and its order depend on it: "
+                            f"only {', '.join(CHANGEABLE)} may change; start a new run for anything else")
+    return check(_merged(config, sets), "configuration of the run")
+
+
+def _merged(config: Config, sets: Sequence[str]) -> dict[str, Any]:
+    return load(None, sets, config.model_dump(mode="json")).model_dump(mode="json")
+
+
+def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -> dict[str, Any]:
+    config, memory = build.resolved(data, config)
+    if place is None:
+        files.remove_tree(folder.live)
+        table = build.create_table(folder.live, data, config)
+        state = None
+    else:
+        state = read_state(place)
+        if state.fingerprint != data.fingerprint:
+            raise UserError(f"{place}: belongs to another dataset than {data.path}")
+        checkpoints.restore_live(folder, place)
+        table = RowTable.open(folder.live / build.NODES)
+    metrics = MetricsLog(folder.metrics_file, state.metrics_length if state else 0)
+    with closing(build.build(folder, data, config, memory, metrics, table, sys.stderr.isatty())) as parts:
+        if state is None:
+            state = State(Cursor(), data.fingerprint, build.initialise(parts.buffer, config), 0)
+        else:
+            assert place is not None
+            tensors = load_file(place / "dense.safetensors")
+            parts.model.load_state_dict(build.model_weights(tensors))
+            parts.optimizer.load_state_tensors(build.optimizer_state(tensors))
+            parts.buffer.expect(state.checksums)
+        finished = Trainer(parts, state).train()
+        return _summary(folder, finished)
+
+
+def _summary(folder: RunFolder, state: State) -> dict[str, Any]:
+    best = {"best_checkpoint": state.best.checkpoint, "best_mrr": state.best.value} if state.best else {}
+    return {"run": str(folder.path), "epochs": state.cursor.epoch, "checkpoint": state.cursor.name, **best}
+
+
+def _require_disk(run: Path, data: Dataset, config: Config) -> None:
+    """Live rows and the checkpoints kept: each epoch rewrites every partition, so none of them share for long."""
+    record = record_of(config.optimizer.rows.name, config.model.dim)
+    table = data.partitioning.partitions * data.partitioning.rows * record.stride
+    copies = 1 + checkpoints_kept(config)
+    files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
+
+
+def _machine_facts() -> dict[str, Any]:
+    return {"threads": machine.cpu_threads(), "memory": machine.total_memory(), "python": platform.python_version(),
+            "torch": version("torch")}

@@ -1,0 +1,69 @@
+import pytest
+import yaml
+
+from marius_lite.config.load import load
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+
+
+def test_defaults_are_valid_and_survive_a_round_trip():
+    config = load()
+    assert load(values=yaml.safe_load(yaml.safe_dump(config.model_dump(mode="json")))) == config
+
+
+def test_sets_win_over_values_and_file(tmp_path):
+    file = tmp_path / "c.yaml"
+    file.write_text("training: {epochs: 3, seed: 1}\nstorage: {memory: 4GB}\n")
+    config = load(file, ["training.epochs=7"], {"training": {"seed": 2}})
+    assert (config.training.epochs, config.training.seed, config.storage.memory) == (7, 2, 4 * 10**9)
+
+
+@pytest.mark.parametrize(("sets", "said"), [
+    (["model.dims=3"], "unknown key `model.dims`: did you mean `model.dim`?"),
+    (["modle.dim=3"], "did you mean `model`?"),
+    (["zzz=3"], "unknown key `zzz`: known keys here: task, model"),
+    (["model.dim=abc"], "`model.dim` is 'abc'"),
+    (["model.dim=0"], "greater than 0"),
+    (["model.decoder=foo"], "'dot', 'distmult', 'complex', 'transe', 'transe_l1' or 'rotate'"),
+    (["storage.memory=4XB"], "not a size"),
+    (["storage.capacity=some"], "`storage.capacity` is 'some'"),
+    (["device=tpu"], "`device` is 'tpu'"),
+    (["model=3"], "`model` is 3"),
+    (["training.epochs"], "write key.path=value"),
+    (["optimizer.rows.lr=nan"], "`optimizer.rows.lr`"),
+    (["model.decoder=complex", "model.dim=5"], "even dim"),
+    (["loss.margin=2"], "`loss.margin` is 2.0"),
+    (["loss.adversarial_temperature=1"], "only logistic"),
+    (["regularizer.weight=0.1"], "`regularizer.name` is none"),
+    (["negatives.chunks=20", "training.batch_size=10"], "more than `training.batch_size`"),
+    (["negatives.pool_fraction=0.7", "negatives.degree_fraction=0.5"], "together exceed 1"),
+    (["negatives.pool_fraction=0.5", "negatives.pool_rows=0"], "`negatives.pool_rows` is 0"),
+])
+def test_what_is_wrong_is_named_in_one_line(sets, said):
+    with pytest.raises(UserError) as error:
+        load(sets=sets)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("text", "said"), [("- 1\n", "expected sections"), ("a: [", "not valid YAML"),
+                                            ("training: {epohcs: 1}", "did you mean `training.epochs`?")])
+def test_a_bad_file_is_named(tmp_path, text, said):
+    file = tmp_path / "c.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError, match="c.yaml") as error:
+        load(file)
+    assert said in str(error.value)
+    with pytest.raises(UserError, match="no such configuration file"):
+        load(tmp_path / "none.yaml")
+
+
+def test_every_key_is_explained():
+    def leaves(model):
+        for name, field in model.model_fields.items():
+            if hasattr(field.annotation, "model_fields"):
+                yield from leaves(field.annotation)
+            else:
+                yield name, field
+    for name, field in leaves(Config):
+        assert field.description, name

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marius_lite.config.load import load
+from marius_lite.config.memory import EDGE_BYTES, largest_window
+from marius_lite.config.resolve import Facts, resolve
+from marius_lite.errors import UserError
+from marius_lite.ordering.plan import make_plan
+
+
+def facts(partitions=16, rows=1000, edges_per_bucket=100, memory=10**12):
+    return Facts(nodes=partitions * rows, relations=3, partitions=partitions, rows_per_partition=rows,
+                 bucket_counts=np.full((partitions, partitions), edges_per_bucket), stride=416, available_memory=memory,
+                 threads=2, cuda=False)
+
+
+def autos(tree):
+    for value in tree.values():
+        yield from autos(value) if isinstance(value, dict) else [value == "auto"]
+
+
+def test_nothing_stays_auto_and_resolving_again_changes_nothing():
+    config, memory = resolve(load(), facts())
+    assert not any(autos(config.model_dump()))
+    assert resolve(config, facts(memory=10**9)) == (config, memory)
+
+
+def test_plenty_of_memory_is_in_memory_without_a_pool():
+    config, memory = resolve(load(), facts())
+    assert (config.storage.ordering, config.storage.capacity, memory.spare) == ("in_memory", 16, 0)
+    assert (config.negatives.pool_fraction, config.negatives.pool_rows, memory.pool) == (0, 0, 0)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(30_000_000, 400_000_000), st.sampled_from([4, 7, 16, 32]), st.sampled_from([1000, 20_000]))
+def test_the_plan_keeps_the_budget(budget, partitions, rows):
+    asked = load(sets=[f"storage.memory={budget}", "training.batch_size=1000", "negatives.count=100"])
+    known = facts(partitions, rows)
+    try:
+        config, memory = resolve(asked, known)
+    except UserError as error:
+        assert "`storage.memory`" in str(error)
+        return
+    assert memory.total <= budget
+    assert config.storage.memory == budget
+    assert memory.slots * memory.slot_bytes == memory.buffer
+    assert memory.edges == memory.window_edges * EDGE_BYTES
+    assert resolve(config, known) == (config, memory)
+
+
+def test_windows_hold_the_steps_of_every_epoch_where_memory_allows():
+    config, memory = resolve(load(sets=["storage.capacity=4"]), facts(edges_per_bucket=1000))
+    assert config.storage.ordering == "comet"
+    for epoch in range(20):
+        plan = make_plan("comet", 16, 4, 0, epoch)
+        counts = np.full((16, 16), 1000)
+        assert largest_window([s.buckets for s in plan.steps], counts) <= memory.window_edges
+
+
+@pytest.mark.parametrize(("sets", "said"), [
+    (["storage.capacity=17"], "`storage.capacity` is 17"),
+    (["storage.capacity=1"], "`storage.capacity` is 1"),
+    (["storage.capacity=4", "storage.ordering=in_memory"], "in_memory"),
+    (["storage.capacity=8", "storage.memory=1MB"], "`storage.capacity` 8 needs"),
+    (["storage.memory=1MB"], "`storage.memory` is 1.00 MB, but two resident partitions"),
+])
+def test_what_cannot_be_is_refused(sets, said):
+    with pytest.raises(UserError) as error:
+        resolve(load(sets=sets), facts())
+    assert said in str(error.value)
+
+
+def test_one_partition_is_in_memory():
+    config, _ = resolve(load(sets=["storage.capacity=1"]), facts(partitions=1))
+    assert config.storage.ordering == "in_memory"
+
+
+def test_the_pool_takes_the_share_of_nodes_that_are_not_resident():
+    config, memory = resolve(load(sets=["storage.capacity=4", "negatives.degree_fraction=0.2"]), facts())
+    assert config.negatives.pool_fraction == pytest.approx(0.75 * 0.8)
+    assert config.negatives.pool_rows == 125
+    assert memory.pool == 16 * 125 * 100 * 4

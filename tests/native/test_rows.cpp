@@ -1,0 +1,130 @@
+// Row kernels: grouping, sums and steps, whatever the number of threads.
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "base/parallel.h"
+#include "check.h"
+#include "rows/gather.h"
+#include "rows/segment_sum.h"
+#include "rows/sort.h"
+#include "rows/steps.h"
+
+using namespace marius;
+
+namespace {
+
+std::mt19937_64 random_bits(7);
+
+std::vector<float> random_floats(std::int64_t n) {
+    std::normal_distribution<float> normal;
+    std::vector<float> values(n);
+    for (float& v : values) v = normal(random_bits);
+    return values;
+}
+
+void every_element_once() {
+    for (int threads : {0, 1, 2, 5})
+        for (std::int64_t count : {0, 1, 63, 1000}) {
+            std::vector<int> seen(count, 0);
+            parallel_for(count, 7, threads, [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin; i < end; ++i) ++seen[i];
+            });
+            for (int times : seen) CHECK(times == 1);
+        }
+}
+
+void loops_from_several_threads() {
+    std::vector<std::thread> callers;
+    std::vector<std::int64_t> sums(4, 0);
+    for (int caller = 0; caller < 4; ++caller)
+        callers.emplace_back([&, caller] {
+            for (int round = 0; round < 200; ++round) {
+                std::vector<std::int64_t> values(100, 0);
+                parallel_for(100, 3, 3, [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t i = begin; i < end; ++i) values[i] = i;
+                });
+                for (std::int64_t v : values) sums[caller] += v;
+            }
+        });
+    for (std::thread& caller : callers) caller.join();
+    for (std::int64_t sum : sums) CHECK(sum == 200 * 4950);
+}
+
+void sort_groups_stably() {
+    for (std::int64_t bound : {1LL, 40LL, 5000LL, 1LL << 45}) {
+        std::vector<std::int64_t> rows(3000);
+        for (std::int64_t& row : rows) row = static_cast<std::int64_t>(random_bits() % bound);
+        const SortedRows sorted = sort_rows(rows.data(), rows.size());
+        CHECK(sorted.starts.front() == 0 && sorted.starts.back() == 3000);
+        for (std::size_t s = 0; s < sorted.unique.size(); ++s) {
+            CHECK(s == 0 || sorted.unique[s - 1] < sorted.unique[s]);
+            CHECK(sorted.starts[s] < sorted.starts[s + 1]);
+            for (std::int32_t k = sorted.starts[s]; k < sorted.starts[s + 1]; ++k) {
+                CHECK(rows[sorted.order[k]] == sorted.unique[s]);
+                CHECK(k == sorted.starts[s] || sorted.order[k - 1] < sorted.order[k]);
+            }
+        }
+    }
+    CHECK(sort_rows(nullptr, 0).starts.size() == 1);
+    const std::int64_t negative = -1;
+    CHECK_THROWS(sort_rows(&negative, 1), std::invalid_argument);
+}
+
+void sums_and_steps_do_not_depend_on_threads() {
+    const std::int64_t nodes = 500, dim = 19, width = 60, count = 4000;
+    std::vector<std::int64_t> rows(count);
+    for (std::int64_t& row : rows) row = static_cast<std::int64_t>(random_bits() % nodes);
+    const std::vector<float> grads = random_floats(count * dim), start = random_floats(nodes * width);
+    const SortedRows sorted = sort_rows(rows.data(), count);
+    const std::int64_t unique = static_cast<std::int64_t>(sorted.unique.size());
+    std::vector<float> first;
+    for (int threads : {1, 2, 7}) {
+        std::vector<float> sums(unique * dim), table = start;
+        for (float& v : table) v = std::abs(v);
+        segment_sum({{grads.data(), 1500}, {grads.data() + 1500 * dim, count - 1500}}, sorted.order.data(), count,
+                    sorted.starts.data(), unique, sums.data(), dim, threads);
+        const RowStep step{table.data(), nodes, width, sorted.unique.data(), unique, sums.data(), dim, threads};
+        sgd_step(step, 0.1f);
+        row_adagrad_step(step, 0.1f, 1e-10f);
+        adagrad_step(step, 0.1f, 1e-10f);
+        adam_step(step, 0.1f, 0.9f, 0.999f, 1e-8f);
+        std::vector<float> out(count * dim);
+        gather(table.data(), nodes, width, rows.data(), count, out.data(), dim, threads);
+        for (std::int64_t i = 0; i < count; ++i)
+            CHECK(std::memcmp(&out[i * dim], &table[rows[i] * width], dim * sizeof(float)) == 0);
+        if (first.empty()) first = table;
+        CHECK(std::memcmp(first.data(), table.data(), table.size() * sizeof(float)) == 0);
+    }
+}
+
+void misfits_change_nothing() {
+    std::vector<float> table(20, 1.0f), out(4);
+    const std::vector<float> grads(4, 1.0f);
+    for (std::vector<std::int64_t> rows : {std::vector<std::int64_t>{1, 1}, {2, 1}, {0, 5}, {-1, 0}}) {
+        const RowStep step{table.data(), 5, 4, rows.data(), 2, grads.data(), 2, 1};
+        CHECK_THROWS(sgd_step(step, 1.0f), std::invalid_argument);
+    }
+    const std::vector<std::int64_t> rows{0, 1};
+    const RowStep narrow{table.data(), 5, 4, rows.data(), 2, grads.data(), 2, 1};
+    CHECK_THROWS(adam_step(narrow, 1.0f, 0.9f, 0.999f, 1e-8f), std::invalid_argument);
+    for (float v : table) CHECK(v == 1.0f);
+    const std::int64_t outside = 5;
+    CHECK_THROWS(gather(table.data(), 5, 4, &outside, 1, out.data(), 4, 1), std::invalid_argument);
+    const std::int32_t order[] = {2}, starts[] = {0, 1};
+    CHECK_THROWS(segment_sum({{grads.data(), 2}}, order, 1, starts, 1, out.data(), 2, 1), std::invalid_argument);
+}
+
+}  // namespace
+
+int main() {
+    every_element_once();
+    loops_from_several_threads();
+    sort_groups_stably();
+    sums_and_steps_do_not_depend_on_threads();
+    misfits_change_nothing();
+}

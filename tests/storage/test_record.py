@@ -1,0 +1,24 @@
+"""The record's columns: contiguous, in order, padded to 16 bytes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marius_lite.storage.record import RecordLayout
+
+
+@given(st.integers(1, 5000), st.integers(0, 5000))
+def test_columns_follow_each_other_and_rows_are_aligned(dim, state_columns):
+    layout = RecordLayout(dim, state_columns)
+    columns = list(range(layout.width))
+    assert columns[layout.values] + columns[layout.state] == columns[:dim + state_columns]
+    assert len(columns[layout.values]) == dim
+    assert layout.stride % 16 == 0
+    assert layout.stride == 4 * layout.width
+    assert 0 <= layout.width - dim - state_columns < 4
+
+
+@pytest.mark.parametrize(("dim", "state_columns"), [(0, 1), (-1, 0), (4, -1)])
+def test_impossible_layouts_are_refused(dim, state_columns):
+    with pytest.raises(ValueError, match="dim and state_columns"):
+        RecordLayout(dim, state_columns)

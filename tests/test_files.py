@@ -1,0 +1,76 @@
+import multiprocessing
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marius_lite import files
+from marius_lite.errors import RunError, UserError
+
+
+def test_write_atomic_replaces_whole_and_leaves_nothing_beside(tmp_path):
+    path = tmp_path / "a"
+    files.write_atomic(path, b"one")
+    files.write_atomic(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_link_tree_shares_blocks_and_leaves_torn_writes_behind(tmp_path):
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/0").write_bytes(b"rows")
+    (tmp_path / "a/b/.0.tmp").write_bytes(b"torn")
+    files.link_tree(tmp_path / "a", tmp_path / "c")
+    assert os.listdir(tmp_path / "c/b") == ["0"]
+    assert (tmp_path / "c/b/0").stat().st_ino == (tmp_path / "a/b/0").stat().st_ino
+
+
+def test_point_moves_a_relative_link(tmp_path):
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        files.point(tmp_path / "latest", name)
+        assert os.readlink(tmp_path / "latest") == name
+
+
+def hold(path, held, done):
+    with files.lock(path):
+        held.set()
+        done.wait(20)
+
+
+def test_lock_refuses_a_second_process_until_the_first_ends(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    held, done = context.Event(), context.Event()
+    process = context.Process(target=hold, args=(tmp_path / "lock", held, done))
+    process.start()
+    assert held.wait(20)
+    with pytest.raises(UserError, match="another process"), files.lock(tmp_path / "lock"):
+        pass
+    process.kill()
+    process.join()
+    with files.lock(tmp_path / "lock"):
+        pass
+
+
+def test_a_full_disk_is_named():
+    assert "disk is full" in str(files.disk_error(OSError(28, "No space left on device"), "x"))
+    assert isinstance(files.disk_error(OSError(5, "I/O error"), "x"), RunError)
+
+
+def test_require_space_names_both_sizes(tmp_path):
+    with pytest.raises(UserError, match=r"1\d*\.00 \w+|needs"):
+        files.require_space(tmp_path / "not" / "yet", 10**18, "a test")
+    files.require_space(tmp_path, 1, "a test")
+
+
+@given(st.integers(0, 10**15), st.sampled_from(["B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"]))
+def test_parse_bytes_multiplies(number, unit):
+    factor = (1024 if "i" in unit else 1000) ** " KMGT".index(unit[0] if len(unit) > 1 else " ")
+    assert files.parse_bytes(f"{number} {unit}") == int(float(number) * factor)
+
+
+@pytest.mark.parametrize("text", ["", "GB", "four", "4XB", "4 4"])
+def test_parse_bytes_refuses(text):
+    with pytest.raises(ValueError, match="not a size"):
+        files.parse_bytes(text)
