@@ -88,9 +88,8 @@ def _pool(config: Config, facts: Facts, capacity: int) -> tuple[float, int]:
     if capacity == facts.partitions:
         return 0.0, 0
     negatives = config.negatives
-    rows = negatives.pool_rows
-    if rows == "auto":
-        rows = min(-(-facts.rows_per_partition // 8), POOL_ROWS_MAX)
+    given = negatives.pool_rows
+    rows = min(-(-facts.rows_per_partition // 8), POOL_ROWS_MAX) if given == "auto" else given
     fraction = negatives.pool_fraction
     if fraction == "auto":
         fraction = (1 - capacity / facts.partitions) * (1 - negatives.degree_fraction) if rows else 0.0

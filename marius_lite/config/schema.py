@@ -89,9 +89,10 @@ class TrainingSection(Section):
 
 class StorageSection(Section):
     memory: Bytes | Auto = Field(
-        "auto", description="bytes for slots, edges, negatives' pool and batch workspace together (e.g. 4GB); auto: half of what is free")
+        "auto", description="bytes for slots, edges, pool, batch and evaluation together (4GB); auto: half of what is free")
     capacity: PositiveInt | Auto = Field("auto", description="partitions resident at a time; auto: as many as fit the memory")
-    ordering: Literal["auto", "in_memory", "beta", "comet"] = Field("auto", description="order of partitions; auto: comet, or in_memory if all fit")
+    ordering: Literal["auto", "in_memory", "beta", "comet"] = Field(
+        "auto", description="order of partitions; auto: comet, or in_memory if all fit")
     prefetch: bool = Field(True, description="load the next step's partitions while this step trains")
     row_dtype: Literal["float32"] = Field("float32", description="storage type of node rows")
     direct_io: bool = Field(True, description="bypass the page cache where the file system allows")

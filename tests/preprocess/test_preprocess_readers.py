@@ -20,8 +20,8 @@ from preprocess_tools import data_files, decoded, make
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.sniff import sniff
-from marius_lite.preprocess.readers.text import Block, BlockParser, TextReader, ordered_map, strip_comments
 from marius_lite.preprocess.readers.source import ByteStream
+from marius_lite.preprocess.readers.text import Block, BlockParser, TextReader, ordered_map, strip_comments
 
 EDGES = [(f"n{random.Random(i).randrange(300)}", f"r{i % 5}", f"n{i * 7 % 301}") for i in range(5000)]
 TEXT = "".join(f"{s}\t{r}\t{d}\n" for s, r, d in EDGES).encode()
