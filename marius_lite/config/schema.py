@@ -108,7 +108,8 @@ class CheckpointSection(Section):
 
 class EvaluationSection(Section):
     every_epochs: NonNegativeInt = Field(1, description="epochs between evaluations while training; 0: never")
-    split: Literal["valid", "test", "train"] = Field("valid", description="edges to rank while training")
+    split: Literal["auto", "valid", "test", "train"] = Field(
+        "auto", description="edges to rank while training; auto: valid, or no evaluation where the dataset has none")
     max_edges: PositiveInt | Auto = Field("auto", description="a fixed seeded sample of so many edges; auto: 10000")
     candidates: PositiveInt | Literal["all"] = Field("all", description="nodes each edge is ranked among")
     filtered: bool = Field(True, description="leave other known edges out of the ranking")
