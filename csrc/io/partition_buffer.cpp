@@ -26,8 +26,8 @@ constexpr std::uint64_t kRowStep = kBlock / 16;
 
 BufferShape checked(BufferShape shape) {
     require(shape.partitions > 0 && shape.rows > 0 && shape.slots > 0,
-            "partitions, rows and slots: found " + std::to_string(shape.partitions) + ", " + std::to_string(shape.rows) +
-                " and " + std::to_string(shape.slots) + ", all must be positive");
+            "partitions, rows and slots: found " + std::to_string(shape.partitions) + ", " +
+                std::to_string(shape.rows) + " and " + std::to_string(shape.slots) + ", all must be positive");
     require(shape.stride > 0 && shape.stride % 16 == 0,
             "stride: found " + std::to_string(shape.stride) + " bytes, must be a positive multiple of 16");
     const std::uint64_t most = std::numeric_limits<std::int64_t>::max() / 2;
@@ -91,16 +91,17 @@ int PartitionBuffer::adopt(std::int64_t k) {
     check_usable();
     throw_error();
     Partition& partition = at(k);
-    require(partition.state == State::on_disk, "adopt: partition " + std::to_string(k) + " is " + to_string(partition.state));
     std::erase(waiting_, k);
     for (std::int64_t other = 0; other < shape_.partitions; ++other)
         if (!at(other).wanted) let_go(other);  // a write that failed before is tried again
-    const auto leaving = [this] {
-        return std::any_of(partitions_.begin(), partitions_.end(), [](const Partition& p) {
-            return !p.wanted && (p.state == State::writing || p.state == State::loading);
-        });
-    };
-    wait(lock, [&] { return error_ || !free_slots_.empty() || !leaving(); });
+    wait(lock, [&] { return error_ || !moving(partition); });
+    throw_error();
+    require(partition.state == State::on_disk,
+            "adopt: partition " + std::to_string(k) + " is " + to_string(partition.state));
+    const auto leaving = [](const Partition& p) { return !p.wanted && moving(p); };
+    wait(lock, [&] {
+        return error_ || !free_slots_.empty() || std::none_of(partitions_.begin(), partitions_.end(), leaving);
+    });
     throw_error();
     require(!free_slots_.empty(), "adopt: every slot holds a partition that is wanted: call enter without it first");
     partition.slot = free_slots_.back();

@@ -38,7 +38,7 @@ class EdgeBuckets:
         buckets = self.partitioning.partitions ** 2
         return np.fromfile(self.folder / "bucket_checksums" / "c" / "0" / "0", np.uint32).reshape(buckets, 3)
 
-    @property
+    @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """Edges in each bucket, shape (p, p)."""
         p = self.partitioning.partitions

@@ -137,7 +137,12 @@ def open_reader(path: Path, options: Options, block_bytes: int, threads: int, pr
         return ParquetReader(path, options, block_rows, progress)
     if format == "npy":
         return NpyReader(path, options, block_rows, progress)
-    return TextReader(ByteStream(path, progress), options, block_bytes, threads)
+    stream = ByteStream(path, progress)
+    try:
+        return TextReader(stream, options, block_bytes, threads)
+    except BaseException:
+        stream.close()
+        raise
 
 
 def rows_expected(files: list[InputFile], options: Options) -> int:

@@ -63,3 +63,11 @@ def _sizes(counts: npt.NDArray[np.int64]) -> dict[str, float]:
 
 def write_report(path: Path, report: dict[str, Any]) -> None:
     write_atomic(path, json.dumps(report, indent=1).encode() + b"\n")
+
+
+def summary(report: dict[str, Any]) -> str:
+    """One line for a person."""
+    edges = ", ".join(f"{entry['stored']:,} {name}" for name, entry in report["edges"].items())
+    skipped = f", {report['skipped_rows']['count']:,} rows skipped" if report["skipped_rows"]["count"] else ""
+    return (f"{report['nodes']:,} nodes, {report['relations']:,} relations, edges {edges}, "
+            f"{report['partitions']} partitions{skipped}, {report['seconds']['total']:.1f} s")

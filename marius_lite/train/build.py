@@ -53,7 +53,7 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
     sampler = NegativeSampler(config.negatives.count, config.negatives.chunks, config.negatives.degree_fraction,
                               float(config.negatives.pool_fraction), config.training.seed)
     rows = config.optimizer.rows
-    updater = RowUpdater(ROW_OPTIMIZERS[rows.name](model_config.dim), model_config.dim, rows.lr)
+    updater = RowUpdater(ROW_OPTIMIZERS[rows.name](), model_config.dim, rows.lr)
     return Parts(run=run, config=config, memory=memory, dataset=dataset, edges=edges, table=table, buffer=buffer, pool=pool,
                  reader=WindowReader(edges, memory.window_edges), sampler=sampler, gather=gather, model=model,
                  optimizer=DenseOptimizer(config.optimizer.dense.name, model, config.optimizer.dense.lr),

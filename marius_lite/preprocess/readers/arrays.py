@@ -74,7 +74,7 @@ def _as_kind(values: pa.Array, kind: IdKind) -> tuple[pa.Array, list[tuple[Mask,
     if kind_of(values.type) == "str":
         number = pc.match_substring_regex(values.fill_null("0"), "^-?[0-9]{1,18}$")
         faults.append((~_mask(number), "not an integer id"))
-        values = pc.if_else(number, values.fill_null("0"), "0")
+        values = pc.if_else(number, values.fill_null("0"), "0").cast(pa.int64())
     values = values.fill_null(0)
     if pa.types.is_uint64(values.type):
         large = pc.greater(values, pa.scalar(2**63 - 1, pa.uint64()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
@@ -47,11 +48,15 @@ class ParquetReader:
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
         first = 0
+        for batch in self._batches():
+            columns = {role: batch.column(name) for role, name in self._roles.items()}
+            yield checked_edges(str(self.path), first, columns["src"], columns.get("rel"), columns["dst"], kind,
+                                self._skip)
+            first += len(batch)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         with reading(self.path), pq.ParquetFile(self.path) as opened:
-            for batch in opened.iter_batches(self._block_rows, columns=list(self._roles.values())):
-                columns = {role: batch.column(name) for role, name in self._roles.items()}
-                yield checked_edges(str(self.path), first, columns["src"], columns.get("rel"), columns["dst"], kind, self._skip)
-                first += len(batch)
+            yield from opened.iter_batches(self._block_rows, columns=list(self._roles.values()))
 
     def _find_columns(self, options: Options) -> dict[str, str]:
         names = self._schema.names
