@@ -88,7 +88,7 @@ def node_blocks(buffer: Buffer, dataset: Dataset, dim: int) -> Blocks:
 
 
 def relation_tables(relations: Values, count: int) -> Iterator[tuple[str, Values]]:
-    """(file name, rows) of the relations and of the reciprocal ones; nothing for a decoder without relations."""
+    """(file name, rows) of the relations and of the reciprocal ones; nothing where a decoder has none."""
     if relations.size:
         yield "relations", relations[:count]
         if len(relations) > count:
@@ -141,4 +141,5 @@ def _header(shape: tuple[int, ...], dtype: type[np.generic]) -> dict[str, Any]:
     return {"shape": shape, "fortran_order": False, "descr": np.lib.format.dtype_to_descr(np.dtype(dtype))}
 
 
-WRITERS: dict[str, Callable[[Path, str, Blocks, int, int], None]] = {"parquet": write_parquet, "npy": write_npy}
+Writer = Callable[[Path, str, Blocks, int, int], None]
+WRITERS: dict[str, Writer] = {"parquet": write_parquet, "npy": write_npy}

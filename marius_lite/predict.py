@@ -54,8 +54,8 @@ def predict_links(run: Path | str, queries: Path | str, topk: int = 10, known: b
     """Answer every line of a queries file with a checkpoint's model.
 
     One dict a line: {"src", "rel", "dst", "answers": [{"id", "score"}, ...]}, raw ids, None for what was
-    asked. Answers that edges of the dataset give are left out unless ``known``. Raises UserError for a queries
-    file with mistakes.
+    asked. Answers that edges of the dataset give are left out unless ``known``. Raises UserError for a
+    queries file with mistakes.
     """
     from marius_lite.train.opened import open_run
 

@@ -46,7 +46,8 @@ class World:
             for k in range(partitioning.partitions):
                 span = partitioning.range(k)
                 buffer.adopt(k)[:, :DIM] = self.values[span.start:span.stop]
-        self.model = LinkPredictionModel("complex", self.dataset.manifest.relations, DIM, np.random.default_rng(2))
+        rng = np.random.default_rng(2)
+        self.model = LinkPredictionModel("complex", self.dataset.manifest.relations, DIM, rng)
 
     def answer(self, questions, topk, known=True, slots=2):
         splits = [] if known else [self.dataset.edges(split) for split in self.dataset.manifest.edges]
