@@ -8,8 +8,8 @@ import torch
 class Best:
     """``scores`` and ``nodes`` (n, k), best first, equal scores by ascending node id.
 
-    Where there are fewer than k, -inf and -1 follow. Candidates must come in ascending order of their ids: then
-    the result does not depend on how they are cut.
+    Where there are fewer than k, -inf and -1 follow. Candidates must come in ascending order of their ids:
+    then the result does not depend on how they are cut.
     """
 
     def __init__(self, queries: int, k: int, device: torch.device):
