@@ -39,7 +39,13 @@ def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
         dataset.verify()
     facts = dataset.manifest.model_dump(mode="json", exclude={"files"})
     size = sum(size for size, _ in dataset.manifest.files.values())
-    return {"path": str(folder), **facts, "files": len(dataset.manifest.files), "bytes": size, "verified": verify}
+    return {
+        "path": str(folder),
+        **facts,
+        "files": len(dataset.manifest.files),
+        "bytes": size,
+        "verified": verify,
+    }
 
 
 def _readable(value: Any) -> str:

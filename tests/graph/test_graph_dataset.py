@@ -3,7 +3,8 @@ import shutil
 import pytest
 
 from marius_lite.errors import UserError
-from marius_lite.graph import Dataset, dataset as module
+from marius_lite.graph import Dataset
+from marius_lite.graph import dataset as module
 
 
 def test_every_file_is_recorded_and_checked(dataset):
