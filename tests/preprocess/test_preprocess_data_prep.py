@@ -33,23 +33,34 @@ def test_the_oracle_scores_what_ranking_all_candidates_gives():
     for s, r, d in edges.tolist():
         known[s, r, "tail"].add(d)
         known[d, r, "head"].add(s)
-    expected = []
+    expected = ([], [])
     for side in ("tail", "head"):
         for s, r, d in edges[:100].tolist():
             given, wanted = (s, d) if side == "tail" else (d, s)
             scores = (np.arange(nodes) // group == (given // group ^ masks[r])).astype(float)
             others = [v for v in range(nodes) if v not in known[given, r, side] or v == wanted]
-            above = sum(scores[v] > scores[wanted] for v in others)
-            equal = sum(scores[v] == scores[wanted] for v in others) - 1
-            expected.append(1 + above + equal / 2)
-    assert module.oracle_ranks(edges[:100], edges, masks, nodes, group).tolist() == expected
+            expected[0].append(sum(scores[v] > scores[wanted] for v in others))
+            expected[1].append(sum(scores[v] == scores[wanted] for v in others) - 1)
+    above, equal = module.oracle_ties(edges[:100], edges, masks, nodes, group)
+    assert (above.tolist(), equal.tolist()) == expected
+
+
+def test_the_scores_of_ties():
+    found = load("planted_kg").summary(np.array([0, 1]), np.array([2, 1]))
+    assert found["mrr"] == pytest.approx((1 / 2 + 1 / 2.5) / 2)
+    assert found["mrr_limit"] == pytest.approx(((1 + 1 / 2 + 1 / 3) / 3 + (1 / 2 + 1 / 3) / 2) / 2)
+    assert (found["hits@1"], found["hits@3"], found["mean_rank"]) == (0, 1, 2.25)
 
 
 def test_planted_kg_files(tmp_path):
-    printed = run("planted_kg", tmp_path, "--nodes", 320, "--edges", 3000, "--relations", 4, "--held-out", 0.1)
+    printed = run(
+        "planted_kg", tmp_path, "--nodes", 320, "--edges", 3000, "--relations", 4, "--held-out", 0.1
+    )
     oracle = json.loads((tmp_path / "oracle.json").read_text())["oracle"]
     assert json.loads(printed) == oracle
-    rows = {split: (tmp_path / f"{split}.tsv").read_text().splitlines() for split in ("train", "valid", "test")}
+    rows = {
+        split: (tmp_path / f"{split}.tsv").read_text().splitlines() for split in ("train", "valid", "test")
+    }
     assert {split: len(lines) for split, lines in rows.items()} == {s: oracle[s]["count"] for s in rows}
     assert len(set().union(*rows.values())) == sum(map(len, rows.values()))
     assert 0.3 < oracle["test"]["mrr"] < 0.8
@@ -61,7 +72,9 @@ def test_power_law_shards_are_reproducible_and_skewed(tmp_path, monkeypatch):
     module = load("power_law")
     monkeypatch.setattr(module, "SHARD", 30_000)
     for name in ("a", "b"):
-        monkeypatch.setattr(sys, "argv", ["power_law", str(tmp_path / name), "--nodes", "5000", "--edges", "100000"])
+        monkeypatch.setattr(
+            sys, "argv", ["power_law", str(tmp_path / name), "--nodes", "5000", "--edges", "100000"]
+        )
         module.main()
     shards = sorted((tmp_path / "a").iterdir())
     assert [path.name for path in shards] == [f"edges-0000{k}.npy" for k in range(4)]

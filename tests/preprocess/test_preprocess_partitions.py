@@ -13,8 +13,14 @@ def test_a_power_of_two_within_its_bounds(nodes, edges):
     assert p == 64 or edges / (2 * p) ** 2 < 20_000 or nodes / (2 * p) < 1000
 
 
-@pytest.mark.parametrize(("nodes", "edges", "p"), [
-    (14_541, 310_116, 2), (1_000_000, 20_000_000, 16), (10_000_000, 100_000_000, 64), (900, 10**9, 1),
-])
+@pytest.mark.parametrize(
+    ("nodes", "edges", "p"),
+    [
+        (14_541, 310_116, 2),
+        (1_000_000, 20_000_000, 16),
+        (10_000_000, 100_000_000, 64),
+        (900, 10**9, 1),
+    ],
+)
 def test_known_graphs(nodes, edges, p):
     assert choose_partitions(nodes, edges) == p

@@ -20,7 +20,7 @@ def test_any_memory_gives_the_sorted_records(tmp_path_factory, count, largest, c
         while at < count:
             step = min(int(rng.integers(1, 1 + min(sorter.capacity, 100))), count - at)
             kept = max(0, step - int(rng.integers(0, 2)))
-            sorter.room(step)[:kept] = records[at:at + kept]
+            sorter.room(step)[:kept] = records[at : at + kept]
             sorter.keep(kept)
             records = np.delete(records, range(at + kept, at + step), axis=0)
             count, at = len(records), at + kept
