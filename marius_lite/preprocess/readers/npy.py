@@ -30,14 +30,21 @@ class NpyReader:
         try:
             self._array = np.load(path, mmap_mode="r", allow_pickle=False)
         except ValueError as error:
-            raise UserError(f"{path}: not a readable .npy array ({error}): save an integer array of shape (E, 2) or (E, 3)") from error
+            raise UserError(
+                f"{path}: not a readable .npy array ({error}): save an integer array of shape (E, 2) or "
+                "(E, 3)"
+            ) from error
         shape, dtype = self._array.shape, self._array.dtype
         if len(shape) != 2 or shape[1] not in (2, 3) or dtype.kind not in "iu":
-            raise UserError(f"{path}: an array of {dtype}, shape {shape}: save integers of shape (E, 2) or (E, 3)")
+            raise UserError(
+                f"{path}: an array of {dtype}, shape {shape}: save integers of shape (E, 2) or (E, 3)"
+            )
         roles = options.columns or (("src", "dst") if shape[1] == 2 else ROLES)
         if not set(roles) <= {*ROLES, IGNORE} or len(roles) != shape[1]:
-            raise UserError(f"{path}: --columns {','.join(roles)}: the array has {shape[1]} columns without names: write "
-                            f"{'src,dst' if shape[1] == 2 else 'src,rel,dst'} in their order")
+            raise UserError(
+                f"{path}: --columns {','.join(roles)}: the array has {shape[1]} columns without names: write "
+                f"{'src,dst' if shape[1] == 2 else 'src,rel,dst'} in their order"
+            )
         self._place = {role: place for place, role in enumerate(roles) if role != IGNORE}
         self.columns = len(self._place)
 
@@ -49,7 +56,11 @@ class NpyReader:
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
         for first in range(0, self._array.shape[0], self._block_rows):
-            block = np.asarray(self._array[first:first + self._block_rows])
+            block = np.asarray(self._array[first : first + self._block_rows])
             block = block.astype(block.dtype.newbyteorder("="), copy=False)
-            columns = {role: pa.array(np.ascontiguousarray(block[:, place])) for role, place in self._place.items()}
-            yield checked_edges(str(self.path), first, columns["src"], columns.get("rel"), columns["dst"], kind, self._skip)
+            columns = {
+                role: pa.array(np.ascontiguousarray(block[:, place])) for role, place in self._place.items()
+            }
+            yield checked_edges(
+                str(self.path), first, columns["src"], columns.get("rel"), columns["dst"], kind, self._skip
+            )

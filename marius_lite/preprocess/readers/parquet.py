@@ -35,8 +35,10 @@ class ParquetReader:
         for role, kind in kinds.items():
             if kind is None:
                 name = self._roles[role]
-                raise UserError(f"{path}: column {name!r} ({role}) is of type {self._schema.field(name).type}: ids must be "
-                                "integers or strings")
+                raise UserError(
+                    f"{path}: column {name!r} ({role}) is of type {self._schema.field(name).type}: ids "
+                    "must be integers or strings"
+                )
         self.kind: IdKind = "int" if kinds["src"] == kinds["dst"] == "int" else "str"
         self.columns = len(self._roles)
 
@@ -50,8 +52,9 @@ class ParquetReader:
         first = 0
         for batch in self._batches():
             columns = {role: batch.column(name) for role, name in self._roles.items()}
-            yield checked_edges(str(self.path), first, columns["src"], columns.get("rel"), columns["dst"], kind,
-                                self._skip)
+            yield checked_edges(
+                str(self.path), first, columns["src"], columns.get("rel"), columns["dst"], kind, self._skip
+            )
             first += len(batch)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
@@ -60,19 +63,26 @@ class ParquetReader:
 
     def _find_columns(self, options: Options) -> dict[str, str]:
         names = self._schema.names
-        found = {role: next((name for name in names if name.lower() in known), None) for role, known in SYNONYMS.items()}
+        found = {
+            role: next((name for name in names if name.lower() in known), None)
+            for role, known in SYNONYMS.items()
+        }
         if options.columns is None:
             by_name = {role: name for role, name in found.items() if name is not None}
             if {"src", "dst"} <= set(by_name):
                 return by_name
             if len(names) in (2, 3):
                 return dict(zip(("src", "dst") if len(names) == 2 else ROLES, names))
-            raise UserError(f"{self.path}: columns {', '.join(names)}: say which are source, relation and destination with "
-                            "--columns, by name")
+            raise UserError(
+                f"{self.path}: columns {', '.join(names)}: say which are source, relation and destination "
+                "with --columns, by name"
+            )
         wanted = options.columns
         if all(name in names for name in wanted):
             roles = wanted if wanted[0] in ROLES else ("src", "dst") if len(wanted) == 2 else ROLES
             return dict(zip(roles, wanted))
         if set(wanted) <= {*ROLES, IGNORE} and len(wanted) == len(names):
             return {role: name for role, name in zip(wanted, names) if role != IGNORE}
-        raise UserError(f"{self.path}: --columns {','.join(wanted)}: the columns are {', '.join(names)}: use these names")
+        raise UserError(
+            f"{self.path}: --columns {','.join(wanted)}: the columns are {', '.join(names)}: use these names"
+        )
