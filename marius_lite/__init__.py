@@ -24,10 +24,10 @@ _PUBLIC = {  # public name -> module and name there
     "UserError": "errors:UserError",
     "RunError": "errors:RunError",
 }
-__all__ = [*_PUBLIC]  # noqa: PLE0604
+__all__ = [*_PUBLIC]
 
 if TYPE_CHECKING:
-    from marius_lite.config.load import load as load_config
+    from marius_lite.config import load as _load
     from marius_lite.errors import RunError as RunError
     from marius_lite.errors import UserError as UserError
     from marius_lite.estimate import plan_run as plan_run
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from marius_lite.train.run import train_run as train_run
 
     open_dataset = Dataset.open
+    load_config = _load.load
 
 
 def __getattr__(name: str) -> Any:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
-
-import os
 
 from marius_lite.files import truncate
 
@@ -23,7 +22,7 @@ class MetricsLog:
         self.path = path
         if path.exists():
             truncate(path, length if length is not None else 0)
-        self._file = open(path, "ab", buffering=1 << 16)
+        self._file = open(path, "ab", buffering=1 << 16)  # noqa: SIM115 closed by close()
 
     def write(self, kind: str, epoch: int, step: int, batch: int, **values: Any) -> None:
         line = {"kind": kind, "epoch": epoch, "step": step, "batch": batch, **values, "time": round(time.time(), 3)}

@@ -71,8 +71,8 @@ nb::dict probe(const std::string& directory) {
 }
 
 void read_file_range(std::string path, std::uint64_t offset, Bytes out, bool direct, int threads) {
-    marius::read_file({.path = std::move(path), .memory = reinterpret_cast<std::byte*>(out.data()), .length = out.size(),
-                       .offset = offset, .direct = direct},
+    marius::read_file({.path = std::move(path), .memory = reinterpret_cast<std::byte*>(out.data()),
+                       .length = out.size(), .offset = offset, .direct = direct},
                       threads);
 }
 
@@ -88,16 +88,19 @@ std::uint32_t write_file(std::string path, ConstBytes data, bool direct, int thr
 void bind_io(nb::module_& m) {
     nb::register_exception_translator(translate);
 
-    m.def("crc32c", [](ConstBytes data, std::uint32_t initial) { return marius::crc32c(data.data(), data.size(), initial); },
+    m.def("crc32c",
+          [](ConstBytes data, std::uint32_t initial) { return marius::crc32c(data.data(), data.size(), initial); },
           "data"_a.noconvert(), "initial"_a = 0, Released(),
           "CRC-32C of uint8 data (n,), continuing the checksum `initial` of the bytes before.");
     m.def("crc32c_combine", &marius::crc32c_combine, "first"_a, "second"_a, "second_size"_a,
           "CRC-32C of A followed by B from those of A and B and B's length in bytes.");
-    m.def("read_file_range", &read_file_range, "path"_a, "offset"_a, "out"_a.noconvert(), "direct"_a = true, "threads"_a = 4,
-          Released(), "Fill uint8 `out` (n,) with the file's bytes from `offset`. OSError; RuntimeError when it ends early.");
+    m.def("read_file_range", &read_file_range, "path"_a, "offset"_a, "out"_a.noconvert(), "direct"_a = true,
+          "threads"_a = 4, Released(),
+          "Fill uint8 `out` (n,) with the file's bytes from `offset`. OSError; RuntimeError when it ends early.");
     m.def("write_file", &write_file, "path"_a, "data"_a.noconvert(), "direct"_a = true, "threads"_a = 4, Released(),
           "Write uint8 data (n,) beside `path`, rename over it, unsynced. Returns the CRC-32C. OSError.");
-    m.def("probe", &probe, "directory"_a, "What the machine and the folder's file system support, and its memory in bytes.");
+    m.def("probe", &probe, "directory"_a,
+          "What the machine and the folder's file system support, and its memory in bytes.");
 
     using marius::PartitionBuffer;
     nb::class_<PartitionBuffer>(m, "PartitionBuffer", "Partitions of a table in memory; see csrc/io/partition_buffer.h.")
@@ -115,11 +118,13 @@ void bind_io(nb::module_& m) {
         .def("adopt", &PartitionBuffer::adopt, "partition"_a, Released(),
              "Give a partition a zeroed slot without reading its file; it is dirty. Returns the slot.")
         .def("slot", &PartitionBuffer::slot, "partition"_a)
-        .def("state", [](const PartitionBuffer& self, std::int64_t k) { return to_string(self.state(k)); }, "partition"_a)
+        .def("state", [](const PartitionBuffer& self, std::int64_t k) { return to_string(self.state(k)); },
+             "partition"_a)
         .def("mark_dirty", &PartitionBuffer::mark_dirty, "partitions"_a)
         .def("flush", &PartitionBuffer::flush, Released(), "Write all that is dirty and wait for every write.")
         .def("checksums", &PartitionBuffer::checksums, "CRC-32C by partition, as last written or expected.")
         .def("expect", &PartitionBuffer::expect, "checksums"_a, "Verify these whenever the partitions are loaded.")
         .def("counters", &counters_of)
-        .def("close", &PartitionBuffer::close, Released(), "Wait for writes under way, end the threads; dirty data is dropped.");
+        .def("close", &PartitionBuffer::close, Released(),
+             "Wait for writes under way, end the threads; dirty data is dropped.");
 }

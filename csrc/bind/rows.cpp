@@ -97,8 +97,8 @@ void bind_rows(nb::module_& m) {
           "order[starts[s]:starts[s+1]] hold unique[s], ascending.");
     m.def("segment_sum", &segment_sum, "parts"_a.noconvert(), "order"_a.noconvert(), "starts"_a.noconvert(),
           "out"_a.noconvert(), "threads"_a = 0,
-          "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), laid "
-          "end to end; added in that order, for any number of threads.",
+          "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), "
+          "laid end to end; added in that order, for any number of threads.",
           Released());
     bind_step(m, "sgd_step", marius::sgd_step, "value -= lr * g, in place; rows ascend and are unique.", "lr"_a);
     bind_step(m, "row_adagrad_step", marius::row_adagrad_step,

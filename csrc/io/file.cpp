@@ -89,8 +89,8 @@ std::uint64_t File::read(std::byte* memory, std::size_t length, std::size_t need
         done += static_cast<std::size_t>(got);
         if (direct && done < needed) done = round_down(done, kBlock);  // the next call must start on a block
         if (done == before)
-            throw std::runtime_error(path_ + ": the file holds " + std::to_string(size()) + " bytes, expected at least " +
-                                     std::to_string(offset + needed));
+            throw std::runtime_error(path_ + ": the file holds " + std::to_string(size()) +
+                                     " bytes, expected at least " + std::to_string(offset + needed));
     }
     if (!direct_) drop_cache(offset, length);
     return length;
@@ -131,7 +131,8 @@ void File::drop_cache(std::uint64_t offset, std::uint64_t length) const {
 
 bool supports_direct(const std::string& directory) {
     static std::atomic<int> count = 0;
-    const std::string path = directory + "/.direct." + std::to_string(getpid()) + "." + std::to_string(++count) + ".tmp";
+    const std::string name = ".direct." + std::to_string(getpid()) + "." + std::to_string(++count) + ".tmp";
+    const std::string path = directory + "/" + name;
     const std::unique_ptr<void, decltype(&std::free)> block(std::aligned_alloc(kBlock, kBlock), &std::free);
     const auto memory = static_cast<std::byte*>(block.get());
     std::memset(memory, 0, kBlock);
@@ -143,7 +144,8 @@ bool supports_direct(const std::string& directory) {
         read.read(memory, kBlock, kBlock, 0);
         direct = read.direct();
     } catch (const IoError& error) {
-        if (error.code().value() == ENOENT || error.code().value() == ENOTDIR) throw IoError(error.code().value(), directory, "open");
+        const int reason = error.code().value();
+        if (reason == ENOENT || reason == ENOTDIR) throw IoError(reason, directory, "open");
     }
     unlink(path.c_str());
     return direct;

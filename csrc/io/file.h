@@ -58,8 +58,9 @@ class File {
     std::atomic<bool> direct_;
 };
 
-/// Whether files in `directory` can be written and read past the page cache, tried with a small file. Where none can be
-/// made (no permission, full) it is taken as given: File falls back by itself. Throws IoError when there is no such folder.
+/// Whether files in `directory` can be written and read past the page cache, tried with a small file. Where none can
+/// be made (no permission, full) it is taken as given: File falls back by itself. Throws IoError when there is no
+/// such folder.
 bool supports_direct(const std::string& directory);
 
 }  // namespace marius

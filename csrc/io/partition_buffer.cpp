@@ -26,8 +26,8 @@ constexpr std::uint64_t kRowStep = kBlock / 16;
 
 BufferShape checked(BufferShape shape) {
     require(shape.partitions > 0 && shape.rows > 0 && shape.slots > 0,
-            "partitions, rows and slots: found " + std::to_string(shape.partitions) + ", " + std::to_string(shape.rows) +
-                " and " + std::to_string(shape.slots) + ", all must be positive");
+            "partitions, rows and slots: found " + std::to_string(shape.partitions) + ", " +
+                std::to_string(shape.rows) + " and " + std::to_string(shape.slots) + ", all must be positive");
     require(shape.stride > 0 && shape.stride % 16 == 0,
             "stride: found " + std::to_string(shape.stride) + " bytes, must be a positive multiple of 16");
     const std::uint64_t most = std::numeric_limits<std::int64_t>::max() / 2;
@@ -96,7 +96,8 @@ int PartitionBuffer::adopt(std::int64_t k) {
         if (!at(other).wanted) let_go(other);  // a write that failed before is tried again
     wait(lock, [&] { return error_ || !moving(partition); });
     throw_error();
-    require(partition.state == State::on_disk, "adopt: partition " + std::to_string(k) + " is " + to_string(partition.state));
+    require(partition.state == State::on_disk,
+            "adopt: partition " + std::to_string(k) + " is " + to_string(partition.state));
     const auto leaving = [](const Partition& p) { return !p.wanted && moving(p); };
     wait(lock, [&] {
         return error_ || !free_slots_.empty() || std::none_of(partitions_.begin(), partitions_.end(), leaving);

@@ -67,9 +67,9 @@ class PartitionBuffer {
     /// Makes `now` resident and returns; loads as many of `next` as fit in the background; lets everything else go.
     /// Throws std::invalid_argument when `now` exceeds the slots or a partition does not exist or is named twice.
     void enter(const std::vector<std::int64_t>& now, const std::vector<std::int64_t>& next);
-    /// Gives a partition that is on disk a zeroed slot without reading its file, dirty and wanted; waits until it has left
-    /// and for a slot that another one is leaving. Returns the slot. Throws std::invalid_argument when the partition stays
-    /// in memory or no slot will be free.
+    /// Gives a partition that is on disk a zeroed slot without reading its file, dirty and wanted; waits until it has
+    /// left and for a slot that another one is leaving. Returns the slot. Throws std::invalid_argument when the
+    /// partition stays in memory or no slot will be free.
     int adopt(std::int64_t partition);
     /// The rows of these partitions were changed. Throws std::invalid_argument unless all are resident or dirty.
     void mark_dirty(const std::vector<std::int64_t>& partitions);
@@ -102,7 +102,9 @@ class PartitionBuffer {
         bool wanted = false;
         std::optional<std::uint32_t> checksum;
     };
-    static bool moving(const Partition& p) { return p.state == PartitionState::loading || p.state == PartitionState::writing; }
+    static bool moving(const Partition& p) {
+        return p.state == PartitionState::loading || p.state == PartitionState::writing;
+    }
     // Measures the wall time during which at least one transfer of a kind is under way.
     struct UnderWay {
         int count = 0;

@@ -214,7 +214,8 @@ Moved run_now(Request request, int threads) {
     const int requests = static_cast<int>(std::min<std::size_t>(request.length / kRequest + 1, 64));
     std::unique_ptr<IoPool> pool;
     if (requests > 1 && threads > 1) pool = std::make_unique<IoPool>(std::min(requests, threads));
-    std::make_shared<Kind>(pool.get(), std::move(request), [&](const Moved& moved) { result.set_value(moved); })->start();
+    auto report = [&](const Moved& moved) { result.set_value(moved); };
+    std::make_shared<Kind>(pool.get(), std::move(request), report)->start();
     Moved moved = future.get();
     if (moved.error) std::rethrow_exception(moved.error);
     return moved;

@@ -103,8 +103,8 @@ def open_dataset(run: RunFolder, record: dict[str, Any]) -> Dataset:
         if (candidate / "zarr.json").exists():
             dataset = Dataset.open(Path(os.path.normpath(candidate)))
             if dataset.fingerprint != said["fingerprint"]:
-                raise UserError(f"{dataset.path}: this dataset's fingerprint is {dataset.fingerprint[:12]}, the run {run.path} was "
-                                f"started on {said['fingerprint'][:12]}: put the original dataset back or start a new run")
+                raise UserError(f"{dataset.path}: this dataset's fingerprint is {dataset.fingerprint[:12]}, the run {run.path} "
+                                f"was started on {said['fingerprint'][:12]}: put the original dataset back or start a new run")
             return dataset
     raise UserError(f"{run.path}: its dataset is neither at {said['relative']} (from the run) nor at {said['absolute']}: "
                     "put it back there")

@@ -31,6 +31,7 @@ class Facts:
 
     nodes: int
     relations: int
+    splits: tuple[str, ...]
     partitions: int
     rows_per_partition: int
     bucket_counts: npt.NDArray[np.int64]
@@ -42,6 +43,7 @@ class Facts:
 
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
+    config = _with_evaluation(config, facts)
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
     if config.storage.capacity != "auto" or config.storage.ordering == "in_memory":
         capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
@@ -54,6 +56,18 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
         capacity, memory = _largest_capacity(config, facts, budget)
     return _filled(config, facts, capacity, max(memory.total, budget) if config.storage.memory != "auto"
                    else memory.total), memory
+
+
+def _with_evaluation(config: Config, facts: Facts) -> Config:
+    """The evaluation split as a name; no evaluations where it was left open and there is nothing to evaluate."""
+    settings = config.evaluation
+    if settings.split == "auto":
+        every = settings.every_epochs if "valid" in facts.splits else 0
+        settings = settings.model_copy(update={"split": "valid", "every_epochs": every})
+    elif settings.every_epochs and settings.split not in facts.splits:
+        raise UserError(f"`evaluation.split` is {settings.split}, but the dataset has {', '.join(facts.splits)}: "
+                        "choose one of them, or set `evaluation.every_epochs` to 0")
+    return config.model_copy(update={"evaluation": settings})
 
 
 def _check_capacity(config: Config, capacity: int, partitions: int) -> None:
@@ -88,9 +102,8 @@ def _pool(config: Config, facts: Facts, capacity: int) -> tuple[float, int]:
     if capacity == facts.partitions:
         return 0.0, 0
     negatives = config.negatives
-    rows = negatives.pool_rows
-    if rows == "auto":
-        rows = min(-(-facts.rows_per_partition // 8), POOL_ROWS_MAX)
+    given = negatives.pool_rows
+    rows = min(-(-facts.rows_per_partition // 8), POOL_ROWS_MAX) if given == "auto" else given
     fraction = negatives.pool_fraction
     if fraction == "auto":
         fraction = (1 - capacity / facts.partitions) * (1 - negatives.degree_fraction) if rows else 0.0

@@ -89,9 +89,10 @@ class TrainingSection(Section):
 
 class StorageSection(Section):
     memory: Bytes | Auto = Field(
-        "auto", description="bytes for slots, edges, negatives' pool and batch workspace together (e.g. 4GB); auto: half of what is free")
+        "auto", description="bytes for slots, edges, pool, batch and evaluation together (4GB); auto: half of what is free")
     capacity: PositiveInt | Auto = Field("auto", description="partitions resident at a time; auto: as many as fit the memory")
-    ordering: Literal["auto", "in_memory", "beta", "comet"] = Field("auto", description="order of partitions; auto: comet, or in_memory if all fit")
+    ordering: Literal["auto", "in_memory", "beta", "comet"] = Field(
+        "auto", description="order of partitions; auto: comet, or in_memory if all fit")
     prefetch: bool = Field(True, description="load the next step's partitions while this step trains")
     row_dtype: Literal["float32"] = Field("float32", description="storage type of node rows")
     direct_io: bool = Field(True, description="bypass the page cache where the file system allows")
@@ -107,7 +108,8 @@ class CheckpointSection(Section):
 
 class EvaluationSection(Section):
     every_epochs: NonNegativeInt = Field(1, description="epochs between evaluations while training; 0: never")
-    split: Literal["valid", "test", "train"] = Field("valid", description="edges to rank while training")
+    split: Literal["auto", "valid", "test", "train"] = Field(
+        "auto", description="edges to rank while training; auto: valid, or no evaluation where the dataset has none")
     max_edges: PositiveInt | Auto = Field("auto", description="a fixed seeded sample of so many edges; auto: 10000")
     candidates: PositiveInt | Literal["all"] = Field("all", description="nodes each edge is ranked among")
     filtered: bool = Field(True, description="leave other known edges out of the ranking")

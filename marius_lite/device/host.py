@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from marius_lite import _native
+from marius_lite._native import gather
 from marius_lite.types import DeviceBatch, SampledBatch
 
 Table = npt.NDArray[np.float32]
@@ -32,15 +32,15 @@ class HostGather:
         live = count - sampled.frozen
         for ids, out in zip(sampled.negatives.reshape(-1, count), negatives):
             if live:
-                _native.gather(self._table, np.ascontiguousarray(ids[:live]), out[:live].numpy(), self._threads)
+                gather(self._table, np.ascontiguousarray(ids[:live]), out[:live].numpy(), self._threads)
             if sampled.frozen:
-                _native.gather(self._pool, np.ascontiguousarray(ids[live:]), out[live:].numpy(), self._threads)
+                gather(self._pool, np.ascontiguousarray(ids[live:]), out[live:].numpy(), self._threads)
         return DeviceBatch(sampled, src, dst, negatives.view(sides, chunks, count, self._dim),
                            torch.from_numpy(edges.rel))
 
     def _rows(self, name: str, rows: npt.NDArray[np.int64]) -> torch.Tensor:
         out = self._tensor(name, len(rows))
-        _native.gather(self._table, rows, out.numpy(), self._threads)
+        gather(self._table, rows, out.numpy(), self._threads)
         return out
 
     def _tensor(self, name: str, rows: int) -> torch.Tensor:

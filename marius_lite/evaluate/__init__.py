@@ -1,7 +1,8 @@
 """Evaluation: exact filtered ranking of true edges among all nodes, in bounded memory."""
 
 from marius_lite.evaluate.edges import EdgeBlock, EdgeSource, select_edges
-from marius_lite.evaluate.ranking import Buffer, Ranker, RankingOptions, rank
+from marius_lite.evaluate.pages import Buffer
+from marius_lite.evaluate.ranking import Ranker, RankingOptions, rank
 from marius_lite.evaluate.scorer import Scorer
 
 __all__ = ["Buffer", "EdgeBlock", "EdgeSource", "Ranker", "RankingOptions", "Scorer", "rank", "select_edges"]

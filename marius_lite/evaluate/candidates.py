@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,9 +37,18 @@ class Candidates:
             return self._partitioning.size(k)
         return int(self._starts[k + 1] - self._starts[k])
 
+    def partition_size(self, k: int) -> int:
+        """How many nodes partition k holds, candidates or not."""
+        return self._partitioning.size(k)
+
     def first_id(self, k: int) -> int:
         """The node at offset 0 of partition k."""
         return k * self._partitioning.rows
+
+    def tiles(self, k: int, size: int) -> Iterator[tuple[int, int]]:
+        """Positions [low, high) that cover partition k's candidates, ``size`` at a time."""
+        for low in range(0, self.count(k), size):
+            yield low, min(low + size, self.count(k))
 
     def offsets(self, k: int, start: int, stop: int) -> slice | Positions:
         """Offsets inside partition k of the candidates at positions [start, stop): an index for its rows."""

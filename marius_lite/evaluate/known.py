@@ -30,24 +30,39 @@ class KnownAnswers:
     in bucket (k, partition of t): one row and one column of the bucket grid, read in bounded pieces.
     """
 
-    def __init__(self, splits: Sequence[EdgeSource], partitioning: Partitioning, candidates: Candidates):
+    def __init__(self, splits: Sequence[EdgeSource], partitioning: Partitioning, candidates: Candidates,
+                 limit: int):
+        """``limit``: pairs held at once; at least a partition's rows, the most that one question can have."""
         self._splits = splits
+        self._limit = max(limit, partitioning.rows)
         self._partitioning = partitioning
         self._candidates = candidates
         self._asked = np.zeros(partitioning.rows, bool)
 
-    def find(self, queries: Queries, k: int, first: int, last: int, limit: int) -> Known | None:
-        """Answers in partition k to the questions first to last - 1; None if they are more than ``limit``."""
+    def parts(self, queries: Queries, k: int) -> Iterator[tuple[int, int, Known]]:
+        """(first, last, known answers in partition k) for ranges of questions that cover all."""
+        waiting = [(0, queries.sides[2])]
+        while waiting:
+            first, last = waiting.pop()
+            known = self.find(queries, k, first, last)
+            if known is None:
+                middle = (first + last) // 2
+                waiting += [(middle, last), (first, middle)]
+            else:
+                yield first, last, known
+
+    def find(self, queries: Queries, k: int, first: int, last: int) -> Known | None:
+        """Answers in partition k to the questions first to last - 1; None where they are too many to hold."""
         count = max(self._candidates.count(k), 1)
         found: list[Ids] = [np.empty(0, np.int64)]
         size = 0
         for keys, positions in self._matches(queries, k, first, last):
             found.append(keys * count + positions)
             size += len(keys)
-            if size > limit:
+            if size > self._limit:
                 found = [np.unique(np.concatenate(found))]
                 size = len(found[0])
-                if size > limit:
+                if size > self._limit:
                     return None
         return Known(*np.divmod(np.unique(np.concatenate(found)), count))
 

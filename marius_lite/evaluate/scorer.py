@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from marius_lite.errors import RunError
+
 QUERIES, CANDIDATES = 256, 1024
 """Shape of every score tile."""
+QUERY_BATCH = 4096
+
+Ids = npt.NDArray[np.int64]
 
 
 class Scorer(Protocol):
@@ -26,6 +32,32 @@ class Scorer(Protocol):
 
     def scores(self, query: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
         """(n, m) from queries (n, dim) and candidates (m, dim): a new tensor."""
+
+
+def query_vectors(scorer: Scorer, rows: npt.NDArray[np.float32], node: Ids, rel: Ids,
+                  side: Ids) -> torch.Tensor:
+    """(n, dim) from values of nodes, ``rows`` (m, dim).
+
+    Per query, (n,): ``node``, its place in rows; ``rel``; and ``side``, which ascends.
+    """
+    device = scorer.relations.device
+    vectors = torch.empty(len(node), rows.shape[1], device=device)
+    middle = int(np.searchsorted(side, 1))
+    for at, (begin, end) in enumerate([(0, middle), (middle, len(node))]):
+        for start in range(begin, end, QUERY_BATCH):
+            part = slice(start, min(start + QUERY_BATCH, end))
+            entity, relation = (torch.from_numpy(each).to(device) for each in (rows[node[part]], rel[part]))
+            vectors[part] = scorer.query(entity, relation, at)
+    return vectors
+
+
+def check_numbers(scores: torch.Tensor, rel: Ids) -> None:
+    """RunError where a score (n, ...) of queries with relations ``rel`` (n,) is NaN."""
+    # A sum is one pass without a temporary: NaN spreads into it. Infinities do as well, so look again.
+    if not torch.isfinite(scores.sum()) and bool(torch.isnan(scores).any()):
+        row = int(torch.isnan(scores.reshape(len(scores), -1)).any(1).nonzero()[0])
+        raise RunError(f"a score of relation {rel[row]} is not a number (NaN): the model has diverged; train "
+                       "again with a smaller optimizer.rows.lr, or evaluate an earlier checkpoint")
 
 
 class Tiles:
@@ -48,11 +80,20 @@ class Tiles:
         self._candidates[:self._count].copy_(torch.from_numpy(rows))
         self._candidates[self._count:].zero_()
 
-    def scores(self, queries: torch.Tensor) -> torch.Tensor:
-        """Scores (n, m) of up to QUERIES queries (n, dim) with the loaded rows, which may be changed."""
-        count = len(queries)
-        if count < QUERIES:
-            self._queries[:count].copy_(queries)
-            self._queries[count:].zero_()
-            queries = self._queries
-        return self._scorer.scores(queries, self._candidates)[:count, :self._count]
+    def scores(self, vectors: torch.Tensor, rel: Ids, begin: int,
+               end: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+        """(start, stop, scores (stop - start, m)) of queries [begin, end), tile by tile.
+
+        ``vectors`` (n, dim) and ``rel`` (n,) belong to all queries. The scores may be changed; RunError where
+        one is NaN.
+        """
+        for start in range(begin, end, QUERIES):
+            stop = min(start + QUERIES, end)
+            queries = vectors[start:stop]
+            if stop - start < QUERIES:
+                self._queries[:stop - start].copy_(queries)
+                self._queries[stop - start:].zero_()
+                queries = self._queries
+            scores = self._scorer.scores(queries, self._candidates)[:stop - start, :self._count]
+            check_numbers(scores, rel[start:stop])
+            yield start, stop, scores

@@ -12,7 +12,7 @@ LEVELS = 1 << 16
 class Dropout:
     """Zeroes numbers with a probability and scales the rest by 1 / (1 - probability), for one batch.
 
-    The probability is rounded to a multiple of 2^-16. Same seed, same device, same order of calls: same masks.
+    The probability is rounded to a multiple of 2^-16. Same seed, device and order of calls: same masks.
     """
 
     def __init__(self, probability: float, seed: int, device: torch.device, workspace: Workspace):
@@ -45,7 +45,7 @@ class Dropout:
     def backward_(self, name: str, grad: torch.Tensor) -> torch.Tensor:
         """Multiply the gradient of what was returned for ``name`` by its mask, in place.
 
-        Where the gradient is shorter than the values along axis 1 (no gradient for frozen negatives), the mask is cut.
+        Where the gradient is shorter along axis 1 (frozen negatives have none), so is the mask.
         """
         if self.active:
             grad *= self._masks[name][:, : grad.shape[1]]

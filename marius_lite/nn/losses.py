@@ -1,7 +1,8 @@
 """Losses over (positive, shared negatives), with gradients written by hand over the scores.
 
-A loss is called with a tile of scores, (n, 1 + k) float32: column 0 the positive of each edge, then its k negatives. It
-returns the sum of the edges' losses, a float64 scalar tensor, and leaves d loss / d scores in the tile.
+A loss is called with a tile of scores, (n, 1 + k) float32: column 0 the positive of each edge, then its k
+negatives. It returns the sum of the edges' losses, a float64 scalar tensor, and leaves d loss / d scores in
+the tile.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Logistic(Loss):
     """softplus(-(margin + positive)) + weighted mean of softplus(margin + negative).
 
     Weights are 1 / k, or, where ``temperature`` is not 0, softmax(temperature * negatives) taken as constants
-    (self-adversarial sampling, Sun et al., ICLR 2019). ``margin`` shifts scores that cannot be positive: distances.
+    (self-adversarial sampling, Sun et al., ICLR 2019). ``margin`` is for scores that are never positive:
+    negated distances.
     """
 
     margin: float = 0.0

@@ -1,4 +1,4 @@
-"""Float32 matrix products, by oneDNN where it is usable: twice as fast as MKL, which spares wide vectors on AMD."""
+"""Float32 matrix products, by oneDNN where usable: twice as fast as MKL, which spares wide vectors on AMD."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORTHWHILE = 1 << 20
 
 
 def product(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Workspace) -> torch.Tensor:
-    """left (n, d) times the transpose of right (m, d), float32: shape (n, m), valid until ``name`` is used again.
+    """left (n, d) times the transpose of right (m, d), float32: (n, m), valid until ``name`` is used again.
 
     Fast where each operand, or its transpose, is contiguous.
     """
@@ -27,7 +27,7 @@ def product(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Works
 @cache
 def onednn_usable() -> bool:
     """Whether this torch offers oneDNN's float32 product, asked once, and gives right answers by it."""
-    if not torch.backends.mkldnn.is_available() or "AVX512" not in torch.backends.cpu.get_cpu_capability():
+    if "AVX512" not in torch.backends.cpu.get_cpu_capability():
         return False
     left = torch.arange(1024.0).remainder_(7).view(32, 32)
     try:

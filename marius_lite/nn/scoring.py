@@ -1,10 +1,11 @@
-"""Queries against shared negatives, with the gradients of a loss, one cache-sized tile of scores at a time."""
+"""Queries against shared negatives, with the gradients of a loss, one tile of scores at a time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from marius_lite.nn.losses import Loss
 from marius_lite.nn.similarities import Similarity
@@ -13,6 +14,8 @@ from marius_lite.nn.workspace import Workspace
 CPU_TILE = 1 << 21
 CUDA_TILE = 1 << 26
 """Numbers in a tile's largest array: 8 MiB stay in a CPU's last cache, a GPU wants fewer and larger steps."""
+TILE_COLUMNS = 1 << 13
+"""Candidates in a tile of `scores`: many enough for a fast product, whatever the number of candidates."""
 
 
 @dataclass(frozen=True)
@@ -22,19 +25,19 @@ class SideGrads:
     ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k - frozen, dim).
     """
 
-    loss: torch.Tensor
-    query: torch.Tensor
-    positive: torch.Tensor
-    negatives: torch.Tensor
+    loss: Tensor
+    query: Tensor
+    positive: Tensor
+    negatives: Tensor
 
 
-def score_side(similarity: Similarity, loss: Loss, query: torch.Tensor, positive: torch.Tensor,
-               negatives: torch.Tensor, workspace: Workspace, frozen: int = 0) -> SideGrads:
+def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tensor,
+               negatives: Tensor, workspace: Workspace, frozen: int = 0) -> SideGrads:
     """Compare each query (n, dim) with its positive (n, dim) and its chunk's negatives (chunks, k, dim).
 
-    Edges are split into the chunks in order, ceil(n / chunks) to each. The last ``frozen`` negatives of a chunk
-    count in the loss but get no gradient. The gradients are new tensors; all else lives in ``workspace``, and
-    is bounded by one tile.
+    Edges are split into the chunks in order, ceil(n / chunks) to each. The last ``frozen`` negatives of a
+    chunk count in the loss but get no gradient. The gradients are new tensors; all else lives in
+    ``workspace``, and is bounded by one tile.
     """
     chunks, count, dim = negatives.shape
     live = count - frozen
@@ -57,20 +60,24 @@ def score_side(similarity: Similarity, loss: Loss, query: torch.Tensor, positive
             grads.loss.add_(loss(scores, workspace))
             d_pairs = scores[:, 0].clone()
             scores[:, 0] = 0
-            similarity.tile_backward(query[part], candidates, scores, grads.query[part], d_candidates, workspace)
+            similarity.tile_backward(query[part], candidates, scores, grads.query[part], d_candidates,
+                                     workspace)
             similarity.pairs_backward(query[part], positive[part], d_pairs, grads.query[part],
                                       grads.positive[part])
         grads.negatives[chunk] = d_candidates[1: 1 + live]
     return grads
 
 
-def scores(similarity: Similarity, query: torch.Tensor, candidates: torch.Tensor,
-           workspace: Workspace) -> torch.Tensor:
+def scores(similarity: Similarity, query: Tensor, candidates: Tensor,
+           workspace: Workspace) -> Tensor:
     """Scores (n, m) of queries (n, dim) with candidates (m, dim), for ranking: a new tensor."""
     out = query.new_empty((len(query), len(candidates)))
-    rows = tile_rows(similarity, len(candidates), query.shape[1], query.device)
-    for start in range(0, len(query), rows):
-        out[start: start + rows] = similarity.tile(query[start: start + rows], candidates, workspace)
+    rows = tile_rows(similarity, min(len(candidates), TILE_COLUMNS), query.shape[1], query.device)
+    for left in range(0, len(candidates), TILE_COLUMNS):
+        some = candidates[left: left + TILE_COLUMNS]
+        for top in range(0, len(query), rows):
+            tile = similarity.tile(query[top: top + rows], some, workspace)
+            out[top: top + rows, left: left + TILE_COLUMNS] = tile
     return out
 
 

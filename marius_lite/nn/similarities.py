@@ -49,7 +49,7 @@ class Inner(Similarity):
     """score = <query, candidate>."""
 
     def pairs(self, query: Tensor, other: Tensor) -> Tensor:
-        return torch.linalg.vecdot(query, other)
+        return (query * other).sum(-1)
 
     def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor,
                        d_other: Tensor) -> None:
@@ -69,14 +69,15 @@ class Inner(Similarity):
 class L2(Similarity):
     """score = -sqrt(sum (query - candidate)^2), its tiles by matrix products.
 
-    |q - c|^2 = |q|^2 - 2 <q, c> + |c|^2 cancels where q and c nearly agree: what lies below the rounding error
-    of |q|^2 is raised to it, which also bounds the gradient there.
+    |q - c|^2 = |q|^2 - 2 <q, c> + |c|^2 cancels where q and c nearly agree: what lies below the rounding
+    error of |q|^2 is raised to it, which also bounds the gradient there.
     """
 
     rounding = 1e-6
 
     def pairs(self, query: Tensor, other: Tensor) -> Tensor:
-        return torch.linalg.vector_norm(query - other, dim=-1).neg_()
+        distance: Tensor = torch.linalg.vector_norm(query - other, dim=-1)
+        return distance.neg_()
 
     def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor,
                        d_other: Tensor) -> None:
@@ -97,14 +98,14 @@ class L2(Similarity):
     def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
                       d_candidates: Tensor, workspace: Workspace) -> None:
         d_scores /= workspace.tensor("distance", tuple(d_scores.shape), query.device)
-        torch.addcmul(product(d_scores, candidates.T, "rows", workspace), query, d_scores.sum(1, keepdim=True),
-                      value=-1, out=d_query)
+        pulls = product(d_scores, candidates.T, "rows", workspace)
+        torch.addcmul(pulls, query, d_scores.sum(1, keepdim=True), value=-1, out=d_query)
         d_candidates += product(query.T, d_scores.T, "columns", workspace).T
         d_candidates.addcmul_(candidates, d_scores.sum(0).unsqueeze(1), value=-1)
 
 
 class Distance(Similarity):
-    """score = -norm(query - candidate) for norms without a product form, from the array of all differences."""
+    """score = -norm(query - candidate) for norms that no product gives, from the array of all differences."""
 
     def numbers_per_score(self, dim: int) -> int:
         return dim
@@ -145,7 +146,7 @@ class L1(Distance):
     """score = -sum |query - candidate|."""
 
     def norm(self, difference: Tensor) -> Tensor:
-        return torch.linalg.vector_norm(difference, 1, -1)
+        return difference.abs().sum(-1)
 
     def direction_(self, difference: Tensor) -> Tensor:
         return difference.sign_()

@@ -8,7 +8,7 @@ import torch
 
 
 class Workspace:
-    """Scratch tensors by name, grown when needed. What it hands out is valid until the name is asked for again."""
+    """Scratch tensors by name, grown when needed, each valid until its name is asked for again."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, torch.Tensor] = {}

@@ -19,12 +19,13 @@ DENSE_OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 class DenseOptimizer:
     """One of `DENSE_OPTIMIZERS` over a module's parameters.
 
-    Its state goes to a file, and comes back bit by bit, as tensors named ``<parameter>/<field>``; scalars are tensors
-    without dimensions. Parameters without a gradient are left alone.
+    Its state goes to a file, and comes back bit by bit, as tensors named ``<parameter>/<field>``; scalars are
+    tensors without dimensions. Parameters without a gradient are left alone.
     """
 
     def __init__(self, name: str, module: torch.nn.Module, lr: float, **options: Any):
-        self._parameters = {key: p for key, p in module.named_parameters() if p.requires_grad and p.numel() > 0}
+        self._parameters = {key: parameter for key, parameter in module.named_parameters()
+                            if parameter.requires_grad and parameter.numel() > 0}
         make = DENSE_OPTIMIZERS[name]
         self._torch = make(self._parameters.values(), lr=lr, **options) if self._parameters else None
 
@@ -46,11 +47,11 @@ class DenseOptimizer:
             key, _, field = name.rpartition("/")
             if key not in self._parameters:
                 known = ", ".join(self._parameters) or "none"
-                raise RunError(f"optimizer state holds {name!r}, the model has no such parameter (its own: {known}): "
-                               "resume with the model that wrote the checkpoint")
+                raise RunError(f"optimizer state holds {name!r}, which is no parameter of the model (it has: "
+                               f"{known}): resume with the model that wrote the checkpoint")
             parameter = self._parameters[key]
             if value.ndim > 0 and value.shape != parameter.shape:
-                raise RunError(f"optimizer state {name!r} has shape {tuple(value.shape)}, the model's parameter "
+                raise RunError(f"optimizer state {name!r} has shape {tuple(value.shape)}, its parameter "
                                f"{tuple(parameter.shape)}: resume with the model that wrote the checkpoint")
             device = torch.device("cpu") if value.ndim == 0 else parameter.device
             self._state(parameter)[field] = value.detach().clone().to(device)

@@ -16,6 +16,7 @@ import marius_lite._native as _native
 from marius_lite.errors import RunError, UserError
 from marius_lite.files import disk_error
 
+BLOCK = 4096  # alignment of direct I/O
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
@@ -100,7 +101,7 @@ def read_array_range(path: Path, start: int, stop: int, out: npt.NDArray[Any] | 
     if not 0 <= start <= stop <= array.length:
         raise ValueError(f"{path}: range [{start}, {stop}) is not inside [0, {array.length})")
     if out is None:
-        out = np.empty(stop - start, array.dtype)
+        out = empty_for_range(array.dtype, start, stop)
     if out.shape != (stop - start,) or out.dtype != array.dtype:
         raise ValueError(f"{path}: out has shape {out.shape} and dtype {out.dtype}, "
                          f"expected ({stop - start},) and {array.dtype}")
@@ -112,6 +113,17 @@ def read_array_range(path: Path, start: int, stop: int, out: npt.NDArray[Any] | 
         part = target[(first - start) * size : (last - start) * size]
         read_range(array.chunk_path(index), (first - base) * size, part, direct)
     return out
+
+
+def empty_for_range(dtype: np.dtype[Any], start: int, stop: int) -> npt.NDArray[Any]:
+    """Room for elements [start, stop) that lie in memory as in their file, relative to a disk block.
+
+    Direct reads into it need no copy, but for the ends, where chunk files begin at whole blocks of the array.
+    """
+    size = (stop - start) * dtype.itemsize
+    room = np.empty(size + BLOCK, np.uint8)
+    shift = (start * dtype.itemsize - room.ctypes.data) % BLOCK
+    return room[shift : shift + size].view(dtype)
 
 
 def read_range(path: Path, offset: int, out: npt.NDArray[np.uint8], direct: bool = True) -> None:

@@ -68,8 +68,8 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
     model, loss = config.model, config.loss
     options = {"logistic": {"temperature": loss.adversarial_temperature}, "margin": {"margin": loss.margin}}
     return LinkPredictionModel(
-        model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"), reciprocal=model.reciprocal, loss=loss.name,
-        loss_options=options.get(loss.name), dropout=model.dropout,
+        model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"),
+        reciprocal=model.reciprocal, loss=loss.name, loss_options=options.get(loss.name), dropout=model.dropout,
         n3_weight=config.regularizer.weight if config.regularizer.name == "n3" else 0.0)
 
 

@@ -21,6 +21,7 @@ from marius_lite.config import machine
 from marius_lite.config.load import check, load
 from marius_lite.config.schedule import checkpoints_kept
 from marius_lite.config.schema import Config
+from marius_lite.device.chooser import open_device
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.metrics import MetricsLog
@@ -39,6 +40,7 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
     """
     data = Dataset.open(Path(dataset))
     resolved, _ = build.resolved(data, config or load())
+    open_device(resolved.device)
     _require_disk(Path(run), data, resolved)
     folder = run_folder.create(Path(run), data, resolved, _machine_facts())
     with folder.locked():

@@ -51,7 +51,7 @@ def test_what_is_wrong_is_named_in_one_line(sets, said):
 def test_a_bad_file_is_named(tmp_path, text, said):
     file = tmp_path / "c.yaml"
     file.write_text(text)
-    with pytest.raises(UserError, match="c.yaml") as error:
+    with pytest.raises(UserError, match=r"c\.yaml") as error:
         load(file)
     assert said in str(error.value)
     with pytest.raises(UserError, match="no such configuration file"):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from marius_lite.ordering.plan import make_plan
 
 
 def facts(partitions=16, rows=1000, edges_per_bucket=100, memory=10**12):
-    return Facts(nodes=partitions * rows, relations=3, partitions=partitions, rows_per_partition=rows,
+    return Facts(nodes=partitions * rows, relations=3, splits=("train", "valid"), partitions=partitions, rows_per_partition=rows,
                  bucket_counts=np.full((partitions, partitions), edges_per_bucket), stride=416, available_memory=memory,
                  threads=2, cuda=False)
 
@@ -40,8 +42,9 @@ def test_the_plan_keeps_the_budget(budget, partitions, rows):
     known = facts(partitions, rows)
     try:
         config, memory = resolve(asked, known)
-    except UserError as error:
-        assert "`storage.memory`" in str(error)
+    except UserError:
+        with pytest.raises(UserError, match=r"`storage.memory` is .* but two resident partitions"):
+            resolve(asked, known)
         return
     assert memory.total <= budget
     assert config.storage.memory == budget
@@ -82,3 +85,11 @@ def test_the_pool_takes_the_share_of_nodes_that_are_not_resident():
     assert config.negatives.pool_fraction == pytest.approx(0.75 * 0.8)
     assert config.negatives.pool_rows == 125
     assert memory.pool == 16 * 125 * 100 * 4
+
+
+def test_without_a_validation_split_nothing_is_evaluated():
+    bare = replace(facts(), splits=("train",))
+    assert resolve(load(), bare)[0].evaluation.every_epochs == 0
+    assert resolve(load(), facts())[0].evaluation.split == "valid"
+    with pytest.raises(UserError, match=r"`evaluation.split` is test, but the dataset has train"):
+        resolve(load(sets=["evaluation.split=test"]), bare)

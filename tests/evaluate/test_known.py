@@ -23,13 +23,13 @@ def test_exactly_the_true_answers_are_found(nodes, p, edges, asked, seed):
               for _ in range(2)]
     true = {tuple(edge) for split in splits for edge in split.tolist()}
     src, rel, dst = rng.integers(0, nodes, asked), rng.integers(0, 2, asked), rng.integers(0, nodes, asked)
-    queries = Queries(EdgeBlock(src, rel, dst), 2)
+    queries = Queries.of_edges(EdgeBlock(src, rel, dst), 2)
     sources = [FakeEdges(split, partitioning) for split in splits]
-    known = KnownAnswers(sources, partitioning, Candidates(partitioning))
+    known = KnownAnswers(sources, partitioning, Candidates(partitioning), 10**6)
     found = set()
     for k in range(partitioning.partitions):
         for first, last in ((0, queries.sides[1]), (queries.sides[1], queries.sides[2])):
-            answers = known.find(queries, k, first, last, 10**6)
+            answers = known.find(queries, k, first, last)
             for key, position in zip(answers.key.tolist(), answers.position.tolist()):
                 row = queries.starts[key]
                 found.add((int(queries.side[row]), int(queries.node[row]), int(queries.rel[row]),
@@ -39,12 +39,15 @@ def test_exactly_the_true_answers_are_found(nodes, p, edges, asked, seed):
 
 
 def test_more_than_the_limit_is_not_kept():
+    """Two questions with 100 answers each, repeated in three splits, where 100 may be held: one at a time."""
     partitioning = Partitioning(100, 1)
-    edges = np.array([[0, 0, t] for t in range(100)])
-    queries = Queries(EdgeBlock(np.array([0]), np.array([0]), np.array([1])), 1)
-    known = KnownAnswers([FakeEdges(edges, partitioning)] * 3, partitioning, Candidates(partitioning))
-    assert len(known.find(queries, 0, 0, 1, 100).key) == 100  # repeated in three splits: still 100
-    assert known.find(queries, 0, 0, 1, 99) is None
+    edges = np.array([[s, 0, t] for s in range(2) for t in range(100)])
+    queries = Queries(np.zeros(2, int), np.arange(2), np.zeros(2, int), np.full(2, -1), 1)
+    known = KnownAnswers([FakeEdges(edges, partitioning)] * 3, partitioning, Candidates(partitioning), 0)
+    assert known.find(queries, 0, 0, 2) is None
+    parts = list(known.parts(queries, 0))
+    assert [part[:2] for part in parts] == [(0, 1), (1, 2)]
+    assert [part[2].position.tolist() for part in parts] == [list(range(100))] * 2
 
 
 class EndlessEdges:
@@ -66,10 +69,10 @@ def test_memory_does_not_follow_the_graph():
         rng = np.random.default_rng(1)
         partitioning = Partitioning(100_000, 1)
         src, dst = rng.integers(0, 100_000, (2, 1000))
-        queries = Queries(EdgeBlock(src, np.zeros(1000, np.int64), dst), 1)
-        known = KnownAnswers([EndlessEdges(total, 100_000)], partitioning, Candidates(partitioning))
+        queries = Queries.of_edges(EdgeBlock(src, np.zeros(1000, np.int64), dst), 1)
+        known = KnownAnswers([EndlessEdges(total, 100_000)], partitioning, Candidates(partitioning), 100_000)
         tracemalloc.start()
-        answers = known.find(queries, 0, 0, queries.sides[2], 100_000)
+        answers = known.find(queries, 0, 0, queries.sides[2])
         size = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert len(answers.key) > total / 100  # both sides, 1000 of 100,000 nodes each

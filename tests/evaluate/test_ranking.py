@@ -235,8 +235,8 @@ def test_resident_partitions_are_not_read_again_and_each_pass_reads_once():
     resident, paged = ranker_of(table, scorer, splits, 8, 8), ranker_of(table, scorer, splits, 8, 2)
     for ranker in (resident, paged):
         ranker.ranks(block(splits["test"]))
-    assert resident._buffer.loads == 8
-    assert paged._buffer.loads <= 2 * 8
+    assert resident._pages._buffer.loads == 8
+    assert paged._pages._buffer.loads <= 2 * 8
 
 
 def test_result_is_ready_for_json():

@@ -3,28 +3,30 @@
  *   cc -O1 -shared -fPIC -o faults.so faults.c -ldl
  *   LD_PRELOAD=faults.so FAULT_KILL='*:/run/:17' program
  *
- * Settings, from the environment, read when the program starts. OPS is a list of operations separated by commas, or
- * `*` for all that change the disk; PATH is a part of a path, empty for any; N counts the matching calls of the whole
- * process from 1, `N+` means the N-th and all later ones, `0+` or `1+` all.
+ * Settings, from the environment, read when the program starts. OPS is a list of operations separated by commas, or `*`
+ * for all that change the disk; PATH is a part of a path, empty for any; N counts the matching calls of the whole process
+ * from 1, and `N+` means the N-th and all later ones.
  *
  *   FAULT_DELAY=OPS:PATH:MS      every matching call first sleeps MS milliseconds
  *   FAULT_FAIL=OPS:PATH:N:ERRNO  the N-th matching call fails with this number or name (ENOSPC, EIO, EINTR, ...)
- *   FAULT_SHORT=OPS:PATH:N       the N-th matching read, pread, write or pwrite moves only half (of 4 KiB or more: whole blocks, at least one)
+ *   FAULT_SHORT=OPS:PATH:N       the N-th matching read, pread, write or pwrite moves half (of 4 KiB or more: whole
+ *                                blocks, at least one)
  *   FAULT_KILL=OPS:PATH:N        the process dies by SIGKILL instead of making the N-th matching call
  *   FAULT_BUFFERED=PATH          opening a matching file with O_DIRECT is refused with EINVAL
- *   FAULT_TRACE=OPS:PATH:FILE    each matching call that was made is appended to FILE, after it returned, as one line
+ *   FAULT_TRACE=OPS:PATH:FILE    each matching call, made or failed, is appended to FILE after it returned, as one line
  *                                of tabs: op, path, offset, length, other, result
  *
- * Operations: open (an existing file, for reading or writing), create (open with O_CREAT or O_TRUNC), read, pread, write,
- * pwrite, rename, link, symlink, unlink, mkdir, rmdir, fsync, fdatasync, ftruncate, truncate. All variants of a call
- * (pwrite64, pwritev, renameat2, linkat, sendfile, copy_file_range, ...) count under the plain name. `*` leaves out open,
- * read and pread. A call without a meaningful field shows -1 or nothing there. `other` is the new path of rename, link and
- * symlink (whose `path` is the old one, or the link's text); both are matched. A path relative to a folder's descriptor is
- * shown with that folder's path in front; the path of a descriptor is what /proc/self/fd says, so a renamed file shows its
- * new name. Result is what the call returned, or -errno.
+ * Operations: open (no O_CREAT or O_TRUNC), create (open with one of them), read, pread, write, pwrite, rename, link,
+ * symlink, unlink, mkdir, rmdir, fsync, fdatasync, ftruncate, truncate. All variants of a call (pwrite64, pwritev,
+ * renameat2, linkat, sendfile, copy_file_range, ...) count under the plain name. `*` leaves out open, read and pread.
  *
- * Counters are atomic and a trace line is one append, so several threads may be traced. Not seen: mmap, io_uring, direct
- * system calls, and files written by the C library itself (fopen).
+ * In a trace line, -1 or nothing stands for what a call does not have. `other` is the new path of rename, link and
+ * symlink (whose `path` is the old one, or the link's text); both are matched. A path relative to a folder's descriptor
+ * has that folder's path in front; the path of a descriptor is what /proc/self/fd says, so a renamed open file shows its
+ * new name. `result` is what the call returned, or -errno.
+ *
+ * Counters are atomic and a trace line is one append, so several threads may be traced; a child process inherits the
+ * settings and counts for itself. Not seen: mmap, io_uring, direct system calls, the C library's own files (fopen).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

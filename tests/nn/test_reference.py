@@ -14,12 +14,12 @@ from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
 from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch
 
 NODES, RELATIONS, DIM, EDGES, CHUNKS, COUNT, LR = 60, 5, 8, 37, 4, 11, 0.1
-LOSSES = {"softmax": {}, "logistic": {"margin": 1.0}, "self_adversarial": {"margin": 1.0, "temperature": 0.7},
-          "margin": {"margin": 1.5}}
+LOSSES = {"softmax": {}, "logistic": {"margin": 1.0}, "margin": {"margin": 1.5},
+          "self_adversarial": {"margin": 1.0, "temperature": 0.7}}
 
 
 def score(decoder, src, rel, dst):
-    """(n, m) scores of src (n, 1, dim), rel (n, 1, .), dst (n, m, dim), or with src and dst swapped in shape."""
+    """(n, m) scores of src (n, 1, dim), rel (n, 1, .), dst (n, m, dim), or src and dst swapped."""
     if decoder == "dot":
         return (src * dst).sum(-1)
     if decoder == "distmult":

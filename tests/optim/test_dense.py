@@ -44,7 +44,7 @@ def test_saved_state_continues_bit_by_bit(name):
 
 def test_state_of_another_model_is_refused():
     optimizer = DenseOptimizer("adam", module(1), lr=0.1)
-    with pytest.raises(RunError, match="'relations/exp_avg'.*weight, bias"):
+    with pytest.raises(RunError, match=r"'relations/exp_avg'.*weight, bias"):
         optimizer.load_state_tensors({"relations/exp_avg": torch.zeros(3)})
     with pytest.raises(RunError, match=r"\(5, 5\)"):
         optimizer.load_state_tensors({"weight/exp_avg": torch.zeros(5, 5)})

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from marius_lite.errors import RunError, UserError
-from marius_lite.storage.engine import probe, read_array_range, read_range
+from marius_lite.storage.engine import empty_for_range, probe, read_array_range, read_range
 
 
 def make_array(path, values, chunk):
@@ -36,6 +36,15 @@ def test_any_range_across_chunks(arrays, data):
     out = np.zeros(stop - start, values.dtype)
     assert read_array_range(path, start, stop, out, direct) is out
     assert np.array_equal(out, values[start:stop])
+
+
+@given(st.integers(0, 10**9), st.integers(0, 5000), st.sampled_from(["uint32", "int64"]))
+def test_room_for_a_range_lies_in_memory_as_in_its_file(start, count, name):
+    room = empty_for_range(np.dtype(name), start, start + count)
+    assert room.shape == (count,)
+    assert room.dtype == name
+    assert room.flags.c_contiguous
+    assert (room.ctypes.data - start * room.itemsize) % 4096 == 0 or count == 0
 
 
 def test_ranges_outside_and_wrong_targets_are_refused(arrays):

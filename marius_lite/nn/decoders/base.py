@@ -17,8 +17,9 @@ Values = npt.NDArray[np.float32]
 class Decoder(ABC):
     """score(src, rel, dst) = similarity(query(src, rel, 0), dst) = similarity(query(dst, rel, 1), src).
 
-    One query serves all candidates of a side, so scoring k candidates costs one product of an (n, dim) by a (dim, k)
-    matrix. ``similarity`` names an entry of `marius_lite.nn.similarities.SIMILARITIES`.
+    One query serves all candidates of a side: scoring n edges against k candidates is one product of an
+    (n, dim) and a (dim, k) matrix. ``similarity`` is a name in
+    `marius_lite.nn.similarities.SIMILARITIES`.
     """
 
     similarity: str = "inner"
@@ -53,7 +54,7 @@ class Decoder(ABC):
         return values
 
     def modulus(self, values: torch.Tensor) -> torch.Tensor:
-        """Absolute values of the numbers in ``values`` (..., dim), repeated to its shape where they are complex."""
+        """|x| of the numbers in ``values`` (..., dim), same shape: for complex ones, at both their parts."""
         return values.abs()
 
 

@@ -1,4 +1,4 @@
-"""ComplEx (Trouillon et al., ICML 2016): DistMult over complex numbers, which tells the directions of an edge apart."""
+"""ComplEx (Trouillon et al., ICML 2016): DistMult over complex numbers; an edge has a direction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from marius_lite.nn.decoders.base import Decoder, Values, complex_product
 
 
 class ComplEx(Decoder):
-    """score = Re <src * rel, conj(dst)>, with dim / 2 complex numbers: real parts first, imaginary parts after."""
+    """score = Re <src * rel, conj(dst)> of dim / 2 complex numbers: real parts first, imaginary after."""
 
     even = True
 

@@ -11,7 +11,7 @@ from marius_lite.nn.decoders.base import Decoder, Values, complex_product, trans
 
 
 class RotatE(Decoder):
-    """score = -sum of |src_k * exp(i rel_k) - dst_k|, k < dim / 2; a relation is dim / 2 phases in radians."""
+    """score = -sum over k < dim / 2 of |src_k * exp(i rel_k) - dst_k|; a relation is dim / 2 phases."""
 
     similarity = "complex_l2"
     even = True

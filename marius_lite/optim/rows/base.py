@@ -15,8 +15,8 @@ Floats = npt.NDArray[np.float32]
 class RowOptimizer(ABC):
     """Changes rows of a table of records in place: ``dim`` value columns, then the optimizer's state columns.
 
-    Options are the fields of each (frozen) dataclass, with their defaults. Results do not depend on the number of
-    threads.
+    Options are the fields of each (frozen) dataclass, with their defaults. Results do not depend on the
+    number of threads.
     """
 
     @abstractmethod
@@ -31,5 +31,5 @@ class RowOptimizer(ABC):
     def step(self, table: Floats, rows: Rows, grads: Floats, lr: float) -> None:
         """One step for ``rows`` (u,), ascending and unique, of ``table`` (n, width) with ``grads`` (u, dim).
 
-        Raises ValueError, before anything changes, for rows outside the table or out of order, and records too narrow.
+        ValueError, before anything changes, for rows outside the table or out of order, or narrow records.
         """

@@ -10,7 +10,7 @@ from marius_lite.types import RowGrads, Rows
 
 
 class RowUpdater:
-    """Applies `RowGrads` to a table of records; keeps its buffers between batches. For one thread at a time."""
+    """Applies `RowGrads` to a table of records. Keeps its buffers, so it serves one thread at a time."""
 
     def __init__(self, optimizer: RowOptimizer, dim: int, lr: float):
         self.optimizer = optimizer
@@ -22,8 +22,9 @@ class RowUpdater:
     def apply(self, table: Floats, grads: RowGrads) -> Rows:
         """Update ``table`` (n, width) in place; the rows that changed, ascending.
 
-        Gradients of equal rows are summed in the order of their positions: the result is always the same, bit by bit.
+        Gradients of equal rows are summed in the order of their positions: the same bits every time.
         """
+        rows: Rows
         rows, order, starts = sort_rows(self._laid_end_to_end(grads))
         if len(rows) > len(self._sums):
             self._sums = np.empty((len(rows) + len(rows) // 4, self.dim), np.float32)
@@ -36,4 +37,6 @@ class RowUpdater:
         count = sum(len(part) for part in grads.rows)
         if count > len(self._rows):
             self._rows = np.empty(count + count // 4, np.int64)
-        return np.concatenate(grads.rows, out=self._rows[:count])
+        out = self._rows[:count]
+        np.concatenate(grads.rows, out=out)
+        return out

@@ -1,0 +1,56 @@
+"""The values of a table too large for memory, one partition at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.graph.partitioning import Partitioning
+
+
+class Buffer(Protocol):
+    """What is used of `marius_lite.storage.buffer.PartitionBuffer`."""
+
+    slots: int
+    rows: npt.NDArray[np.float32]
+
+    def enter(self, now: Iterable[int], next: Iterable[int] = ()) -> None: ...
+
+    def base_row(self, k: int) -> int: ...
+
+
+class Pages:
+    """Reads ``dim`` values a node through a buffer; nothing is changed."""
+
+    def __init__(self, buffer: Buffer, partitioning: Partitioning, dim: int):
+        self._buffer = buffer
+        self.partitioning = partitioning
+        self.dim = dim
+
+    def each(self, partitions: Sequence[int]) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+        """(k, values (size, dim)) of these partitions in order, the next one on its way.
+
+        The values are a view, valid until the next partition is asked for. Where all partitions fit the
+        buffer they are all made resident, once.
+        """
+        everything = range(self.partitioning.partitions)
+        fits = self._buffer.slots >= len(everything)
+        if fits:
+            self._buffer.enter(everything)
+        for at, k in enumerate(partitions):
+            if not fits:
+                self._buffer.enter([k], partitions[at + 1:at + 2] if self._buffer.slots > 1 else ())
+            base = self._buffer.base_row(k)
+            yield k, self._buffer.rows[base:base + self.partitioning.size(k), :self.dim]
+
+    def gather(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Values (n, dim) of node ids (n,), ascending."""
+        rows = np.empty((len(nodes), self.dim), np.float32)
+        bounds = np.searchsorted(nodes, np.arange(self.partitioning.partitions + 1) * self.partitioning.rows)
+        for k, values in self.each(np.flatnonzero(np.diff(bounds)).tolist()):
+            part = slice(bounds[k], bounds[k + 1])
+            rows[part] = values[nodes[part] - k * self.partitioning.rows]
+        return rows

@@ -1,0 +1,181 @@
+"""Prediction: the best answers to questions like (source, relation, ?), by streaming the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from marius_lite.errors import UserError
+from marius_lite.evaluate.best import Best
+from marius_lite.evaluate.candidates import Candidates
+from marius_lite.evaluate.edges import EdgeSource
+from marius_lite.evaluate.known import KnownAnswers
+from marius_lite.evaluate.masks import Masks
+from marius_lite.evaluate.pages import Buffer, Pages
+from marius_lite.evaluate.queries import Queries
+from marius_lite.evaluate.scorer import CANDIDATES, Scorer, Tiles, query_vectors
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.partitioning import Partitioning
+
+BLOCK = 4096
+"""Questions answered in one pass over the table."""
+KNOWN_LIMIT = 1 << 22
+
+Ids = npt.NDArray[np.int64]
+
+
+class Questions(NamedTuple):
+    """Side 0 asks (node, rel, ?), side 1 (?, rel, node); each (n,), int64.
+
+    ``raw``: (src, rel, dst) as the user wrote it, None for what is asked.
+    """
+
+    side: Ids
+    node: Ids
+    rel: Ids
+    raw: list[tuple[str | None, str, str | None]]
+
+
+class Answers(NamedTuple):
+    """Per question the best nodes, best first, and their scores, (n, k); then -1 and -inf."""
+
+    nodes: Ids
+    scores: npt.NDArray[np.float32]
+
+
+def predict_links(run: Path | str, queries: Path | str, topk: int = 10, known: bool = False,
+                  checkpoint: str | None = None) -> list[dict[str, Any]]:
+    """Answer every line of a queries file with a checkpoint's model.
+
+    One dict a line: {"src", "rel", "dst", "answers": [{"id", "score"}, ...]}, raw ids, None for what was
+    asked. Answers that edges of the dataset give are left out unless ``known``. Raises UserError for a
+    queries file with mistakes.
+    """
+    from marius_lite.train.opened import open_run
+
+    with closing(open_run(Path(run), checkpoint)) as opened:
+        dataset = opened.dataset
+        questions = read_questions(Path(queries), dataset)
+        splits = [] if known else [dataset.edges(split) for split in dataset.manifest.edges]
+        found = answer(opened.buffer, dataset.partitioning, opened.config.model.dim, opened.model, questions,
+                       topk, splits)
+        return list(readable(dataset, questions, found))
+
+
+@torch.no_grad()
+def answer(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, questions: Questions,
+           topk: int, known: Sequence[EdgeSource]) -> Answers:
+    """The ``topk`` best nodes for each question, without the answers that ``known`` edges give.
+
+    Memory grows with the answers and with BLOCK, not with the graph. Of equal scores the lower node id leads.
+    Raises UserError for topk below 1, RunError for scores that are not numbers.
+    """
+    if topk < 1:
+        raise UserError(f"topk is {topk}: ask for 1 or more")
+    topk = min(topk, partitioning.nodes)
+    pages, tiles, candidates = Pages(buffer, partitioning, dim), Tiles(scorer, dim), Candidates(partitioning)
+    shape = (len(questions.node), topk)
+    answers = Answers(np.empty(shape, np.int64), np.empty(shape, np.float32))
+    filter_ = KnownAnswers(known, partitioning, candidates, KNOWN_LIMIT)
+    for start in range(0, len(questions.node), BLOCK):
+        side, node, rel = (each[start:start + BLOCK] for each in questions[:3])
+        queries = Queries(side, node, rel, np.full(len(node), -1), scorer.relation_count)
+        best = _best(pages, tiles, candidates, filter_, scorer, queries, topk)
+        answers.nodes[start + queries.place] = best.nodes.cpu().numpy()
+        answers.scores[start + queries.place] = best.scores.cpu().numpy()
+    return answers
+
+
+def _best(pages: Pages, tiles: Tiles, candidates: Candidates, known: KnownAnswers, scorer: Scorer,
+          queries: Queries, topk: int) -> Best:
+    nodes, place = np.unique(queries.node, return_inverse=True)
+    vectors = query_vectors(scorer, pages.gather(nodes), place, queries.rel, queries.side)
+    best = Best(len(queries), topk, vectors.device)
+    for k, values in pages.each(range(pages.partitioning.partitions)):
+        for first, last, found in known.parts(queries, k):
+            masks = Masks(queries, candidates, k, found)
+            begin, end = int(queries.starts[first]), int(queries.starts[last])
+            for low, high in candidates.tiles(k, CANDIDATES):
+                tiles.load(values[low:high])
+                ids = torch.arange(low, high, device=vectors.device) + candidates.first_id(k)
+                for start, stop, scores in tiles.scores(vectors, queries.rel, begin, end):
+                    best.add(start, stop, scores, ids, masks.tile(start, stop, low, high))
+    return best
+
+
+def read_questions(path: Path, dataset: Dataset) -> Questions:
+    """Lines ``src,rel,?`` or ``?,rel,dst`` of raw ids (``src,?`` or ``?,dst`` without relations).
+
+    Commas or tabs stand between; blank lines are skipped. Raises UserError naming the line for anything else
+    and for ids that the dataset lacks.
+    """
+    names = dataset.relation_names()
+    fields = 2 if names == [""] else 3
+    lines = list(_question_lines(path, fields))
+    if not lines:
+        raise UserError(f"{path}: no queries: write one a line, for example {_example(fields)}")
+    raw = [(None if src == "?" else src, rel, None if dst == "?" else dst) for _, (src, rel, dst) in lines]
+    side = np.array([0 if src is not None else 1 for src, _, _ in raw])
+    ids = [src if src is not None else dst for src, _, dst in raw]
+    node = _looked_up(path, lines, dataset.manifest.ids, "node", ids, dataset.lookup_nodes)
+    rel = _looked_up(path, lines, dataset.manifest.relation_ids, "relation", [rel for _, rel, _ in raw],
+                     dataset.lookup_relations)
+    return Questions(side, node, rel, raw)
+
+
+def _question_lines(path: Path, fields: int) -> Iterator[tuple[int, tuple[str, str, str]]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read as text: {error}") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        parts = [part.strip() for part in line.split("\t" if "\t" in line else ",")]
+        if len(parts) != fields or (parts[0] == "?") == (parts[-1] == "?"):
+            raise UserError(f"{path}, line {number}: found {line.strip()!r}: a query is {_example(fields)}")
+        yield number, (parts[0], parts[1] if fields == 3 else "", parts[-1])
+
+
+def _example(fields: int) -> str:
+    return "src,rel,? or ?,rel,dst" if fields == 3 else "src,? or ?,dst"
+
+
+def _looked_up(path: Path, lines: list[tuple[int, tuple[str, str, str]]], kind: str, what: str,
+               raw: list[Any], lookup: Callable[[list[Any]], Ids]) -> Ids:
+    """Ids of raw ids given as text. Raises UserError naming the first line whose id is unknown."""
+    for (number, _), value in zip(lines, raw):
+        if kind == "int" and not value.lstrip("-").isdecimal():
+            raise UserError(f"{path}, line {number}: {value!r} is no {what} id: the dataset's are integers")
+    ids = lookup(raw)
+    unknown = np.flatnonzero(ids < 0)
+    if len(unknown):
+        number, value = lines[unknown[0]][0], raw[unknown[0]]
+        raise UserError(f"{path}, line {number}: the dataset has no {what} {value!r}: "
+                        "use ids of its edge files")
+    return ids
+
+
+def readable(dataset: Dataset, questions: Questions, answers: Answers) -> Iterator[dict[str, Any]]:
+    """One dict per question with raw ids, as `predict_links` gives them."""
+    names = raw_ids(dataset, np.unique(answers.nodes[answers.nodes >= 0]))
+    for (src, rel, dst), nodes, scores in zip(questions.raw, answers.nodes.tolist(), answers.scores.tolist()):
+        best = [{"id": names[node], "score": score} for node, score in zip(nodes, scores) if node >= 0]
+        yield {"src": src, "rel": rel, "dst": dst, "answers": best}
+
+
+def raw_ids(dataset: Dataset, nodes: Ids) -> dict[int, Any]:
+    """Node id -> raw id for ascending node ids; one partition's ids are in memory at a time."""
+    result: dict[int, Any] = {}
+    parts = dataset.partitioning.partition_of(nodes)
+    for k in np.unique(parts).tolist():
+        wanted, span = nodes[parts == k], dataset.partitioning.range(k)
+        values = dataset.raw_ids(span.start, span.stop).take((wanted - span.start).tolist()).to_pylist()
+        result.update(zip(wanted.tolist(), values))
+    return result

@@ -1,0 +1,31 @@
+"""Fixtures for whole commands: a tiny dataset, and the command line in this process."""
+
+import numpy as np
+import pytest
+
+from marius_lite.cli.main import run as run_command
+
+
+@pytest.fixture(scope="session")
+def cli():
+    """Runs one command in this process; its exit code."""
+    return lambda *arguments: run_command([str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="session")
+def tiny_edges(tmp_path_factory):
+    """300 nodes, 3 relations, 2,400 edges that are not quite random: a destination is near its source."""
+    rng = np.random.default_rng(0)
+    src, rel = rng.integers(300, size=2400), rng.integers(3, size=2400)
+    dst = (src + 10 * rel + rng.integers(5, size=2400)) % 300
+    path = tmp_path_factory.mktemp("tiny") / "edges.tsv"
+    path.write_text("".join(f"node{s}\trel{r}\tnode{d}\n" for s, r, d in zip(src, rel, dst)))
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny_dataset(tiny_edges, cli):
+    """`tiny_edges` in 4 partitions, split 80:10:10."""
+    folder = tiny_edges.parent / "dataset"
+    assert cli("preprocess", tiny_edges, "--output", folder, "--partitions", "4", "--split", "0.8,0.1,0.1") == 0
+    return folder

@@ -1,0 +1,23 @@
+"""Products are products, whichever library makes them."""
+
+import pytest
+import torch
+
+import marius_lite.nn.products as products
+from marius_lite.nn.workspace import Workspace
+
+
+@pytest.mark.parametrize("usable", [True, False])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 2), (300, 101, 100)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_product(usable, shape, transposed, monkeypatch):
+    if usable and not products.onednn_usable():
+        pytest.skip("this torch or CPU has no oneDNN product")
+    monkeypatch.setattr(products, "onednn_usable", lambda: usable)
+    n, m, d = shape
+    left, right = torch.randn(d, n).T if transposed else torch.randn(n, d), torch.randn(m, d)
+    for operands in ((left, right), (left[:, : d // 2], right[:, : d // 2])):  # the second: rows with gaps
+        expected = operands[0].double() @ operands[1].double().T
+        ours = products.product(*operands, "out", Workspace())
+        assert ours.is_contiguous()
+        torch.testing.assert_close(ours.double(), expected, rtol=1e-5, atol=1e-4)

@@ -1,0 +1,164 @@
+"""Predictions are the best-scored nodes, with raw ids, whatever the partitions and slots."""
+
+import numpy as np
+import pytest
+import torch
+
+from marius_lite.errors import RunError, UserError
+from marius_lite.evaluate import select_edges
+from marius_lite.graph.dataset import Dataset
+from marius_lite.nn.model import LinkPredictionModel
+from marius_lite.predict import Questions, answer, read_questions, readable
+from marius_lite.preprocess.build import preprocess
+from marius_lite.preprocess.options import Options
+from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.storage.table import RowTable
+
+NODES, DIM, WIDTH = 70, 6, 8
+
+
+def make_dataset(folder, p, ids="str", relations=True):
+    rng = np.random.default_rng(0)
+    triples = np.stack([rng.integers(0, limit, 900) for limit in (NODES, 3, NODES)], axis=1)
+    triples[:NODES, 0] = np.arange(NODES)
+    name, rel = ("n" if ids == "str" else ""), ("r{}\t" if relations else "")
+    lines = [f"{name}{s}\t{rel.format(r)}{name}{t}\n" for s, r, t in triples]
+    folder.mkdir()
+    (folder / "edges.tsv").write_text("".join(lines))
+    columns = "src,rel,dst" if relations else "src,dst"
+    preprocess(Options.parse(edges=[str(folder / "edges.tsv")], output=folder / "dataset", columns=columns,
+                             split="0.9,0.05,0.05", partitions=p))
+    return Dataset.open(folder / "dataset")
+
+
+class World:
+    """A dataset of ``p`` partitions, a table whose values follow the raw ids, and a model."""
+
+    def __init__(self, folder, p=4, values=None, **options):
+        self.dataset = make_dataset(folder, p, **options)
+        partitioning = self.dataset.partitioning
+        raw = self.dataset.raw_ids(0, NODES).to_pylist()
+        if values is None:
+            values = np.random.default_rng(1).standard_normal((NODES, DIM)).astype(np.float32)
+        self.values = values[[int(str(each).lstrip("n")) for each in raw]]
+        self.table = RowTable.create(folder / "nodes", NODES, WIDTH, partitioning.rows)
+        with PartitionBuffer(self.table, partitioning.partitions) as buffer:
+            for k in range(partitioning.partitions):
+                span = partitioning.range(k)
+                buffer.adopt(k)[:, :DIM] = self.values[span.start:span.stop]
+        rng = np.random.default_rng(2)
+        self.model = LinkPredictionModel("complex", self.dataset.manifest.relations, DIM, rng)
+
+    def answer(self, questions, topk, known=True, slots=2):
+        splits = [] if known else [self.dataset.edges(split) for split in self.dataset.manifest.edges]
+        with PartitionBuffer(self.table, slots) as buffer:
+            return answer(buffer, self.dataset.partitioning, DIM, self.model, questions, topk, splits)
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path / "world")
+
+
+def questions_of(count, relations, seed=0):
+    rng = np.random.default_rng(seed)
+    return Questions(*(rng.integers(0, limit, count) for limit in (2, NODES, relations)), [])
+
+
+@pytest.mark.parametrize("topk", [1, 5, NODES, 1000])
+@pytest.mark.parametrize("known", [True, False])
+def test_the_best_nodes_in_order(world, topk, known):
+    questions = questions_of(40, 3)
+    found = world.answer(questions, topk, known)
+    true = set()
+    if not known:
+        true = {edge for split in world.dataset.manifest.edges
+                for block in select_edges(world.dataset.edges(split), None, 0)
+                for edge in zip(*(column.tolist() for column in block))}
+    rows = torch.from_numpy(world.values)
+    assert found.nodes.shape == (40, min(topk, NODES))
+    for at, (side, node, rel) in enumerate(zip(*questions[:3])):
+        query = world.model.query(rows[[node]], torch.tensor([rel]), side)
+        scores = world.model.scores(query, rows)[0].numpy()
+        left = [c for c in range(NODES) if ((node, rel, c) if side == 0 else (c, rel, node)) not in true]
+        expected = sorted(left, key=lambda c: (-scores[c], c))[:topk]
+        there = found.nodes[at] >= 0
+        assert found.nodes[at][there].tolist() == expected
+        np.testing.assert_allclose(found.scores[at][there], scores[expected], rtol=1e-5, atol=1e-6)
+        assert (found.scores[at][~there] == -np.inf).all()
+
+
+@pytest.mark.parametrize("slots", [1, 2, 4])
+def test_slots_do_not_matter(world, slots):
+    questions = questions_of(20, 3)
+    for one, other in zip(world.answer(questions, 7, False, slots), world.answer(questions, 7, False, 3)):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_partitions_do_not_matter(tmp_path):
+    """The same raw ids and bit for bit the same scores with 1 and with 9 partitions."""
+    lines = "\n".join(f"n{i},r{i % 3},?" if i % 2 else f"?,r{i % 3},n{i}" for i in range(30))
+    (tmp_path / "queries").write_text(lines)
+    results = []
+    for p in (1, 9):
+        world = World(tmp_path / f"p{p}", p)
+        questions = read_questions(tmp_path / "queries", world.dataset)
+        results.append(list(readable(world.dataset, questions, world.answer(questions, 5, slots=min(p, 2)))))
+    assert results[0] == results[1]
+
+
+def test_equal_scores_come_by_node_id(tmp_path):
+    world = World(tmp_path / "ties", values=np.ones((NODES, DIM), np.float32))
+    found = world.answer(questions_of(5, 3), 8)
+    assert found.nodes.tolist() == [list(range(8))] * 5
+
+
+def test_answers_carry_raw_ids(world, tmp_path):
+    (tmp_path / "queries").write_text("n3,r1,?\n\n?\tr2\tn5\n")
+    questions = read_questions(tmp_path / "queries", world.dataset)
+    first, second = readable(world.dataset, questions, world.answer(questions, 2))
+    assert (first["src"], first["rel"], first["dst"]) == ("n3", "r1", None)
+    assert (second["src"], second["rel"], second["dst"]) == (None, "r2", "n5")
+    best = world.answer(questions, 2).nodes[0]
+    names = world.dataset.raw_ids(0, NODES).take(best.tolist()).to_pylist()
+    assert [each["id"] for each in first["answers"]] == names
+
+
+def test_integer_ids_and_no_relations(tmp_path):
+    world = World(tmp_path / "ints", ids="int", relations=False)
+    (tmp_path / "queries").write_text("3,?\n?,5\n")
+    questions = read_questions(tmp_path / "queries", world.dataset)
+    assert questions.side.tolist() == [0, 1]
+    assert questions.node.tolist() == world.dataset.lookup_nodes([3, 5]).tolist()
+    answers = list(readable(world.dataset, questions, world.answer(questions, 3)))
+    assert all(isinstance(each["id"], int) for each in answers[0]["answers"])
+    (tmp_path / "queries").write_text("3,?\nx,?\n")
+    with pytest.raises(UserError, match="line 2: 'x' is no node id"):
+        read_questions(tmp_path / "queries", world.dataset)
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("", "no queries"),
+    ("n1,r0,?\nn1,r0\n", "line 2: found 'n1,r0': a query is src,rel,\\?"),
+    ("?,r0,?\n", "line 1"),
+    ("n1,r0,n2\n", "line 1"),
+    ("n1,r0,?\nnobody,r0,?\n", "line 2: the dataset has no node 'nobody'"),
+    ("n1,love,?\n", "line 1: the dataset has no relation 'love'"),
+])
+def test_bad_queries_name_their_line(world, tmp_path, text, words):
+    (tmp_path / "queries").write_text(text)
+    with pytest.raises(UserError, match=words):
+        read_questions(tmp_path / "queries", world.dataset)
+
+
+def test_a_missing_file(world, tmp_path):
+    with pytest.raises(UserError, match="queries: cannot be read"):
+        read_questions(tmp_path / "queries", world.dataset)
+
+
+def test_topk_and_nan_are_checked(world):
+    with pytest.raises(UserError, match="topk is 0"):
+        world.answer(questions_of(2, 3), 0)
+    world.model.relations.data[:] = np.nan
+    with pytest.raises(RunError, match="not a number"):
+        world.answer(questions_of(2, 3), 2)
