@@ -45,8 +45,8 @@ def generate(
 def oracle_ties(queries: Array, known: Array, masks: Array, nodes: int, group: int) -> tuple[Array, Array]:
     """(candidates above, other candidates equal) of each filtered query, tail queries then head queries.
 
-    The oracle gives 1 inside the rule's group, else 0. The rule is its own inverse: a head query is a tail query
-    of the turned edge.
+    The oracle gives 1 inside the rule's group, else 0. The rule is its own inverse: a head query is a tail
+    query of the turned edge.
     """
     tails = _tail_ties(queries, known, masks, nodes, group)
     heads = _tail_ties(queries[:, ::-1], known[:, ::-1], masks, nodes, group)

@@ -21,6 +21,7 @@ CASES = {
     "header only": (b"src\tdst\n", {}, "no edges at all"),
     "too few fields": (ROWS + b"c\tr\n", {}, r"e\.tsv:3: 2 columns where 3 were expected: 'c\\tr'"),
     "too many fields": (b"# first\n" + ROWS + b"\nc\tr\td\te\n", {}, r"e\.tsv:5: 4 columns where 3"),
+    "bad row below a header": (b"# x\n\nsrc\trel\tdst\n# y\na\tr\tb\nb\n", {}, r"e\.tsv:6: 1 columns where 3"),
     "one column": (b"a\nb\n", {}, "an edge has at least two columns"),
     "wrong delimiter": (ROWS, {"delimiter": "|"}, r"no delimiter '\|'"),
     "four columns": (b"a\tb\tc\td\n", {}, "4 columns: say which they are with --columns"),

@@ -13,7 +13,7 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import IGNORE, ROLES, Options
 from marius_lite.preprocess.readers.arrays import checked_edges
 from marius_lite.preprocess.readers.raw import RawEdges
-from marius_lite.preprocess.readers.source import Progress, checksum_of, reading
+from marius_lite.preprocess.readers.source import Progress, checksum_of
 
 
 class NpyReader:
@@ -25,8 +25,8 @@ class NpyReader:
         self.path = path
         self._block_rows = block_rows
         self._skip = options.on_bad_row == "skip"
-        with reading(path), open(path, "rb") as file:
-            self.checksum = checksum_of(file, progress)
+        self._progress = progress
+        self.checksum = 0
         try:
             self._array = np.load(path, mmap_mode="r", allow_pickle=False)
         except ValueError as error:
@@ -55,6 +55,7 @@ class NpyReader:
         return int(self._array.shape[0])
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
+        self.checksum = checksum_of(self.path, self._progress)
         for first in range(0, self._array.shape[0], self._block_rows):
             block = np.asarray(self._array[first : first + self._block_rows])
             block = block.astype(block.dtype.newbyteorder("="), copy=False)

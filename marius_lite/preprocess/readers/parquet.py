@@ -24,12 +24,11 @@ class ParquetReader:
         self.path = path
         self._block_rows = block_rows
         self._skip = options.on_bad_row == "skip"
-        with reading(path):
-            with open(path, "rb") as file:
-                self.checksum = checksum_of(file, progress)
-            with pq.ParquetFile(path) as opened:
-                self._schema = opened.schema_arrow
-                self._rows = opened.metadata.num_rows
+        self._progress = progress
+        self.checksum = 0
+        with reading(path), pq.ParquetFile(path) as opened:
+            self._schema = opened.schema_arrow
+            self._rows = opened.metadata.num_rows
         self._roles = self._find_columns(options)
         kinds = {role: kind_of(self._schema.field(name).type) for role, name in self._roles.items()}
         for role, kind in kinds.items():
@@ -49,6 +48,7 @@ class ParquetReader:
         return int(self._rows)
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
+        self.checksum = checksum_of(self.path, self._progress)
         first = 0
         for batch in self._batches():
             columns = {role: batch.column(name) for role, name in self._roles.items()}

@@ -143,10 +143,11 @@ class _Tee:
         pass
 
 
-def checksum_of(file: IO[bytes], progress: Progress) -> int:
+def checksum_of(path: Path, progress: Progress) -> int:
     """crc32c of a whole file, for formats that are not read from front to back."""
     checksum = 0
-    while data := file.read(4 << 20):
-        checksum = crc32c(np.frombuffer(data, np.uint8), checksum)
-        progress(len(data))
+    with reading(path), path.open("rb") as file:
+        while data := file.read(4 << 20):
+            checksum = crc32c(np.frombuffer(data, np.uint8), checksum)
+            progress(len(data))
     return checksum
