@@ -22,6 +22,7 @@ from marius_lite.ordering.plan import choose, make_plan, spare_slots
 
 POOL_ROWS_MAX = 4096
 EVALUATION_EDGES = 10_000
+CAPACITIES_COMPARED = 8
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 
@@ -53,7 +54,7 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
             raise UserError(f"`storage.capacity` {capacity} needs {format_bytes(memory.total)}, `storage.memory` is "
                             f"{format_bytes(budget)}: lower the capacity, raise the memory, or leave one of them out")
     else:
-        capacity, memory = _largest_capacity(config, facts, budget)
+        capacity, memory = _best_capacity(config, facts, budget)
     return _filled(config, facts, capacity, max(memory.total, budget) if config.storage.memory != "auto"
                    else memory.total), memory
 
@@ -82,15 +83,26 @@ def _check_capacity(config: Config, capacity: int, partitions: int) -> None:
                         f"{partitions} partitions: leave the capacity out, or choose beta or comet")
 
 
-def _largest_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:
-    smallest = min(2, facts.partitions)
-    for capacity in range(facts.partitions, smallest - 1, -1):
+def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:
+    """All partitions where they fit; else, of the largest capacities that fit, the one that loads least."""
+    fitting: list[tuple[int, int, MemoryPlan]] = []
+    for capacity in range(facts.partitions, min(2, facts.partitions) - 1, -1):
         memory = _memory(config, facts, capacity, budget)
         if memory.total <= budget:
-            return capacity, memory
-    raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions, their edges and a batch need "
-                    f"{format_bytes(memory.total)}: raise it, lower training.batch_size or negatives.count, or preprocess "
-                    f"with more than {facts.partitions} partitions")
+            fitting.append((_loads(config, facts, capacity), capacity, memory))
+            if capacity == facts.partitions or len(fitting) == CAPACITIES_COMPARED:
+                break
+    if not fitting:
+        raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions, their edges and a batch need "
+                        f"{format_bytes(memory.total)}: raise it, lower training.batch_size or negatives.count, or preprocess "
+                        f"with more than {facts.partitions} partitions")
+    _, capacity, memory = min(fitting, key=lambda found: (found[0], -found[1]))
+    return capacity, memory
+
+
+def _loads(config: Config, facts: Facts, capacity: int) -> int:
+    plan = make_plan(_ordering(config, facts, capacity), facts.partitions, capacity, config.training.seed, 0)
+    return sum(len(step.load) for step in plan.steps)
 
 
 def _ordering(config: Config, facts: Facts, capacity: int) -> str:
