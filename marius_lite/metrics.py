@@ -10,6 +10,8 @@ from typing import Any
 
 from marius_lite.files import truncate
 
+FLUSH_SECONDS = 0.5
+
 
 class MetricsLog:
     """Appends lines to ``metrics.jsonl``.
@@ -23,10 +25,14 @@ class MetricsLog:
         if path.exists():
             truncate(path, length if length is not None else 0)
         self._file = open(path, "ab", buffering=1 << 16)  # noqa: SIM115 closed by close()
+        self._flushed = time.monotonic()
 
     def write(self, kind: str, epoch: int, step: int, batch: int, **values: Any) -> None:
         line = {"kind": kind, "epoch": epoch, "step": step, "batch": batch, **values, "time": round(time.time(), 3)}
         self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        if time.monotonic() - self._flushed > FLUSH_SECONDS:
+            self._file.flush()
+            self._flushed = time.monotonic()
 
     def sync(self) -> int:
         """Make all lines durable; the file's length in bytes."""

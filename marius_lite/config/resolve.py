@@ -20,7 +20,7 @@ from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 from marius_lite.ordering.plan import choose, make_plan, spare_slots
 
-POOL_ROWS_MAX = 4096
+POOL_ROWS_MAX = 1 << 17  # of all partitions together
 EVALUATION_EDGES = 10_000
 CAPACITIES_COMPARED = 8
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
@@ -115,7 +115,7 @@ def _pool(config: Config, facts: Facts, capacity: int) -> tuple[float, int]:
         return 0.0, 0
     negatives = config.negatives
     given = negatives.pool_rows
-    rows = min(-(-facts.rows_per_partition // 8), POOL_ROWS_MAX) if given == "auto" else given
+    rows = min(-(-facts.rows_per_partition // 8), POOL_ROWS_MAX // facts.partitions) if given == "auto" else given
     fraction = negatives.pool_fraction
     if fraction == "auto":
         fraction = (1 - capacity / facts.partitions) * (1 - negatives.degree_fraction) if rows else 0.0
