@@ -30,6 +30,14 @@ def sync_tree(root: Path) -> None:
         sync(Path(folder))
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and its missing parents, whose names survive a power cut."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        sync(path.parent)
+
+
 def write_atomic(path: Path, data: bytes) -> None:
     """Write beside, sync, rename over: readers see the old bytes or the new, never a mixture."""
     beside = path.with_name(path.name + ".tmp")

@@ -19,6 +19,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 
 FORMAT_VERSION = 1
+LEFT_BY_A_KILLED_START = ("lock", "config.yaml.tmp")
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,25 @@ class RunFolder:
             yield
 
 
-def create(path: Path, dataset: Dataset, config: Config, facts: dict[str, Any]) -> RunFolder:
-    """A new run folder with its record. Raises UserError where a run stands already."""
+@contextmanager
+def create(path: Path, dataset: Dataset, config: Config, facts: dict[str, Any]) -> Iterator[RunFolder]:
+    """A new run folder with its record, locked until the block ends. Raises UserError where something stands already."""
+    _require_new(path)
+    files.make_folder(path)
     run = RunFolder(path)
-    if path.exists() and (not path.is_dir() or any(p.name != "lock" for p in path.iterdir())):
+    with run.locked():
+        _require_new(path)  # another process may have been faster
+        write_record(run, _new_record(path, dataset, config, facts))
+        yield run
+
+
+def _require_new(path: Path) -> None:
+    if path.exists() and (not path.is_dir() or any(p.name not in LEFT_BY_A_KILLED_START for p in path.iterdir())):
         raise UserError(f"{path}: exists already: `marius-lite resume {path}` continues it, or choose another --run folder")
-    path.mkdir(parents=True, exist_ok=True)
-    record = {
+
+
+def _new_record(path: Path, dataset: Dataset, config: Config, facts: dict[str, Any]) -> dict[str, Any]:
+    return {
         "format_version": FORMAT_VERSION,
         "program_version": marius_lite.__version__,
         "dataset": {"relative": os.path.relpath(dataset.path.resolve(), path.resolve()),
@@ -68,8 +81,6 @@ def create(path: Path, dataset: Dataset, config: Config, facts: dict[str, Any]) 
         "machine": facts,
         "config": config.model_dump(mode="json"),
     }
-    write_record(run, record)
-    return run
 
 
 def write_record(run: RunFolder, record: dict[str, Any]) -> None:
@@ -80,7 +91,7 @@ def read_record(run: RunFolder) -> dict[str, Any]:
     """The record of an existing run. Raises UserError for what is no run or a newer one."""
     try:
         record = yaml.safe_load(run.config_file.read_text())
-        version = record["format_version"]
+        version, _, _ = record["format_version"], record["config"], record["dataset"]["fingerprint"]
     except FileNotFoundError:
         raise UserError(f"{run.path}: not a run folder (it has no config.yaml): `marius-lite train` makes one") from None
     except (OSError, yaml.YAMLError, KeyError, TypeError) as error:

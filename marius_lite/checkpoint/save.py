@@ -4,54 +4,90 @@
     sync all of it -> state.json, synced -> rename to NAME -> `latest` points to NAME -> older ones are removed
 
 A crash before the rename leaves a temporary folder that the next save removes; after it, a whole checkpoint. Nothing that a
-published checkpoint holds is ever written again, because partition files are replaced, never changed.
+published checkpoint holds is ever written again, because partition files are replaced, never changed. What goes is renamed
+away before it is emptied, so that a folder under its own name is always whole.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 
 from marius_lite import files
+from marius_lite.checkpoint.dense import write_dense
 from marius_lite.checkpoint.run_folder import RunFolder
-from marius_lite.checkpoint.state import State
-from marius_lite.errors import UserError
+from marius_lite.checkpoint.state import Best, State
+from marius_lite.errors import RunError, UserError
 
 LATEST, BEST = "latest", "best"
+UNFINISHED, REPLACED = ".tmp", ".old.tmp"
 
 
 def save(run: RunFolder, state: State, dense: dict[str, torch.Tensor], keep: int) -> Path:
-    """Write the checkpoint named by ``state.cursor`` from ``live/``, whose chunk files must be complete."""
+    """Write the checkpoint named by ``state.cursor`` from ``live/``, whose chunk files must be complete.
+
+    ``best`` then points where ``state.best`` says. Raises RunError, with earlier checkpoints as they were.
+    """
     final = run.checkpoints / state.cursor.name
-    temporary = run.checkpoints / f".{final.name}.tmp"
+    temporary = _hidden(final, UNFINISHED)
     try:
-        run.checkpoints.mkdir(exist_ok=True)
-        files.remove_tree(temporary)
+        recover(run)
+        files.make_folder(run.checkpoints)
+        files.sync(run.path)  # the name of metrics.jsonl, whose length the state tells
         files.link_tree(run.live, temporary)
-        save_file({name: tensor.contiguous() for name, tensor in dense.items()}, temporary / "dense.safetensors")
+        state = replace(state, dense=write_dense(temporary, dense))
         files.sync_tree(temporary)
         files.write_atomic(temporary / "state.json", state.to_json())
-        _replace(temporary, final)
+        _publish(temporary, final)
         files.point(run.checkpoints / LATEST, final.name)
-    except OSError as error:
-        files.remove_tree(temporary)
-        raise files.disk_error(error, temporary) from error
-    prune(run, keep)
+        _point_best(run, state.best)
+        prune(run, keep)
+    except (OSError, RunError) as error:
+        recover(run)
+        raise files.disk_error(error, temporary) if isinstance(error, OSError) else error
     return final
 
 
-def _replace(temporary: Path, final: Path) -> None:
-    """Publish over a checkpoint of the same place in the run, left by a run that was taken back to before it."""
+def _hidden(checkpoint: Path, suffix: str) -> Path:
+    return checkpoint.with_name(f".{checkpoint.name}{suffix}")
+
+
+def _publish(temporary: Path, final: Path) -> None:
+    """Rename into place, over a checkpoint of the same place in the run if there is one: `recover` closes the gap."""
+    old = _hidden(final, REPLACED)
     if final.exists():
-        old = final.with_name(f".{final.name}.old.tmp")
-        files.remove_tree(old)
         files.publish(final, old)
-        files.publish(temporary, final)
-        files.remove_tree(old)
-    else:
-        files.publish(temporary, final)
+    files.publish(temporary, final)
+    files.remove_tree(old)
+
+
+def recover(run: RunFolder) -> None:
+    """Bring back a checkpoint whose replacement was interrupted between two renames; remove what killed saves left."""
+    for old in run.checkpoints.glob(f".*{REPLACED}"):
+        final = old.with_name(old.name[1:].removesuffix(REPLACED))
+        if not final.exists():
+            files.publish(old, final)
+    for left in run.checkpoints.glob(f".*{UNFINISHED}"):
+        files.remove_tree(left)
+
+
+def _discard(checkpoint: Path) -> None:
+    hidden = _hidden(checkpoint, UNFINISHED)
+    files.publish(checkpoint, hidden)
+    files.remove_tree(hidden)
+
+
+def _point_best(run: RunFolder, best: Best | None) -> None:
+    """Make the link say what the run's state says, which may be older after the run was taken back."""
+    pointer = run.checkpoints / BEST
+    if best and (run.checkpoints / best.checkpoint).exists():
+        if not pointer.is_symlink() or pointer.readlink().name != best.checkpoint:
+            files.point(pointer, best.checkpoint)
+    elif pointer.is_symlink():
+        pointer.unlink()
+        files.sync(run.checkpoints)
 
 
 def mark_best(run: RunFolder, name: str, keep: int) -> None:
@@ -67,14 +103,12 @@ def prune(run: RunFolder, keep: int) -> None:
     """
     latest = _place((run.checkpoints / LATEST).readlink().name)
     best = run.checkpoints / BEST
-    if best.is_symlink() and _place(best.readlink().name) > latest:
-        best.unlink()
     kept = best.readlink().name if best.is_symlink() else None
     names = [path.name for path in published(run)]
     valid = [name for name in names if _place(name) <= latest]
     for name in names:
         if name not in valid[-keep:] and name != kept:
-            files.remove_tree(run.checkpoints / name)
+            _discard(run.checkpoints / name)
 
 
 def _place(name: str) -> list[int]:

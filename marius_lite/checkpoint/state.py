@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from marius_lite.errors import UserError
@@ -37,7 +37,8 @@ class State:
     """What ``state.json`` holds.
 
     ``checksums``: crc32c of each partition's chunk file; ``loss_sum``, ``edges``: of the unfinished epoch so far;
-    ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``: an evaluation is due before going on.
+    ``dense``: crc32c of dense.safetensors; ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``: an
+    evaluation is due before going on.
     """
 
     cursor: Cursor
@@ -48,7 +49,13 @@ class State:
     edges: int = 0
     evaluate: bool = False
     best: Best | None = None
+    dense: int = 0
     version: int = field(default=STATE_VERSION)
+
+    def ranked(self, value: float) -> State:
+        """After the evaluation of this checkpoint, which is the best one now if ``value`` says so."""
+        best = self.best if self.best and self.best.value >= value else Best(self.cursor.name, value)
+        return replace(self, evaluate=False, best=best)
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()
@@ -68,7 +75,7 @@ def read_state(checkpoint: Path) -> State:
         return State(**tree)
     except FileNotFoundError:
         raise UserError(f"{checkpoint}: no checkpoint (it has no state.json)") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, UserError):
             raise
         raise UserError(f"{file}: damaged: {error}: choose another checkpoint with --checkpoint") from None

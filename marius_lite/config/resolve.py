@@ -55,8 +55,7 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
                             f"{format_bytes(budget)}: lower the capacity, raise the memory, or leave one of them out")
     else:
         capacity, memory = _best_capacity(config, facts, budget)
-    return _filled(config, facts, capacity, max(memory.total, budget) if config.storage.memory != "auto"
-                   else memory.total), memory
+    return _filled(config, facts, capacity, memory, budget), memory
 
 
 def _with_evaluation(config: Config, facts: Facts) -> Config:
@@ -133,14 +132,17 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
                                 training.staleness, facts.relations * (2 if config.model.reciprocal else 1))
     plan = make_plan(ordering, facts.partitions, capacity, training.seed, 0)
     total, largest_bucket = int(facts.bucket_counts.sum()), int(facts.bucket_counts.max(initial=0))
-    wanted = min(total, int(1.2 * largest_window([step.buckets for step in plan.steps], facts.bucket_counts)) + 1024)
-    window = max(largest_bucket, min(wanted, int(budget * EDGE_SHARE) // EDGE_BYTES))
+    largest_step = largest_window([step.buckets for step in plan.steps], facts.bucket_counts)
+    asked = config.storage.window_edges
+    wanted = asked if asked != "auto" else min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES)
+    window = max(largest_bucket, wanted, 1)
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
                       edges=window * EDGE_BYTES, pool=pool, workspace=workspace,
                       evaluation=EVALUATION_BYTES if config.evaluation.every_epochs else 0)
 
 
-def _filled(config: Config, facts: Facts, capacity: int, memory: int) -> Config:
+def _filled(config: Config, facts: Facts, capacity: int, memory: MemoryPlan, budget: int) -> Config:
+    """Everything that shapes the work, batches included, as a number: a resumed run must not depend on today's memory."""
     fraction, rows = _pool(config, facts, capacity)
 
     def value(given: object, resolved: object) -> object:
@@ -149,7 +151,8 @@ def _filled(config: Config, facts: Facts, capacity: int, memory: int) -> Config:
     updates: dict[str, dict[str, object]] = {
         "negatives": {"pool_fraction": fraction, "pool_rows": rows},
         "training": {"precision": "float32", "threads": value(config.training.threads, facts.threads)},
-        "storage": {"memory": memory, "capacity": capacity, "ordering": _ordering(config, facts, capacity)},
+        "storage": {"memory": max(memory.total, budget), "capacity": capacity,
+                    "ordering": _ordering(config, facts, capacity), "window_edges": memory.window_edges},
         "evaluation": {"max_edges": value(config.evaluation.max_edges, EVALUATION_EDGES)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}

@@ -95,6 +95,8 @@ class StorageSection(Section):
     ordering: Literal["auto", "in_memory", "beta", "comet"] = Field(
         "auto", description="order of partitions; auto: comet, or in_memory if all fit")
     prefetch: bool = Field(True, description="load the next step's partitions while this step trains")
+    window_edges: PositiveInt | Auto = Field(
+        "auto", description="edges loaded and shuffled together; auto: all of a step, if a quarter of the memory holds them")
     row_dtype: Literal["float32"] = Field("float32", description="storage type of node rows")
     direct_io: bool = Field(True, description="bypass the page cache where the file system allows")
     io_threads: PositiveInt = Field(4, description="threads that read and write partitions")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
-from types import FrameType, TracebackType
+from types import TracebackType
 
 from marius_lite.errors import MariusError
 
@@ -21,7 +22,11 @@ class Interrupted(MariusError):
 
 
 class Interrupt:
-    """Notes the first signal while its block runs; outside the main thread signals are left alone."""
+    """Notes the first signal while its block runs; outside the main thread signals are left alone.
+
+    A thread hears of signals through Python's wake-up descriptor, so that they count at once even while the main
+    thread waits in native code.
+    """
 
     def __init__(self) -> None:
         self.signum: int | None = None
@@ -29,15 +34,29 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
-            for signum in SIGNALS:
-                self._before[signum] = signal.signal(signum, self._note)
+            self._heard, self._told = socket.socketpair()
+            self._told.setblocking(False)
+            self._wakeup_before = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
+            self._before = {signum: signal.signal(signum, lambda *_: None) for signum in SIGNALS}
+            self._watcher = threading.Thread(target=self._watch, daemon=True)
+            self._watcher.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for signum, handler in self._before.items():
-            signal.signal(signum, handler)  # type: ignore[arg-type]
+        if self._before:
+            for signum, handler in self._before.items():
+                signal.signal(signum, handler)  # type: ignore[arg-type]
+            signal.set_wakeup_fd(self._wakeup_before)
+            self._told.close()
+            self._watcher.join()
+            self._heard.close()
 
-    def _note(self, signum: int, frame: FrameType | None) -> None:
+    def _watch(self) -> None:
+        while said := self._heard.recv(1):
+            if said[0] in SIGNALS:
+                self._note(said[0])
+
+    def _note(self, signum: int) -> None:
         if self.signum is not None:
             os._exit(128 + signum)
         self.signum = signum

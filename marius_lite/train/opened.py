@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 
 from marius_lite.checkpoint import run_folder, save
+from marius_lite.checkpoint.dense import read_dense
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import read_state
 from marius_lite.config.schema import Config
@@ -49,5 +49,5 @@ def open_run(path: Path, checkpoint: str | None) -> OpenedRun:
     buffer = PartitionBuffer(table, memory.slots, threads=config.storage.io_threads, direct=config.storage.direct_io)
     buffer.expect(state.checksums)
     model = build.make_model(dataset, config)
-    model.load_state_dict(build.model_weights(load_file(place / "dense.safetensors")))
+    model.load_state_dict(build.model_weights(read_dense(place, state.dense)))
     return OpenedRun(run, place, config, dataset, table, buffer, model.to(torch.device("cpu")).eval())

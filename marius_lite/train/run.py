@@ -10,11 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file
-
 from marius_lite import files
 from marius_lite.checkpoint import run_folder
 from marius_lite.checkpoint import save as checkpoints
+from marius_lite.checkpoint.dense import read_dense
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine
@@ -24,13 +23,14 @@ from marius_lite.config.schema import Config
 from marius_lite.device.chooser import open_device
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
-from marius_lite.metrics import MetricsLog
+from marius_lite.metrics import MetricsLog, read
 from marius_lite.storage.record import record_of
 from marius_lite.storage.table import RowTable
 from marius_lite.train import build
 from marius_lite.train.trainer import Trainer
 
-CHANGEABLE = ("training.epochs", "checkpoint.", "evaluation.", "storage.prefetch", "storage.io_threads", "storage.direct_io")
+CHANGEABLE = ("training.epochs", "checkpoint.", "evaluation.", "storage.memory", "storage.prefetch", "storage.io_threads",
+              "storage.direct_io")
 
 
 def train_run(dataset: Path | str, run: Path | str, config: Config | None = None) -> dict[str, Any]:
@@ -42,8 +42,7 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
     resolved, _ = build.resolved(data, config or load())
     open_device(resolved.device)
     _require_disk(Path(run), data, resolved)
-    folder = run_folder.create(Path(run), data, resolved, _machine_facts())
-    with folder.locked():
+    with run_folder.create(Path(run), data, resolved, _machine_facts()) as folder:
         return _run(folder, data, resolved, None)
 
 
@@ -53,12 +52,27 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
     record = run_folder.read_record(folder)
     with folder.locked():
         data = run_folder.open_dataset(folder, record)
-        config = _changed(run_folder.config_of(folder, record), sets)
+        config, _ = build.resolved(data, _changed(run_folder.config_of(folder, record), sets))
+        checkpoints.recover(folder)
         place = checkpoints.find(folder, checkpoint)
-        result = _run(folder, data, config, place)
         if sets:
             run_folder.write_record(folder, {**record, "config": config.model_dump(mode="json")})
-        return result
+        finished = _finished(folder, config, place)
+        if finished:
+            told = "already: `--set training.epochs=N` trains further"
+            return {**_summary(folder, finished), "finished": told}
+        return _run(folder, data, config, place)
+
+
+def _finished(folder: RunFolder, config: Config, place: Path | None) -> State | None:
+    """The state of a run that has nothing left to do: all epochs trained, and the last evaluation made."""
+    state = read_state(place) if place else None
+    if state is None or state.cursor.epoch < config.training.epochs:
+        return None
+    made = [line for line in read(folder.metrics_file, state.metrics_length) if line["kind"] == "evaluation"]
+    if state.evaluate and made and config.checkpoint.keep_best:
+        return state.ranked(made[-1]["mrr"])
+    return state if made or not state.evaluate else None
 
 
 def _changed(config: Config, sets: Sequence[str]) -> Config:
@@ -92,7 +106,7 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
             state = State(Cursor(), data.fingerprint, build.initialise(parts.buffer, parts.pool, config), 0)
         else:
             assert place is not None
-            tensors = load_file(place / "dense.safetensors")
+            tensors = read_dense(place, state.dense)
             parts.model.load_state_dict(build.model_weights(tensors))
             parts.optimizer.load_state_tensors(build.optimizer_state(tensors))
             parts.buffer.expect(state.checksums)

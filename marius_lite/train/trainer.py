@@ -17,7 +17,7 @@ import numpy as np
 
 from marius_lite import files
 from marius_lite.checkpoint import save as checkpoints
-from marius_lite.checkpoint.state import Best, Cursor, State
+from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.config.schedule import checkpoint_due, evaluation_due, is_last
 from marius_lite.ordering.plan import make_plan
 from marius_lite.pipeline.batches import Finished, run
@@ -152,6 +152,8 @@ class Trainer:
             self._checkpoint()
         if evaluate:
             self._evaluate(epoch, saved)
+        if self._interrupt.signum is not None and not saved:
+            self._checkpoint()
         self._stop_if_asked()
 
     def _evaluate(self, epoch: int, saved: bool = True) -> None:
@@ -160,12 +162,12 @@ class Trainer:
         self.parts.buffer.flush()
         result = self.parts.evaluate()
         self._meter.evaluation(epoch, result)
-        best = self.state.best
-        if saved and config.checkpoint.keep_best and (best is None or result["mrr"] > best.value):
-            best = Best(cursor.name, result["mrr"])
+        before, self.state = self.state, replace(self.state, evaluate=False)
+        if saved and config.checkpoint.keep_best:
+            self.state = before.ranked(result["mrr"])
+        if self.state.best != before.best:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)
-        self.state = replace(self.state, evaluate=False, best=best)
-        self.parts.run.evaluations.mkdir(exist_ok=True)
+        files.make_folder(self.parts.run.evaluations)
         files.write_atomic(self.parts.run.evaluations / f"{cursor.name}.{result['split']}.json",
                            json.dumps(result, indent=1).encode())
 

@@ -3,7 +3,7 @@
  *   cc -O1 -shared -fPIC -o faults.so faults.c -ldl
  *   LD_PRELOAD=faults.so FAULT_KILL='*:/run/:17' program
  *
- * Settings, from the environment, read when the program starts. OPS is a list of operations separated by commas, or `*`
+ * Settings, from the environment, read when the program starts and whenever it calls faults_reload(). OPS is a list of operations separated by commas, or `*`
  * for all that change the disk; PATH is a part of a path, empty for any; N counts the matching calls of the whole process
  * from 1, and `N+` means the N-th and all later ones.
  *
@@ -104,7 +104,10 @@ static void read_rule(const char *name, struct rule *rule, int wants_error, int 
     rule->on = 1;
 }
 
-__attribute__((constructor)) static void read_settings(void) {
+__attribute__((constructor)) void faults_reload(void) {
+    struct rule *const rules[] = {&delay, &fail, &shorten, &die, &trace};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) memset(rules[i], 0, sizeof **rules);
+    has_buffered = 0;
     read_rule("FAULT_DELAY", &delay, 0, 0);
     read_rule("FAULT_FAIL", &fail, 1, 0);
     read_rule("FAULT_SHORT", &shorten, 0, 0);

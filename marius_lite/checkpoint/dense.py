@@ -1,0 +1,34 @@
+"""The dense tensors of a checkpoint, weights and optimizer state, in one checksummed file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from marius_lite._native import crc32c
+from marius_lite.errors import UserError
+
+NAME = "dense.safetensors"
+
+
+def write_dense(folder: Path, tensors: dict[str, torch.Tensor]) -> int:
+    """Write ``tensors`` to the checkpoint ``folder``, unsynced; the file's crc32c. Raises OSError."""
+    data = save({name: tensor.contiguous() for name, tensor in tensors.items()})
+    (folder / NAME).write_bytes(data)
+    return int(crc32c(np.frombuffer(data, np.uint8)))
+
+
+def read_dense(checkpoint: Path, expected: int) -> dict[str, torch.Tensor]:
+    """The tensors of a checkpoint, on the CPU. Raises UserError for a file that is missing or was damaged."""
+    file = checkpoint / NAME
+    try:
+        data = file.read_bytes()
+        if crc32c(np.frombuffer(data, np.uint8)) != expected:
+            raise UserError(f"{file}: damaged, its checksum is wrong: choose another checkpoint with --checkpoint")
+        return load(data)
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{file}: cannot be read: {error}: choose another checkpoint with --checkpoint") from None

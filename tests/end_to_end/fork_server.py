@@ -1,0 +1,80 @@
+"""Runs commands of the program in forks of one process that has everything imported: `python fork_server.py SOCKET`.
+
+A request is one line of JSON on a connection: {"arguments": [...], "output": FILE, "faults": {NAME: VALUE}}. The answers are
+two lines, the process id at once and the wait status at the end. Started with tests/native/faults.c preloaded, the server
+arms each command's own faults.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+
+import numpy.ma
+import numpy.random
+import torch._dynamo
+import torch._inductor
+import torch.onnx
+import zarr.storage
+
+import marius_lite.cli.output
+import marius_lite.preprocess.build
+import marius_lite.train.evaluate_run
+import marius_lite.train.run
+from marius_lite.cli import main
+
+
+def serve(path: str) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
+    main.app()  # imports every command's module
+    torch.optim.Adagrad([torch.zeros(1, requires_grad=True)])
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen(16)
+        print("ready", flush=True)
+        while True:
+            connection, _ = server.accept()
+            if os.fork() == 0:
+                server.close()
+                answer(connection)
+            connection.close()
+
+
+def answer(connection: socket.socket) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    stream = connection.makefile("rw")
+    request = json.loads(stream.readline())
+    pid = os.fork()
+    if pid == 0:
+        connection.close()
+        command(**request)
+    for number in (pid, lambda: os.waitpid(pid, 0)[1]):
+        stream.write(f"{number() if callable(number) else number}\n")
+        stream.flush()
+    os._exit(0)
+
+
+def command(arguments: list[str], output: str, faults: dict[str, str]) -> None:
+    """One command of the program, as its entry point would run it, in this process."""
+    code = 99
+    try:
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+        if faults:
+            os.environ.update({f"FAULT_{name}": value for name, value in faults.items()})
+            ctypes.CDLL(None).faults_reload()
+        code = main.run(arguments)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
