@@ -1,10 +1,12 @@
 """A power-law graph of any size, streamed: memory does not depend on its size.
 
-    python data_prep/power_law.py OUT --nodes 10000000 --edges 100000000 [--format npy|int|str] [--alpha 0.8] [--seed 0]
+    python data_prep/power_law.py OUT --nodes 10000000 --edges 100000000
+        [--format npy|int|str] [--alpha 0.8] [--seed 0]
 
-The popularity of a node is (rank + 10)^-alpha, its rank a bijection of its id; source and destination are drawn
-independently (Chung-Lu), self-loops turned into an edge to the next rank. Shard k depends on the arguments and k
-only. Writes OUT/edges-00000.npy, ... (int32 or int64, (n, 2)) or .tsv with integer ids or node_<hex>.
+The popularity of a node is (rank + 10)^-alpha, its rank a bijection of its id; source and destination are
+drawn independently (Chung-Lu), self-loops turned into an edge to the next rank. Shard k depends on the
+arguments and k only. Writes OUT/edges-00000.npy, ... (int32 or int64, (n, 2)) or .tsv with integer ids or
+node_<hex>.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ Ids = npt.NDArray[np.int64]
 
 
 class PowerLaw:
-    """Draws node ids with probability proportional to (rank + 10)^-alpha, without a table as long as the nodes.
+    """Draws node ids with probability proportional to (rank + 10)^-alpha, without a table as long as the
+    nodes.
 
     The continuous distribution of the same density is inverted in closed form.
     """
@@ -32,11 +35,14 @@ class PowerLaw:
         self.nodes = nodes
         self.power = 1 - alpha
         self.low, self.high = self._mass(10.0), self._mass(nodes + 10.0)
-        # An odd multiplier coprime to `nodes` deals ranks to ids; near the golden section it spreads neighbours.
-        self.multiplier = next(m for m in range(int(nodes * 0.618) | 1, 2 * nodes + 2) if math.gcd(m, nodes) == 1)
+        # An odd multiplier coprime to `nodes` deals ranks to ids; near the golden section it spreads
+        # neighbours.
+        self.multiplier = next(
+            m for m in range(int(nodes * 0.618) | 1, 2 * nodes + 2) if math.gcd(m, nodes) == 1
+        )
 
     def _mass(self, x: float) -> float:
-        return math.log(x) if self.power == 0 else x ** self.power / self.power
+        return math.log(x) if self.power == 0 else x**self.power / self.power
 
     def ranks(self, rng: np.random.Generator, count: int) -> Ids:
         mass = self.low + rng.random(count) * (self.high - self.low)
@@ -55,7 +61,7 @@ def write_shard(path: Path, law: PowerLaw, rng: np.random.Generator, count: int,
         dtype = np.int32 if law.nodes < 2**31 else np.int64
         shard = np.lib.format.open_memmap(path, "w+", dtype, (count, 2))
         for at in range(0, count, PIECE):
-            shard[at:at + PIECE] = law.edges(rng, min(PIECE, count - at))
+            shard[at : at + PIECE] = law.edges(rng, min(PIECE, count - at))
         shard.flush()
         return
     row = "{}\t{}\n" if format == "int" else "node_{:x}\tnode_{:x}\n"
@@ -66,12 +72,16 @@ def write_shard(path: Path, law: PowerLaw, rng: np.random.Generator, count: int,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--edges", type=int, default=20_000_000)
     parser.add_argument("--format", choices=["npy", "int", "str"], default="npy")
-    parser.add_argument("--alpha", type=float, default=0.8, help="0 is uniform; degrees fall off with exponent 1 + 1/alpha")
+    parser.add_argument(
+        "--alpha", type=float, default=0.8, help="0 is uniform; degrees fall off with exponent 1 + 1/alpha"
+    )
     parser.add_argument("--seed", type=int, default=0)
     a = parser.parse_args()
     a.out.mkdir(parents=True, exist_ok=True)
@@ -81,7 +91,10 @@ def main() -> None:
     for shard, at in enumerate(range(0, a.edges, SHARD)):
         rng = np.random.default_rng([a.seed, shard])
         write_shard(a.out / f"edges-{shard:05d}.{suffix}", law, rng, min(SHARD, a.edges - at), a.format)
-    print(f"{a.edges:,} edges among {a.nodes:,} nodes in {time.perf_counter() - started:.1f} s: {a.out}/edges-*.{suffix}")
+    print(
+        f"{a.edges:,} edges among {a.nodes:,} nodes in {time.perf_counter() - started:.1f} s: "
+        f"{a.out}/edges-*.{suffix}"
+    )
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from typing import Any
 
 from marius_lite.files import disk_error, truncate
 
+FLUSH_SECONDS = 0.5
+
 
 class MetricsLog:
     """Appends lines to ``metrics.jsonl``.
@@ -26,11 +28,15 @@ class MetricsLog:
             if path.exists():
                 truncate(path, min(length or 0, path.stat().st_size))
             self._file = open(path, "ab", buffering=1 << 16)  # noqa: SIM115 closed by close()
+        self._flushed = time.monotonic()
 
     def write(self, kind: str, epoch: int, step: int, batch: int, **values: Any) -> None:
         line = {"kind": kind, "epoch": epoch, "step": step, "batch": batch, **values, "time": round(time.time(), 3)}
         with self._errors():
             self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+            if time.monotonic() - self._flushed > FLUSH_SECONDS:
+                self._file.flush()
+                self._flushed = time.monotonic()
 
     def sync(self) -> int:
         """Make all lines durable; the file's length in bytes."""

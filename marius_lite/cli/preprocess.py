@@ -12,56 +12,122 @@ EDGES, TEXT, CLEAN, OUTPUT = "Input", "Text input", "Cleaning", "Result"
 
 
 def preprocess(
-    edges: Annotated[list[str], typer.Argument(
-        metavar="EDGES...", help="Edge files or quoted patterns: delimited text (plain, gz, zst, bz2, xz), Parquet, "
-        "or .npy of shape (E, 2) or (E, 3).")],
+    edges: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="EDGES...",
+            help="Edge files or quoted patterns: delimited text (plain, gz, zst, bz2, xz), Parquet, "
+            "or .npy of shape (E, 2) or (E, 3).",
+        ),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The dataset folder to make.")],
-    valid: Annotated[list[str] | None, typer.Option(help="Validation edges; may be given several times.",
-                                                    rich_help_panel=EDGES)] = None,
-    test: Annotated[list[str] | None, typer.Option(help="Test edges; may be given several times.",
-                                                   rich_help_panel=EDGES)] = None,
-    split: Annotated[str | None, typer.Option(
-        help="Fractions for train, valid and test instead of files, for example 0.9,0.05,0.05. Equal edges fall into "
-        "the same split.", rich_help_panel=EDGES)] = None,
+    valid: Annotated[
+        list[str] | None,
+        typer.Option(help="Validation edges; may be given several times.", rich_help_panel=EDGES),
+    ] = None,
+    test: Annotated[
+        list[str] | None, typer.Option(help="Test edges; may be given several times.", rich_help_panel=EDGES)
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Fractions for train, valid and test instead of files, for example 0.9,0.05,0.05. Equal "
+            "edges fall into "
+            "the same split.",
+            rich_help_panel=EDGES,
+        ),
+    ] = None,
     format: Annotated[str, typer.Option(help="auto, text, parquet or npy.", rich_help_panel=EDGES)] = "auto",
-    ids: Annotated[str, typer.Option(
-        help="auto, int (0 to 2^63 - 1) or str; auto looks at the first rows.", rich_help_panel=EDGES)] = "auto",
-    columns: Annotated[str | None, typer.Option(
-        help="The file's columns in order, src,rel,dst or src,dst in any order (_ for one to ignore), or header names "
-        "in the order source, relation, destination.", rich_help_panel=EDGES)] = None,
-    delimiter: Annotated[str, typer.Option(
-        help="auto, one character, or tab, comma, space, semicolon, pipe.", rich_help_panel=TEXT)] = "auto",
+    ids: Annotated[
+        str,
+        typer.Option(
+            help="auto, int (0 to 2^63 - 1) or str; auto looks at the first rows.", rich_help_panel=EDGES
+        ),
+    ] = "auto",
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="The file's columns in order, src,rel,dst or src,dst in any order (_ for one to ignore), "
+            "or header names "
+            "in the order source, relation, destination.",
+            rich_help_panel=EDGES,
+        ),
+    ] = None,
+    delimiter: Annotated[
+        str,
+        typer.Option(
+            help="auto, one character, or tab, comma, space, semicolon, pipe.", rich_help_panel=TEXT
+        ),
+    ] = "auto",
     header: Annotated[str, typer.Option(help="auto, yes or no.", rich_help_panel=TEXT)] = "auto",
-    comment: Annotated[str, typer.Option(
-        help="Lines that start with this are left out; '' for none.", rich_help_panel=TEXT)] = "#",
-    partitions: Annotated[str, typer.Option(
-        help="auto, or a number from 1 to 1024.", rich_help_panel=OUTPUT)] = "auto",
-    memory: Annotated[str, typer.Option(
-        help="Bound on the blocks being parsed and sorted (bytes, or with a unit); the dictionary of ids comes on top.",
-        rich_help_panel=OUTPUT)] = "4GB",
-    seed: Annotated[int, typer.Option(help="Seed of the node order and of --split.", rich_help_panel=OUTPUT)] = 0,
-    overwrite: Annotated[bool, typer.Option(
-        "--overwrite", help="Replace a dataset that is there already.", rich_help_panel=OUTPUT)] = False,
-    undirected: Annotated[bool, typer.Option(
-        "--undirected", help="Store every edge in both directions.", rich_help_panel=CLEAN)] = False,
-    drop_duplicates: Annotated[bool, typer.Option(
-        "--drop-duplicates", help="Store equal edges of a split once.", rich_help_panel=CLEAN)] = False,
-    drop_self_loops: Annotated[bool, typer.Option(
-        "--drop-self-loops", help="Leave out edges from a node to itself; the node stays.",
-        rich_help_panel=CLEAN)] = False,
-    on_bad_row: Annotated[str, typer.Option(
-        help="error, or skip (and count) rows that cannot be read.", rich_help_panel=CLEAN)] = "error",
+    comment: Annotated[
+        str, typer.Option(help="Lines that start with this are left out; '' for none.", rich_help_panel=TEXT)
+    ] = "#",
+    partitions: Annotated[
+        str, typer.Option(help="auto, or a number from 1 to 1024.", rich_help_panel=OUTPUT)
+    ] = "auto",
+    memory: Annotated[
+        str,
+        typer.Option(
+            help="Bound on the blocks being parsed and sorted (bytes, or with a unit); the dictionary of "
+            "ids comes on top.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = "4GB",
+    seed: Annotated[
+        int, typer.Option(help="Seed of the node order and of --split.", rich_help_panel=OUTPUT)
+    ] = 0,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace a dataset that is there already.", rich_help_panel=OUTPUT),
+    ] = False,
+    undirected: Annotated[
+        bool, typer.Option("--undirected", help="Store every edge in both directions.", rich_help_panel=CLEAN)
+    ] = False,
+    drop_duplicates: Annotated[
+        bool,
+        typer.Option("--drop-duplicates", help="Store equal edges of a split once.", rich_help_panel=CLEAN),
+    ] = False,
+    drop_self_loops: Annotated[
+        bool,
+        typer.Option(
+            "--drop-self-loops",
+            help="Leave out edges from a node to itself; the node stays.",
+            rich_help_panel=CLEAN,
+        ),
+    ] = False,
+    on_bad_row: Annotated[
+        str, typer.Option(help="error, or skip (and count) rows that cannot be read.", rich_help_panel=CLEAN)
+    ] = "error",
     json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
 ) -> None:
     """Turn raw edge lists into a partitioned dataset."""
     from marius_lite.preprocess import Options
     from marius_lite.preprocess import preprocess as run
 
-    report = run(Options.parse(
-        edges=edges, output=output, valid=valid, test=test, split=split, format=format, ids=ids, columns=columns,
-        delimiter=delimiter, header=header, comment=comment, partitions=partitions, memory=memory, seed=seed,
-        overwrite=overwrite, undirected=undirected, drop_duplicates=drop_duplicates, drop_self_loops=drop_self_loops,
-        on_bad_row=on_bad_row))
+    report = run(
+        Options.parse(
+            edges=edges,
+            output=output,
+            valid=valid,
+            test=test,
+            split=split,
+            format=format,
+            ids=ids,
+            columns=columns,
+            delimiter=delimiter,
+            header=header,
+            comment=comment,
+            partitions=partitions,
+            memory=memory,
+            seed=seed,
+            overwrite=overwrite,
+            undirected=undirected,
+            drop_duplicates=drop_duplicates,
+            drop_self_loops=drop_self_loops,
+            on_bad_row=on_bad_row,
+        )
+    )
     if json:
         typer.echo(json_module.dumps(report))
         return

@@ -20,8 +20,9 @@ from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 from marius_lite.ordering.plan import choose, make_plan, spare_slots
 
-POOL_ROWS_MAX = 4096
+POOL_ROWS_MAX = 1 << 17  # of all partitions together
 EVALUATION_EDGES = 10_000
+CAPACITIES_COMPARED = 8
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 
@@ -53,7 +54,7 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
             raise UserError(f"`storage.capacity` {capacity} needs {format_bytes(memory.total)}, `storage.memory` is "
                             f"{format_bytes(budget)}: lower the capacity, raise the memory, or leave one of them out")
     else:
-        capacity, memory = _largest_capacity(config, facts, budget)
+        capacity, memory = _best_capacity(config, facts, budget)
     return _filled(config, facts, capacity, memory, budget), memory
 
 
@@ -81,15 +82,26 @@ def _check_capacity(config: Config, capacity: int, partitions: int) -> None:
                         f"{partitions} partitions: leave the capacity out, or choose beta or comet")
 
 
-def _largest_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:
-    smallest = min(2, facts.partitions)
-    for capacity in range(facts.partitions, smallest - 1, -1):
+def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:
+    """All partitions where they fit; else, of the largest capacities that fit, the one that loads least."""
+    fitting: list[tuple[int, int, MemoryPlan]] = []
+    for capacity in range(facts.partitions, min(2, facts.partitions) - 1, -1):
         memory = _memory(config, facts, capacity, budget)
         if memory.total <= budget:
-            return capacity, memory
-    raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions, their edges and a batch need "
-                    f"{format_bytes(memory.total)}: raise it, lower training.batch_size or negatives.count, or preprocess "
-                    f"with more than {facts.partitions} partitions")
+            fitting.append((_loads(config, facts, capacity), capacity, memory))
+            if capacity == facts.partitions or len(fitting) == CAPACITIES_COMPARED:
+                break
+    if not fitting:
+        raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions, their edges and a batch need "
+                        f"{format_bytes(memory.total)}: raise it, lower training.batch_size or negatives.count, or preprocess "
+                        f"with more than {facts.partitions} partitions")
+    _, capacity, memory = min(fitting, key=lambda found: (found[0], -found[1]))
+    return capacity, memory
+
+
+def _loads(config: Config, facts: Facts, capacity: int) -> int:
+    plan = make_plan(_ordering(config, facts, capacity), facts.partitions, capacity, config.training.seed, 0)
+    return sum(len(step.load) for step in plan.steps)
 
 
 def _ordering(config: Config, facts: Facts, capacity: int) -> str:
@@ -102,7 +114,7 @@ def _pool(config: Config, facts: Facts, capacity: int) -> tuple[float, int]:
         return 0.0, 0
     negatives = config.negatives
     given = negatives.pool_rows
-    rows = min(-(-facts.rows_per_partition // 8), POOL_ROWS_MAX) if given == "auto" else given
+    rows = min(-(-facts.rows_per_partition // 8), POOL_ROWS_MAX // facts.partitions) if given == "auto" else given
     fraction = negatives.pool_fraction
     if fraction == "auto":
         fraction = (1 - capacity / facts.partitions) * (1 - negatives.degree_fraction) if rows else 0.0

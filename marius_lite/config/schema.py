@@ -54,7 +54,7 @@ class NegativesSection(Section):
         "auto", description="share of the negatives taken from rows of partitions that are not resident, as they were when "
         "they left; auto: the share of nodes that are not resident")
     pool_rows: NonNegativeInt | Auto = Field(
-        "auto", description="rows kept of each partition that is not resident; auto: an eighth of a partition, at most 4096")
+        "auto", description="rows kept of each partition that is not resident; auto: an eighth, at most 131072 in all")
 
 
 class RowOptimizerSection(Section):
@@ -90,7 +90,8 @@ class TrainingSection(Section):
 class StorageSection(Section):
     memory: Bytes | Auto = Field(
         "auto", description="bytes for slots, edges, pool, batch and evaluation together (4GB); auto: half of what is free")
-    capacity: PositiveInt | Auto = Field("auto", description="partitions resident at a time; auto: as many as fit the memory")
+    capacity: PositiveInt | Auto = Field(
+        "auto", description="partitions resident at a time; auto: of those that fit the memory, the one that reads least")
     ordering: Literal["auto", "in_memory", "beta", "comet"] = Field(
         "auto", description="order of partitions; auto: comet, or in_memory if all fit")
     prefetch: bool = Field(True, description="load the next step's partitions while this step trains")

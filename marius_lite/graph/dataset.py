@@ -40,7 +40,10 @@ class Dataset:
             if not file.is_file():
                 raise UserError(f"{file}: missing: copy the whole dataset folder, or {REDO}")
             if file.stat().st_size != size:
-                raise UserError(f"{file}: {file.stat().st_size} bytes, {size} were written: copy the file again, or {REDO}")
+                raise UserError(
+                    f"{file}: {file.stat().st_size} bytes, {size} were written: copy the file again, or "
+                    f"{REDO}"
+                )
         return cls(path, manifest)
 
     @property
@@ -50,8 +53,10 @@ class Dataset:
     def edges(self, split: str) -> EdgeBuckets:
         """The edges of a split. Raises UserError for a split the dataset does not have."""
         if split not in self.manifest.edges:
-            raise UserError(f"{self.path}: no split {split!r}: it has {', '.join(self.manifest.edges)}; "
-                            "preprocess makes others with --valid, --test or --split")
+            raise UserError(
+                f"{self.path}: no split {split!r}: it has {', '.join(self.manifest.edges)}; "
+                "preprocess makes others with --valid, --test or --split"
+            )
         return EdgeBuckets(self.path / "edges" / split, self.partitioning)
 
     @property
@@ -80,10 +85,12 @@ class Dataset:
         return self._relations.lookup(raw)
 
     def verify(self) -> None:
-        """Read everything: checksums of all files, every edge inside its bucket and in order, counts. Raises UserError."""
+        """Check all files' checksums, the counts, and that edges lie in their buckets in order. UserError."""
         for name, (size, expected) in self.manifest.files.items():
             if file_checksum(self.path / name, size) != expected:
-                raise UserError(f"{self.path / name}: does not match its checksum: copy the file again, or {REDO}")
+                raise UserError(
+                    f"{self.path / name}: does not match its checksum: copy the file again, or {REDO}"
+                )
         for split, count in self.manifest.edges.items():
             edges = self.edges(split)
             if edges.total != count:
@@ -96,10 +103,14 @@ class Dataset:
         src, dst, rel = edges.read(i, j)
         if not len(src):
             return
-        inside = (src.max() < self.partitioning.size(i) and dst.max() < self.partitioning.size(j)
-                  and rel.max() < self.manifest.relations)
-        falls = (dst[1:] < dst[:-1]) | ((dst[1:] == dst[:-1]) & (
-            (src[1:] < src[:-1]) | ((src[1:] == src[:-1]) & (rel[1:] < rel[:-1]))))
+        inside = (
+            src.max() < self.partitioning.size(i)
+            and dst.max() < self.partitioning.size(j)
+            and rel.max() < self.manifest.relations
+        )
+        falls = (dst[1:] < dst[:-1]) | (
+            (dst[1:] == dst[:-1]) & ((src[1:] < src[:-1]) | ((src[1:] == src[:-1]) & (rel[1:] < rel[:-1])))
+        )
         if not inside or falls.any():
             what = "out of order" if inside else "outside their partitions"
             raise UserError(f"{edges.folder}: bucket ({i}, {j}) has edges {what}: {REDO}")
@@ -110,7 +121,7 @@ def file_checksum(path: Path, size: int) -> int:
     checksum = 0
     block = np.empty(min(size, CHECK_BLOCK), np.uint8)
     for start in range(0, size, CHECK_BLOCK):
-        part = block[:min(CHECK_BLOCK, size - start)]
+        part = block[: min(CHECK_BLOCK, size - start)]
         read_range(path, start, part)
         checksum = crc32c(part, checksum)
     return checksum

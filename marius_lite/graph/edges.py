@@ -19,9 +19,11 @@ Offsets = npt.NDArray[np.uint32]
 
 
 class EdgeBuckets:
-    """``folder`` is a dataset's ``edges/<split>``; buckets are (source partition, destination partition) pairs.
+    """``folder`` is a dataset's ``edges/<split>``; buckets are (source partition, destination partition)
+    pairs.
 
-    Edges are uint32 offsets inside their partitions, and relation ids; inside a bucket ordered by (dst, src, rel).
+    Edges are uint32 offsets inside their partitions, and relation ids; inside a bucket ordered by (dst, src,
+    rel).
     """
 
     def __init__(self, folder: Path, partitioning: Partitioning):
@@ -31,11 +33,11 @@ class EdgeBuckets:
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
         """Where each bucket starts: p * p + 1 numbers, bucket (i, j) at index i * p + j."""
-        return read_array_range(self.folder / "bucket_offsets", 0, self.partitioning.partitions ** 2 + 1)
+        return read_array_range(self.folder / "bucket_offsets", 0, self.partitioning.partitions**2 + 1)
 
     @cached_property
     def _checksums(self) -> npt.NDArray[np.uint32]:
-        buckets = self.partitioning.partitions ** 2
+        buckets = self.partitioning.partitions**2
         return np.fromfile(self.folder / "bucket_checksums" / "c" / "0" / "0", np.uint32).reshape(buckets, 3)
 
     @cached_property
@@ -49,7 +51,7 @@ class EdgeBuckets:
         return int(self.offsets[-1])
 
     def read(self, i: int, j: int) -> tuple[Offsets, Offsets, Offsets]:
-        """(src, dst, rel) of bucket (i, j). Raises UserError where the bytes are not those preprocess wrote."""
+        """(src, dst, rel) of bucket (i, j). Raises UserError where preprocess wrote other bytes."""
         size = int(self.counts[i, j])
         src, dst, rel = (np.empty(size, np.uint32) for _ in COLUMNS)
         self.read_into([(i, j)], src, dst, rel)
@@ -81,7 +83,7 @@ class EdgeBuckets:
         for first, last in self._runs(buckets):
             start, stop = int(self.offsets[first]), int(self.offsets[last + 1])
             for column, (name, out) in enumerate(zip(COLUMNS, (src, dst, rel))):
-                read_array_range(self.folder / name, start, stop, out[at:at + stop - start])
+                read_array_range(self.folder / name, start, stop, out[at : at + stop - start])
                 for flat in range(first, last + 1):
                     low, high = at + self.offsets[flat] - start, at + self.offsets[flat + 1] - start
                     self._check(flat, column, crc32c(out[low:high].view(np.uint8)))
@@ -102,5 +104,7 @@ class EdgeBuckets:
     def _check(self, flat: int, column: int, checksum: int) -> None:
         if checksum != int(self._checksums[flat, column]):
             p = self.partitioning.partitions
-            raise UserError(f"{self.folder / COLUMNS[column]}: bucket ({flat // p}, {flat % p}) does not match its "
-                            "checksum, the dataset was changed: make it again with `marius-lite preprocess`")
+            raise UserError(
+                f"{self.folder / COLUMNS[column]}: bucket ({flat // p}, {flat % p}) does not match its "
+                "checksum, the dataset was changed: make it again with `marius-lite preprocess`"
+            )

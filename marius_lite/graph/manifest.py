@@ -1,4 +1,4 @@
-"""What a dataset folder holds, in the attributes of its root ``zarr.json``; nothing else is needed to read it."""
+"""What a dataset folder holds, in the attributes of its root ``zarr.json``."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ class Source(BaseModel):
 class Manifest(BaseModel):
     """Counts, layout and checksums of a dataset.
 
-    ``edges``: stored edges by split. ``files``: relative path -> (size in bytes, crc32c), every data file but the root
-    zarr.json and report.json. ``fingerprint``: sha256 (hex) over all other fields; equal fingerprints, equal data.
+    ``edges``: stored edges by split. ``files``: relative path -> (size in bytes, crc32c), every data file but
+    the root zarr.json and report.json. ``fingerprint``: sha256 (hex) over all other fields; equal
+    fingerprints, equal data.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -75,14 +76,18 @@ def read_manifest(dataset: Path) -> Manifest:
     if found is None or found.get("kind") != "dataset":
         raise UserError(f"{dataset}: not a dataset: give the folder that `marius-lite preprocess` wrote")
     if found.get("format_version") != FORMAT_VERSION:
-        raise UserError(f"{root}: format version {found.get('format_version')}, written by marius_lite "
-                        f"{found.get('program_version')}; this is {marius_lite.__version__}, which reads "
-                        f"{FORMAT_VERSION}: use that version, or {redo}")
+        raise UserError(
+            f"{root}: format version {found.get('format_version')}, written by marius_lite "
+            f"{found.get('program_version')}; this is {marius_lite.__version__}, which reads "
+            f"{FORMAT_VERSION}: use that version, or {redo}"
+        )
     try:
         manifest = Manifest.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UserError(f"{root}: damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}: {redo}") from error
+        raise UserError(
+            f"{root}: damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}: {redo}"
+        ) from error
     if manifest.sealed().fingerprint != manifest.fingerprint:
         raise UserError(f"{root}: does not match its fingerprint, it was changed: {redo}")
     return manifest

@@ -23,7 +23,8 @@ PIECE = 1 << 18
 class Tally:
     """What was counted on the way, by split (train, valid, test) where an array's first axis is 3.
 
-    ``out_degrees``, ``in_degrees``: of training edges, per node. ``seen``: bit s set for a node with an edge in split s.
+    ``out_degrees``, ``in_degrees``: of training edges, per node. ``seen``: bit s set for a node with an edge
+    in split s.
     ``totals``: rows duplicates, self-loops, edges that also stand in train.
     """
 
@@ -37,9 +38,14 @@ class Tally:
     @classmethod
     def zeros(cls, partitioning: Partitioning, relations: int) -> Tally:
         nodes = partitioning.nodes
-        return cls(np.zeros((3, partitioning.partitions ** 2), np.int64), np.zeros(relations, np.int64),
-                   np.zeros(nodes, np.uint32), np.zeros(nodes, np.uint32), np.zeros(nodes, np.uint8),
-                   np.zeros((3, 3), np.int64))
+        return cls(
+            np.zeros((3, partitioning.partitions**2), np.int64),
+            np.zeros(relations, np.int64),
+            np.zeros(nodes, np.uint32),
+            np.zeros(nodes, np.uint32),
+            np.zeros(nodes, np.uint8),
+            np.zeros((3, 3), np.int64),
+        )
 
 
 class SplitWriter:
@@ -49,13 +55,15 @@ class SplitWriter:
         self.folder = folder
         create_group(folder)
         self._columns = [ColumnWriter(folder / name, chunk_length(upper_bound)) for name in COLUMNS]
-        self._checksums = np.zeros((partitioning.partitions ** 2, 3), np.uint32)
+        self._checksums = np.zeros((partitioning.partitions**2, 3), np.uint32)
 
-    def append(self, columns: npt.NDArray[np.uint32], first_bucket: int, counts: npt.NDArray[np.int64]) -> None:
+    def append(
+        self, columns: npt.NDArray[np.uint32], first_bucket: int, counts: npt.NDArray[np.int64]
+    ) -> None:
         """(3, n) edges of buckets ``first_bucket``, ... with so many edges each."""
         ends = np.cumsum(counts)
         for place in np.flatnonzero(counts).tolist():
-            part = columns[:, ends[place] - counts[place]:ends[place]]
+            part = columns[:, ends[place] - counts[place] : ends[place]]
             checksums = self._checksums[first_bucket + place]
             checksums[:] = [crc32c(part[k].view(np.uint8), int(checksums[k])) for k in range(3)]
         for column, values in zip(self._columns, columns):
@@ -65,31 +73,48 @@ class SplitWriter:
         """Finish the arrays; the chunk files with (size, crc32c)."""
         for column in self._columns:
             column.close()
-        write_array(self.folder / "bucket_offsets", np.concatenate([[0], np.cumsum(bucket_counts)]).astype(np.int64))
+        write_array(
+            self.folder / "bucket_offsets", np.concatenate([[0], np.cumsum(bucket_counts)]).astype(np.int64)
+        )
         write_array(self.folder / "bucket_checksums", self._checksums)
         return {path: entry for column in self._columns for path, entry in column.files.items()}
 
 
-def write_buckets(pieces: Iterable[Records], writers: dict[str, SplitWriter], partitioning: Partitioning, tally: Tally,
-                  drop_duplicates: bool) -> dict[Path, tuple[int, int]]:
+def write_buckets(
+    pieces: Iterable[Records],
+    writers: dict[str, SplitWriter],
+    partitioning: Partitioning,
+    tally: Tally,
+    drop_duplicates: bool,
+) -> dict[Path, tuple[int, int]]:
     """Write sorted records; the files written, with (size, crc32c). ``tally`` is filled."""
     stream = np.full(3, 2**64 - 1, np.uint64)
     stream[2] = 0
     out = np.empty((3, 3, PIECE), np.uint32)
     for records in pieces:
         for at in range(0, len(records), PIECE):
-            piece = records[at:at + PIECE]
+            piece = records[at : at + PIECE]
             first, last = (int(piece[end, 0]) >> partitioning.offset_bits for end in (0, -1))
-            before = tally.bucket_counts[:, first:last + 1].copy()
+            before = tally.bucket_counts[:, first : last + 1].copy()
             written = unpack_edges(
-                piece, rows=partitioning.rows, partitions=partitioning.partitions, offset_bits=partitioning.offset_bits,
-                drop_duplicates=drop_duplicates, stream=stream, out=out, bucket_counts=tally.bucket_counts,
-                relation_counts=tally.relation_counts, out_degrees=tally.out_degrees, in_degrees=tally.in_degrees,
-                seen=tally.seen, totals=tally.totals)
-            counts = tally.bucket_counts[:, first:last + 1] - before
+                piece,
+                rows=partitioning.rows,
+                partitions=partitioning.partitions,
+                offset_bits=partitioning.offset_bits,
+                drop_duplicates=drop_duplicates,
+                stream=stream,
+                out=out,
+                bucket_counts=tally.bucket_counts,
+                relation_counts=tally.relation_counts,
+                out_degrees=tally.out_degrees,
+                in_degrees=tally.in_degrees,
+                seen=tally.seen,
+                totals=tally.totals,
+            )
+            counts = tally.bucket_counts[:, first : last + 1] - before
             for split, name in enumerate(SPLITS):
                 if written[split]:
-                    writers[name].append(out[split, :, :written[split]], first, counts[split])
+                    writers[name].append(out[split, :, : written[split]], first, counts[split])
     files: dict[Path, tuple[int, int]] = {}
     for split, name in enumerate(SPLITS):
         if name in writers:

@@ -1,11 +1,12 @@
 """`preprocess`: raw files -> dataset folder.
 
-    files --readers--> raw edges --NodeIds, RelationIds--> provisional edges --Spool--> disk           (gather)
+    files --readers--> raw edges --NodeIds, RelationIds--> provisional edges --Spool--> disk
     dictionaries --rank--> final ids, nodes.parquet, partitions
-    Spool --pack: final ids, split, bucket--> records --ExternalSort--> in order --SplitWriter--> edges/<split>
+    Spool --pack: final ids, split, bucket--> records --ExternalSort--> sorted --SplitWriter--> edges/<split>
     manifest, report.json; the folder is synced and renamed into place
 
-Everything is written into `.<name>.tmp` beside the output, so that a dataset folder is whole or does not exist.
+Everything is written into `.<name>.tmp` beside the output, so that a dataset folder is whole or does not
+exist.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from tqdm import tqdm
 from marius_lite import files
 from marius_lite._native import pack_edges
 from marius_lite.errors import UserError
-from marius_lite.graph.dataset import file_checksum
+from marius_lite.graph.dataset import Dataset, file_checksum
 from marius_lite.graph.manifest import Manifest, attributes
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.buckets import SplitWriter, Tally, write_buckets
@@ -59,6 +60,22 @@ def preprocess(options: Options) -> dict[str, Any]:
     return report
 
 
+def make_dataset(edges: str | Path | Sequence[str | Path], output: str | Path, **options: Any) -> Dataset:
+    """What `marius-lite preprocess` does, as a function; ``options`` are the command's, as texts or values.
+
+    ``edges``, ``valid``, ``test``: a file or pattern, or several. Raises UserError or RunError.
+    """
+    for name in ("valid", "test"):
+        if name in options:
+            options[name] = _several(options[name])
+    preprocess(Options.parse(edges=_several(edges), output=output, **options))
+    return Dataset.open(output)
+
+
+def _several(files: str | Path | Sequence[str | Path]) -> list[str]:
+    return [str(file) for file in ([files] if isinstance(files, str | Path) else files)]
+
+
 def check_output(output: Path, overwrite: bool) -> None:
     """Refuse an output that is there already; with ``overwrite``, one that is no dataset."""
     if not output.name:
@@ -70,7 +87,9 @@ def check_output(output: Path, overwrite: bool) -> None:
     is_dataset = output.is_dir() and (attributes(output) or {}).get("kind") == "dataset"
     is_empty = output.is_dir() and not any(output.iterdir())
     if output.is_symlink() or not (is_dataset or is_empty):
-        raise UserError(f"{output}: exists and is no dataset, --overwrite does not remove it: choose another --output")
+        raise UserError(
+            f"{output}: exists and is no dataset, --overwrite does not remove it: choose another --output"
+        )
 
 
 def require_space(output: Path, rows: int, options: Options) -> None:
@@ -78,7 +97,9 @@ def require_space(output: Path, rows: int, options: Options) -> None:
     edges = rows * (2 if options.undirected else 1)
     in_memory = edges * 2 * RECORD_BYTES <= sort_memory(options)
     runs = 0 if in_memory else edges * RECORD_BYTES
-    files.require_space(output, max(rows * SPOOLED_BYTES, runs + edges * STORED_BYTES), f"preprocessing about {rows:,} edges")
+    files.require_space(
+        output, max(rows * SPOOLED_BYTES, runs + edges * STORED_BYTES), f"preprocessing about {rows:,} edges"
+    )
 
 
 def sort_memory(options: Options) -> int:
@@ -129,7 +150,9 @@ class Build:
             gathered = gather(find_files(options), options, work / "spool", self.threads)
         spooled = sum(gathered.spool.counts)
         nodes = len(gathered.nodes)
-        partitioning = Partitioning(nodes, options.partitions or choose_partitions(nodes, self._stored(spooled)))
+        partitioning = Partitioning(
+            nodes, options.partitions or choose_partitions(nodes, self._stored(spooled))
+        )
         dictionary_bytes = gathered.nodes.bytes
         require_space(self.root, spooled, options)
         create_group(self.root)
@@ -147,22 +170,40 @@ class Build:
         del rank
         tally = Tally.zeros(partitioning, len(relation_names))
         with self._phase("sort_and_write"):
-            writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning)
-                       for name in options.splits}
+            writers = {
+                name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning)
+                for name in options.splits
+            }
             runs = sorter.runs
             self.files = write_buckets(sorter.sorted(), writers, partitioning, tally, options.drop_duplicates)
         write_relations(self.root / "relations.parquet", relation_kind, relation_names, tally.relation_counts)
         with self._phase("checksum"):
             manifest = Manifest(
-                nodes=nodes, relations=len(relation_names), partitions=partitioning.partitions,
-                edges={name: int(tally.bucket_counts[split].sum()) for split, name in enumerate(("train", "valid", "test"))
-                       if name in options.splits},
-                rows_per_partition=partitioning.rows, seed=options.seed, ids=kind, relation_ids=relation_kind,
-                options=options.recorded(), sources=sorted(gathered.seen.sources, key=lambda s: (s.name, s.size, s.crc32c)),
-                files=self._checksums()).sealed()
+                nodes=nodes,
+                relations=len(relation_names),
+                partitions=partitioning.partitions,
+                edges={
+                    name: int(tally.bucket_counts[split].sum())
+                    for split, name in enumerate(("train", "valid", "test"))
+                    if name in options.splits
+                },
+                rows_per_partition=partitioning.rows,
+                seed=options.seed,
+                ids=kind,
+                relation_ids=relation_kind,
+                options=options.recorded(),
+                sources=sorted(gathered.seen.sources, key=lambda s: (s.name, s.size, s.crc32c)),
+                files=self._checksums(),
+            ).sealed()
         files.write_atomic(self.root / "zarr.json", manifest.root_json())
-        report = make_report(manifest, gathered.seen, tally, options, self.timings,
-                             {"dictionary_bytes": dictionary_bytes, "sorted_runs": runs})
+        report = make_report(
+            manifest,
+            gathered.seen,
+            tally,
+            options,
+            self.timings,
+            {"dictionary_bytes": dictionary_bytes, "sorted_runs": runs},
+        )
         write_report(self.root / REPORT, report)
         return report
 
@@ -172,15 +213,25 @@ class Build:
     def _bound(self, split: str, gathered: Gatherer) -> int:
         """At most how many edges a split will store."""
         counts = gathered.spool.counts
-        return self._stored(sum(counts) if self.options.fractions else counts[("train", "valid", "test").index(split)])
+        return self._stored(
+            sum(counts) if self.options.fractions else counts[("train", "valid", "test").index(split)]
+        )
 
-    def _pack(self, gathered: Gatherer, rank: Any, relation_rank: Any, partitioning: Partitioning) -> ExternalSort:
+    def _pack(
+        self, gathered: Gatherer, rank: Any, relation_rank: Any, partitioning: Partitioning
+    ) -> ExternalSort:
         """Second pass: spooled edges to records in final ids, into the sort."""
         options = self.options
         total = sum(gathered.spool.counts)
         width = 2 if options.undirected else 1
-        sorter = ExternalSort(self.root / WORK / "runs", sort_memory(options), self.threads, self._stored(total))
-        layout = {"rows": partitioning.rows, "partitions": partitioning.partitions, "offset_bits": partitioning.offset_bits}
+        sorter = ExternalSort(
+            self.root / WORK / "runs", sort_memory(options), self.threads, self._stored(total)
+        )
+        layout = {
+            "rows": partitioning.rows,
+            "partitions": partitioning.partitions,
+            "offset_bits": partitioning.offset_bits,
+        }
         bounds = split_bounds(options.fractions)
         key = seed_for(options.seed, "split")
         with tqdm(total=total, unit="edge", unit_scale=True, desc="sort", mininterval=0.5) as bar:
@@ -189,10 +240,21 @@ class Build:
                 for at in range(0, len(spooled.src), step):
                     part = slice(at, at + step)
                     count = len(spooled.src[part])
-                    sorter.keep(pack_edges(
-                        spooled.src[part], spooled.rel[part], spooled.dst[part], rank, relation_rank, **layout,
-                        split=spooled.split, bounds=bounds, key=key, undirected=options.undirected,
-                        out=sorter.room(count * width)))
+                    sorter.keep(
+                        pack_edges(
+                            spooled.src[part],
+                            spooled.rel[part],
+                            spooled.dst[part],
+                            rank,
+                            relation_rank,
+                            **layout,
+                            split=spooled.split,
+                            bounds=bounds,
+                            key=key,
+                            undirected=options.undirected,
+                            out=sorter.room(count * width),
+                        )
+                    )
                     bar.update(count)
         return sorter
 

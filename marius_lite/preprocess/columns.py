@@ -1,4 +1,4 @@
-"""Zarr v3 arrays written as a stream: metadata by zarr, chunk files by the storage engine, every chunk there."""
+"""Zarr v3 arrays written as a stream: metadata by zarr, every chunk file past the page cache."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class ColumnWriter:
         size = len(self._chunk)
         while len(values):
             at = self.length % size
-            part = values[:size - at]
-            self._chunk[at:at + len(part)] = part
+            part = values[: size - at]
+            self._chunk[at : at + len(part)] = part
             self.length += len(part)
-            values = values[len(part):]
+            values = values[len(part) :]
             if self.length % size == 0:
                 self._write(self.length // size - 1)
 
@@ -49,7 +49,7 @@ class ColumnWriter:
         """Write the last chunk, padded with zeros, and the metadata."""
         size = len(self._chunk)
         if self.length % size:
-            self._chunk[self.length % size:] = 0
+            self._chunk[self.length % size :] = 0
             self._write(self.length // size)
         zarr.create_array(self.path, shape=(self.length,), chunks=(size,), dtype="uint32", **PLAIN)
 
@@ -59,8 +59,14 @@ PLAIN: dict[str, Any] = {"compressors": None, "filters": None, "fill_value": 0, 
 
 def write_array(path: Path, values: npt.NDArray[Any]) -> None:
     """A small array as one uncompressed chunk."""
-    array = zarr.create_array(path, shape=values.shape, chunks=values.shape, dtype=values.dtype,
-                              config={"write_empty_chunks": True}, **PLAIN)
+    array = zarr.create_array(
+        path,
+        shape=values.shape,
+        chunks=values.shape,
+        dtype=values.dtype,
+        config={"write_empty_chunks": True},
+        **PLAIN,
+    )
     array[...] = values
 
 

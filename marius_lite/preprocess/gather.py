@@ -1,4 +1,4 @@
-"""First pass: every input file once, raw ids into the dictionaries, edges in provisional ids into the spool."""
+"""First pass over the files: raw ids into the dictionaries, edges in provisional ids into the spool."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Seen:
 
     def note_bad(self, bad: list[BadRow]) -> None:
         self.skipped.update(row.reason for row in bad)
-        self.examples += [str(row) for row in bad[:EXAMPLES - len(self.examples)]]
+        self.examples += [str(row) for row in bad[: EXAMPLES - len(self.examples)]]
 
 
 class Gatherer:
-    """Owns the dictionaries while files are read; ``kind`` of ids is that of the first file with rows, unless given."""
+    """Owns the dictionaries while files are read; ``kind`` of ids: as asked, else as in the first file."""
 
     def __init__(self, options: Options, folder: Path, threads: int):
         self.options = options
@@ -72,26 +72,32 @@ class Gatherer:
         self._nodes = None
 
     def finish_relations(self) -> tuple[IdKind, pa.Array, npt.NDArray[np.uint32]]:
-        """(kind, raw ids in order, relation id of each provisional id); one nameless relation without a column."""
+        """(kind, raw ids in order, relation id of each provisional id); without a column one, nameless."""
         if self.seen.columns == 2:
             return "str", pa.array([""]), np.zeros(1, np.uint32)
         return self.relations.finish()
 
     def read(self, file: InputFile, bar: tqdm[Any]) -> None:
         """All edges of one file into the spool."""
-        with closing(open_reader(file.path, self.options, self._block_bytes, self._threads, bar.update)) as reader:
+        with closing(
+            open_reader(file.path, self.options, self._block_bytes, self._threads, bar.update)
+        ) as reader:
             if reader.columns is not None:
                 self._settle(file.path, reader.columns, reader.kind)
             for edges in reader.read(self.kind or "str"):
                 self._take(edges, file.split)
                 rate = self.seen.rows / max(1e-3, time.monotonic() - self._started)
                 bar.set_postfix_str(f"{self.seen.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
-            self.seen.sources.append(Source(name=file.path.name, size=file.path.stat().st_size, crc32c=reader.checksum))
+            self.seen.sources.append(
+                Source(name=file.path.name, size=file.path.stat().st_size, crc32c=reader.checksum)
+            )
 
     def _settle(self, path: Path, columns: int, kind: IdKind | None) -> None:
         if self.seen.columns not in (None, columns):
-            raise UserError(f"{path}: {columns} columns are used, the files before have {self.seen.columns}: all files must "
-                            "have a relation column, or none (--columns)")
+            raise UserError(
+                f"{path}: {columns} columns are used, the files before have {self.seen.columns}: all "
+                "files must have a relation column, or none (--columns)"
+            )
         self.seen.columns = columns
         self.kind = self.kind or kind
 
@@ -121,17 +127,24 @@ def gather(files: list[InputFile], options: Options, folder: Path, threads: int)
     gatherer.spool.flush()
     for split, patterns in enumerate((options.edges, options.valid, options.test)):
         if patterns and not gatherer.spool.counts[split]:
-            raise UserError(f"{', '.join(patterns)}: no edges at all for {SPLITS[split]}: give files with one edge per line")
+            raise UserError(
+                f"{', '.join(patterns)}: no edges at all for {SPLITS[split]}: give files with one edge "
+                "per line"
+            )
     return gatherer
 
 
 def open_reader(path: Path, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
     found = magic_of(path)
     if found == "zip":
-        raise UserError(f"{path}: a zip archive: unpack it and name the files inside (an .npz: save its edges as .npy)")
+        raise UserError(
+            f"{path}: a zip archive: unpack it and name the files inside (an .npz: save its edges as .npy)"
+        )
     format = options.format if options.format != "auto" else found if found in ("parquet", "npy") else "text"
     if format != "text" and found != format:
-        raise UserError(f"{path}: not a {format} file (it looks like {found}): leave out --format, or name the right file")
+        raise UserError(
+            f"{path}: not a {format} file (it looks like {found}): leave out --format, or name the right file"
+        )
     block_rows = max(1 << 12, block_bytes // 16)
     if format == "parquet":
         return ParquetReader(path, options, block_rows, progress)

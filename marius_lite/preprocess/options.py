@@ -56,19 +56,32 @@ class Options:
               test: list[str] | None = None, split: str | None = None, columns: str | None = None,
               delimiter: str = "auto", partitions: str | int = "auto", memory: str | int = "4GB",
               **same: Any) -> Options:
-        """Options from the command line's texts. Raises UserError naming the option, the value and what is allowed."""
+        """Options from the command line's texts. Raises UserError: option, value, what is allowed."""
         for name, allowed in CHOICES.items():
             if same.get(name, allowed[0]) not in allowed:
-                raise UserError(f"--{name.replace('_', '-')} {same[name]}: unknown: use one of {', '.join(allowed)}")
+                raise UserError(
+                    f"--{name.replace('_', '-')} {same[name]}: unknown: use one of {', '.join(allowed)}"
+                )
         if split is not None and (valid or test):
-            raise UserError("--split cannot stand beside --valid or --test: give files or fractions, not both")
+            raise UserError(
+                "--split cannot stand beside --valid or --test: give files or fractions, not both"
+            )
         if not edges:
             raise UserError("no edge files: name at least one")
         if same.get("seed", 0) < 0:
             raise UserError(f"--seed {same['seed']}: must be 0 or more")
-        return cls(edges=tuple(map(str, edges)), output=Path(output), valid=tuple(map(str, valid or ())),
-                   test=tuple(map(str, test or ())), fractions=_fractions(split), columns=_columns(columns),
-                   delimiter=_delimiter(delimiter), partitions=_partitions(partitions), memory=_memory(memory), **same)
+        return cls(
+            edges=tuple(map(str, edges)),
+            output=Path(output),
+            valid=tuple(map(str, valid or ())),
+            test=tuple(map(str, test or ())),
+            fractions=_fractions(split),
+            columns=_columns(columns),
+            delimiter=_delimiter(delimiter),
+            partitions=_partitions(partitions),
+            memory=_memory(memory),
+            **same,
+        )
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -80,9 +93,14 @@ class Options:
 
     def recorded(self) -> dict[str, Any]:
         """What the manifest keeps: the options that shape the data."""
-        return {"split": self.fractions, "columns": self.columns, "undirected": self.undirected,
-                "drop_duplicates": self.drop_duplicates, "drop_self_loops": self.drop_self_loops,
-                "on_bad_row": self.on_bad_row}
+        return {
+            "split": self.fractions,
+            "columns": self.columns,
+            "undirected": self.undirected,
+            "drop_duplicates": self.drop_duplicates,
+            "drop_self_loops": self.drop_self_loops,
+            "on_bad_row": self.on_bad_row,
+        }
 
 
 def _fractions(text: str | None) -> tuple[float, float, float] | None:
@@ -91,12 +109,20 @@ def _fractions(text: str | None) -> tuple[float, float, float] | None:
     try:
         train, valid, test = (float(part) for part in text.split(","))
     except ValueError:
-        raise UserError(f"--split {text}: write three fractions for train, valid and test, for example 0.9,0.05,0.05") from None
+        raise UserError(
+            f"--split {text}: write three fractions for train, valid and test, for example 0.9,0.05,0.05"
+        ) from None
     parts = (train, valid, test)
     if not all(math.isfinite(part) and part >= 0 for part in parts) or train <= 0:
-        raise UserError(f"--split {text}: no fraction may be negative and train must be above 0, for example 0.9,0.05,0.05")
+        raise UserError(
+            f"--split {text}: no fraction may be negative and train must be above 0, for example "
+            "0.9,0.05,0.05"
+        )
     if abs(sum(parts) - 1) > 1e-6:
-        raise UserError(f"--split {text}: the fractions sum to {sum(parts):g}: they must sum to 1, for example 0.9,0.05,0.05")
+        raise UserError(
+            f"--split {text}: the fractions sum to {sum(parts):g}: they must sum to 1, for example "
+            "0.9,0.05,0.05"
+        )
     return parts
 
 
@@ -105,14 +131,19 @@ def _columns(text: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(part.strip() for part in text.split(","))
     used = [name for name in names if name != IGNORE]
-    advice = "write src,dst or src,rel,dst in the order of the file's columns (_ for one to ignore), or header names in that role order"
+    advice = (
+        "write src,dst or src,rel,dst in the order of the file's columns (_ for one to ignore), or "
+        "header names in that role order"
+    )
     if len(set(used)) != len(used):
         raise UserError(f"--columns {text}: a name stands twice: {advice}")
     if len(used) not in (2, 3) or not all(names):
         raise UserError(f"--columns {text}: names {len(used)} columns, 2 or 3 are needed: {advice}")
     roles = [name for name in used if name in ROLES]
-    if roles and (len(roles) != len(used) or not {"src", "dst"} <= set(roles)):
-        raise UserError(f"--columns {text}: {'src and dst are both needed' if len(roles) == len(used) else 'mixes roles with other names'}: {advice}")
+    if roles and len(roles) != len(used):
+        raise UserError(f"--columns {text}: mixes roles with other names: {advice}")
+    if roles and not {"src", "dst"} <= set(roles):
+        raise UserError(f"--columns {text}: src and dst are both needed: {advice}")
     if not roles and IGNORE in names:
         raise UserError(f"--columns {text}: _ is for columns given by position: {advice}")
     return names
@@ -122,8 +153,11 @@ def _delimiter(text: str) -> str | None:
     if text == "auto":
         return None
     found = DELIMITER_NAMES.get(text, text)
-    if len(found) != 1 or found in "\r\n\"" or not found.isascii():
-        raise UserError(f"--delimiter {text!r}: must be auto, one ASCII character, or one of tab, comma, space, semicolon, pipe")
+    if len(found) != 1 or found in '\r\n"' or not found.isascii():
+        raise UserError(
+            f"--delimiter {text!r}: must be auto, one ASCII character, or one of tab, comma, space, "
+            "semicolon, pipe"
+        )
     return found
 
 

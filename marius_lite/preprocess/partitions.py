@@ -8,12 +8,16 @@ MOST_PARTITIONS = 64
 
 
 def choose_partitions(nodes: int, edges: int) -> int:
-    """The largest power of two up to 64 that leaves 20,000 edges per bucket on average and 1,000 nodes per partition.
+    """The largest power of two up to 64 that leaves 20,000 edges per bucket on average and 1,000 nodes per
+    partition.
 
     Fine-grained on purpose: training groups partitions to fit its memory.
     """
     partitions = 1
-    while (partitions < MOST_PARTITIONS and edges >= LEAST_EDGES_PER_BUCKET * (2 * partitions) ** 2
-           and nodes >= LEAST_NODES_PER_PARTITION * 2 * partitions):
+    while (
+        partitions < MOST_PARTITIONS
+        and edges >= LEAST_EDGES_PER_BUCKET * (2 * partitions) ** 2
+        and nodes >= LEAST_NODES_PER_PARTITION * 2 * partitions
+    ):
         partitions *= 2
     return partitions

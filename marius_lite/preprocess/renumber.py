@@ -1,8 +1,8 @@
 """Raw ids to node ids and relation ids.
 
-While files are read, ids are numbered in order of first sight (provisional ids). Then nodes are put in the order of
-(keyed hash of the raw id, raw id), a random permutation that depends on the data and the seed only: partitions,
-being ranges of node ids, are then random too. Relations are put in the order of their raw ids.
+While files are read, ids are numbered in order of first sight (provisional ids). Then nodes are put in the
+order of (keyed hash of the raw id, raw id), a random permutation that depends on the data and the seed only:
+partitions, being ranges of node ids, are then random too. Relations are put in the order of their raw ids.
 """
 
 from __future__ import annotations
@@ -72,11 +72,15 @@ class NodeIds:
     def write(self, path: Path, order: npt.NDArray[Any], partitioning: Partitioning) -> None:
         """``nodes.parquet``: node_id and raw_id, one row group per partition."""
         schema = node_schema(self.kind)
-        with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False, store_schema=False) as writer:
+        with pq.ParquetWriter(
+            path, schema, compression="zstd", use_dictionary=False, store_schema=False
+        ) as writer:
             for k in range(partitioning.partitions):
                 part = partitioning.range(k)
                 slices = [range(at, min(at + SLICE, part.stop)) for at in range(part.start, part.stop, SLICE)]
-                raw = pa.chunked_array([self.take(order[s.start:s.stop]) for s in slices], schema.field("raw_id").type)
+                raw = pa.chunked_array(
+                    [self.take(order[s.start : s.stop]) for s in slices], schema.field("raw_id").type
+                )
                 ids = pa.array(np.arange(part.start, part.stop, dtype=np.int64))
                 writer.write_table(pa.table([ids, raw], schema=schema), row_group_size=len(part))
 
@@ -97,7 +101,10 @@ class RelationIds:
         if len(ids):
             self._table.add(*string_buffers(rel.dictionary), ids)
         if len(self) > MOST_RELATIONS:
-            raise UserError(f"more than {MOST_RELATIONS} distinct relations: is the relation column the right one (--columns)?")
+            raise UserError(
+                f"more than {MOST_RELATIONS} distinct relations: is the relation column the right one "
+                "(--columns)?"
+            )
         places: npt.NDArray[np.int32] = rel.indices.to_numpy()
         return ids.astype(np.uint32)[places]
 
@@ -132,7 +139,7 @@ def id_dtype(count: int) -> type[np.unsignedinteger[Any]]:
 def string_buffers(values: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
     """(offsets, bytes) of a string array of at least one value."""
     _, offsets, data = values.buffers()
-    places = np.frombuffer(offsets, np.int32)[values.offset:values.offset + len(values) + 1]
+    places = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
     return places, np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
 
 

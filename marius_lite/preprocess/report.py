@@ -23,20 +23,44 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, options: Options, 
     """The report as a JSON object; ``facts`` are added as they are."""
     splits = [(split, name) for split, name in enumerate(SPLITS) if name in manifest.edges]
     duplicates, self_loops, in_train = tally.totals
-    unseen = {name: int(np.count_nonzero((tally.seen & 1 == 0) & (tally.seen >> split & 1 == 1))) for split, name in splits[1:]}
+    unseen = {
+        name: int(np.count_nonzero((tally.seen & 1 == 0) & (tally.seen >> split & 1 == 1)))
+        for split, name in splits[1:]
+    }
     return {
-        "nodes": manifest.nodes, "relations": manifest.relations, "partitions": manifest.partitions,
-        "rows_per_partition": manifest.rows_per_partition, "ids": manifest.ids, "fingerprint": manifest.fingerprint,
-        "rows_read": seen.rows, "comment_lines": seen.comments,
-        "skipped_rows": {"count": seen.skipped.total(), "reasons": dict(seen.skipped.most_common()), "examples": seen.examples},
+        "nodes": manifest.nodes,
+        "relations": manifest.relations,
+        "partitions": manifest.partitions,
+        "rows_per_partition": manifest.rows_per_partition,
+        "ids": manifest.ids,
+        "fingerprint": manifest.fingerprint,
+        "rows_read": seen.rows,
+        "comment_lines": seen.comments,
+        "skipped_rows": {
+            "count": seen.skipped.total(),
+            "reasons": dict(seen.skipped.most_common()),
+            "examples": seen.examples,
+        },
         "self_loops_dropped": seen.self_loops_dropped,
-        "edges": {name: {
-            "stored": manifest.edges[name], "self_loops": int(self_loops[split]), "duplicates": int(duplicates[split]),
-            "duplicates_dropped": options.drop_duplicates,
-            **({"also_in_train": int(in_train[split]), "nodes_unseen_in_train": unseen[name]} if split else {}),
-        } for split, name in splits},
-        "train_degrees": {"out": _degrees(tally.out_degrees), "in": _degrees(tally.in_degrees),
-                          "nodes_without_edges": int(np.count_nonzero(tally.seen & 1 == 0))},
+        "edges": {
+            name: {
+                "stored": manifest.edges[name],
+                "self_loops": int(self_loops[split]),
+                "duplicates": int(duplicates[split]),
+                "duplicates_dropped": options.drop_duplicates,
+                **(
+                    {"also_in_train": int(in_train[split]), "nodes_unseen_in_train": unseen[name]}
+                    if split
+                    else {}
+                ),
+            }
+            for split, name in splits
+        },
+        "train_degrees": {
+            "out": _degrees(tally.out_degrees),
+            "in": _degrees(tally.in_degrees),
+            "nodes_without_edges": int(np.count_nonzero(tally.seen & 1 == 0)),
+        },
         "train_buckets": _sizes(tally.bucket_counts[0]),
         **facts,
         "seconds": {**timings, "total": round(sum(timings.values()), 3)},
@@ -47,18 +71,23 @@ def _degrees(degrees: npt.NDArray[np.uint32]) -> dict[str, float]:
     """Mean, quantiles and maximum, from a histogram so that nothing is copied or sorted."""
     counts = np.bincount(degrees[:0], minlength=1)
     for at in range(0, len(degrees), 1 << 20):
-        part = np.bincount(degrees[at:at + (1 << 20)])
+        part = np.bincount(degrees[at : at + (1 << 20)])
         if len(part) > len(counts):
             counts, part = part, counts
-        counts[:len(part)] += part
+        counts[: len(part)] += part
     below = np.cumsum(counts)
     quantiles = {f"p{round(100 * q)}": int(np.searchsorted(below, q * below[-1])) for q in QUANTILES}
     return {"mean": round(float(degrees.mean()), 3), **quantiles, "max": int(degrees.max())}
 
 
 def _sizes(counts: npt.NDArray[np.int64]) -> dict[str, float]:
-    return {"count": len(counts), "empty": int(np.count_nonzero(counts == 0)), "min": int(counts.min()),
-            "mean": round(float(counts.mean()), 1), "max": int(counts.max())}
+    return {
+        "count": len(counts),
+        "empty": int(np.count_nonzero(counts == 0)),
+        "min": int(counts.min()),
+        "mean": round(float(counts.mean()), 1),
+        "max": int(counts.max()),
+    }
 
 
 def write_report(path: Path, report: dict[str, Any]) -> None:
@@ -69,5 +98,7 @@ def summary(report: dict[str, Any]) -> str:
     """One line for a person."""
     edges = ", ".join(f"{entry['stored']:,} {name}" for name, entry in report["edges"].items())
     skipped = f", {report['skipped_rows']['count']:,} rows skipped" if report["skipped_rows"]["count"] else ""
-    return (f"{report['nodes']:,} nodes, {report['relations']:,} relations, edges {edges}, "
-            f"{report['partitions']} partitions{skipped}, {report['seconds']['total']:.1f} s")
+    return (
+        f"{report['nodes']:,} nodes, {report['relations']:,} relations, edges {edges}, "
+        f"{report['partitions']} partitions{skipped}, {report['seconds']['total']:.1f} s"
+    )

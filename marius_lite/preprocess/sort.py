@@ -1,9 +1,9 @@
 """External sort of packed edges (16-byte records, see csrc/graph/edges.h) within a memory bound.
 
-Records gather in memory; a full buffer is sorted and written as a run. At the end the runs are merged: in each round
-every run shows a block of its smallest records, all records up to the least of the blocks' last ones are surely
-next, and those are sorted together. With one buffer or less nothing is written. The order is total over the
-records' bits, so the result does not depend on the bound.
+Records gather in memory; a full buffer is sorted and written as a run. At the end the runs are merged: in
+each round every run shows a block of its smallest records, all records up to the least of the blocks' last
+ones are surely next, and those are sorted together. With one buffer or less nothing is written. The order is
+total over the records' bits, so the result does not depend on the bound.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class _Run:
         if fresh <= 0 or len(self.shown) * 2 > count:
             return
         both = record_array(len(self.shown) + fresh)
-        both[:len(self.shown)] = self.shown
-        into = both[len(self.shown):].reshape(-1).view(np.uint8)
+        both[: len(self.shown)] = self.shown
+        into = both[len(self.shown) :].reshape(-1).view(np.uint8)
         read_file_range(str(self.path), self.read * RECORD_BYTES, into)
         self.read += fresh
         self.shown = both
@@ -67,13 +67,13 @@ class ExternalSort:
         """An array of ``wanted`` <= capacity records to fill; `keep` says how many were."""
         if self._used + wanted > self.capacity:
             self._spill()
-        return self._buffer[self._used:self._used + wanted]
+        return self._buffer[self._used : self._used + wanted]
 
     def keep(self, count: int) -> None:
         self._used += count
 
     def _sort_buffer(self) -> Records:
-        records = self._buffer[:self._used]
+        records = self._buffer[: self._used]
         sort_edges(records, record_array(len(records)), self._threads)
         return records
 

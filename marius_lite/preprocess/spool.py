@@ -1,4 +1,4 @@
-"""Edges in provisional ids, between the pass that reads and the pass that sorts: blocks on disk, read once."""
+"""Edges in provisional ids, between the pass that reads and the one that sorts: blocks on disk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Block:
 
 
 class Spool:
-    """Gathers ``block_edges`` or more edges, then writes them as one file: src, dst, rel one after the other."""
+    """Gathers ``block_edges`` or more edges, then writes them as one file: src, dst, rel in turn."""
 
     def __init__(self, folder: Path, block_edges: int):
         self._folder = folder
@@ -57,8 +57,13 @@ class Spool:
         if self._waiting_edges:
             wide = any(edges.src.dtype == np.uint64 for edges in self._waiting)
             dtype = np.uint64 if wide else np.uint32
-            block = _Block(self._folder / str(len(self._blocks)), self._waiting[0].split, self._waiting_edges, dtype)
-            ends = [np.concatenate([getattr(edges, name) for edges in self._waiting], dtype=dtype) for name in ("src", "dst")]
+            block = _Block(
+                self._folder / str(len(self._blocks)), self._waiting[0].split, self._waiting_edges, dtype
+            )
+            ends = [
+                np.concatenate([getattr(edges, name) for edges in self._waiting], dtype=dtype)
+                for name in ("src", "dst")
+            ]
             rel = np.concatenate([edges.rel for edges in self._waiting])
             write_file(str(block.path), np.concatenate([part.view(np.uint8) for part in (*ends, rel)]))
             self._blocks.append(block)

@@ -27,6 +27,7 @@ from marius_lite.storage.record import record_of
 from marius_lite.storage.table import RowTable
 from marius_lite.train.allocator import keep_large_blocks
 from marius_lite.train.evaluation import evaluate_split
+from marius_lite.train.history import NEVER
 from marius_lite.train.parts import Parts
 
 NODES = "nodes"
@@ -88,8 +89,8 @@ def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable:
         "decoder": config.model.decoder, "row_optimizer": config.optimizer.rows.name})
 
 
-def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
-    """Make every partition's first rows, in the buffer; checksums of the files."""
+def initialise(buffer: PartitionBuffer, pool: SnapshotPool, config: Config) -> dict[int, int]:
+    """Make every partition's first rows, in the buffer, and the pool's of them; checksums of the files."""
     partitions, dim = buffer.table.partitions, config.model.dim
     held = buffer.slots if buffer.slots >= partitions else buffer.slots - 1
     for k in range(partitions):
@@ -98,6 +99,8 @@ def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
         for start in range(0, len(rows), INITIAL_BLOCK):
             part = rows[start:start + INITIAL_BLOCK]
             part[:, :dim] = initial_values(generator, len(part), dim, config.model.decoder)
+        if pool.rows_each:
+            pool.take(k, NEVER, rows[:, :dim].__getitem__)
         buffer.enter(range(max(0, k + 1 - held), k + 1))
     return buffer.flush()
 

@@ -39,14 +39,17 @@ from marius_lite.types import EdgeBatch, EpochPlan, Step
 
 
 class Trainer:
-    """Runs ``parts`` from ``state`` on; `train` returns when all epochs are done."""
+    """Runs ``parts`` from ``state`` on; `train` returns when all epochs are done.
 
-    def __init__(self, parts: Parts, state: State):
+    ``fresh``: the rows were just made, and the pool filled with them; else the pool is read from the partitions' files.
+    """
+
+    def __init__(self, parts: Parts, state: State, fresh: bool):
         self.parts, self.state = parts, state
         self.config = parts.config
         self._meter = Meter(parts, state)
         self._interrupt = Interrupt()
-        self._resident: tuple[int, ...] | None = None
+        self._resident: tuple[int, ...] | None = () if fresh else None
         self._saved_at = time.monotonic()
 
     def train(self) -> State:

@@ -1,4 +1,4 @@
-"""Shared by the tests of preprocess: run it quietly, and read a dataset back as raw edges."""
+"""Shared by the tests of preprocess: make a dataset, read it back as raw edges or bytes, find shared data."""
 
 import os
 from collections import Counter
@@ -6,17 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from marius_lite.graph import Dataset
-from marius_lite.preprocess import Options, preprocess
+from marius_lite.preprocess import make_dataset
 
 SHARED = Path(os.environ.get("MARIUS_SHARED", Path(__file__).parents[2] / "../shared"))
 
 
 def make(output, edges, **options):
-    """Preprocess and open; ``edges`` is a path or several."""
-    paths = [str(edges)] if isinstance(edges, str | Path) else [str(path) for path in edges]
-    preprocess(Options.parse(edges=paths, output=output, **options))
-    return Dataset.open(output)
+    return make_dataset(edges, output, **options)
 
 
 def decoded(dataset, split="train"):

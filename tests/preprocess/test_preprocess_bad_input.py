@@ -21,6 +21,7 @@ CASES = {
     "header only": (b"src\tdst\n", {}, "no edges at all"),
     "too few fields": (ROWS + b"c\tr\n", {}, r"e\.tsv:3: 2 columns where 3 were expected: 'c\\tr'"),
     "too many fields": (b"# first\n" + ROWS + b"\nc\tr\td\te\n", {}, r"e\.tsv:5: 4 columns where 3"),
+    "bad row below a header": (b"# x\n\nsrc\trel\tdst\n# y\na\tr\tb\nb\n", {}, r"e\.tsv:6: 1 columns where 3"),
     "one column": (b"a\nb\n", {}, "an edge has at least two columns"),
     "wrong delimiter": (ROWS, {"delimiter": "|"}, r"no delimiter '\|'"),
     "four columns": (b"a\tb\tc\td\n", {}, "4 columns: say which they are with --columns"),
@@ -31,7 +32,11 @@ CASES = {
     "carriage return": (ROWS + b"c\rd\tr\ta\n", {}, r"e\.tsv:3: a carriage return"),
     "negative id": (b"1\t2\n3\t-4\n", {"ids": "int"}, r"e\.tsv:2: column 2 \(dst\): negative id.*--ids str"),
     "negative id, auto": (b"1\t2\n3\t-4\n", {}, r"e\.tsv:2: column 2 \(dst\): negative id.*--ids str"),
-    "text with ids int": (b"1\t2\n3\tx\n", {"ids": "int"}, r"e\.tsv:2: column 2 \(dst\): not an integer id: '3\\tx'"),
+    "text with ids int": (
+        b"1\t2\n3\tx\n",
+        {"ids": "int"},
+        r"e\.tsv:2: column 2 \(dst\): not an integer id: '3\\tx'",
+    ),
     "id too large": (b"1\t2\n3\t9223372036854775808\n", {}, r"e\.tsv:2: .*id above 2\^63 - 1"),
     "late text": (b"1\t2\n" * 300_000 + b"x\t2\n", {}, r"e\.tsv:300001: .*--ids str.*looked like integers"),
     "unclosed quote": (b'a,b\n"c,d\n', {}, r"e\.tsv:2: a quote does not close"),
@@ -59,29 +64,32 @@ def test_bad_file(tmp_path, content, options, message):
     assert [path.name for path in tmp_path.iterdir()] == ["e.tsv"]
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"split": "0.9,0.2,0.1"}, "sum to 1.2"),
-    ({"split": "0.9,0.1"}, "three fractions"),
-    ({"split": "0,0.5,0.5"}, "train must be above 0"),
-    ({"split": "0.9,nan,0.1"}, "no fraction"),
-    ({"columns": "src"}, "2 or 3 are needed"),
-    ({"columns": "src,src"}, "stands twice"),
-    ({"columns": "src,rel"}, "src and dst are both needed"),
-    ({"columns": "src,tail"}, "mixes roles"),
-    ({"columns": ""}, "2 or 3 are needed"),
-    ({"format": "csvv"}, "unknown: use one of auto, text, parquet, npy"),
-    ({"ids": "uuid"}, "unknown"),
-    ({"header": "maybe"}, "unknown"),
-    ({"on_bad_row": "cry"}, "--on-bad-row cry: unknown"),
-    ({"delimiter": "ab"}, "one ASCII character"),
-    ({"partitions": "0"}, "from 1 to"),
-    ({"partitions": "many"}, "from 1 to"),
-    ({"memory": "lots"}, "--memory"),
-    ({"memory": "12"}, "at least 1MiB"),
-    ({"seed": -1}, "0 or more"),
-    ({"split": "0.8,0.1,0.1", "valid": ["v.tsv"]}, "not both"),
-    ({"valid": ["v.tsv"]}, "v.tsv: no such file"),
-])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"split": "0.9,0.2,0.1"}, "sum to 1.2"),
+        ({"split": "0.9,0.1"}, "three fractions"),
+        ({"split": "0,0.5,0.5"}, "train must be above 0"),
+        ({"split": "0.9,nan,0.1"}, "no fraction"),
+        ({"columns": "src"}, "2 or 3 are needed"),
+        ({"columns": "src,src"}, "stands twice"),
+        ({"columns": "src,rel"}, "src and dst are both needed"),
+        ({"columns": "src,tail"}, "mixes roles"),
+        ({"columns": ""}, "2 or 3 are needed"),
+        ({"format": "csvv"}, "unknown: use one of auto, text, parquet, npy"),
+        ({"ids": "uuid"}, "unknown"),
+        ({"header": "maybe"}, "unknown"),
+        ({"on_bad_row": "cry"}, "--on-bad-row cry: unknown"),
+        ({"delimiter": "ab"}, "one ASCII character"),
+        ({"partitions": "0"}, "from 1 to"),
+        ({"partitions": "many"}, "from 1 to"),
+        ({"memory": "lots"}, "--memory"),
+        ({"memory": "12"}, "at least 1MiB"),
+        ({"seed": -1}, "0 or more"),
+        ({"split": "0.8,0.1,0.1", "valid": ["v.tsv"]}, "not both"),
+        ({"valid": ["v.tsv"]}, "v.tsv: no such file"),
+    ],
+)
 def test_bad_option(tmp_path, options, message):
     (tmp_path / "e.tsv").write_bytes(ROWS)
     with pytest.raises(UserError, match=message) as raised:
@@ -106,28 +114,34 @@ def test_files_must_agree_on_a_relation_column(tmp_path):
         make(tmp_path / "d", [tmp_path / "e.tsv", tmp_path / "f.tsv"])
 
 
-@pytest.mark.parametrize(("array", "message"), [
-    (np.array([[0, 1], [2, -3]]), r"row 1: dst: negative id"),
-    (np.array([[0, 2**63]], np.uint64), r"row 0: dst: id above 2\^63 - 1"),
-    (np.array([[0.0, 1.0]]), "an array of float64"),
-    (np.array([0, 1]), r"shape \(2,\)"),
-    (np.zeros((2, 4), int), r"shape \(2, 4\)"),
-    (np.zeros((0, 2), int), "no edges at all"),
-])
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.array([[0, 1], [2, -3]]), r"row 1: dst: negative id"),
+        (np.array([[0, 2**63]], np.uint64), r"row 0: dst: id above 2\^63 - 1"),
+        (np.array([[0.0, 1.0]]), "an array of float64"),
+        (np.array([0, 1]), r"shape \(2,\)"),
+        (np.zeros((2, 4), int), r"shape \(2, 4\)"),
+        (np.zeros((0, 2), int), "no edges at all"),
+    ],
+)
 def test_bad_array(tmp_path, array, message):
     np.save(tmp_path / "e.npy", array)
     with pytest.raises(UserError, match=message):
         make(tmp_path / "d", tmp_path / "e.npy")
 
 
-@pytest.mark.parametrize(("table", "options", "message"), [
-    ({"src": [1, None], "dst": [1, 2]}, {}, "row 1: src: null"),
-    ({"src": [1.5], "dst": [1]}, {}, "of type double"),
-    ({"src": ["a", ""], "dst": ["b", "c"]}, {}, "row 1: src: empty"),
-    ({"src": ["1", "x"], "dst": ["2", "3"]}, {"ids": "int"}, "row 1: src: not an integer id"),
-    ({"a": [1], "b": [1], "c": [1], "d": [1]}, {}, "say which are"),
-    ({"a": [1], "b": [1]}, {"columns": "a,c"}, "the columns are a, b"),
-])
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        ({"src": [1, None], "dst": [1, 2]}, {}, "row 1: src: null"),
+        ({"src": [1.5], "dst": [1]}, {}, "of type double"),
+        ({"src": ["a", ""], "dst": ["b", "c"]}, {}, "row 1: src: empty"),
+        ({"src": ["1", "x"], "dst": ["2", "3"]}, {"ids": "int"}, "row 1: src: not an integer id"),
+        ({"a": [1], "b": [1], "c": [1], "d": [1]}, {}, "say which are"),
+        ({"a": [1], "b": [1]}, {"columns": "a,c"}, "the columns are a, b"),
+    ],
+)
 def test_bad_parquet(tmp_path, table, options, message):
     pq.write_table(pa.table(table), tmp_path / "e.parquet")
     with pytest.raises(UserError, match=message):

@@ -1,4 +1,4 @@
-"""From raw edges to a dataset and back, whatever the options, the order, the memory or the moment of a kill."""
+"""From raw edges to a dataset and back, whatever the options, order, memory or moment of a kill."""
 
 import errno
 import json
@@ -23,7 +23,9 @@ from marius_lite.graph import Dataset
 from marius_lite.preprocess import build, sort
 
 INTS = st.integers(0, 2**63 - 1) | st.integers(0, 12)
-TEXTS = st.text(st.characters(exclude_characters="\t\r\n", exclude_categories=["Cs"]), min_size=1, max_size=12)
+TEXTS = st.text(
+    st.characters(exclude_characters="\t\r\n", exclude_categories=["Cs"]), min_size=1, max_size=12
+)
 
 
 @st.composite
@@ -57,10 +59,18 @@ def test_round_trip(edges_of_kind, undirected, drop_duplicates, drop_self_loops,
     expected = cleaned(edges, undirected, drop_duplicates, drop_self_loops)
     with tempfile.TemporaryDirectory() as folder:
         write_text(Path(folder) / "e.tsv", edges, with_relation)
-        options = {"ids": kind, "delimiter": "tab", "comment": "", "header": "no", "partitions": partitions,
-                   "seed": seed, "undirected": undirected, "drop_duplicates": drop_duplicates,
-                   "drop_self_loops": drop_self_loops,
-                   "columns": "src,rel,dst" if with_relation else "src,dst"}
+        options = {
+            "ids": kind,
+            "delimiter": "tab",
+            "comment": "",
+            "header": "no",
+            "partitions": partitions,
+            "seed": seed,
+            "undirected": undirected,
+            "drop_duplicates": drop_duplicates,
+            "drop_self_loops": drop_self_loops,
+            "columns": "src,rel,dst" if with_relation else "src,dst",
+        }
         if not expected:
             with pytest.raises(UserError, match="no edges at all"):
                 make(f"{folder}/d", f"{folder}/e.tsv", **options)
@@ -105,7 +115,12 @@ def test_another_seed_is_another_order_of_the_same_edges(random_edges):
 def test_split_by_hash_keeps_equal_edges_together_and_to_its_fractions(random_edges):
     (random_edges / "twice.tsv").write_text((random_edges / "a.tsv").read_text() * 2)
     for undirected in (False, True):
-        dataset = make(random_edges / f"d{undirected}", random_edges / "twice.tsv", split="0.7,0.2,0.1", undirected=undirected)
+        dataset = make(
+            random_edges / f"d{undirected}",
+            random_edges / "twice.tsv",
+            split="0.7,0.2,0.1",
+            undirected=undirected,
+        )
         parts = {split: decoded(dataset, split) for split in ("train", "valid", "test")}
         assert not parts["train"].keys() & (parts["valid"].keys() | parts["test"].keys())
         assert not parts["valid"].keys() & parts["test"].keys()
@@ -127,9 +142,20 @@ def test_report_counts_what_it_says(tmp_path):
     make(tmp_path / "d", tmp_path / "train.tsv", valid=[tmp_path / "valid.tsv"])
     report = json.loads((tmp_path / "d/report.json").read_text())
     assert (report["rows_read"], report["comment_lines"], report["nodes"]) == (7, 2, 4)
-    assert report["edges"]["train"] == {"stored": 4, "self_loops": 1, "duplicates": 1, "duplicates_dropped": False}
-    assert report["edges"]["valid"] == {"stored": 3, "self_loops": 0, "duplicates": 1, "duplicates_dropped": False,
-                                        "also_in_train": 1, "nodes_unseen_in_train": 1}
+    assert report["edges"]["train"] == {
+        "stored": 4,
+        "self_loops": 1,
+        "duplicates": 1,
+        "duplicates_dropped": False,
+    }
+    assert report["edges"]["valid"] == {
+        "stored": 3,
+        "self_loops": 0,
+        "duplicates": 1,
+        "duplicates_dropped": False,
+        "also_in_train": 1,
+        "nodes_unseen_in_train": 1,
+    }
     assert report["train_degrees"]["out"] == {"mean": 1.0, "p50": 1, "p90": 2, "p99": 2, "max": 2}
     assert report["train_degrees"]["nodes_without_edges"] == 1
 
@@ -165,13 +191,15 @@ def test_other_programs_read_the_files(random_edges):
     assert len(offsets) == 17
     for flat in range(16):
         for ours, theirs in zip(dataset.edges("train").read(flat // 4, flat % 4), (src, dst, rel)):
-            assert np.array_equal(ours, theirs[offsets[flat]:offsets[flat + 1]])
+            assert np.array_equal(ours, theirs[offsets[flat] : offsets[flat + 1]])
     nodes = str(random_edges / "d/nodes.parquet")
     assert pq.ParquetFile(nodes).num_row_groups == 4
     frame = polars.read_parquet(nodes)
     assert frame["node_id"].to_list() == list(range(dataset.manifest.nodes))
     assert frame["raw_id"].to_list() == dataset.raw_ids(0, 500).to_pylist()
-    counts = duckdb.sql(f"select raw_id, count from '{random_edges}/d/relations.parquet' order by relation_id").fetchall()
+    counts = duckdb.sql(
+        f"select raw_id, count from '{random_edges}/d/relations.parquet' order by relation_id"
+    ).fetchall()
     assert counts == [(f"r{k}", int((rel == k).sum())) for k in range(7)]
 
 
@@ -221,13 +249,18 @@ def test_overwrite_replaces_a_dataset_and_nothing_else(tmp_path):
 
 @pytest.mark.parametrize("delay", [0.0, 0.1, 0.3])
 def test_kill_leaves_no_dataset_and_the_same_command_starts_over(random_edges, delay):
-    command = ("from preprocess_tools import make; import sys; print('go', flush=True); "
-               "make(sys.argv[2], sys.argv[1], split='0.5,0.3,0.2')")
+    command = (
+        "from preprocess_tools import make; import sys; print('go', flush=True); "
+        "make(sys.argv[2], sys.argv[1], split='0.5,0.3,0.2')"
+    )
     rows = (random_edges / "a.tsv").read_text() * 100
     (random_edges / "big.tsv").write_text(rows)
-    process = subprocess.Popen([sys.executable, "-c", command, str(random_edges / "big.tsv"), str(random_edges / "d")],
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                               env={**os.environ, "PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parents[2]}"})
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, str(random_edges / "big.tsv"), str(random_edges / "d")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parents[2]}"},
+    )
     assert process.stdout.readline() == b"go\n"
     while not (random_edges / ".d.tmp/work").exists() and process.poll() is None:
         time.sleep(0.005)

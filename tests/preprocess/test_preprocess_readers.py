@@ -31,13 +31,24 @@ def options(**given):
     return Options.parse(edges=["e"], output="d", **given)
 
 
-@pytest.mark.parametrize(("suffix", "pack"), [
-    ("", bytes), ("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress), ("zst", lambda b: pa.compress(b, "zstd", asbytes=True)),
-    ("gz", lambda b: gzip.compress(b[:40_003]) + gzip.compress(b[40_003:])),
-    ("zst", lambda b: b"".join(pa.compress(part, "zstd", asbytes=True) for part in (b[:40_003], b[40_003:]))),
-    ("bz2", lambda b: bz2.compress(b[:40_003]) + bz2.compress(b[40_003:])),
-    ("xz", lambda b: lzma.compress(b[:40_003]) + lzma.compress(b[40_003:])),
-], ids=["plain", "gz", "bz2", "xz", "zst", "gz twice", "zst twice", "bz2 twice", "xz twice"])
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [
+        ("", bytes),
+        ("gz", gzip.compress),
+        ("bz2", bz2.compress),
+        ("xz", lzma.compress),
+        ("zst", lambda b: pa.compress(b, "zstd", asbytes=True)),
+        ("gz", lambda b: gzip.compress(b[:40_003]) + gzip.compress(b[40_003:])),
+        (
+            "zst",
+            lambda b: b"".join(pa.compress(part, "zstd", asbytes=True) for part in (b[:40_003], b[40_003:])),
+        ),
+        ("bz2", lambda b: bz2.compress(b[:40_003]) + bz2.compress(b[40_003:])),
+        ("xz", lambda b: lzma.compress(b[:40_003]) + lzma.compress(b[40_003:])),
+    ],
+    ids=["plain", "gz", "bz2", "xz", "zst", "gz twice", "zst twice", "bz2 twice", "xz twice"],
+)
 def test_compressions_give_the_same_edges(tmp_path, suffix, pack):
     (tmp_path / f"e.tsv.{suffix}").write_bytes(pack(TEXT))
     assert decoded(make(tmp_path / "d", tmp_path / f"e.tsv.{suffix}", memory="1MiB")) == Counter(EDGES)
@@ -54,18 +65,21 @@ def test_delimiters_and_line_ends(tmp_path, delimiter, newline):
     assert decoded(make(tmp_path / "d", tmp_path / "e.txt", **given)) == Counter(EDGES[:100])
 
 
-@pytest.mark.parametrize(("header", "given", "order"), [
-    ("src\trel\tdst", {}, (0, 1, 2)),
-    ("Head\tRelation\tTail", {}, (0, 1, 2)),
-    ("tail\trelation\thead", {}, (2, 1, 0)),
-    ("x\ty\tz", {"header": "yes"}, (0, 1, 2)),
-    ("x\ty\tz", {"columns": "z,y,x"}, (2, 1, 0)),
-    ("x\ty\tz", {"columns": "y,z,x"}, (2, 0, 1)),
-    ("weight\tdst\tsrc\trel", {}, (None, 2, 0, 1)),
-    ("# comment\nsrc\trel\tdst", {}, (0, 1, 2)),
-    (None, {"columns": "dst,rel,src"}, (2, 1, 0)),
-    (None, {"columns": "rel,src,_,dst"}, (1, 0, None, 2)),
-])
+@pytest.mark.parametrize(
+    ("header", "given", "order"),
+    [
+        ("src\trel\tdst", {}, (0, 1, 2)),
+        ("Head\tRelation\tTail", {}, (0, 1, 2)),
+        ("tail\trelation\thead", {}, (2, 1, 0)),
+        ("x\ty\tz", {"header": "yes"}, (0, 1, 2)),
+        ("x\ty\tz", {"columns": "z,y,x"}, (2, 1, 0)),
+        ("x\ty\tz", {"columns": "y,z,x"}, (2, 0, 1)),
+        ("weight\tdst\tsrc\trel", {}, (None, 2, 0, 1)),
+        ("# comment\nsrc\trel\tdst", {}, (0, 1, 2)),
+        (None, {"columns": "dst,rel,src"}, (2, 1, 0)),
+        (None, {"columns": "rel,src,_,dst"}, (1, 0, None, 2)),
+    ],
+)
 def test_headers_and_column_orders(tmp_path, header, given, order):
     """``order[k]``: which part of the edge stands in the file's column k."""
     rows = ["\t".join("9" if part is None else edge[part] for part in order) for edge in EDGES[:50]]
@@ -80,19 +94,32 @@ def test_types_tell_a_header_of_unknown_names(tmp_path):
 
 def test_two_columns_may_be_turned_round(tmp_path):
     (tmp_path / "e.csv").write_text("1,2\n2,3\n")
-    assert decoded(make(tmp_path / "d", tmp_path / "e.csv", columns="dst,src")) == {(2, "", 1): 1, (3, "", 2): 1}
+    assert decoded(make(tmp_path / "d", tmp_path / "e.csv", columns="dst,src")) == {
+        (2, "", 1): 1,
+        (3, "", 2): 1,
+    }
 
 
 def test_quotes_mean_something_in_comma_files_only(tmp_path):
     (tmp_path / "e.csv").write_text('"a,1",b\nb,"say ""hi"""\n')
-    assert decoded(make(tmp_path / "d", tmp_path / "e.csv")) == {("a,1", "", "b"): 1, ("b", "", 'say "hi"'): 1}
+    assert decoded(make(tmp_path / "d", tmp_path / "e.csv")) == {
+        ("a,1", "", "b"): 1,
+        ("b", "", 'say "hi"'): 1,
+    }
     (tmp_path / "e.tsv").write_text('"a\tb\nb\t"c"\n')
     assert decoded(make(tmp_path / "t", tmp_path / "e.tsv")) == {('"a', "", "b"): 1, ("b", "", '"c"'): 1}
 
 
-@pytest.mark.parametrize(("rows", "kind"), [
-    ("1\t2\n3\t4\n", "int"), ("1\t2\n3\tx\n", "str"), ("01\t2\n", "str"), ("0\t2\n", "int"), ("1.5\t2\n", "str"),
-])
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [
+        ("1\t2\n3\t4\n", "int"),
+        ("1\t2\n3\tx\n", "str"),
+        ("01\t2\n", "str"),
+        ("0\t2\n", "int"),
+        ("1.5\t2\n", "str"),
+    ],
+)
 def test_ids_auto(tmp_path, rows, kind):
     (tmp_path / "e.tsv").write_text(rows)
     assert make(tmp_path / "d", tmp_path / "e.tsv").manifest.ids == kind
@@ -117,7 +144,9 @@ def test_formats_agree(tmp_path):
     made = {}
     for path in sorted(path for path in tmp_path.iterdir() if path.is_file()):
         dataset = make(tmp_path / f"{path.name}.d", path, ids="int", memory="1MiB", partitions=3)
-        made[path.name] = {name: data for name, data in data_files(dataset.path).items() if str(name) != "zarr.json"}
+        made[path.name] = {
+            name: data for name, data in data_files(dataset.path).items() if str(name) != "zarr.json"
+        }
     assert len(made) == 7
     assert all(files == made["e.tsv"] for files in made.values())
 
@@ -144,7 +173,9 @@ def test_strip_comments_is_what_a_line_loop_does(lines, ends):
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 400), st.integers(1, 3))
 def test_blocks_of_any_size_give_every_line_once(block_bytes, threads):
-    data = b"\xef\xbb\xbf# head\n" + b"".join(b"n%d\tn%d\n%s" % (i, i + 1, b"# c\n" if i % 9 == 0 else b"") for i in range(200))
+    data = b"\xef\xbb\xbf# head\n" + b"".join(
+        b"n%d\tn%d\n%s" % (i, i + 1, b"# c\n" if i % 9 == 0 else b"") for i in range(200)
+    )
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()

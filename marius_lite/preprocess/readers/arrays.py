@@ -25,7 +25,7 @@ def kind_of(type: pa.DataType) -> IdKind | None:
 
 def checked_edges(path: str, first_row: int, src: pa.Array, rel: pa.Array | None, dst: pa.Array, kind: IdKind,
                   skip: bool) -> RawEdges:
-    """A block of columns as `RawEdges`; row numbers count from ``first_row``. Raises UserError unless ``skip``."""
+    """Columns as `RawEdges`; row numbers count from ``first_row``. Raises UserError unless ``skip``."""
     good = np.ones(len(src), bool)
     reasons: list[tuple[Mask, str]] = []
     ends = []
@@ -43,8 +43,10 @@ def checked_edges(path: str, first_row: int, src: pa.Array, rel: pa.Array | None
             content = ", ".join(str(column[row].as_py()) for column in (src, rel, dst) if column is not None)
             bad.append(BadRow(f"{path}: row {first_row + row}", reason, content[:200]))
             if not skip:
-                raise UserError(f"{bad[0]}: mend the row, or leave such rows out with --on-bad-row skip"
-                                + (", or keep ids as text with --ids str" if kind == "int" else ""))
+                raise UserError(
+                    f"{bad[0]}: mend the row, or leave such rows out with --on-bad-row skip"
+                    + (", or keep ids as text with --ids str" if kind == "int" else "")
+                )
         good &= ~fault
     if bad:
         keep = pa.array(good)
@@ -59,8 +61,10 @@ def _names(rel: pa.Array) -> tuple[pa.DictionaryArray, list[tuple[Mask, str]]]:
     names, _ = _as_kind(encoded.dictionary, "str")
     indices = encoded.indices.cast(pa.int32())
     empty = pc.equal(names.take(indices), "").fill_null(False)
-    return (pa.DictionaryArray.from_arrays(indices, names),
-            [(_mask(indices.is_null()), "null"), (_mask(empty), "empty")])
+    return (
+        pa.DictionaryArray.from_arrays(indices, names),
+        [(_mask(indices.is_null()), "null"), (_mask(empty), "empty")],
+    )
 
 
 def _as_kind(values: pa.Array, kind: IdKind) -> tuple[pa.Array, list[tuple[Mask, str]]]:

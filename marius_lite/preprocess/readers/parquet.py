@@ -24,19 +24,20 @@ class ParquetReader:
         self.path = path
         self._block_rows = block_rows
         self._skip = options.on_bad_row == "skip"
-        with reading(path):
-            with open(path, "rb") as file:
-                self.checksum = checksum_of(file, progress)
-            with pq.ParquetFile(path) as opened:
-                self._schema = opened.schema_arrow
-                self._rows = opened.metadata.num_rows
+        self._progress = progress
+        self.checksum = 0
+        with reading(path), pq.ParquetFile(path) as opened:
+            self._schema = opened.schema_arrow
+            self._rows = opened.metadata.num_rows
         self._roles = self._find_columns(options)
         kinds = {role: kind_of(self._schema.field(name).type) for role, name in self._roles.items()}
         for role, kind in kinds.items():
             if kind is None:
                 name = self._roles[role]
-                raise UserError(f"{path}: column {name!r} ({role}) is of type {self._schema.field(name).type}: ids must be "
-                                "integers or strings")
+                raise UserError(
+                    f"{path}: column {name!r} ({role}) is of type {self._schema.field(name).type}: ids "
+                    "must be integers or strings"
+                )
         self.kind: IdKind = "int" if kinds["src"] == kinds["dst"] == "int" else "str"
         self.columns = len(self._roles)
 
@@ -47,11 +48,13 @@ class ParquetReader:
         return int(self._rows)
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
+        self.checksum = checksum_of(self.path, self._progress)
         first = 0
         for batch in self._batches():
             columns = {role: batch.column(name) for role, name in self._roles.items()}
-            yield checked_edges(str(self.path), first, columns["src"], columns.get("rel"), columns["dst"], kind,
-                                self._skip)
+            yield checked_edges(
+                str(self.path), first, columns["src"], columns.get("rel"), columns["dst"], kind, self._skip
+            )
             first += len(batch)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
@@ -60,19 +63,26 @@ class ParquetReader:
 
     def _find_columns(self, options: Options) -> dict[str, str]:
         names = self._schema.names
-        found = {role: next((name for name in names if name.lower() in known), None) for role, known in SYNONYMS.items()}
+        found = {
+            role: next((name for name in names if name.lower() in known), None)
+            for role, known in SYNONYMS.items()
+        }
         if options.columns is None:
             by_name = {role: name for role, name in found.items() if name is not None}
             if {"src", "dst"} <= set(by_name):
                 return by_name
             if len(names) in (2, 3):
                 return dict(zip(("src", "dst") if len(names) == 2 else ROLES, names))
-            raise UserError(f"{self.path}: columns {', '.join(names)}: say which are source, relation and destination with "
-                            "--columns, by name")
+            raise UserError(
+                f"{self.path}: columns {', '.join(names)}: say which are source, relation and destination "
+                "with --columns, by name"
+            )
         wanted = options.columns
         if all(name in names for name in wanted):
             roles = wanted if wanted[0] in ROLES else ("src", "dst") if len(wanted) == 2 else ROLES
             return dict(zip(roles, wanted))
         if set(wanted) <= {*ROLES, IGNORE} and len(wanted) == len(names):
             return {role: name for role, name in zip(wanted, names) if role != IGNORE}
-        raise UserError(f"{self.path}: --columns {','.join(wanted)}: the columns are {', '.join(names)}: use these names")
+        raise UserError(
+            f"{self.path}: --columns {','.join(wanted)}: the columns are {', '.join(names)}: use these names"
+        )

@@ -20,12 +20,17 @@ class BadRow:
     content: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.reason}: {self.content!r}" if self.content else f"{self.place}: {self.reason}"
+        return (
+            f"{self.place}: {self.reason}: {self.content!r}"
+            if self.content
+            else f"{self.place}: {self.reason}"
+        )
 
 
 @dataclass(frozen=True)
 class RawEdges:
-    """A block of edges with raw ids: ``src`` and ``dst`` int64 or string without nulls, ``rel`` dictionary<string>.
+    """A block of edges with raw ids: ``src`` and ``dst`` int64 or string without nulls, ``rel``
+    dictionary<string>.
 
     ``rel`` is None where the input has no relation column. ``comments`` and ``bad`` count what was left out.
     """
@@ -38,7 +43,7 @@ class RawEdges:
 
 
 class Reader(Protocol):
-    """One opened input file. ``kind`` and ``columns`` (2 or 3) are what its first rows look like, None without rows."""
+    """One opened input file. ``kind`` and ``columns`` (2 or 3): what its first rows look like, or None."""
 
     @property
     def kind(self) -> IdKind | None: ...

@@ -21,7 +21,7 @@ from marius_lite.preprocess.options import SPLITS, Options
 
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz",
          b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK\x03\x04": "zip"}
-Progress = Callable[[int], None]
+Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ def find_files(options: Options) -> list[InputFile]:
             files = [Path(path) for path in paths if not Path(path).is_dir()]
             if not files:
                 what = "is a folder" if Path(pattern).is_dir() else "no such file"
-                raise UserError(f"{pattern}: {what}: name the {name} edge files, or a pattern such as 'edges/*.tsv'")
+                raise UserError(
+                    f"{pattern}: {what}: name the {name} edge files, or a pattern such as 'edges/*.tsv'"
+                )
             found += [InputFile(path, split) for path in files]
     seen: set[Path] = set()
     for file in found:
@@ -52,7 +54,7 @@ def find_files(options: Options) -> list[InputFile]:
 
 
 def magic_of(path: Path) -> str:
-    """gzip, zstd, bz2, xz, parquet, npy, zip, or text for all else. Raises UserError where it cannot be read."""
+    """gzip, zstd, bz2, xz, parquet, npy, zip, or text for all else. Raises UserError if unreadable."""
     with reading(path), open(path, "rb") as file:
         head = file.read(8)
     return next((name for magic, name in MAGIC.items() if head.startswith(magic)), "text")
@@ -87,7 +89,7 @@ class ByteStream:
         self.checksum = 0
         self._progress = progress
         with reading(path):
-            self._file = open(path, "rb", buffering=0)
+            self._file = path.open("rb", buffering=0)
         self._stream: Any = self._decompressed()
 
     def _decompressed(self) -> Any:
@@ -141,10 +143,11 @@ class _Tee:
         pass
 
 
-def checksum_of(file: IO[bytes], progress: Progress) -> int:
+def checksum_of(path: Path, progress: Progress) -> int:
     """crc32c of a whole file, for formats that are not read from front to back."""
     checksum = 0
-    while data := file.read(4 << 20):
-        checksum = crc32c(np.frombuffer(data, np.uint8), checksum)
-        progress(len(data))
+    with reading(path), path.open("rb") as file:
+        while data := file.read(4 << 20):
+            checksum = crc32c(np.frombuffer(data, np.uint8), checksum)
+            progress(len(data))
     return checksum

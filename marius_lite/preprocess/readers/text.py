@@ -1,7 +1,7 @@
 """Delimited text: blocks of whole lines parsed by pyarrow, in order, on a few threads.
 
-A block that pyarrow refuses, or that hides something it would accept (an empty field, a negative id), is gone over
-line by line, which finds the exact place.
+A block that pyarrow refuses, or that hides something it would accept (an empty field, a negative id), is gone
+over line by line, which finds the exact place.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TextReader:
         self.path = str(stream.path)
         self._start = self._read_start()
         self._start_raw_bytes = stream.raw_bytes
-        sample = self._start[:self._start.rfind(b"\n") + 1] or self._start
+        sample = self._start[: self._start.rfind(b"\n") + 1] or self._start
         self.shape = sniff(sample, options, self.path)
         self._bytes_per_row = max(1.0, len(sample) / max(1, sample.count(b"\n")))
 
@@ -59,7 +59,9 @@ class TextReader:
         start = self._stream.read(SAMPLE_BYTES).removeprefix(BOM)
         _refuse_containers(self.path, start)
         comment = self._options.comment.encode()
-        while not strip_comments(start, comment)[0].strip(b"\r\n ") and (more := self._stream.read(SAMPLE_BYTES)):
+        while not strip_comments(start, comment)[0].strip(b"\r\n ") and (
+            more := self._stream.read(SAMPLE_BYTES)
+        ):
             start += more
         return start
 
@@ -99,8 +101,10 @@ class TextReader:
             if fresh and not cut:
                 carried += fresh
                 if len(carried) > LONGEST_LINE:
-                    raise UserError(f"{self.path}:{line}: no end of line within {LONGEST_LINE} bytes: this is no text with "
-                                    "one edge per line")
+                    raise UserError(
+                        f"{self.path}:{line}: no end of line within {LONGEST_LINE} bytes: this is no text "
+                        "with one edge per line"
+                    )
                 continue
             data = carried + fresh[:cut]
             if not fresh and data and not data.endswith(b"\n"):
@@ -113,7 +117,7 @@ class TextReader:
             carried = fresh[cut:]
 
     def _skip_header(self, data: bytes) -> tuple[bytes, int]:
-        """What follows the first row, and its line number; comments before the row are counted as they are read."""
+        """What follows the first row, and its line number; comments before it stay."""
         comment, at, line = self._options.comment.encode(), 0, 1
         kept = b""
         while True:
@@ -141,9 +145,12 @@ class BlockParser:
         self._name_of = {role: names[place] for role, place in shape.roles.items()}
         id_type = pa.int64() if kind == "int" else pa.string()
         types = {name: RELATION_TYPE if role == "rel" else id_type for role, name in self._name_of.items()}
-        self._parse = pa.csv.ParseOptions(delimiter=shape.delimiter, quote_char='"' if shape.quoted else False)
-        self._convert = pa.csv.ConvertOptions(column_types=types, include_columns=list(types), null_values=[],
-                                              strings_can_be_null=False)
+        self._parse = pa.csv.ParseOptions(
+            delimiter=shape.delimiter, quote_char='"' if shape.quoted else False
+        )
+        self._convert = pa.csv.ConvertOptions(
+            column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
+        )
         self._names = names
         self._empty = {name: pa.array([], type) for name, type in types.items()}
 
@@ -162,7 +169,9 @@ class BlockParser:
             table = self._table(b"\n".join([*good, b""])) if good else pa.table(self._empty)
         except pa.ArrowInvalid as error:
             last = block.line + block.data.count(b"\n") - 1
-            raise UserError(f"{self.path}:{block.line}-{last}: {str(error).splitlines()[0]}: mend these lines") from error
+            raise UserError(
+                f"{self.path}:{block.line}-{last}: {str(error).splitlines()[0]}: mend these lines"
+            ) from error
         return self._edges(table, comments, bad)
 
     def _table(self, data: bytes) -> pa.Table:
@@ -182,7 +191,9 @@ class BlockParser:
                 values = chunk.dictionary if role == "rel" else chunk
                 if not len(values):
                     continue
-                least = pc.min(values if self.kind == "int" and role != "rel" else pc.binary_length(values)).as_py()
+                least = pc.min(
+                    values if self.kind == "int" and role != "rel" else pc.binary_length(values)
+                ).as_py()
                 if least < (0 if self.kind == "int" and role != "rel" else 1):
                     return True
         if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
@@ -190,7 +201,7 @@ class BlockParser:
         return self.shape.quoted and b'"' in data and table.num_rows != data.count(b"\n")
 
     def _go_over(self, block: Block) -> tuple[list[bytes], list[BadRow]]:
-        """Good lines, and what is wrong with the others. Raises UserError at the first of them unless skipping."""
+        """Good lines, and what is wrong with the others. Raises UserError at the first unless skipping."""
         good: list[bytes] = []
         bad: list[BadRow] = []
         for number, line in enumerate(block.data.split(b"\n")[:-1], block.line):
@@ -203,14 +214,19 @@ class BlockParser:
                 continue
             row = BadRow(f"{self.path}:{number}", reason, line.decode("utf-8", "backslashreplace")[:200])
             if not self._skip:
-                raise UserError(f"{row}: mend the line, or leave such lines out with --on-bad-row skip{self._advice(reason)}")
+                raise UserError(
+                    f"{row}: mend the line, or leave such lines out with --on-bad-row "
+                    f"skip{self._advice(reason)}"
+                )
             bad.append(row)
         return good, bad
 
     def _advice(self, reason: str) -> str:
         if "id" not in reason:
             return ""
-        return ", or keep ids as text with --ids str" + (" (the first rows looked like integers)" if self._auto else "")
+        return ", or keep ids as text with --ids str" + (
+            " (the first rows looked like integers)" if self._auto else ""
+        )
 
     def _fault(self, line: bytes) -> str | None:
         try:
@@ -244,6 +260,7 @@ def strip_comments(data: bytes, comment: bytes) -> tuple[bytes, int]:
     """``data`` without the lines that start with ``comment``, and how many they were."""
     if not comment:
         return data, 0
+
     def next_comment(at: int) -> int:
         return at if data.startswith(comment, at) else data.find(b"\n" + comment, at) + 1 or -1
 
@@ -275,4 +292,6 @@ def _refuse_containers(path: str, start: bytes) -> None:
     if start[257:262] == b"ustar":
         raise UserError(f"{path}: a tar archive: unpack it (tar -xf) and name the files inside")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UserError(f"{path}:1: UTF-16 text, not UTF-8: convert it, for example with iconv -f utf-16 -t utf-8")
+        raise UserError(
+            f"{path}:1: UTF-16 text, not UTF-8: convert it, for example with iconv -f utf-16 -t utf-8"
+        )

@@ -1,0 +1,40 @@
+"""What a run holds, for `info`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from marius_lite.checkpoint.run_folder import RunFolder, read_record
+from marius_lite.checkpoint.save import BEST, published
+from marius_lite.checkpoint.state import read_state
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import file_checksum
+
+
+def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
+    """A run's record and checkpoints; with ``verify`` every chunk of every checkpoint is read and compared."""
+    run = RunFolder(folder)
+    record = read_record(run)
+    checkpoints = published(run)
+    facts = {"kind": "run", "path": str(folder), "program_version": record["program_version"], **record["dataset"],
+             "checkpoints": [path.name for path in checkpoints],
+             "latest": checkpoints[-1].name if checkpoints else None}
+    best = run.checkpoints / BEST
+    if best.is_symlink():
+        facts["best"] = best.readlink().name
+    for path in checkpoints if verify else []:
+        verify_checkpoint(path)
+    config = record["config"]
+    return {**facts, "decoder": config["model"]["decoder"], "dim": config["model"]["dim"],
+            "epochs": config["training"]["epochs"], "capacity": config["storage"]["capacity"],
+            "ordering": config["storage"]["ordering"], "device": config["device"], "verified": verify}
+
+
+def verify_checkpoint(path: Path) -> None:
+    """Raises UserError for the first chunk file that is not what the checkpoint recorded."""
+    for k, expected in read_state(path).checksums.items():
+        file = path / "nodes" / "c" / str(k) / "0"
+        if not file.exists() or file_checksum(file, file.stat().st_size) != expected:
+            raise UserError(f"{file}: missing or does not match its checksum: resume from another checkpoint "
+                            "with --checkpoint")

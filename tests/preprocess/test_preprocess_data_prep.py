@@ -1,0 +1,101 @@
+"""The generators: what they promise about their graphs."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "data_prep"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(name, *arguments):
+    return subprocess.run([sys.executable, FOLDER / f"{name}.py", *map(str, arguments)], check=True,
+                          capture_output=True, text=True).stdout
+
+
+def test_the_oracle_scores_what_ranking_all_candidates_gives():
+    module = load("planted_kg")
+    nodes, group = 64, 4
+    edges, masks = module.generate(nodes, 3, 700, group, 0.2, np.random.default_rng(0))
+    known = defaultdict(set)
+    for s, r, d in edges.tolist():
+        known[s, r, "tail"].add(d)
+        known[d, r, "head"].add(s)
+    expected = ([], [])
+    for side in ("tail", "head"):
+        for s, r, d in edges[:100].tolist():
+            given, wanted = (s, d) if side == "tail" else (d, s)
+            scores = (np.arange(nodes) // group == (given // group ^ masks[r])).astype(float)
+            others = [v for v in range(nodes) if v not in known[given, r, side] or v == wanted]
+            expected[0].append(sum(scores[v] > scores[wanted] for v in others))
+            expected[1].append(sum(scores[v] == scores[wanted] for v in others) - 1)
+    above, equal = module.oracle_ties(edges[:100], edges, masks, nodes, group)
+    assert (above.tolist(), equal.tolist()) == expected
+
+
+def test_the_scores_of_ties():
+    found = load("planted_kg").summary(np.array([0, 1]), np.array([2, 1]))
+    assert found["mrr"] == pytest.approx((1 / 2 + 1 / 2.5) / 2)
+    assert found["mrr_limit"] == pytest.approx(((1 + 1 / 2 + 1 / 3) / 3 + (1 / 2 + 1 / 3) / 2) / 2)
+    assert (found["hits@1"], found["hits@3"], found["mean_rank"]) == (0, 1, 2.25)
+
+
+def test_planted_kg_files(tmp_path):
+    printed = run(
+        "planted_kg", tmp_path, "--nodes", 320, "--edges", 3000, "--relations", 4, "--held-out", 0.1
+    )
+    oracle = json.loads((tmp_path / "oracle.json").read_text())["oracle"]
+    assert json.loads(printed) == oracle
+    rows = {
+        split: (tmp_path / f"{split}.tsv").read_text().splitlines() for split in ("train", "valid", "test")
+    }
+    assert {split: len(lines) for split, lines in rows.items()} == {s: oracle[s]["count"] for s in rows}
+    assert len(set().union(*rows.values())) == sum(map(len, rows.values()))
+    assert 0.3 < oracle["test"]["mrr"] < 0.8
+    run("planted_kg", tmp_path / "one", "--nodes", 320, "--edges", 3000, "--relations", 4, "--one-file")
+    assert set((tmp_path / "one/edges.tsv").read_text().splitlines()) == set().union(*rows.values())
+
+
+def test_power_law_shards_are_reproducible_and_skewed(tmp_path, monkeypatch):
+    module = load("power_law")
+    monkeypatch.setattr(module, "SHARD", 30_000)
+    for name in ("a", "b"):
+        monkeypatch.setattr(
+            sys, "argv", ["power_law", str(tmp_path / name), "--nodes", "5000", "--edges", "100000"]
+        )
+        module.main()
+    shards = sorted((tmp_path / "a").iterdir())
+    assert [path.name for path in shards] == [f"edges-0000{k}.npy" for k in range(4)]
+    assert all(path.read_bytes() == (tmp_path / "b" / path.name).read_bytes() for path in shards)
+    edges = np.concatenate([np.load(path) for path in shards])
+    assert edges.shape == (100_000, 2)
+    assert edges.min() >= 0
+    assert edges.max() < 5000
+    assert not (edges[:, 0] == edges[:, 1]).any()
+    degrees = np.sort(np.bincount(edges.ravel(), minlength=5000))[::-1]
+    expected = (np.arange(5000) + 10.5) ** -0.8
+    expected *= 200_000 / expected.sum()
+    assert degrees[:50].sum() == pytest.approx(expected[:50].sum(), rel=0.05)
+    assert degrees[1000:].sum() == pytest.approx(expected[1000:].sum(), rel=0.05)
+
+
+@pytest.mark.parametrize("format", ["int", "str"])
+def test_power_law_text_is_the_same_graph(tmp_path, format):
+    run("power_law", tmp_path / "n", "--nodes", 99, "--edges", 1000)
+    run("power_law", tmp_path / "t", "--nodes", 99, "--edges", 1000, "--format", format)
+    rows = [line.split("\t") for line in (tmp_path / "t/edges-00000.tsv").read_text().splitlines()]
+    base, prefix = (10, "") if format == "int" else (16, "node_")
+    ids = [[int(field.removeprefix(prefix), base) for field in row] for row in rows]
+    assert ids == np.load(tmp_path / "n/edges-00000.npy").tolist()
