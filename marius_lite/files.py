@@ -81,7 +81,7 @@ def link_tree(source: Path, target: Path) -> None:
 
 def point(pointer: Path, name: str) -> None:
     """Make the symbolic link ``pointer`` name ``name`` (relative), atomically."""
-    beside = pointer.with_name(pointer.name + ".tmp")
+    beside = pointer.with_name(f".{pointer.name}.tmp")
     beside.unlink(missing_ok=True)
     beside.symlink_to(name)
     os.replace(beside, pointer)

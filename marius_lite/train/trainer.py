@@ -161,15 +161,15 @@ class Trainer:
         cursor, config = self.state.cursor, self.config
         self.parts.buffer.flush()
         result = self.parts.evaluate()
-        self._meter.evaluation(epoch, result)
+        files.make_folder(self.parts.run.evaluations)
+        files.write_atomic(self.parts.run.evaluations / f"{cursor.name}.{result['split']}.json",
+                           json.dumps(result, indent=1).encode())
         before, self.state = self.state, replace(self.state, evaluate=False)
         if saved and config.checkpoint.keep_best:
             self.state = before.ranked(result["mrr"])
         if self.state.best != before.best:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)
-        files.make_folder(self.parts.run.evaluations)
-        files.write_atomic(self.parts.run.evaluations / f"{cursor.name}.{result['split']}.json",
-                           json.dumps(result, indent=1).encode())
+        self._meter.evaluation(epoch, result)  # last: where this line stands, all of the above is done
 
     def _pause(self) -> bool:
         """Whether the pipeline should run empty: a checkpoint is due, or a signal came."""

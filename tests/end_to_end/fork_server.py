@@ -13,17 +13,10 @@ import socket
 import sys
 import traceback
 
-import numpy.ma
-import numpy.random
 import torch._dynamo
 import torch._inductor
 import torch.onnx
-import zarr.storage
 
-import marius_lite.cli.output
-import marius_lite.preprocess.build
-import marius_lite.train.evaluate_run
-import marius_lite.train.run
 from marius_lite.cli import main
 
 

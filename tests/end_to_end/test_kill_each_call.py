@@ -20,9 +20,9 @@ def near_the_end(program, tmp_path_factory):
     """A run that was killed when its last batch, two checkpoints and an evaluation were still to come."""
     folder = tmp_path_factory.mktemp("near_the_end")
     whole, cut = folder / "whole", folder / "cut"
-    assert program.train(whole, *EACH_BATCH, TRACE=f"rename:/checkpoints/latest.tmp:{folder}/trace")[0] == 0
+    assert program.train(whole, *EACH_BATCH, TRACE=f"rename:/checkpoints/.latest.tmp:{folder}/trace")[0] == 0
     checkpoints = len(Faults.read_trace(folder / "trace"))
-    code, told = program.train(cut, *EACH_BATCH, KILL=f"rename:/checkpoints/latest.tmp:{checkpoints - 1}")
+    code, told = program.train(cut, *EACH_BATCH, KILL=f"rename:/checkpoints/.latest.tmp:{checkpoints - 1}")
     assert code == -signal.SIGKILL, told
     return cut
 

@@ -52,7 +52,7 @@ def test_what_a_power_cut_leaves_is_whole(program, tmp_path, keep):
     root.mkdir()
     run, trace = root / "work" / "run", f"*:{root}:{tmp_path}/trace"
     code, told = program.train(run, *EACH_BATCH, "--set", f"checkpoint.keep={keep}", TRACE=trace,
-                               KILL="rename:/checkpoints/latest.tmp:6")
+                               KILL="rename:/checkpoints/.latest.tmp:6")
     assert code == -signal.SIGKILL, told
     assert program.resume(run, TRACE=trace)[0] == 0
     lengths = {path.parent.name: json.loads(path.read_text())["metrics_length"]

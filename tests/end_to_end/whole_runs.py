@@ -91,7 +91,7 @@ def outcome(run: Path) -> dict:
     assert len(places) == len(set(places)), "a place stands twice in metrics.jsonl"
     assert rows(run / "live") == rows(last)
     hidden = [path.name for path in (run / "checkpoints").iterdir() if path.name.endswith(".tmp")]
-    assert not hidden
+    assert not hidden, hidden
     return {
         "rows": rows(last),
         "dense": (last / "dense.safetensors").read_bytes(),
@@ -107,3 +107,17 @@ def rows(group: Path) -> dict[str, bytes]:
     files = {path.parent.name: path.read_bytes() for path in group.glob("nodes/c/*/0")}
     assert len(files) == 6
     return files
+
+
+def differences(found: dict, expected: dict) -> list[str]:
+    """Which parts of two outcomes differ, in few words."""
+    return [f"{part}: {_told(found[part])} instead of {_told(expected[part])}"
+            for part in expected if found[part] != expected[part]]
+
+
+def _told(part: object) -> str:
+    if isinstance(part, dict):
+        return str({key: hash(str(value)) % 1000 for key, value in sorted(part.items())})
+    if isinstance(part, list):
+        return f"{len(part)} lines, the last {part[-1]}"
+    return repr(part)[:100]

@@ -1,0 +1,57 @@
+import os
+
+import pytest
+
+from marius_lite.checkpoint import run_folder
+from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.config.load import load
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+
+
+@pytest.fixture(scope="module")
+def dataset(tiny_dataset):
+    return Dataset.open(tiny_dataset)
+
+
+def test_the_record_comes_back(tmp_path, dataset):
+    config = load(sets=["model.dim=8", "checkpoint.every_minutes=2.5"])
+    made = run_folder.create(tmp_path / "deep" / "er" / "run", dataset, config, {"threads": 2})
+    with made as run, pytest.raises(UserError, match="another process"), run.locked():
+        pass
+    record = run_folder.read_record(run)
+    assert run_folder.config_of(run, record) == config
+    assert run_folder.open_dataset(run, record).fingerprint == dataset.fingerprint
+    with run.locked():
+        pass
+
+
+def test_what_a_killed_start_leaves_is_no_run(tmp_path, dataset):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "lock").touch()
+    (run / "config.yaml.tmp").write_text("format_ver")
+    with run_folder.create(run, dataset, load(), {}):
+        pass
+    assert sorted(os.listdir(run)) == ["config.yaml", "lock"]
+
+
+@pytest.mark.parametrize("there", ["run/config.yaml", "run/other", "run"])
+def test_what_stands_already_is_refused(tmp_path, dataset, there):
+    file = tmp_path / there
+    file.parent.mkdir(exist_ok=True)
+    file.touch()
+    with pytest.raises(UserError, match="exists already"), run_folder.create(tmp_path / "run", dataset, load(), {}):
+        pass
+    assert file.read_bytes() == b""
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    (None, "not a run folder"), ("", "damaged"), ("a: [", "damaged"), ("format_version: 1", "damaged"),
+    ("format_version: 1\nconfig: {}\ndataset: 3", "damaged"),
+    ("format_version: 9\nprogram_version: 4.0\nconfig: {}\ndataset: {fingerprint: a}", "written by marius_lite 4.0")])
+def test_what_is_no_record_is_refused(tmp_path, text, said):
+    if text is not None:
+        (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(UserError, match=said):
+        run_folder.read_record(RunFolder(tmp_path))
