@@ -1,0 +1,107 @@
+"""Whole runs as the tests see them: a command under way, and what a run amounts to at its end."""
+
+import json
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+CONFIG = {
+    "model": {"dim": 8},
+    "training": {"epochs": 2, "batch_size": 50, "threads": 1},
+    "negatives": {"count": 20, "chunks": 2, "pool_rows": 16},
+    "storage": {"capacity": 3, "io_threads": 2},
+    "checkpoint": {"every_minutes": 0.001},
+    "evaluation": {"max_edges": 60},
+}
+EACH_BATCH = ["--set", "checkpoint.every_minutes=1e-9", "--set", "training.batch_size=700"]
+
+
+class Running:
+    """A command under way."""
+
+    def __init__(self, address: str, request: dict):
+        self._output = Path(request["output"])
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(address)
+        self._stream = self._connection.makefile("rw")
+        self._stream.write(json.dumps(request) + "\n")
+        self._stream.flush()
+        self.pid = int(self._stream.readline())
+
+    def send(self, signum: int) -> None:
+        os.kill(self.pid, signum)
+
+    def wait(self) -> tuple[int, str]:
+        """(exit code, or -N after signal N; everything it printed)."""
+        self._connection.settimeout(60)
+        status = int(self._stream.readline())
+        self._stream.close()
+        self._connection.close()
+        return os.waitstatus_to_exitcode(status), self._output.read_text()
+
+    def over_within(self, seconds: float) -> bool:
+        self._connection.settimeout(seconds)
+        try:
+            return bool(self._connection.recv(1, socket.MSG_PEEK))
+        except TimeoutError:
+            return False
+
+
+@dataclass(frozen=True)
+class Program:
+    address: str
+    dataset: Path
+    config: Path
+
+    def start(self, run: Path, *arguments: str, **faults: str) -> Running:
+        """Begin a command that works on ``run``; ``faults`` as in tests/native/faults.c, without FAULT_."""
+        return Running(self.address, {"arguments": [str(a) for a in arguments], "faults": faults,
+                                      "output": str(run.parent / f"{run.name}.out")})
+
+    def train(self, run: Path, *more: str, **faults: str) -> tuple[int, str]:
+        return self.start(run, *self.training(run, *more), **faults).wait()
+
+    def training(self, run: Path, *more: str) -> list:
+        return ["train", self.dataset, "--run", run, "--config", self.config, *more]
+
+    def resume(self, run: Path, *more: str, **faults: str) -> tuple[int, str]:
+        return self.start(run, "resume", run, *more, **faults).wait()
+
+    def going_on(self, run: Path, *more: str) -> list:
+        """What one types after a crash: resume, or train again where the crash left no run."""
+        return ["resume", run] if (run / "config.yaml").exists() else self.training(run, *more)
+
+    def finish(self, run: Path, *more: str) -> dict:
+        """Go on to the end; what the run amounts to."""
+        code, told = self.start(run, *self.going_on(run, *more)).wait()
+        assert code == 0, told
+        return outcome(run)
+
+
+def outcome(run: Path) -> dict:
+    """Everything of a finished run that must not depend on what happened to it."""
+    last = run / "checkpoints" / "latest"
+    state = json.loads((last / "state.json").read_bytes())
+    del state["metrics_length"]  # times are written with as many digits as they need
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    places = [(line["kind"], line["epoch"], line["step"], line["batch"]) for line in lines]
+    assert len(places) == len(set(places)), "a place stands twice in metrics.jsonl"
+    assert rows(run / "live") == rows(last)
+    hidden = [path.name for path in (run / "checkpoints").iterdir() if path.name.endswith(".tmp")]
+    assert not hidden
+    return {
+        "rows": rows(last),
+        "dense": (last / "dense.safetensors").read_bytes(),
+        "state": state,
+        "best": os.readlink(run / "checkpoints" / "best"),
+        "metrics": [{key: value for key, value in line.items() if key not in ("time", "machine")} for line in lines],
+        "evaluations": {path.name: path.read_text() for path in (run / "eval").glob("*.json")},
+    }
+
+
+def rows(group: Path) -> dict[str, bytes]:
+    """Every chunk file of a live folder or a checkpoint."""
+    files = {path.parent.name: path.read_bytes() for path in group.glob("nodes/c/*/0")}
+    assert len(files) == 6
+    return files
