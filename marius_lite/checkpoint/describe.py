@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from marius_lite.checkpoint.dense import read_dense
 from marius_lite.checkpoint.run_folder import RunFolder, read_record
-from marius_lite.checkpoint.save import BEST, published
+from marius_lite.checkpoint.save import BEST, find, published
 from marius_lite.checkpoint.state import read_state
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import file_checksum
@@ -16,10 +17,10 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
     """A run's record and checkpoints; with ``verify`` every chunk of every checkpoint is read and compared."""
     run = RunFolder(folder)
     record = read_record(run)
-    checkpoints = published(run)
+    checkpoints, latest = published(run), find(run, None)
     facts = {"kind": "run", "path": str(folder), "program_version": record["program_version"], **record["dataset"],
              "checkpoints": [path.name for path in checkpoints],
-             "latest": checkpoints[-1].name if checkpoints else None}
+             "latest": latest.name if latest else None}
     best = run.checkpoints / BEST
     if best.is_symlink():
         facts["best"] = best.readlink().name
@@ -32,8 +33,10 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
 
 
 def verify_checkpoint(path: Path) -> None:
-    """Raises UserError for the first chunk file that is not what the checkpoint recorded."""
-    for k, expected in read_state(path).checksums.items():
+    """Raises UserError for the first file that is not what the checkpoint recorded."""
+    state = read_state(path)
+    read_dense(path, state.dense)
+    for k, expected in state.checksums.items():
         file = path / "nodes" / "c" / str(k) / "0"
         if not file.exists() or file_checksum(file, file.stat().st_size) != expected:
             raise UserError(f"{file}: missing or does not match its checksum: resume from another checkpoint "

@@ -19,6 +19,11 @@ GAP_BYTES = 64 * 1024  # reading across a smaller gap costs less than another re
 SPAN_BYTES = 8 * 1024 * 1024  # the most that is read at once
 
 
+def create_group(path: Path) -> None:
+    """Make the Zarr v3 group at ``path`` that tables stand in."""
+    zarr.create_group(store=path)
+
+
 @dataclass(frozen=True, slots=True)
 class RowTable:
     """Rows of one record per node; partition k, nodes [k*R, (k+1)*R), is the file ``c/<k>/0`` of R rows.

@@ -24,7 +24,7 @@ from marius_lite.seeds import generator_for
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.pool import SnapshotPool
 from marius_lite.storage.record import record_of
-from marius_lite.storage.table import RowTable
+from marius_lite.storage.table import RowTable, create_group
 from marius_lite.train.allocator import bound_kernel_caches, keep_large_blocks
 from marius_lite.train.evaluation import evaluate_split
 from marius_lite.train.history import NEVER
@@ -85,6 +85,7 @@ def prepare_torch(config: Config) -> None:
 def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable:
     """An empty table of the run's records, in a Zarr group of its own."""
     record = record_of(config.optimizer.rows.name, config.model.dim)
+    create_group(path)
     return RowTable.create(path / NODES, dataset.partitioning.nodes, record.width, dataset.partitioning.rows, {
         "values": [0, record.dim], "state": [record.dim, record.dim + record.state_columns],
         "decoder": config.model.decoder, "row_optimizer": config.optimizer.rows.name})

@@ -27,7 +27,7 @@ def program(fault_library, tmp_path_factory, tiny_edges):  # noqa: F811
                           text=True) as process:
         assert process.stdout.readline() == "ready\n"
         made = Program(str(folder / "socket"), folder / "dataset", config)
-        code, told = made.start(folder / "preprocess", "preprocess", tiny_edges, "--output", made.dataset,
+        code, told = made.start("preprocess", tiny_edges, "--output", made.dataset,
                                 "--partitions", "6", "--split", "0.9,0.1,0").wait()
         assert code == 0, told
         yield made

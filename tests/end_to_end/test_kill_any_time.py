@@ -18,14 +18,14 @@ def duration(program, expected, tmp_path_factory):
     """Seconds of an undisturbed run while another one goes on, as in the tests."""
     runs = [tmp_path_factory.mktemp("timing") / str(k) for k in range(2)]
     start = time.monotonic()
-    commands = [program.start(run, *program.training(run)) for run in runs]
+    commands = [program.start(*program.training(run)) for run in runs]
     assert [command.wait()[0] for command in commands] == [0, 0]
     return time.monotonic() - start
 
 
 def kill(program, run, seconds, chance):
     """Start the run or go on with it and kill it after a random time; False if it ended before."""
-    running = program.start(run, *program.going_on(run))
+    running = program.start(*program.going_on(run))
     if not running.over_within(chance.uniform(0, seconds)):
         running.send(signal.SIGKILL)
     code, told = running.wait()

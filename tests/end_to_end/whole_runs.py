@@ -5,6 +5,7 @@ import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkstemp
 
 CONFIG = {
     "model": {"dim": 8},
@@ -54,19 +55,20 @@ class Program:
     dataset: Path
     config: Path
 
-    def start(self, run: Path, *arguments: str, **faults: str) -> Running:
-        """Begin a command that works on ``run``; ``faults`` as in tests/native/faults.c, without FAULT_."""
-        return Running(self.address, {"arguments": [str(a) for a in arguments], "faults": faults,
-                                      "output": str(run.parent / f"{run.name}.out")})
+    def start(self, *arguments: str | Path, **faults: str) -> Running:
+        """Begin a command; ``faults`` as in tests/native/faults.c, without FAULT_."""
+        descriptor, output = mkstemp(dir=Path(self.address).parent, suffix=".out")
+        os.close(descriptor)
+        return Running(self.address, {"arguments": [str(a) for a in arguments], "faults": faults, "output": output})
 
     def train(self, run: Path, *more: str, **faults: str) -> tuple[int, str]:
-        return self.start(run, *self.training(run, *more), **faults).wait()
+        return self.start(*self.training(run, *more), **faults).wait()
 
     def training(self, run: Path, *more: str) -> list:
         return ["train", self.dataset, "--run", run, "--config", self.config, *more]
 
     def resume(self, run: Path, *more: str, **faults: str) -> tuple[int, str]:
-        return self.start(run, "resume", run, *more, **faults).wait()
+        return self.start("resume", run, *more, **faults).wait()
 
     def going_on(self, run: Path, *more: str) -> list:
         """What one types after a crash: resume, or train again where the crash left no run."""
@@ -74,7 +76,7 @@ class Program:
 
     def finish(self, run: Path, *more: str) -> dict:
         """Go on to the end; what the run amounts to."""
-        code, told = self.start(run, *self.going_on(run, *more)).wait()
+        code, told = self.start(*self.going_on(run, *more)).wait()
         assert code == 0, told
         return outcome(run)
 

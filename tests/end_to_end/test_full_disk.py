@@ -1,0 +1,87 @@
+"""A full disk ends a run with one line; what was saved before opens, and resume ends as if nothing had happened."""
+
+import json
+import os
+import subprocess
+
+import pytest
+import zarr
+from faults import Faults
+from whole_runs import EACH_BATCH, outcome
+
+from marius_lite.checkpoint.describe import verify_checkpoint
+
+
+def check_told(code, told):
+    assert code == 1, told
+    assert told.startswith("marius-lite: ")
+    assert told.count("\n") == 1, told
+    assert "the disk is full: make room" in told
+
+
+def check_checkpoints_open(run):
+    for state in run.glob("checkpoints/[0-9]*/state.json"):
+        verify_checkpoint(state.parent)
+        assert zarr.open_group(state.parent, mode="r")["nodes"].shape[0] == 300
+        json.loads(state.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def counts(program, tmp_path_factory):
+    """How many of each kind of call a whole run makes, in each of its folders."""
+    folder = tmp_path_factory.mktemp("counts")
+    run = folder / "run"
+    assert program.train(run, *EACH_BATCH, TRACE=f"*:{run}:{folder}/trace")[0] == 0
+    calls = Faults.read_trace(folder / "trace")
+    return lambda op, part: sum(call.op == op and part in call.path + " " + call.other for call in calls)
+
+
+@pytest.mark.parametrize(("op", "part"), [
+    ("pwrite", "/live/"), ("create", "/live/"), ("rename", "/live/"), ("ftruncate", "/live/"), ("mkdir", "/live/"),
+    ("create", "/checkpoints/"), ("write", "/checkpoints/"), ("link", "/checkpoints/"), ("mkdir", "/checkpoints"),
+    ("rename", "/checkpoints/"), ("symlink", "/checkpoints/"), ("fsync", "/checkpoints"), ("write", "metrics.jsonl"),
+    ("create", "/eval"), ("write", "config.yaml"), ("create", "metrics.jsonl"), ("write", "zarr.json"),
+])
+def test_a_disk_that_fills_at_some_call(program, counts, expected_by_batch, tmp_path, op, part):
+    total = counts(op, part)
+    assert total
+    for at in sorted({1, total // 3, total // 2, total - 1} - {0}):
+        run = tmp_path / str(at)
+        code, told = program.train(run, *EACH_BATCH, FAIL=f"{op}:{part}:{at}+:ENOSPC")
+        check_told(code, told)
+        check_checkpoints_open(run)
+        assert program.finish(run, *EACH_BATCH) == expected_by_batch
+
+
+def test_a_full_disk_of_its_own(program, expected_by_batch, tmp_path):
+    """A real one, ever larger: each time the run gets further, until it ends."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"no file system may be mounted here: {mounted.stderr.strip()}")
+    try:
+        run, codes = disk / "run", []
+        for kib in range(64, 2048, 16):
+            subprocess.run(["mount", "-o", f"remount,size={kib}k", disk], check=True)
+            code, told = program.start(*program.going_on(run, *EACH_BATCH)).wait()
+            codes.append(code)
+            if code == 0:
+                break
+            if code == 1:
+                check_told(code, told)
+            else:
+                assert "are free" in told  # refused beforehand
+            check_checkpoints_open(run)
+        assert codes.count(1) >= 2
+        assert outcome(run) == expected_by_batch
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_a_disk_that_is_full_from_the_start(program, tmp_path):
+    run = tmp_path / "run"
+    code, told = program.train(run, *EACH_BATCH, FAIL=f"*:{run}:1+:ENOSPC")
+    check_told(code, told)
+    assert not (run / "config.yaml").exists()
+    assert os.listdir(run) in ([], ["lock"]) if run.exists() else True
