@@ -14,7 +14,8 @@ from marius_lite.config.schema import Config
 def as_markdown() -> str:
     """One table: key, default, allowed names, meaning."""
     lines = ["# Configuration", "",
-             "One schema for YAML files (`--config`), `--set key.path=value` and the Python API. `plan` prints what `auto` becomes.",
+             "One schema for YAML files (`--config`), `--set key.path=value` and the Python API.", "",
+             "`plan` prints what `auto` becomes.",
              "", "| key | default | meaning |", "|---|---|---|"]
     for path, field in keys(Config):
         default = field.get_default(call_default_factory=True)
