@@ -41,12 +41,15 @@ def traffic(config: Config, edges: int, partitions: int, partition_bytes: int, s
     dirty: set[int] = set()
     for epoch in range(config.training.epochs):
         plan = make_plan(storage.ordering, partitions, int(storage.capacity), seed, epoch)
-        ahead = not (is_last(config, epoch) or evaluation_due(config, epoch))
-        last = set(make_plan(storage.ordering, partitions, int(storage.capacity), seed, epoch + 1).steps[0].resident
-                   if ahead else ())
+        pauses = is_last(config, epoch) or evaluation_due(config, epoch)
+        last = set(() if pauses else make_plan(storage.ordering, partitions, int(storage.capacity), seed,
+                                               epoch + 1).steps[0].resident)
         read = written = 0
         for step, after in zip(plan.steps, [*(set(s.resident) for s in plan.steps[1:]), last]):
-            wanted = set(step.resident) | (after if storage.prefetch else set())
+            wanted = set(step.resident)
+            if storage.prefetch:  # as many as fit, those in memory first: the buffer's own rule
+                ahead = sorted(after - wanted, key=lambda k: (k not in held, k))
+                wanted |= set(ahead[:slots - len(wanted)])
             read += len(wanted - held)
             written += len((held - wanted) & dirty)
             held, dirty = wanted, (dirty & wanted) | set(step.resident)

@@ -46,7 +46,7 @@ def save(run: RunFolder, state: State, dense: dict[str, torch.Tensor], keep: int
         prune(run, keep)
     except (OSError, RunError) as error:
         recover(run)
-        raise files.disk_error(error, temporary) if isinstance(error, OSError) else error
+        raise (files.disk_error(error, temporary) if isinstance(error, OSError) else error) from error
     return final
 
 

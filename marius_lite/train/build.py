@@ -25,7 +25,7 @@ from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.pool import SnapshotPool
 from marius_lite.storage.record import record_of
 from marius_lite.storage.table import RowTable, create_group
-from marius_lite.train.allocator import keep_large_blocks
+from marius_lite.train.allocator import bound_kernel_caches, keep_large_blocks
 from marius_lite.train.evaluation import evaluate_split
 from marius_lite.train.history import NEVER
 from marius_lite.train.parts import Parts
@@ -76,6 +76,7 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
 
 def prepare_torch(config: Config) -> None:
     """Threads, deterministic kernels where the run promises them, and an allocator that keeps its pages."""
+    bound_kernel_caches()
     keep_large_blocks()
     torch.set_num_threads(int(config.training.threads))
     torch.use_deterministic_algorithms(config.training.staleness == 0)

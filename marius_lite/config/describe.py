@@ -1,0 +1,50 @@
+"""docs/configuration.md, from the schema: python -m marius_lite.config.describe > docs/configuration.md"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from marius_lite.config.schema import Config
+
+
+def as_markdown() -> str:
+    """One table: key, default, allowed names, meaning."""
+    lines = ["# Configuration", "",
+             "One schema for YAML files (`--config`), `--set key.path=value` and the Python API.", "",
+             "`plan` prints what `auto` becomes.",
+             "", "| key | default | meaning |", "|---|---|---|"]
+    for path, field in keys(Config):
+        default = field.get_default(call_default_factory=True)
+        meaning = field.description or ""
+        names = _names(field.annotation)
+        allowed = f" ({', '.join(names)})" if len(names) > 1 else ""
+        lines.append(f"| `{path}` | {_text(default)} | {meaning}{allowed} |")
+    return "\n".join(lines) + "\n"
+
+
+def keys(section: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in section.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from keys(inner, f"{prefix}{name}.")
+        else:
+            yield prefix + name, field
+
+
+def _names(annotation: object) -> list[str]:
+    if get_origin(annotation) is Literal:
+        return [str(name) for name in get_args(annotation)]
+    return [name for part in get_args(annotation) for name in _names(part)]
+
+
+def _text(value: object) -> str:
+    """As YAML writes it."""
+    return {"True": "true", "False": "false", "None": "null"}.get(str(value), str(value))
+
+
+if __name__ == "__main__":
+    print(as_markdown(), end="")
