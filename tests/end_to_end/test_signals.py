@@ -50,7 +50,7 @@ def test_a_signal_before_the_first_batch_has_nothing_to_save(program, expected, 
     running = program.start(*program.training(run), DELAY="pwrite:/live/:200")
     wait_for((run / "live").exists)
     running.send(signal.SIGINT)
-    assert running.wait() == (130, "marius-lite: stopped\n")
+    assert running.wait()[0] == 130
     assert differences(program.finish(run), expected) == []
 
 
