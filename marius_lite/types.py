@@ -75,13 +75,11 @@ class SampledBatch:
     """An EdgeBatch with its shared negatives.
 
     ``negatives`` holds rows, shape (sides, chunks, count); side 0 corrupts destinations, side 1 sources.
-    ``frozen`` says how many of each chunk's negatives, the last ones, are read but never updated.
     ``seed`` feeds whatever the batch still draws (dropout).
     """
 
     edges: EdgeBatch
     negatives: npt.NDArray[np.int64]
-    frozen: int
     seed: int
 
 

@@ -29,7 +29,7 @@ def _text(result: Mapping[str, Any]) -> str:
         f"{result['partitions']} partitions, {result['capacity']} resident ({result['ordering']}), "
         f"{result['steps']} steps, {result['swaps']} swaps an epoch, on {result['device']}",
         f"memory      {size(memory['total'])}: {memory['slots']} slots of {size(memory['slot_bytes'])} {size(memory['buffer'])}, "
-        f"edges {size(memory['edges'])}, pool {size(memory['pool'])}, batch {size(memory['workspace'])}, "
+        f"edges {size(memory['edges'])}, batch {size(memory['workspace'])}, "
         f"evaluation {size(memory['evaluation'])}",
         f"disk        {size(disk['total'])}: rows {size(disk['rows'])}, checkpoints {size(disk['checkpoints'])}",
         f"at start    {size(start['rows_written'])} written",

@@ -22,13 +22,12 @@ class MemoryPlan:
     window_edges: int
     buffer: int
     edges: int
-    pool: int
     workspace: int
     evaluation: int
 
     @property
     def total(self) -> int:
-        return self.buffer + self.edges + self.pool + self.workspace + self.evaluation
+        return self.buffer + self.edges + self.workspace + self.evaluation
 
     def as_dict(self) -> dict[str, int]:
         return {**asdict(self), "total": self.total}

@@ -20,7 +20,6 @@ from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 from marius_lite.ordering.plan import choose, make_plan, spare_slots
 
-POOL_ROWS_MAX = 1 << 17  # of all partitions together
 EVALUATION_EDGES = 10_000
 CAPACITIES_COMPARED = 8
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
@@ -108,26 +107,12 @@ def _ordering(config: Config, facts: Facts, capacity: int) -> str:
     return choose(facts.partitions, capacity) if config.storage.ordering == "auto" else config.storage.ordering
 
 
-def _pool(config: Config, facts: Facts, capacity: int) -> tuple[float, int]:
-    """(fraction of the negatives, rows of each partition)."""
-    if capacity == facts.partitions:
-        return 0.0, 0
-    negatives = config.negatives
-    given = negatives.pool_rows
-    rows = min(-(-facts.rows_per_partition // 8), POOL_ROWS_MAX // facts.partitions) if given == "auto" else given
-    fraction = negatives.pool_fraction
-    if fraction == "auto":
-        fraction = (1 - capacity / facts.partitions) * (1 - negatives.degree_fraction) if rows else 0.0
-    return fraction, rows if fraction else 0
-
-
 def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryPlan:
     ordering = _ordering(config, facts, capacity)
     training, negatives = config.training, config.negatives
     spare = spare_slots(ordering, facts.partitions, capacity) if config.storage.prefetch else 0
     slots = min(capacity + spare, facts.partitions)
     one = slot_bytes(facts.rows_per_partition, facts.stride)
-    pool = facts.partitions * _pool(config, facts, capacity)[1] * config.model.dim * 4
     workspace = workspace_bytes(training.batch_size, negatives.chunks, negatives.count, config.model.dim,
                                 training.staleness, facts.relations * (2 if config.model.reciprocal else 1))
     plan = make_plan(ordering, facts.partitions, capacity, training.seed, 0)
@@ -137,19 +122,17 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     wanted = asked if asked != "auto" else min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES)
     window = max(largest_bucket, wanted, 1)
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
-                      edges=window * EDGE_BYTES, pool=pool, workspace=workspace,
+                      edges=window * EDGE_BYTES, workspace=workspace,
                       evaluation=EVALUATION_BYTES if config.evaluation.every_epochs else 0)
 
 
 def _filled(config: Config, facts: Facts, capacity: int, memory: MemoryPlan, budget: int) -> Config:
     """Everything that shapes the work, batches included, as a number: a resumed run must not depend on today's memory."""
-    fraction, rows = _pool(config, facts, capacity)
 
     def value(given: object, resolved: object) -> object:
         return resolved if given == "auto" else given
 
     updates: dict[str, dict[str, object]] = {
-        "negatives": {"pool_fraction": fraction, "pool_rows": rows},
         "training": {"precision": "float32", "threads": value(config.training.threads, facts.threads)},
         "storage": {"memory": max(memory.total, budget), "capacity": capacity,
                     "ordering": _ordering(config, facts, capacity), "window_edges": memory.window_edges},

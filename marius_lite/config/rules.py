@@ -26,9 +26,4 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
          f"`regularizer.weight` is {config.regularizer.weight}, but `regularizer.name` is none: set the name to n3"),
         (negatives.chunks > config.training.batch_size,
          f"`negatives.chunks` is {negatives.chunks}, more than `training.batch_size` {config.training.batch_size}"),
-        (isinstance(negatives.pool_fraction, float) and negatives.pool_fraction + negatives.degree_fraction > 1,
-         f"`negatives.pool_fraction` {negatives.pool_fraction} and `negatives.degree_fraction` "
-         f"{negatives.degree_fraction} together exceed 1"),
-        (isinstance(negatives.pool_fraction, float) and negatives.pool_fraction > 0 and negatives.pool_rows == 0,
-         "`negatives.pool_rows` is 0, but `negatives.pool_fraction` asks for negatives from the pool"),
     ]

@@ -50,11 +50,6 @@ class NegativesSection(Section):
     count: PositiveInt = Field(1000, description="shared negatives of one chunk, for each side")
     chunks: PositiveInt = Field(10, description="parts of a batch, each with its own negatives")
     degree_fraction: Fraction = Field(0.0, description="share of the negatives taken from the batch's own nodes")
-    pool_fraction: Fraction | Auto = Field(
-        "auto", description="share of the negatives taken from rows of partitions that are not resident, as they were when "
-        "they left; auto: the share of nodes that are not resident")
-    pool_rows: NonNegativeInt | Auto = Field(
-        "auto", description="rows kept of each partition that is not resident; auto: an eighth, at most 131072 in all")
 
 
 class RowOptimizerSection(Section):
@@ -89,7 +84,7 @@ class TrainingSection(Section):
 
 class StorageSection(Section):
     memory: Bytes | Auto = Field(
-        "auto", description="bytes for slots, edges, pool, batch and evaluation together (4GB); auto: half of what is free")
+        "auto", description="bytes for slots, edges, batch and evaluation together (4GB); auto: half of what is free")
     capacity: PositiveInt | Auto = Field(
         "auto", description="partitions resident at a time; auto: of those that fit the memory, the one that reads least")
     ordering: Literal["auto", "in_memory", "beta", "comet"] = Field(

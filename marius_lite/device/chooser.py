@@ -26,7 +26,7 @@ def open_device(name: str) -> torch.device:
     return device
 
 
-def make_gather(device: torch.device, table: Table, pool: Table, dim: int, ring: int, threads: int) -> Gather:
+def make_gather(device: torch.device, table: Table, dim: int, ring: int, threads: int) -> Gather:
     if device.type == "cuda":
-        return StagedGather(table, pool, dim, device, ring, threads)
-    return HostGather(table, pool, dim, ring, threads)
+        return StagedGather(table, dim, device, ring, threads)
+    return HostGather(table, dim, ring, threads)

@@ -11,8 +11,8 @@ from marius_lite.types import DeviceBatch, SampledBatch
 class StagedGather:
     """As HostGather, with tensors on ``device``; the pinned side is reused once the copy has finished."""
 
-    def __init__(self, table: Table, pool: Table, dim: int, device: torch.device, ring: int = 1, threads: int = 1):
-        self._host = HostGather(table, pool, dim, ring, threads, pinned=True)
+    def __init__(self, table: Table, dim: int, device: torch.device, ring: int = 1, threads: int = 1):
+        self._host = HostGather(table, dim, ring, threads, pinned=True)
         self._device = device
 
     def __call__(self, sampled: SampledBatch) -> DeviceBatch:

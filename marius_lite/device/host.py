@@ -1,4 +1,4 @@
-"""The CPU gather: rows of the buffer and of the pool into dense batch tensors. It specifies what every other gather does."""
+"""The CPU gather: rows of the buffer into dense batch tensors. It specifies what every other gather does."""
 
 from __future__ import annotations
 
@@ -15,28 +15,20 @@ Table = npt.NDArray[np.float32]
 class HostGather:
     """Gathers value columns into tensors that are reused: a DeviceBatch is valid until ``ring`` calls later.
 
-    ``table``: float32 (rows, width), ``pool``: float32 (pool rows, dim); values are the first ``dim`` columns.
+    ``table``: float32 (rows, width); values are the first ``dim`` columns.
     """
 
-    def __init__(self, table: Table, pool: Table, dim: int, ring: int = 1, threads: int = 1, pinned: bool = False):
-        self._table, self._pool, self._dim, self._threads, self._pinned = table, pool, dim, threads, pinned
+    def __init__(self, table: Table, dim: int, ring: int = 1, threads: int = 1, pinned: bool = False):
+        self._table, self._dim, self._threads, self._pinned = table, dim, threads, pinned
         self._ring: list[dict[str, torch.Tensor]] = [{} for _ in range(ring)]
         self._turn = 0
 
     def __call__(self, sampled: SampledBatch) -> DeviceBatch:
         self._turn = (self._turn + 1) % len(self._ring)
         edges, (sides, chunks, count) = sampled.edges, sampled.negatives.shape
-        src = self._rows("src", edges.src)
-        dst = self._rows("dst", edges.dst)
-        negatives = self._tensor("negatives", sides * chunks * count).view(sides * chunks, count, self._dim)
-        live = count - sampled.frozen
-        for ids, out in zip(sampled.negatives.reshape(-1, count), negatives):
-            if live:
-                gather(self._table, np.ascontiguousarray(ids[:live]), out[:live].numpy(), self._threads)
-            if sampled.frozen:
-                gather(self._pool, np.ascontiguousarray(ids[live:]), out[live:].numpy(), self._threads)
-        return DeviceBatch(sampled, src, dst, negatives.view(sides, chunks, count, self._dim),
-                           torch.from_numpy(edges.rel))
+        negatives = self._rows("negatives", sampled.negatives.reshape(-1))
+        return DeviceBatch(sampled, self._rows("src", edges.src), self._rows("dst", edges.dst),
+                           negatives.view(sides, chunks, count, self._dim), torch.from_numpy(edges.rel))
 
     def _rows(self, name: str, rows: npt.NDArray[np.int64]) -> torch.Tensor:
         out = self._tensor(name, len(rows))

@@ -43,10 +43,7 @@ class Dropout:
         return torch.mul(values, mask, out=self._workspace.tensor(f"{name} dropped", shape, values.device))
 
     def backward_(self, name: str, grad: torch.Tensor) -> torch.Tensor:
-        """Multiply the gradient of what was returned for ``name`` by its mask, in place.
-
-        Where the gradient is shorter along axis 1 (frozen negatives have none), so is the mask.
-        """
+        """Multiply the gradient of what was returned for ``name`` by its mask, in place."""
         if self.active:
-            grad *= self._masks[name][:, : grad.shape[1]]
+            grad *= self._masks[name]
         return grad

@@ -72,7 +72,7 @@ class LinkPredictionModel(torch.nn.Module):
         """The mean loss per edge and side (without the regularizer), and the gradients of the batch's rows.
 
         Trains side 0 and, where the batch has negatives for it, side 1. RowGrads holds the sources, the
-        destinations, then each side's negatives without the frozen ones. ``relations.grad`` is replaced; the
+        destinations, then each side's negatives. ``relations.grad`` is replaced; the
         batch's tensors stay as they are. RunError when the loss is not finite.
         """
         dropout = Dropout(self.dropout, batch.sampled.seed, batch.src.device, self._workspace)
@@ -105,7 +105,7 @@ class LinkPredictionModel(torch.nn.Module):
         relation = dropout("rel", values).detach().requires_grad_()
         query = self._combine(entity, relation, side)
         grads = score_side(self.similarity, self.loss, query.detach(), ends[1 - side],
-                           dropout("neg", batch.negatives[side]), self._workspace, batch.sampled.frozen)
+                           dropout("neg", batch.negatives[side]), self._workspace)
         d_entity, d_relation = torch.autograd.grad(query, (entity, relation), grads.query, allow_unused=True,
                                                    materialize_grads=True)
         if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms
@@ -161,8 +161,7 @@ def _mean_loss(losses: Sequence[Tensor], batch: DeviceBatch) -> float:
 def _row_grads(batch: DeviceBatch, grads: Sequence[Tensor]) -> RowGrads:
     """The gradients on the host, (rows, dim) each, beside the rows they belong to."""
     sampled = batch.sampled
-    live = sampled.negatives.shape[2] - sampled.frozen
-    negatives: list[Rows] = [side[:, :live].reshape(-1) for side in sampled.negatives]
+    negatives: list[Rows] = [side.reshape(-1) for side in sampled.negatives]
     return RowGrads(rows=(sampled.edges.src, sampled.edges.dst, *negatives),
                     grads=tuple(grad.reshape(-1, grad.shape[-1]).cpu().contiguous() for grad in grads))
 

@@ -22,7 +22,7 @@ TILE_COLUMNS = 1 << 13
 class SideGrads:
     """The summed loss (float64 scalar tensor) and its gradients.
 
-    ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k - frozen, dim).
+    ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k, dim).
     """
 
     loss: Tensor
@@ -32,17 +32,15 @@ class SideGrads:
 
 
 def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tensor,
-               negatives: Tensor, workspace: Workspace, frozen: int = 0) -> SideGrads:
+               negatives: Tensor, workspace: Workspace) -> SideGrads:
     """Compare each query (n, dim) with its positive (n, dim) and its chunk's negatives (chunks, k, dim).
 
-    Edges are split into the chunks in order, ceil(n / chunks) to each. The last ``frozen`` negatives of a
-    chunk count in the loss but get no gradient. The gradients are new tensors; all else lives in
-    ``workspace``, and is bounded by one tile.
+    Edges are split into the chunks in order, ceil(n / chunks) to each. The gradients are new tensors; all else
+    lives in ``workspace``, and is bounded by one tile.
     """
     chunks, count, dim = negatives.shape
-    live = count - frozen
     grads = SideGrads(query.new_zeros((), dtype=torch.float64), torch.empty_like(query),
-                      torch.empty_like(positive), negatives.new_empty((chunks, live, dim)))
+                      torch.empty_like(positive), torch.empty_like(negatives))
     # Row 0 is a place-holder: its column of a tile takes the score of each query's own positive.
     candidates = workspace.tensor("candidates", (1 + count, dim), query.device)
     candidates[0] = 0
@@ -64,7 +62,7 @@ def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tens
                                      workspace)
             similarity.pairs_backward(query[part], positive[part], d_pairs, grads.query[part],
                                       grads.positive[part])
-        grads.negatives[chunk] = d_candidates[1: 1 + live]
+        grads.negatives[chunk] = d_candidates[1:]
     return grads
 
 

@@ -22,12 +22,10 @@ from marius_lite.sampling.negatives import NegativeSampler
 from marius_lite.sampling.windows import WindowReader
 from marius_lite.seeds import generator_for
 from marius_lite.storage.buffer import PartitionBuffer
-from marius_lite.storage.pool import SnapshotPool
 from marius_lite.storage.record import record_of
 from marius_lite.storage.table import RowTable, create_group
 from marius_lite.train.allocator import bound_kernel_caches, keep_large_blocks
 from marius_lite.train.evaluation import evaluate_split
-from marius_lite.train.history import NEVER
 from marius_lite.train.parts import Parts
 
 NODES = "nodes"
@@ -44,18 +42,16 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
     model_config, threads = config.model, int(config.training.threads)
     prepare_torch(config)
     device = open_device(config.device)
-    partitioning, edges = dataset.partitioning, dataset.edges("train")
+    edges = dataset.edges("train")
     model = make_model(dataset, config).to(device)
     buffer = PartitionBuffer(table, memory.slots, threads=config.storage.io_threads, direct=config.storage.direct_io)
-    pool = SnapshotPool([partitioning.size(k) for k in range(partitioning.partitions)],
-                        int(config.negatives.pool_rows), model_config.dim, config.training.seed)
     ring = config.training.staleness + 2 if config.training.staleness else 1
-    gather = make_gather(device, buffer.rows, pool.rows, model_config.dim, ring, threads)
+    gather = make_gather(device, buffer.rows, model_config.dim, ring, threads)
     sampler = NegativeSampler(config.negatives.count, config.negatives.chunks, config.negatives.degree_fraction,
-                              float(config.negatives.pool_fraction), config.training.seed)
+                              config.training.seed)
     rows = config.optimizer.rows
     updater = RowUpdater(ROW_OPTIMIZERS[rows.name](), model_config.dim, rows.lr)
-    return Parts(run=run, config=config, memory=memory, dataset=dataset, edges=edges, table=table, buffer=buffer, pool=pool,
+    return Parts(run=run, config=config, memory=memory, dataset=dataset, edges=edges, table=table, buffer=buffer,
                  reader=WindowReader(edges, memory.window_edges), sampler=sampler, gather=gather, model=model,
                  optimizer=DenseOptimizer(config.optimizer.dense.name, model, config.optimizer.dense.lr),
                  apply=partial(updater.apply, buffer.rows),
@@ -91,8 +87,8 @@ def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable:
         "decoder": config.model.decoder, "row_optimizer": config.optimizer.rows.name})
 
 
-def initialise(buffer: PartitionBuffer, pool: SnapshotPool, config: Config) -> dict[int, int]:
-    """Make every partition's first rows, in the buffer, and the pool's of them; checksums of the files."""
+def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
+    """Make every partition's first rows, in the buffer; checksums of the files."""
     partitions, dim = buffer.table.partitions, config.model.dim
     held = buffer.slots if buffer.slots >= partitions else buffer.slots - 1
     for k in range(partitions):
@@ -101,8 +97,6 @@ def initialise(buffer: PartitionBuffer, pool: SnapshotPool, config: Config) -> d
         for start in range(0, len(rows), INITIAL_BLOCK):
             part = rows[start:start + INITIAL_BLOCK]
             part[:, :dim] = initial_values(generator, len(part), dim, config.model.decoder)
-        if pool.rows_each:
-            pool.take(k, NEVER, rows[:, :dim].__getitem__)
         buffer.enter(range(max(0, k + 1 - held), k + 1))
     return buffer.flush()
 

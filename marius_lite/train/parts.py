@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from marius_lite.checkpoint.run_folder import RunFolder
@@ -24,7 +22,6 @@ from marius_lite.pipeline.batches import Stages
 from marius_lite.sampling.negatives import NegativeSampler, Resident
 from marius_lite.sampling.windows import WindowReader
 from marius_lite.storage.buffer import PartitionBuffer
-from marius_lite.storage.pool import SnapshotPool
 from marius_lite.storage.table import RowTable
 from marius_lite.types import DeviceBatch, RowGrads
 
@@ -38,7 +35,6 @@ class Parts:
     edges: EdgeBuckets
     table: RowTable
     buffer: PartitionBuffer
-    pool: SnapshotPool
     reader: WindowReader
     sampler: NegativeSampler
     gather: Gather
@@ -66,13 +62,6 @@ class Parts:
         loss, grads = self.model.learn(batch)
         self.optimizer.step()
         return loss, grads
-
-    def read_rows(self, partition: int, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """Values of some rows of a partition: from its slot while it has one, else from its file."""
-        dim = self.config.model.dim
-        if self.buffer.state(partition) in ("resident", "dirty"):
-            return self.buffer.rows[self.buffer.base_row(partition) + offsets, :dim]
-        return self.table.read_rows(partition, offsets, slice(dim))
 
     def dense_state(self) -> dict[str, torch.Tensor]:
         """Every dense tensor of the run, weights and optimizer state, by name."""

@@ -103,14 +103,14 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
     metrics = MetricsLog(folder.metrics_file, state.metrics_length if state else 0)
     with closing(build.build(folder, data, config, memory, metrics, table, sys.stderr.isatty())) as parts:
         if state is None:
-            state = State(Cursor(), data.fingerprint, build.initialise(parts.buffer, parts.pool, config), 0)
+            state = State(Cursor(), data.fingerprint, build.initialise(parts.buffer, config), 0)
         else:
             assert place is not None
             tensors = read_dense(place, state.dense)
             parts.model.load_state_dict(build.model_weights(tensors))
             parts.optimizer.load_state_tensors(build.optimizer_state(tensors))
             parts.buffer.expect(state.checksums)
-        finished = Trainer(parts, state, fresh=place is None).train()
+        finished = Trainer(parts, state).train()
         return _summary(folder, finished)
 
 

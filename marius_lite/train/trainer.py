@@ -31,7 +31,6 @@ from marius_lite.sampling.windows import (
     windows_of,
 )
 from marius_lite.seeds import generator_for
-from marius_lite.train.history import last_left
 from marius_lite.train.interrupt import Interrupt, Interrupted
 from marius_lite.train.meter import Meter
 from marius_lite.train.parts import Parts
@@ -39,17 +38,13 @@ from marius_lite.types import EdgeBatch, EpochPlan, Step
 
 
 class Trainer:
-    """Runs ``parts`` from ``state`` on; `train` returns when all epochs are done.
+    """Runs ``parts`` from ``state`` on; `train` returns when all epochs are done."""
 
-    ``fresh``: the rows were just made, and the pool filled with them; else the pool is read from the partitions' files.
-    """
-
-    def __init__(self, parts: Parts, state: State, fresh: bool):
+    def __init__(self, parts: Parts, state: State):
         self.parts, self.state = parts, state
         self.config = parts.config
         self._meter = Meter(parts, state)
         self._interrupt = Interrupt()
-        self._resident: tuple[int, ...] | None = () if fresh else None
         self._saved_at = time.monotonic()
 
     def train(self) -> State:
@@ -69,7 +64,7 @@ class Trainer:
         steps = plan.steps[self.state.cursor.step:]
         for step, after in zip(steps, [*steps[1:], self._step_after(plan.epoch)]):
             self._meter.begin_step()
-            resident = self._enter(plan, step, after)
+            resident = self._enter(step, after)
             self._train_step(plan.epoch, step, after, resident)
             self._meter.end_step(plan.epoch, step.index)
             self._move(Cursor(plan.epoch, step.index + 1))
@@ -81,22 +76,13 @@ class Trainer:
             return None
         return self.plan(epoch + 1).steps[0]
 
-    def _enter(self, plan: EpochPlan, step: Step, after: Step | None) -> Resident:
-        """Make the step's partitions resident, and keep a few rows of those that are left."""
-        buffer, pool = self.parts.buffer, self.parts.pool
-        outside = [k for k in range(plan.partitions) if k not in step.resident]
-        if pool.rows_each:
-            for k in outside:
-                if self._resident is None:
-                    pool.take(k, last_left(self.plan, plan.epoch, step.index, k), partial(self.parts.read_rows, k))
-                elif k in self._resident:
-                    pool.take(k, (plan.epoch, step.index), partial(self.parts.read_rows, k))
+    def _enter(self, step: Step, after: Step | None) -> Resident:
+        """Make the step's partitions resident, and begin to load the next step's."""
+        buffer, partitioning = self.parts.buffer, self.parts.partitioning
         following = after.resident if after is not None and self.config.storage.prefetch else ()
         buffer.enter(step.resident, [k for k in following if k not in step.resident])
-        self._resident = step.resident
-        partitioning = self.parts.partitioning
-        return Resident(sum(partitioning.size(k) for k in step.resident), partitioning.rows,
-                        np.array([buffer.base_row(k) for k in step.resident]), pool.indices(outside))
+        return Resident(step.resident, sum(partitioning.size(k) for k in step.resident), partitioning.rows,
+                        np.array([buffer.base_row(k) for k in step.resident]))
 
     def _train_step(self, epoch: int, step: Step, after: Step | None, resident: Resident) -> None:
         windows = self._windows(step)
@@ -119,7 +105,7 @@ class Trainer:
         stages = self.parts.stages(resident)
         end = window.first_batch + window.batches
         while self.state.cursor.batch < end:
-            self.parts.buffer.mark_dirty(self._resident or ())
+            self.parts.buffer.mark_dirty(resident.partitions)
             batches = self._batches(epoch, edges, order, max(self.state.cursor.batch, window.first_batch))
             for finished in run(batches, stages, self.config.training.staleness, self._pause):
                 self._record(finished)

@@ -71,6 +71,6 @@ def test_info_tells_dataset_run_and_machine(printed, run, tiny_dataset):
 
 def test_plan_counts_what_it_prints(printed, tiny_dataset):
     result = printed("plan", tiny_dataset, "--set", "storage.capacity=2")
-    assert result["memory"]["total"] == sum(result["memory"][k] for k in ("buffer", "edges", "pool", "workspace", "evaluation"))
+    assert result["memory"]["total"] == sum(result["memory"][k] for k in ("buffer", "edges", "workspace", "evaluation"))
     assert result["capacity"] == 2
     assert result["first_epoch"]["rows_read"] > 0

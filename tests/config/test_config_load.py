@@ -36,8 +36,7 @@ def test_sets_win_over_values_and_file(tmp_path):
     (["loss.adversarial_temperature=1"], "only logistic"),
     (["regularizer.weight=0.1"], "`regularizer.name` is none"),
     (["negatives.chunks=20", "training.batch_size=10"], "more than `training.batch_size`"),
-    (["negatives.pool_fraction=0.7", "negatives.degree_fraction=0.5"], "together exceed 1"),
-    (["negatives.pool_fraction=0.5", "negatives.pool_rows=0"], "`negatives.pool_rows` is 0"),
+    (["negatives.degree_fraction=1.5"], "less than or equal to 1"),
 ])
 def test_what_is_wrong_is_named_in_one_line(sets, said):
     with pytest.raises(UserError) as error:

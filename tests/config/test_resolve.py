@@ -29,10 +29,9 @@ def test_nothing_stays_auto_and_resolving_again_changes_nothing():
     assert resolve(config, facts(memory=10**9)) == (config, memory)
 
 
-def test_plenty_of_memory_is_in_memory_without_a_pool():
+def test_plenty_of_memory_is_in_memory():
     config, memory = resolve(load(), facts())
     assert (config.storage.ordering, config.storage.capacity, memory.spare) == ("in_memory", 16, 0)
-    assert (config.negatives.pool_fraction, config.negatives.pool_rows, memory.pool) == (0, 0, 0)
 
 
 @settings(deadline=None, max_examples=30)
@@ -78,13 +77,6 @@ def test_what_cannot_be_is_refused(sets, said):
 def test_one_partition_is_in_memory():
     config, _ = resolve(load(sets=["storage.capacity=1"]), facts(partitions=1))
     assert config.storage.ordering == "in_memory"
-
-
-def test_the_pool_takes_the_share_of_nodes_that_are_not_resident():
-    config, memory = resolve(load(sets=["storage.capacity=4", "negatives.degree_fraction=0.2"]), facts())
-    assert config.negatives.pool_fraction == pytest.approx(0.75 * 0.8)
-    assert config.negatives.pool_rows == 125
-    assert memory.pool == 16 * 125 * 100 * 4
 
 
 def test_without_a_validation_split_nothing_is_evaluated():

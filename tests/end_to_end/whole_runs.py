@@ -10,7 +10,7 @@ from tempfile import mkstemp
 CONFIG = {
     "model": {"dim": 8},
     "training": {"epochs": 2, "batch_size": 50, "threads": 1},
-    "negatives": {"count": 20, "chunks": 2, "pool_rows": 16},
+    "negatives": {"count": 20, "chunks": 2},
     "storage": {"capacity": 3, "io_threads": 2},
     "checkpoint": {"every_minutes": 0.001},
     "evaluation": {"max_edges": 60},

@@ -53,8 +53,6 @@ def reference_loss(decoder, loss, reciprocal, entities, relations, sampled):
     src, dst = entities[edges.src][:, None], entities[edges.dst][:, None]
     for side, negatives in enumerate(torch.from_numpy(sampled.negatives)):
         others = entities[negatives[chunk_of]]
-        if sampled.frozen:
-            others = torch.cat([others[:, : -sampled.frozen], others[:, -sampled.frozen:].detach()], 1)
         if reciprocal and side == 1:
             r = relations[rel + RELATIONS][:, None]
             positive, negative = score(decoder, dst, r, src), score(decoder, dst, r, others)
@@ -67,10 +65,10 @@ def reference_loss(decoder, loss, reciprocal, entities, relations, sampled):
     return total
 
 
-def sampled_batch(rng, frozen=3, index=0, sides=2):
+def sampled_batch(rng, index=0, sides=2):
     edges = EdgeBatch(1, 2, index, rng.integers(0, NODES, EDGES), rng.integers(0, NODES, EDGES),
                       rng.integers(0, RELATIONS, EDGES))
-    return SampledBatch(edges, rng.integers(0, NODES, (sides, CHUNKS, COUNT)), frozen, seed=5)
+    return SampledBatch(edges, rng.integers(0, NODES, (sides, CHUNKS, COUNT)), seed=5)
 
 
 def device_batch(sampled, table):
