@@ -6,6 +6,7 @@ arms each command's own faults.
 """
 
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -24,6 +25,7 @@ def serve(path: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
     main.app()  # imports every command's module
     torch.optim.Adagrad([torch.zeros(1, requires_grad=True)])
+    gc.freeze()  # forks share these pages for good
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(path)
         server.listen(16)

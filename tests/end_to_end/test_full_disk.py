@@ -1,7 +1,6 @@
 """A full disk ends a run with one line; what was saved before opens, and resume ends as if nothing had happened."""
 
 import json
-import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -89,5 +88,4 @@ def test_a_disk_that_is_full_from_the_start(program, tmp_path):
     run = tmp_path / "run"
     code, told = program.train(run, *EACH_BATCH, FAIL=f"*:{run}:1+:ENOSPC")
     check_told(code, told)
-    assert not (run / "config.yaml").exists()
-    assert os.listdir(run) in ([], ["lock"]) if run.exists() else True
+    assert not run.exists()
