@@ -22,6 +22,7 @@ from marius_lite.ordering.plan import choose, make_plan, spare_slots
 
 EVALUATION_EDGES = 10_000
 CAPACITIES_COMPARED = 8
+ROWS_MAX = 2**32 - 1  # edges hold rows of the buffer as uint32
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 
@@ -54,6 +55,9 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
                             f"{format_bytes(budget)}: lower the capacity, raise the memory, or leave one of them out")
     else:
         capacity, memory = _best_capacity(config, facts, budget)
+    if memory.buffer // facts.stride > ROWS_MAX:
+        raise UserError(f"`storage.capacity` {capacity} makes a buffer of {memory.buffer // facts.stride} rows, an edge can name "
+                        f"{ROWS_MAX}: give a smaller capacity")
     return _filled(config, facts, capacity, memory, budget), memory
 
 

@@ -85,3 +85,8 @@ def test_without_a_validation_split_nothing_is_evaluated():
     assert resolve(load(), facts())[0].evaluation.split == "valid"
     with pytest.raises(UserError, match=r"`evaluation.split` is test, but the dataset has train"):
         resolve(load(sets=["evaluation.split=test"]), bare)
+
+
+def test_a_buffer_beyond_what_an_edge_can_name_is_refused():
+    with pytest.raises(UserError, match=r"`storage.capacity` 4 makes a buffer of 4294967296 rows"):
+        resolve(load(), replace(facts(partitions=4, rows=2**30, memory=10**16)))
