@@ -18,6 +18,11 @@ def total_memory() -> int:
     return _meminfo("MemTotal")
 
 
+def memory_limit() -> int:
+    """Bytes this process may hold in all: the machine's memory, or its control groups' limit if that is less."""
+    return min([total_memory(), *(limit for limit, _ in _cgroup_limits())])
+
+
 def cpu_threads() -> int:
     return len(os.sched_getaffinity(0))
 

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 import marius_lite._native as _native
+from marius_lite.config import machine
 from marius_lite.errors import RunError, UserError
 from marius_lite.files import disk_error
 
 BLOCK = 4096  # alignment of direct I/O
-CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def probe(directory: Path) -> dict[str, bool | int]:
@@ -28,33 +28,10 @@ def probe(directory: Path) -> dict[str, bool | int]:
     """
     found: dict[str, bool | int] = _native.probe(str(directory))
     total = int(found["memory_total"])
-    found["memory_available"] = available_memory(int(found.pop("memory_free")))
-    found["memory_limit"] = min([total, *container_limits()])
+    found.pop("memory_free")
+    found["memory_available"] = machine.available_memory()
+    found["memory_limit"] = min(total, machine.memory_limit())
     return found
-
-
-def available_memory(fallback: int) -> int:
-    """Bytes that can be taken without swapping, by the kernel's own estimate."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return fallback
-
-
-def container_limits() -> list[int]:
-    """Memory limits in bytes of the control group that this process sees as its own."""
-    limits = []
-    for path in CGROUP_LIMITS:
-        try:
-            text = path.read_text().strip()
-        except OSError:
-            continue
-        if text.isdigit():
-            limits.append(int(text))
-    return limits
 
 
 @dataclass(frozen=True, slots=True)
