@@ -18,7 +18,7 @@ from marius_lite.config.memory import (
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
-from marius_lite.ordering.plan import choose, make_plan, spare_slots
+from marius_lite.ordering.plan import check, choose, make_plan, spare_slots
 
 EVALUATION_EDGES = 10_000
 CAPACITIES_COMPARED = 8
@@ -48,7 +48,7 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
     if config.storage.capacity != "auto" or config.storage.ordering == "in_memory":
         capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
-        _check_capacity(config, capacity, facts.partitions)
+        check(_ordering(config, facts, capacity), facts.partitions, capacity)
         memory = _memory(config, facts, capacity, budget)
         if memory.total > budget and config.storage.memory != "auto":
             raise UserError(f"`storage.capacity` {capacity} needs {format_bytes(memory.total)}, `storage.memory` is "
@@ -71,18 +71,6 @@ def _with_evaluation(config: Config, facts: Facts) -> Config:
         raise UserError(f"`evaluation.split` is {settings.split}, but the dataset has {', '.join(facts.splits)}: "
                         "choose one of them, or set `evaluation.every_epochs` to 0")
     return config.model_copy(update={"evaluation": settings})
-
-
-def _check_capacity(config: Config, capacity: int, partitions: int) -> None:
-    if capacity > partitions:
-        raise UserError(f"`storage.capacity` is {capacity}, but the dataset has {partitions} partitions: "
-                        f"give at most {partitions} (all resident), or auto")
-    if capacity < 2 <= partitions:
-        raise UserError(f"`storage.capacity` is {capacity}: an edge between two partitions needs both resident, "
-                        f"give 2 to {partitions}, or auto")
-    if config.storage.ordering == "in_memory" and capacity < partitions:
-        raise UserError(f"`storage.ordering` is in_memory, but `storage.capacity` {capacity} is less than the dataset's "
-                        f"{partitions} partitions: leave the capacity out, or choose beta or comet")
 
 
 def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:

@@ -67,10 +67,13 @@ def spare_slots(ordering: str, partitions: int, capacity: int) -> int:
 def check(ordering: str, partitions: int, capacity: int) -> None:
     """Raise UserError, naming the key, where these values make no plan."""
     if ordering not in ORDERINGS:
-        raise UserError(f"storage.ordering is {ordering!r}: choose one of {', '.join(ORDERINGS)}")
+        raise UserError(f"`storage.ordering` is {ordering!r}: choose one of {', '.join(ORDERINGS)}")
     if capacity > partitions:
-        raise UserError(f"storage.capacity is {capacity}, but the dataset has {partitions} partitions: "
-                        f"lower it to {partitions} or less")
+        raise UserError(f"`storage.capacity` is {capacity}, but the dataset has {partitions} partitions: "
+                        f"give at most {partitions} (all resident), or auto")
     if capacity < min(2, partitions):
-        raise UserError(f"storage.capacity is {capacity}: a bucket needs its two partitions resident at the "
-                        f"same time, so give it 2 to {partitions}")
+        raise UserError(f"`storage.capacity` is {capacity}: an edge between two partitions needs both resident, "
+                        f"give 2 to {partitions}, or auto")
+    if ordering == "in_memory" and capacity < partitions:
+        raise UserError(f"`storage.ordering` is in_memory, but `storage.capacity` {capacity} is less than the dataset's "
+                        f"{partitions} partitions: leave the capacity out, or choose beta or comet")

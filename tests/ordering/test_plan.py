@@ -85,11 +85,11 @@ def test_automatic_ordering():
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (("beta", 8, 1), "storage.capacity is 1: .* 2 to 8"),
-    (("comet", 8, 0), "storage.capacity is 0"),
-    (("comet", 8, 9), "storage.capacity is 9, .* 8 partitions"),
-    (("in_memory", 8, 4), "storage.capacity is 4 .* in_memory"),
-    (("hilbert", 8, 4), "storage.ordering is 'hilbert': choose one of in_memory, beta, comet"),
+    (("beta", 8, 1), "`storage.capacity` is 1: .* 2 to 8"),
+    (("comet", 8, 0), "`storage.capacity` is 0"),
+    (("comet", 8, 9), "`storage.capacity` is 9, .* 8 partitions"),
+    (("in_memory", 8, 4), "in_memory, but `storage.capacity` 4"),
+    (("hilbert", 8, 4), "`storage.ordering` is 'hilbert': choose one of in_memory, beta, comet"),
 ])
 def test_what_cannot_work_is_refused(arguments, words):
     with pytest.raises(UserError, match=words):
