@@ -53,7 +53,8 @@ class FeatureWriter:
         self._all_rows = self.table.partitions * self.table.rows_per_partition  # those that fill up the last chunk included
         self._stretch = max(1, min(self._all_rows, memory // 2 // (self.table.stride + PLACE_BYTES)))
         self.stretches = -(-self._all_rows // self._stretch)
-        self._block_bytes = min(memory // 2, max(WHOLE_BLOCK, self.stretches * SPOOL_PIECE))
+        # A quarter more is left to what the allocator keeps of blocks that were freed.
+        self._block_bytes = min(memory // 4, max(WHOLE_BLOCK, self.stretches * SPOOL_PIECE))
         spools.mkdir()
 
     def write(self) -> None:
@@ -98,9 +99,10 @@ class FeatureWriter:
         """A stretch's rows to their places, its spool removed."""
         places = np.argsort(self._order[first : first + self._stretch])
         step = max(1, self._block_bytes // (out.shape[1] * out.itemsize + PLACE_BYTES))
+        block = np.empty((min(step, len(places)), out.shape[1]), out.dtype)
         spool = self._spools / str(stretch)
         for at in range(0, len(places), step):
-            rows = np.empty((len(places[at : at + step]), out.shape[1]), out.dtype)
+            rows = block[: len(places) - at]
             read_range(spool, at * out.shape[1] * out.itemsize, rows.view(np.uint8).reshape(-1))
             out[places[at : at + step]] = rows
         spool.unlink(missing_ok=True)
