@@ -40,6 +40,7 @@ class FeatureWriter:
     """Writes the rows of ``file`` as a table at ``path``; ``memory`` in bytes, ``spools`` a folder to be made.
 
     ``order``, ``rank``: the row of each node id, and the node id of each row. ``files``: chunk files with (size, crc32c).
+    ``stretch_rows``: node ids of a stretch, at least 1, of ``stretches``; ``spooled_bytes``: what did not fit the first.
     """
 
     def __init__(self, file: FeatureFile, path: Path, order: Ids, rank: Ids, partitioning: Partitioning, spools: Path,
@@ -51,18 +52,18 @@ class FeatureWriter:
         self.spooled_bytes = 0
         self._file, self._order, self._rank, self._spools = file, order, rank, spools
         self._all_rows = self.table.partitions * self.table.rows_per_partition  # those that fill up the last chunk included
-        self._stretch = max(1, min(self._all_rows, memory // 2 // (self.table.stride + PLACE_BYTES)))
-        self.stretches = -(-self._all_rows // self._stretch)
+        self.stretch_rows = max(1, min(self._all_rows, memory // 2 // (self.table.stride + PLACE_BYTES)))
+        self.stretches = -(-self._all_rows // self.stretch_rows)
         # A quarter more is left to what the allocator keeps of blocks that were freed.
         self._block_bytes = min(memory // 4, max(WHOLE_BLOCK, self.stretches * SPOOL_PIECE))
         spools.mkdir()
 
     def write(self) -> None:
         """Everything, once. Raises UserError for a feature that is not finite, OSError or RunError."""
-        rows: Rows = np.zeros((self._stretch, self.table.width), self._file.dtype)
+        rows: Rows = np.zeros((self.stretch_rows, self.table.width), self._file.dtype)
         self._read_file(rows[:, :self._file.width])
-        for stretch, first in enumerate(range(0, self._all_rows, self._stretch)):
-            count = min(self._stretch, self._all_rows - first)
+        for stretch, first in enumerate(range(0, self._all_rows, self.stretch_rows)):
+            count = min(self.stretch_rows, self._all_rows - first)
             if stretch:
                 self._read_spool(stretch, first, rows[:, :self._file.width])
             rows[max(0, self.table.nodes - first):] = 0
@@ -83,7 +84,7 @@ class FeatureWriter:
                 del rows  # the next block comes before the loop lets go of this one
 
     def _deal(self, places: Ids, rows: Rows, out: Rows) -> None:
-        stretch = (places // self._stretch).astype(np.min_scalar_type(self.stretches))
+        stretch = (places // self.stretch_rows).astype(np.min_scalar_type(self.stretches))
         by_stretch = np.argsort(stretch, kind="stable")
         counts = np.bincount(stretch, minlength=self.stretches)
         mine = by_stretch[: counts[0]]
@@ -97,7 +98,7 @@ class FeatureWriter:
 
     def _read_spool(self, stretch: int, first: int, out: Rows) -> None:
         """A stretch's rows to their places, its spool removed."""
-        places = np.argsort(self._order[first : first + self._stretch])
+        places = np.argsort(self._order[first : first + self.stretch_rows])
         step = max(1, self._block_bytes // (out.shape[1] * out.itemsize + PLACE_BYTES))
         block = np.empty((min(step, len(places)), out.shape[1]), out.dtype)
         spool = self._spools / str(stretch)
