@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-EDGES, TEXT, CLEAN, OUTPUT = "Input", "Text input", "Cleaning", "Result"
+EDGES, NODES, TEXT, CLEAN, OUTPUT = "Input", "Nodes", "Text input", "Cleaning", "Result"
 
 
 def preprocess(
@@ -53,6 +53,23 @@ def preprocess(
             rich_help_panel=EDGES,
         ),
     ] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Node features, a .npy array of shape (nodes, width): row i belongs to the integer id i. float16 and float32 "
+            "are kept, other numbers become float32. Every row makes a node, with edges or without.",
+            rich_help_panel=NODES,
+        ),
+    ] = None,
+    node_ids: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Text, one id a line: row i of --features belongs to the id in line i instead.",
+            rich_help_panel=NODES,
+        ),
+    ] = None,
     delimiter: Annotated[
         str,
         typer.Option(
@@ -69,8 +86,8 @@ def preprocess(
     memory: Annotated[
         str,
         typer.Option(
-            help="Bound on the blocks being parsed and sorted (bytes, or with a unit); the dictionary of "
-            "ids comes on top.",
+            help="Bound on the blocks being parsed and sorted, and on the features being placed (bytes, or with a unit); "
+            "the dictionary of ids comes on top.",
             rich_help_panel=OUTPUT,
         ),
     ] = "4GB",
@@ -115,6 +132,8 @@ def preprocess(
             format=format,
             ids=ids,
             columns=columns,
+            features=features,
+            node_ids=node_ids,
             delimiter=delimiter,
             header=header,
             comment=comment,

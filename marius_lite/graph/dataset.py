@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from marius_lite.graph.ids import IdFile
 from marius_lite.graph.manifest import Manifest, read_manifest
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.engine import read_range
+
+if TYPE_CHECKING:
+    from marius_lite.graph.features import Features
 
 REDO = "make the dataset again with `marius-lite preprocess`"
 CHECK_BLOCK = 16 << 20
@@ -58,6 +62,14 @@ class Dataset:
                 "preprocess makes others with --valid, --test or --split"
             )
         return EdgeBuckets(self.path / "edges" / split, self.partitioning)
+
+    @cached_property
+    def features(self) -> Features | None:
+        """The nodes' features, None where the dataset has none. Raises UserError where their table cannot be read."""
+        from marius_lite.graph.features import Features  # it loads zarr, which most commands do without
+
+        shape = self.manifest.features
+        return None if shape is None else Features(self.path, shape, self.manifest.files)
 
     @property
     def _nodes(self) -> IdFile:

@@ -26,11 +26,21 @@ class Source(BaseModel):
     crc32c: int
 
 
+class FeatureShape(BaseModel):
+    """Node features: how many numbers a node has, and their type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    width: int
+    dtype: Literal["float16", "float32"]
+
+
 class Manifest(BaseModel):
     """Counts, layout and checksums of a dataset.
 
-    ``edges``: stored edges by split. ``files``: relative path -> (size in bytes, crc32c), every data file but
-    the root zarr.json and report.json. ``fingerprint``: sha256 (hex) over all other fields; equal
+    ``edges``: stored edges by split. ``features``: None where there are none; then nothing is stored for it, so that datasets
+    from before there were features keep their fingerprint. ``files``: relative path -> (size in bytes, crc32c), every data
+    file but the root zarr.json and report.json. ``fingerprint``: sha256 (hex) over all other fields; equal
     fingerprints, equal data.
     """
 
@@ -48,6 +58,7 @@ class Manifest(BaseModel):
     ids: Literal["int", "str"]
     relation_ids: Literal["int", "str"]
     options: dict[str, Any]
+    features: FeatureShape | None = None
     sources: list[Source]
     files: dict[str, tuple[int, int]]
     fingerprint: str = ""
@@ -57,12 +68,15 @@ class Manifest(BaseModel):
         return self.model_copy(update={"fingerprint": self._digest()})
 
     def _digest(self) -> str:
-        rest = self.model_dump(mode="json", exclude={"fingerprint"})
+        rest = self._stored("fingerprint")
         return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def _stored(self, *but: str) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude={*but, *(() if self.features else ("features",))})
 
     def root_json(self) -> bytes:
         """The dataset's root ``zarr.json``."""
-        group = {"zarr_format": 3, "node_type": "group", "attributes": {KEY: self.model_dump(mode="json")}}
+        group = {"zarr_format": 3, "node_type": "group", "attributes": {KEY: self._stored()}}
         return json.dumps(group, indent=1).encode() + b"\n"
 
 

@@ -2,6 +2,7 @@
 
     files --readers--> raw edges --NodeIds, RelationIds--> provisional edges --Spool--> disk
     dictionaries --rank--> final ids, nodes.parquet, partitions
+    feature file --FeatureWriter: final ids--> tables/features
     Spool --pack: final ids, split, bucket--> records --ExternalSort--> sorted --SplitWriter--> edges/<split>
     manifest, report.json; the folder is synced and renamed into place
 
@@ -25,10 +26,13 @@ from marius_lite import files
 from marius_lite._native import pack_edges
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset, file_checksum
+from marius_lite.graph.features import FEATURES
 from marius_lite.graph.manifest import Manifest, attributes
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.buckets import SplitWriter, Tally, write_buckets
 from marius_lite.preprocess.columns import create_group
+from marius_lite.preprocess.feature_ids import FeatureIds, open_features
+from marius_lite.preprocess.features import FeatureWriter, stored_bytes
 from marius_lite.preprocess.gather import Gatherer, gather, rows_expected
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.partitions import choose_partitions
@@ -47,10 +51,11 @@ def preprocess(options: Options) -> dict[str, Any]:
     output = options.output.absolute()
     check_output(output, options.overwrite)
     inputs = find_files(options)
-    require_space(output, rows_expected(inputs, options), options)
+    features = open_features(options)
+    require_space(output, rows_expected(inputs, options), options, features)
     try:
         with temporary_folder(output) as temporary:
-            report = Build(options, temporary).run()
+            report = Build(options, temporary, features).run()
             files.remove_tree(temporary / WORK)
             (temporary / LOCK).unlink()
             files.sync_tree(temporary)
@@ -92,18 +97,20 @@ def check_output(output: Path, overwrite: bool) -> None:
         )
 
 
-def require_space(output: Path, rows: int, options: Options) -> None:
+def require_space(output: Path, rows: int, options: Options, features: FeatureIds | None) -> None:
     """Refuse to start where the temporary files and the result surely do not fit."""
     edges = rows * (2 if options.undirected else 1)
     in_memory = edges * 2 * RECORD_BYTES <= sort_memory(options)
     runs = 0 if in_memory else edges * RECORD_BYTES
-    files.require_space(
-        output, max(rows * SPOOLED_BYTES, runs + edges * STORED_BYTES), f"preprocessing about {rows:,} edges"
-    )
+    needed, what = max(rows * SPOOLED_BYTES, runs + edges * STORED_BYTES), f"preprocessing about {rows:,} edges"
+    if features is not None:
+        needed += stored_bytes(features.file)
+        what += f" and {features.file.rows:,} feature rows"
+    files.require_space(output, needed, what)
 
 
 def sort_memory(options: Options) -> int:
-    """What of --memory the sort may take; the rest is for blocks being packed and written."""
+    """What of --memory the sort, or placing features, may take; the rest is for blocks being packed and written."""
     return options.memory * 3 // 4
 
 
@@ -136,8 +143,9 @@ def put_in_place(temporary: Path, output: Path) -> None:
 class Build:
     """One run into ``root``, phase after phase; ``timings`` in seconds."""
 
-    def __init__(self, options: Options, root: Path):
+    def __init__(self, options: Options, root: Path, features: FeatureIds | None):
         self.options = options
+        self.features = features
         self.root = root
         self.threads = len(os.sched_getaffinity(0))
         self.timings: dict[str, float] = {}
@@ -147,14 +155,14 @@ class Build:
         options, work = self.options, self.root / WORK
         work.mkdir()
         with self._phase("read"):
-            gathered = gather(find_files(options), options, work / "spool", self.threads)
+            gathered = gather(find_files(options), options, work / "spool", self.threads, self.features)
         spooled = sum(gathered.spool.counts)
         nodes = len(gathered.nodes)
         partitioning = Partitioning(
             nodes, options.partitions or choose_partitions(nodes, self._stored(spooled))
         )
         dictionary_bytes = gathered.nodes.bytes
-        require_space(self.root, spooled, options)
+        require_space(self.root, spooled, options, self.features)
         create_group(self.root)
         create_group(self.root / "edges")
         with self._phase("rank"):
@@ -164,6 +172,7 @@ class Build:
         kind = gathered.nodes.kind
         relation_kind, relation_names, relation_rank = gathered.finish_relations()
         gathered.forget_nodes()
+        features = self._write_features(order, rank, partitioning)
         del order
         with self._phase("pack"):
             sorter = self._pack(gathered, rank, relation_rank, partitioning)
@@ -175,8 +184,9 @@ class Build:
                 for name in options.splits
             }
             runs = sorter.runs
-            self.files = write_buckets(sorter.sorted(), writers, partitioning, tally, options.drop_duplicates)
+            self.files |= write_buckets(sorter.sorted(), writers, partitioning, tally, options.drop_duplicates)
         write_relations(self.root / "relations.parquet", relation_kind, relation_names, tally.relation_counts)
+        sources = gathered.seen.sources + (self.features.sources() if self.features else [])
         with self._phase("checksum"):
             manifest = Manifest(
                 nodes=nodes,
@@ -192,7 +202,8 @@ class Build:
                 ids=kind,
                 relation_ids=relation_kind,
                 options=options.recorded(),
-                sources=sorted(gathered.seen.sources, key=lambda s: (s.name, s.size, s.crc32c)),
+                features=self.features.shape if self.features else None,
+                sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
                 files=self._checksums(),
             ).sealed()
         files.write_atomic(self.root / "zarr.json", manifest.root_json())
@@ -202,10 +213,24 @@ class Build:
             tally,
             options,
             self.timings,
-            {"dictionary_bytes": dictionary_bytes, "sorted_runs": runs},
+            {"features": features, "dictionary_bytes": dictionary_bytes, "sorted_runs": runs},
         )
         write_report(self.root / REPORT, report)
         return report
+
+    def _write_features(self, order: Any, rank: Any, partitioning: Partitioning) -> dict[str, Any] | None:
+        """``tables/features``, and what the report says of it; None where there are no features."""
+        if self.features is None:
+            return None
+        file = self.features.file
+        create_group(self.root / FEATURES.parent)
+        with self._phase("features"):
+            writer = FeatureWriter(file, self.root / FEATURES, order, rank, partitioning, self.root / WORK / "features",
+                                   sort_memory(self.options))
+            writer.write()
+        self.files |= writer.files
+        return {"rows": file.rows, "width": file.width, "dtype": file.dtype.name, "source_dtype": file.source_dtype.name,
+                "converted": file.source_dtype.name != file.dtype.name, "spooled_bytes": writer.spooled_bytes}
 
     def _stored(self, edges: int) -> int:
         return edges * (2 if self.options.undirected else 1)

@@ -50,12 +50,14 @@ class Options:
     drop_self_loops: bool = False
     on_bad_row: str = "error"
     overwrite: bool = False
+    features: Path | None = None
+    node_ids: Path | None = None
 
     @classmethod
     def parse(cls, *, edges: list[str], output: str | Path, valid: list[str] | None = None,
               test: list[str] | None = None, split: str | None = None, columns: str | None = None,
               delimiter: str = "auto", partitions: str | int = "auto", memory: str | int = "4GB",
-              **same: Any) -> Options:
+              features: str | Path | None = None, node_ids: str | Path | None = None, **same: Any) -> Options:
         """Options from the command line's texts. Raises UserError: option, value, what is allowed."""
         for name, allowed in CHOICES.items():
             if same.get(name, allowed[0]) not in allowed:
@@ -66,6 +68,8 @@ class Options:
             raise UserError(
                 "--split cannot stand beside --valid or --test: give files or fractions, not both"
             )
+        if node_ids is not None and features is None:
+            raise UserError(f"--node-ids {node_ids}: says whose the rows of a feature file are: give that file with --features")
         if not edges:
             raise UserError("no edge files: name at least one")
         if same.get("seed", 0) < 0:
@@ -80,6 +84,8 @@ class Options:
             delimiter=_delimiter(delimiter),
             partitions=_partitions(partitions),
             memory=_memory(memory),
+            features=None if features is None else Path(features),
+            node_ids=None if node_ids is None else Path(node_ids),
             **same,
         )
 

@@ -19,7 +19,7 @@ QUANTILES = (0.5, 0.9, 0.99)
 
 
 def make_report(manifest: Manifest, seen: Seen, tally: Tally, options: Options, timings: dict[str, float],
-                facts: dict[str, int]) -> dict[str, Any]:
+                facts: dict[str, Any]) -> dict[str, Any]:
     """The report as a JSON object; ``facts`` are added as they are."""
     splits = [(split, name) for split, name in enumerate(SPLITS) if name in manifest.edges]
     duplicates, self_loops, in_train = tally.totals
@@ -98,7 +98,9 @@ def summary(report: dict[str, Any]) -> str:
     """One line for a person."""
     edges = ", ".join(f"{entry['stored']:,} {name}" for name, entry in report["edges"].items())
     skipped = f", {report['skipped_rows']['count']:,} rows skipped" if report["skipped_rows"]["count"] else ""
+    features = report["features"]
+    wide = f" with {features['width']} features ({features['dtype']})" if features else ""
     return (
-        f"{report['nodes']:,} nodes, {report['relations']:,} relations, edges {edges}, "
+        f"{report['nodes']:,} nodes{wide}, {report['relations']:,} relations, edges {edges}, "
         f"{report['partitions']} partitions{skipped}, {report['seconds']['total']:.1f} s"
     )

@@ -19,7 +19,7 @@ from marius_lite.storage.table import RowTable
 class PartitionBuffer:
     """Slots for ``slots`` partitions, loaded ahead and written behind by ``threads`` threads.
 
-    ``rows``: float32, (slots * slot_rows, width), in memory shared with the I/O threads: partition k's row of
+    ``rows``: of the table's dtype, (slots * slot_rows, width), in memory shared with the I/O threads: partition k's row of
     offset i is ``rows[base_row(k) + i]``. Rows of the partitions that the last `enter` named as ``now``, or
     adopted since, may be read and changed until the next `enter` or `flush` begins, and again after a
     `flush`; whoever changed rows says so by `mark_dirty` before the next `enter` or `flush`.
@@ -39,7 +39,7 @@ class PartitionBuffer:
         self.slots = slots
         self.slot_rows: int = self._native.slot_rows
         self.direct: bool = self._native.direct
-        self.rows: npt.NDArray[np.float32] = self._native.memory.view(np.float32)
+        self.rows: npt.NDArray[np.float32] = self._native.memory.view(table.dtype)
 
     def enter(self, now: Iterable[int], next: Iterable[int] = ()) -> None:
         """Make ``now`` resident, start to load ``next`` where slots are free, let everything else go."""

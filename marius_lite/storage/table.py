@@ -1,4 +1,4 @@
-"""A table of rows on disk: a Zarr v3 array (nodes, width), float32, with one raw chunk file per partition."""
+"""A table of rows on disk: a Zarr v3 array (nodes, width) with one raw chunk file per partition."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import zarr
 
 from marius_lite.errors import UserError
 from marius_lite.storage.engine import read_range
-from marius_lite.storage.record import COLUMN_BYTES
 
+FLOATS = (np.dtype(np.float32), np.dtype(np.float16))
+STRIDE_STEP = 16  # bytes; a row's stride is a multiple of it
 GAP_BYTES = 64 * 1024  # reading across a smaller gap costs less than another request
 SPAN_BYTES = 8 * 1024 * 1024  # the most that is read at once
 
@@ -24,29 +25,38 @@ def create_group(path: Path) -> None:
     zarr.create_group(store=path)
 
 
+def padded_width(width: int, dtype: npt.DTypeLike) -> int:
+    """Columns of a row that holds ``width`` of them, padded to whole steps of the stride."""
+    step = STRIDE_STEP // np.dtype(dtype).itemsize
+    return -(-width // step) * step
+
+
 @dataclass(frozen=True, slots=True)
 class RowTable:
     """Rows of one record per node; partition k, nodes [k*R, (k+1)*R), is the file ``c/<k>/0`` of R rows.
 
-    The last chunk file has R rows like the others; those past ``nodes`` mean nothing.
+    ``dtype``: float32, or float16 for features. The last chunk file has R rows like the others; those past ``nodes`` mean
+    nothing.
     """
 
     path: Path
     nodes: int
     width: int
     rows_per_partition: int
+    dtype: np.dtype[Any] = FLOATS[0]
 
     @classmethod
     def create(cls, path: Path, nodes: int, width: int, rows_per_partition: int,
-               attributes: Mapping[str, Any] | None = None) -> RowTable:
+               attributes: Mapping[str, Any] | None = None, dtype: npt.DTypeLike = np.float32) -> RowTable:
         """Make a table of zeros at ``path``, which must not exist; its chunk files take no space yet."""
-        if nodes < 1 or rows_per_partition < 1 or width < 1 or width % 4:
+        dtype = np.dtype(dtype)
+        if nodes < 1 or rows_per_partition < 1 or width < 1 or padded_width(width, dtype) != width:
             raise ValueError(f"nodes {nodes}, rows per partition {rows_per_partition}, width {width}: all "
-                             "must be positive, the width a multiple of 4")
+                             f"must be positive, the width a multiple of {STRIDE_STEP // dtype.itemsize}")
         zarr.create_array(
-            store=path, shape=(nodes, width), chunks=(rows_per_partition, width), dtype="float32",
+            store=path, shape=(nodes, width), chunks=(rows_per_partition, width), dtype=dtype,
             compressors=None, filters=None, fill_value=0, attributes=dict(attributes or {}))
-        table = cls(path, nodes, width, rows_per_partition)
+        table = cls(path, nodes, width, rows_per_partition, dtype)
         for k in range(table.partitions):
             table.chunk_path(k).parent.mkdir(parents=True)
             with open(table.chunk_path(k), "wb") as file:
@@ -63,11 +73,12 @@ class RowTable:
         chunks, dtype, shape = array.chunks, np.dtype(array.dtype), array.shape
         codecs = [codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())]
         raw = codecs == ["bytes"]
-        if not raw or len(shape) != 2 or dtype != np.float32 or chunks[1] != shape[1] or shape[1] % 4:
+        rows = len(shape) == 2 and chunks[1] == shape[1]
+        if not raw or not rows or dtype not in FLOATS or padded_width(shape[1], dtype) != shape[1]:
             raise UserError(f"{path}: found shape {shape}, chunks {chunks}, dtype {dtype}: expected an "
-                            "uncompressed Zarr v3 array of float32, (nodes, width), whole rows in each "
-                            "chunk, width a multiple of 4")
-        return cls(path, shape[0], shape[1], chunks[0])
+                            "uncompressed Zarr v3 array of float32 or float16, (nodes, width), whole rows in each "
+                            f"chunk, rows of a multiple of {STRIDE_STEP} bytes")
+        return cls(path, shape[0], shape[1], chunks[0], dtype)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -80,7 +91,7 @@ class RowTable:
     @property
     def stride(self) -> int:
         """Bytes of a row."""
-        return self.width * COLUMN_BYTES
+        return self.width * self.dtype.itemsize
 
     @property
     def chunk_bytes(self) -> int:
@@ -100,7 +111,7 @@ class RowTable:
         return min(self.rows_per_partition, self.nodes - k * self.rows_per_partition)
 
     def read_rows(self, k: int, offsets: npt.ArrayLike,
-                  columns: slice = slice(None)) -> npt.NDArray[np.float32]:
+                  columns: slice = slice(None)) -> npt.NDArray[Any]:
         """Columns of some rows of partition k, in the order asked for: shape (len(offsets), columns).
 
         ``offsets``: int, inside the partition, repeats allowed. Takes, beside the result, a few MiB at most.
@@ -110,10 +121,10 @@ class RowTable:
         if len(wanted) and not 0 <= wanted[0] <= wanted[-1] < self.size(k):
             outside = wanted[0] if wanted[0] < 0 else wanted[-1]
             raise ValueError(f"{self.path}: row {outside} is not in partition {k} of {self.size(k)} rows")
-        rows = np.empty((len(wanted), len(range(*columns.indices(self.width)))), np.float32)
+        rows = np.empty((len(wanted), len(range(*columns.indices(self.width)))), self.dtype)
         for first, last in spans(wanted, self.stride):
             base, end = int(wanted[first]), int(wanted[last - 1]) + 1
-            block = np.empty((end - base, self.width), np.float32)
+            block = np.empty((end - base, self.width), self.dtype)
             read_range(self.chunk_path(k), base * self.stride, block.view(np.uint8).reshape(-1))
             rows[first:last] = block[wanted[first:last] - base, columns]
         return rows[places.reshape(-1)]

@@ -30,6 +30,26 @@ def test_zarr_opens_live_rows_and_checkpoints(finished, tiny_dataset):
     assert (tables[0][:] == tables[1][:]).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_zarr_opens_features(tmp_path, cli, dtype):
+    rng = np.random.default_rng(0)
+    names = [f"node{k}" for k in range(200)]
+    source = rng.standard_normal((200, 7)).astype(dtype)
+    np.save(tmp_path / "x.npy", source)
+    (tmp_path / "ids.txt").write_text("".join(f"{name}\n" for name in names))
+    (tmp_path / "edges.tsv").write_text("".join(f"node{s}\tnode{d}\n" for s, d in rng.integers(0, 150, (400, 2))))
+    assert cli("preprocess", tmp_path / "edges.tsv", "--output", tmp_path / "d", "--partitions", "3",
+               "--features", tmp_path / "x.npy", "--node-ids", tmp_path / "ids.txt") == 0
+    nodes = pyarrow.parquet.read_table(tmp_path / "d/nodes.parquet")
+    assert nodes["node_id"].to_pylist() == list(range(200))
+    features = zarr.open(tmp_path / "d", mode="r")["tables/features"]
+    first, end = features.attrs["values"]
+    assert features.dtype == dtype
+    assert (features[:, first:end] == source[[names.index(name) for name in nodes["raw_id"].to_pylist()]]).all()
+    chunks = [path.stat().st_size for path in (tmp_path / "d/tables/features").glob("c/*/0")]
+    assert chunks == 3 * [67 * features.shape[1] * source.itemsize]
+
+
 def test_zarr_opens_edges(tiny_dataset):
     group = zarr.open(tiny_dataset, mode="r")
     train = group["edges/train"]

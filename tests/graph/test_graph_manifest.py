@@ -4,7 +4,7 @@ import pytest
 
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset
-from marius_lite.graph.manifest import read_manifest
+from marius_lite.graph.manifest import FeatureShape, read_manifest
 
 
 def change(dataset, **fields):
@@ -24,6 +24,13 @@ def test_fingerprint_covers_every_field(dataset):
     for name, value in {"nodes": 7, "seed": 9, "files": {}, "edges": {}, "program_version": "9"}.items():
         other = dataset.manifest.model_copy(update={name: value})
         assert other.sealed().fingerprint != dataset.fingerprint
+
+
+def test_a_dataset_from_before_there_were_features_opens(dataset):
+    assert "features" not in json.loads((dataset.path / "zarr.json").read_text())["attributes"]["marius_lite"]
+    other = dataset.manifest.model_copy(update={"features": FeatureShape(width=3, dtype="float32")}).sealed()
+    assert other.fingerprint != dataset.fingerprint
+    assert json.loads(other.root_json())["attributes"]["marius_lite"]["features"] == {"width": 3, "dtype": "float32"}
 
 
 @pytest.mark.parametrize(("fields", "message"), [

@@ -62,6 +62,17 @@ def test_rows_outside_and_damaged_files_are_named(tmp_path):
         table.read_rows(1, [9])
 
 
+def test_rows_of_half_precision(tmp_path):
+    table = RowTable.create(tmp_path / "t", 10, 8, 4, dtype=np.float16)
+    values = np.arange(80, dtype=np.float16).reshape(10, 8)
+    zarr.open_array(tmp_path / "t")[:] = values
+    assert RowTable.open(tmp_path / "t") == table
+    assert table.stride == 16
+    assert np.array_equal(table.read_rows(1, [3, 0], slice(0, 3)), values[[7, 4], :3])
+    with pytest.raises(ValueError, match="a multiple of 8"):
+        RowTable.create(tmp_path / "never", 10, 4, 4, dtype=np.float16)
+
+
 def test_what_cannot_be_paged_is_refused(tmp_path):
     with pytest.raises(UserError, match="no Zarr array"):
         RowTable.open(tmp_path / "absent")

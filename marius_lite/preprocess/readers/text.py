@@ -246,14 +246,19 @@ class BlockParser:
         return None
 
     def _field_fault(self, role: str, field: str) -> str | None:
-        if not field:
-            return "empty"
-        if role == "rel" or self.kind == "str":
-            return None
-        if not PLAIN_INT.fullmatch(field) and not (field.isascii() and field.strip(" ").isdecimal()):
-            return "not an integer id"
-        value = int(field)
-        return "negative id" if value < 0 else "id above 2^63 - 1" if value >= 1 << 63 else None
+        return id_fault(field, "str" if role == "rel" else self.kind)
+
+
+def id_fault(text: str, kind: IdKind) -> str | None:
+    """Why a text is no id of this kind; None if it is one."""
+    if not text:
+        return "empty"
+    if kind == "str":
+        return None
+    if not PLAIN_INT.fullmatch(text) and not (text.isascii() and text.strip(" ").isdecimal()):
+        return "not an integer id"
+    value = int(text)
+    return "negative id" if value < 0 else "id above 2^63 - 1" if value >= 1 << 63 else None
 
 
 def strip_comments(data: bytes, comment: bytes) -> tuple[bytes, int]:

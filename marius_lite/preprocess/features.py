@@ -1,0 +1,122 @@
+"""Feature rows from the order of their file to the order of node ids, within a memory bound.
+
+Node ids are a random permutation of the rows: any block of the file has rows for all of the output. The output is cut into
+*stretches* of consecutive node ids, each as large as the memory allows. The file is read once, front to back: rows of the first
+stretch go to their place in memory, those of the others into a spool for each stretch, in the order of the file. Then each spool
+is read and its rows are placed. With g stretches 2 (g - 1) / g times the features are spooled and read again; reading the file
+once for each stretch would read it g - 1 more times, which is never less and from g = 3 on more. With g = 1 nothing is spooled.
+(Source: the hybrid hash join of DeWitt et al., Implementation techniques for main memory database systems, SIGMOD 1984.)
+
+A spool needs no ids beside the rows: they are those of its stretch's nodes, in the order of the file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tqdm import tqdm
+
+from marius_lite._native import crc32c
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.preprocess.readers.features import FeatureFile, Rows
+from marius_lite.storage.engine import read_range
+from marius_lite.storage.table import RowTable, padded_width
+
+Ids = npt.NDArray[Any]
+PLACE_BYTES = 16  # what sorting takes for each row, beside the row
+WHOLE_BLOCK = 8 << 20
+SPOOL_PIECE = 1 << 20  # a block read is so large that its share of a spool is a good write
+
+
+def stored_bytes(file: FeatureFile) -> int:
+    """Bytes that the rows of ``file`` take in a dataset. Spools take no more: each goes before its stretch is written."""
+    return file.rows * padded_width(file.width, file.dtype) * file.dtype.itemsize
+
+
+class FeatureWriter:
+    """Writes the rows of ``file`` as a table at ``path``; ``memory`` in bytes, ``spools`` a folder to be made.
+
+    ``order``, ``rank``: the row of each node id, and the node id of each row. ``files``: chunk files with (size, crc32c).
+    ``stretch_rows``: node ids of a stretch, at least 1, of ``stretches``; ``spooled_bytes``: what did not fit the first.
+    """
+
+    def __init__(self, file: FeatureFile, path: Path, order: Ids, rank: Ids, partitioning: Partitioning, spools: Path,
+                 memory: int):
+        columns = padded_width(file.width, file.dtype)
+        self.table = RowTable.create(path, partitioning.nodes, columns, partitioning.rows, {"values": [0, file.width]},
+                                     file.dtype)
+        self.files: dict[Path, tuple[int, int]] = {}
+        self.spooled_bytes = 0
+        self._file, self._order, self._rank, self._spools = file, order, rank, spools
+        self._all_rows = self.table.partitions * self.table.rows_per_partition  # those that fill up the last chunk included
+        self.stretch_rows = max(1, min(self._all_rows, memory // 2 // (self.table.stride + PLACE_BYTES)))
+        self.stretches = -(-self._all_rows // self.stretch_rows)
+        # A quarter more is left to what the allocator keeps of blocks that were freed.
+        self._block_bytes = min(memory // 4, max(WHOLE_BLOCK, self.stretches * SPOOL_PIECE))
+        spools.mkdir()
+
+    def write(self) -> None:
+        """Everything, once. Raises UserError for a feature that is not finite, OSError or RunError."""
+        rows: Rows = np.zeros((self.stretch_rows, self.table.width), self._file.dtype)
+        self._read_file(rows[:, :self._file.width])
+        for stretch, first in enumerate(range(0, self._all_rows, self.stretch_rows)):
+            count = min(self.stretch_rows, self._all_rows - first)
+            if stretch:
+                self._read_spool(stretch, first, rows[:, :self._file.width])
+            rows[max(0, self.table.nodes - first):] = 0
+            self._write_rows(first, rows[:count])
+
+    def _read_file(self, out: Rows) -> None:
+        """Rows of the first stretch into ``out``, all others into the spools."""
+        row_bytes = self._file.width * self._file.dtype.itemsize
+        step = max(1, self._block_bytes // (self._file.row_cost() + row_bytes + PLACE_BYTES))
+        with tqdm(total=self._file.rows, unit="row", unit_scale=True, desc="features", mininterval=0.5) as bar:
+            for first, rows in self._file.blocks(step):
+                places = self._rank[first : first + len(rows)]
+                if self.stretches == 1:
+                    out[places] = rows
+                else:
+                    self._deal(places, rows, out)
+                bar.update(len(rows))
+                del rows  # the next block comes before the loop lets go of this one
+
+    def _deal(self, places: Ids, rows: Rows, out: Rows) -> None:
+        stretch = (places // self.stretch_rows).astype(np.min_scalar_type(self.stretches))
+        by_stretch = np.argsort(stretch, kind="stable")
+        counts = np.bincount(stretch, minlength=self.stretches)
+        mine = by_stretch[: counts[0]]
+        out[places[mine]] = rows[mine]
+        dealt = rows[by_stretch[counts[0]:]]
+        self.spooled_bytes += dealt.nbytes
+        ends = np.cumsum(counts) - counts[0]
+        for number in (1 + np.flatnonzero(counts[1:])).tolist():
+            with open(self._spools / str(number), "ab") as spool:
+                spool.write(dealt[ends[number - 1] : ends[number]].data)
+
+    def _read_spool(self, stretch: int, first: int, out: Rows) -> None:
+        """A stretch's rows to their places, its spool removed."""
+        places = np.argsort(self._order[first : first + self.stretch_rows])
+        step = max(1, self._block_bytes // (out.shape[1] * out.itemsize + PLACE_BYTES))
+        block = np.empty((min(step, len(places)), out.shape[1]), out.dtype)
+        spool = self._spools / str(stretch)
+        for at in range(0, len(places), step):
+            rows = block[: len(places) - at]
+            read_range(spool, at * out.shape[1] * out.itemsize, rows.view(np.uint8).reshape(-1))
+            out[places[at : at + step]] = rows
+        spool.unlink(missing_ok=True)
+
+    def _write_rows(self, first: int, rows: Rows) -> None:
+        """Rows of node ids ``first``, ...: the end of a chunk file, whole ones, the start of one."""
+        while len(rows):
+            k, offset = divmod(first, self.table.rows_per_partition)
+            part = rows[: self.table.rows_per_partition - offset]
+            path = self.table.chunk_path(k)
+            with open(path, "r+b") as chunk:
+                chunk.seek(offset * self.table.stride)
+                chunk.write(part.data)
+            before = self.files[path][1] if offset else 0
+            self.files[path] = (self.table.chunk_bytes, crc32c(part.view(np.uint8).reshape(-1), before))
+            first, rows = first + len(part), rows[len(part):]

@@ -1,0 +1,71 @@
+"""The names of feature rows: a text file of one raw id a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from marius_lite.errors import UserError
+from marius_lite.graph.ids import IdKind
+from marius_lite.preprocess.readers.source import ByteStream, magic_of
+from marius_lite.preprocess.readers.text import BOM, LONGEST_LINE, id_fault
+
+
+class NodeIdFile:
+    """UTF-8 text, perhaps compressed. A line is an id as it stands: no comments, quotes or delimiters.
+
+    ``checksum``: the crc32c of the file's bytes, known when `read` has ended.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.checksum = 0
+        if (found := magic_of(path)) in ("parquet", "npy", "zip"):
+            raise UserError(f"{path}: a {found} file: --node-ids takes text with one id a line")
+
+    def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
+        """The ids in their order, int64 or string, in blocks. Raises UserError at the first line that is no such id."""
+        line = 1
+        with closing(ByteStream(self.path)) as stream:
+            for data in self._blocks(stream, block_bytes):
+                ids = self._ids(data, line, kind)
+                yield ids
+                line += len(ids)
+            self.checksum = stream.checksum
+
+    def _blocks(self, stream: ByteStream, block_bytes: int) -> Iterator[bytes]:
+        """Whole lines, without the last one's end."""
+        carried = stream.read(len(BOM)).removeprefix(BOM)
+        while fresh := stream.read(block_bytes):
+            lines, end, rest = (carried + fresh).rpartition(b"\n")
+            if end:
+                yield lines
+            elif len(rest) > LONGEST_LINE:
+                raise UserError(f"{self.path}: no end of line within {LONGEST_LINE} bytes: this is no text with one id a line")
+            carried = rest
+        if carried:
+            yield carried.removesuffix(b"\n")
+
+    def _ids(self, data: bytes, line: int, kind: IdKind) -> pa.Array:
+        try:
+            lines = data.decode().split("\n")
+        except UnicodeDecodeError as error:
+            place = line + data.count(b"\n", 0, error.start)
+            raise UserError(f"{self.path}:{place}: not UTF-8: save the file as UTF-8 text, one id a line") from error
+        if "\r" in lines[0]:
+            lines = [text.removesuffix("\r") for text in lines]
+        ids = pa.array(lines, pa.string())
+        plain = "^[0-9]{1,18}$" if kind == "int" else "."
+        if not pc.all(pc.match_substring_regex(ids, plain)).as_py():
+            self._go_over(lines, line, kind)
+        return ids if kind == "str" else pa.array(map(int, lines), pa.int64())
+
+    def _go_over(self, lines: list[str], first: int, kind: IdKind) -> None:
+        for line, text in enumerate(lines, first):
+            if fault := id_fault(text, kind):
+                other = ", or keep ids as text with --ids str" if kind == "int" else ""
+                raise UserError(f"{self.path}:{line}: {fault}: {text[:200]!r}: write one id a line{other}")
