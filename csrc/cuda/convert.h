@@ -4,12 +4,15 @@
 #include <cstring>
 
 #include "base/both.h"
-#include "cuda/api.h"
 
 namespace marius {
 
-struct Half {
-    std::uint16_t bits;  // of a float16 or a bfloat16
+struct Float16 {
+    std::uint16_t bits;
+};
+
+struct BFloat16 {
+    std::uint16_t bits;
 };
 
 MARIUS_BOTH std::uint32_t bits_of(float x) {
@@ -25,9 +28,15 @@ MARIUS_BOTH float float_of(std::uint32_t bits) {
 }
 
 MARIUS_BOTH std::uint16_t to_bfloat16(float x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    std::uint16_t half;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(half) : "f"(x));
+    return half;
+#else
     const std::uint32_t bits = bits_of(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
     return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+#endif
 }
 
 MARIUS_BOTH float from_bfloat16(std::uint16_t half) { return float_of(static_cast<std::uint32_t>(half) << 16); }
@@ -61,14 +70,12 @@ MARIUS_BOTH float from_float16(std::uint16_t half) {
 #endif
 }
 
-MARIUS_BOTH float to_float(float x, int) { return x; }
-MARIUS_BOTH float to_float(Half x, int type) {
-    return type == marius_float16 ? from_float16(x.bits) : from_bfloat16(x.bits);
-}
+MARIUS_BOTH float to_float(float x) { return x; }
+MARIUS_BOTH float to_float(Float16 x) { return from_float16(x.bits); }
+MARIUS_BOTH float to_float(BFloat16 x) { return from_bfloat16(x.bits); }
 
-MARIUS_BOTH void put_float(float& out, float x, int) { out = x; }
-MARIUS_BOTH void put_float(Half& out, float x, int type) {
-    out.bits = type == marius_float16 ? to_float16(x) : to_bfloat16(x);
-}
+MARIUS_BOTH void put_float(float& out, float x) { out = x; }
+MARIUS_BOTH void put_float(Float16& out, float x) { out.bits = to_float16(x); }
+MARIUS_BOTH void put_float(BFloat16& out, float x) { out.bits = to_bfloat16(x); }
 
 }  // namespace marius

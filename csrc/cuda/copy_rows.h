@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cuda/api.h"
 #include "cuda/convert.h"
 #include "cuda/memory.h"
 #include "cuda/place.h"
@@ -31,16 +32,15 @@ MARIUS_BOTH std::int64_t row_of(const void* rows, bool wide, std::int64_t i) {
     return wide ? static_cast<const std::int64_t*>(rows)[i] : static_cast<const std::int32_t*>(rows)[i];
 }
 
-// A Source of n elements as a Target of n elements. Equal types are copied bit by bit.
+// A Source of n elements as a Target of n elements.
 template <class Target, class Source>
-MARIUS_BOTH Target converted(const Source& from, const CopyRows& job) {
-    if constexpr (std::is_same_v<Source, Target> && !std::is_same_v<typename Source::Element, Half>) {
+MARIUS_BOTH Target converted(const Source& from) {
+    if constexpr (std::is_same_v<Source, Target>) {
         return from;
     } else {
         Target to;
 #pragma unroll
-        for (int e = 0; e < Source::elements; ++e)
-            put_float(to.at[e], to_float(from.at[e], job.source_type), job.target_type);
+        for (int e = 0; e < Source::elements; ++e) put_float(to.at[e], to_float(from.at[e]));
         return to;
     }
 }
@@ -54,32 +54,30 @@ MARIUS_BOTH void copy_rows(const CopyRows& job, const Place& place, Memory& memo
         const char* from[rows];
         char* to[rows];
         std::int32_t shift[rows];
-        std::int32_t live[rows];  // the row's vectors; none for a row past the last one
+        int live = 1;  // rows that are there: only the first ones, where fewer than four are left
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
-            const std::int64_t i = first + r * group.count;
-            live[r] = i < job.count ? job.vectors : 0;
-            const std::int64_t row = i < job.count ? i : first;
-            from[r] = job.source + row_of(job.source_rows, job.wide_indices, row) * job.source_stride;
-            to[r] = job.target + row_of(job.target_rows, job.wide_indices, row) * job.target_stride;
+            const bool there = first + r * group.count < job.count;
+            const std::int64_t i = there ? first + r * group.count : first;
+            live = there ? r + 1 : live;
+            from[r] = job.source + row_of(job.source_rows, job.wide_indices, i) * job.source_stride;
+            to[r] = job.target + row_of(job.target_rows, job.wide_indices, i) * job.target_stride;
             const auto at = job.shift_target ? reinterpret_cast<std::uintptr_t>(to[r]) / sizeof(Target)
                                              : reinterpret_cast<std::uintptr_t>(from[r]) / sizeof(Source);
             shift[r] = static_cast<std::int32_t>(at) & job.shift_mask;
         }
+#pragma unroll 1
         for (std::int32_t slot = group.lane; slot < slots; slot += group.lanes) {
             Source values[rows];
-            std::int64_t vector[rows];
-#pragma unroll
-            for (int r = 0; r < rows; ++r) {
-                const std::int32_t shifted = slot - shift[r];
-                vector[r] = shifted < 0 ? shifted + slots : shifted;
-                if (vector[r] < live[r])
-                    values[r] = memory.template load<Source>(from[r] + vector[r] * static_cast<int>(sizeof(Source)));
-            }
+            const auto vector = [&](int r) { return slot < shift[r] ? slot - shift[r] + slots : slot - shift[r]; };
 #pragma unroll
             for (int r = 0; r < rows; ++r)
-                if (vector[r] < live[r])
-                    memory.store(to[r] + vector[r] * static_cast<int>(sizeof(Target)), converted<Target>(values[r], job));
+                if (r < live && vector(r) < job.vectors)
+                    values[r] = memory.template load<Source>(from[r] + vector(r) * static_cast<int>(sizeof(Source)));
+#pragma unroll
+            for (int r = 0; r < rows; ++r)
+                if (r < live && vector(r) < job.vectors)
+                    memory.store(to[r] + vector(r) * static_cast<int>(sizeof(Target)), converted<Target>(values[r]));
         }
     }
 }
@@ -87,19 +85,20 @@ MARIUS_BOTH void copy_rows(const CopyRows& job, const Place& place, Memory& memo
 // Calls run(Source, Target) with the vectors that fit a job: one pair for each width where nothing is converted.
 template <class Run>
 void with_vectors(const CopyRows& job, Run run) {
-    const auto converting = [&](auto from, auto to) {
-        using From = decltype(from);
-        using To = decltype(to);
+    const auto as_it_is = [&](auto vector) { run(vector, vector); };
+    const auto of_types = [&]<class From, class To>(From, To) {
         if (job.vector_elements == 4) run(Vector<From, 4>{}, Vector<To, 4>{});
         else if (job.vector_elements == 2) run(Vector<From, 2>{}, Vector<To, 2>{});
         else run(Vector<From, 1>{}, Vector<To, 1>{});
     };
-    const auto as_it_is = [&](auto vector) { run(vector, vector); };
-    if (job.source_type != job.target_type) {
-        if (job.source_type == marius_float32) converting(float{}, Half{});
-        else if (job.target_type == marius_float32) converting(Half{}, float{});
-        else converting(Half{}, Half{});
-    } else if (job.vector_elements == 16) as_it_is(Vector<std::uint32_t, 4>{});
+    const int types = job.source_type << 4 | job.target_type;
+    if (types == (marius_float32 << 4 | marius_float16)) of_types(float{}, Float16{});
+    else if (types == (marius_float32 << 4 | marius_bfloat16)) of_types(float{}, BFloat16{});
+    else if (types == (marius_float16 << 4 | marius_float32)) of_types(Float16{}, float{});
+    else if (types == (marius_float16 << 4 | marius_bfloat16)) of_types(Float16{}, BFloat16{});
+    else if (types == (marius_bfloat16 << 4 | marius_float32)) of_types(BFloat16{}, float{});
+    else if (types == (marius_bfloat16 << 4 | marius_float16)) of_types(BFloat16{}, Float16{});
+    else if (job.vector_elements == 16) as_it_is(Vector<std::uint32_t, 4>{});
     else if (job.vector_elements == 8) as_it_is(Vector<std::uint32_t, 2>{});
     else if (job.vector_elements == 4) as_it_is(Vector<std::uint32_t, 1>{});
     else if (job.vector_elements == 2) as_it_is(Vector<std::uint16_t, 1>{});

@@ -143,7 +143,7 @@ inline RowStepJob row_step_job(const marius_cuda_row_step& a) {
 }
 
 // For `groups` groups of 2^lane_bits threads, as many as a GPU holds at once.
-inline Grid compute_grid(std::int64_t groups, int lane_bits, int multiprocessors) {
+constexpr Grid compute_grid(std::int64_t groups, int lane_bits, int multiprocessors) {
     return grid_of(groups, lane_bits, compute_threads, std::int64_t{multiprocessors} * compute_blocks);
 }
 

@@ -42,6 +42,7 @@ MARIUS_BOTH void step_columns(const RowStepJob& job, const Place& place, Memory&
         [[maybe_unused]] formulas::AdamFactors factors = {};
         if constexpr (kind == marius_adam)
             factors = formulas::adam_factors(record[3 * job.dim], job.lr, job.beta1, job.beta2, job.eps);
+#pragma unroll 1
         for (std::int64_t vector = group.lane; vector < job.vectors; vector += group.lanes) {
             const std::int64_t column = vector * Floats::elements;
             float* const at = record + column;

@@ -43,9 +43,10 @@ MARIUS_BOTH float sum_of_squares(const float* x, std::int64_t n) {
     for (int lane = 0; lane < 16; ++lane)
         if (i + lane < n) lanes[lane] += x[i + lane] * x[i + lane];
 #pragma unroll
-    for (int half = 8; half > 0; half /= 2)
+    for (int bit = 3; bit >= 0; --bit)
 #pragma unroll
-        for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+        for (int lane = 0; lane < 8; ++lane)
+            if (lane < 1 << bit) lanes[lane] += lanes[lane + (1 << bit)];
     return lanes[0];
 }
 
