@@ -106,7 +106,8 @@ inline Grid copy_grid(const CopyRows& job, int multiprocessors, int max_sms) {
 
 inline SegmentSum segment_sum_job(const marius_cuda_segment_sum& a) {
     require(a.segments >= 0 && a.dim >= 0, std::to_string(a.segments) + " segments of " + std::to_string(a.dim) + " columns");
-    require(a.segments <= std::numeric_limits<std::int32_t>::max(), std::to_string(a.segments) + " segments, at most 2^31 - 1 allowed");
+    require(a.segments <= std::numeric_limits<std::int32_t>::max(),
+            std::to_string(a.segments) + " segments, at most 2^31 - 1 allowed");
     require(a.part_count >= 0 && a.part_count <= MARIUS_CUDA_PARTS,
             std::to_string(a.part_count) + " parts, at most " + std::to_string(MARIUS_CUDA_PARTS) + " allowed");
     SegmentSum job = {.parts = {}, .order = a.order, .starts = a.starts, .out = a.out, .segments = a.segments,
@@ -130,7 +131,8 @@ inline RowStepJob row_step_job(const marius_cuda_row_step& a) {
     require(a.count >= 0 && a.dim >= 0, std::to_string(a.count) + " records of " + std::to_string(a.dim) + " columns");
     const std::int64_t needed[] = {a.dim, a.dim + 1, 2 * a.dim, 3 * a.dim + 1};
     require(a.stride % 4 == 0 && a.stride >= 4 * needed[a.kind],
-            "records are " + std::to_string(a.stride) + " bytes apart; a multiple of 4, at least " + std::to_string(4 * needed[a.kind]) + ", is needed");
+            "records are " + std::to_string(a.stride) + " bytes apart; a multiple of 4, at least " +
+                std::to_string(4 * needed[a.kind]) + ", is needed");
     require((address_of(a.block) | address_of(a.grads)) % sizeof(float) == 0, "records or gradients are not aligned to floats");
     RowStepJob job = {.block = a.block, .grads = a.grads, .count = a.count, .width = a.stride / 4, .dim = a.dim,
                       .vectors = 0, .lr = a.lr, .eps = a.eps, .beta1 = a.beta1, .beta2 = a.beta2, .kind = a.kind,

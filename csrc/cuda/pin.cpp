@@ -21,14 +21,14 @@ std::string hex(std::uint64_t address) {
     return text;
 }
 
-// Takes memory for every page. The write changes nothing, whoever else writes at the time.
+// Takes memory for every page. The write changes nothing, whoever else writes at the time; volatile keeps it a write.
 void touch(std::byte* base, std::uint64_t bytes, int threads) {
     const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     const std::uint64_t first = round_down(reinterpret_cast<std::uintptr_t>(base), page) - reinterpret_cast<std::uintptr_t>(base);
     const auto pages = static_cast<std::int64_t>((bytes - first + page - 1) / page);
     parallel_for(pages, static_cast<std::int64_t>(32 * kMiB / page), threads, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t p = begin; p < end; ++p) {
-            auto at = reinterpret_cast<unsigned char*>(base + (p == 0 ? 0 : first + static_cast<std::uint64_t>(p) * page));
+            auto at = reinterpret_cast<volatile unsigned char*>(base + (p == 0 ? 0 : first + static_cast<std::uint64_t>(p) * page));
             __atomic_fetch_or(at, 0, __ATOMIC_RELAXED);
         }
     });

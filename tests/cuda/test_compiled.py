@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import marius_lite
 from marius_lite import _native
 
 ROOT = Path(__file__).parents[2]
-LIBRARY = Path(marius_lite.__file__).parent / "libmarius_cuda.so"
+LIBRARY = Path(_native.__file__).parent / "libmarius_cuda.so"
 needs_compiler = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
 needs_library = pytest.mark.skipif(not LIBRARY.exists(), reason="built without CUDA")
 
