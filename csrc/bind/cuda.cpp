@@ -217,7 +217,7 @@ void bind_cuda(nb::module_& m) {
              "source_rows"_a = 0, "target_rows"_a = 0, "index_bytes"_a = 8, "max_sms"_a = 0, "seen"_a = 0,
              "target[target_rows[i]] = source[source_rows[i]] for i < count; rows 0: i itself. Strides in bytes; types "
              "float32, float16, bfloat16, or bytes (copied as they are); target rows do not repeat. max_sms: "
-             "multiprocessors taken at most, 0: all; seen: uint32 per multiprocessor, set to 1 where the copy ran.")
+             "multiprocessors taken at most, 0: all; seen: 1024 uint32, set to 1 at the numbers of those that ran it.")
         .def("segment_sum", &CudaLibrary::segment_sum, nb::kw_only(), "device"_a, "stream"_a, "parts"_a, "order"_a, "starts"_a,
              "segments"_a, "out"_a, "dim"_a,
              "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of at most 8 parts (address, count) "

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define MARIUS_CUDA_VERSION 1
+#define MARIUS_CUDA_SEEN 1024 /* multiprocessor numbers need not be contiguous; none is as high as this */
 #define MARIUS_CUDA_PARTS 8 /* gradients of a segment sum, at most */
 
 typedef struct {
@@ -33,7 +34,7 @@ typedef struct {
     int64_t count, columns, source_stride, target_stride; /* strides in bytes */
     int source_type, target_type, index_bytes;         /* indices are int64 (8) or int32 (4) */
     int max_sms;                                       /* multiprocessors taken at most; 0: all */
-    uint32_t* seen;                                    /* null, or one per multiprocessor: set to 1 by blocks on it */
+    uint32_t* seen;                                    /* null, or MARIUS_CUDA_SEEN flags: 1 at the numbers of those it ran on */
 } marius_cuda_copy_rows;
 
 typedef struct {

@@ -59,7 +59,7 @@ __device__ __forceinline__ unsigned int multiprocessor() {
 
 template <class Source, class Target>
 __global__ void __launch_bounds__(copy_threads) copy_rows_kernel(const __grid_constant__ CopyRows job) {
-    if (job.seen && threadIdx.x == 0) job.seen[multiprocessor()] = 1;
+    if (job.seen && threadIdx.x == 0) job.seen[multiprocessor() % MARIUS_CUDA_SEEN] = 1;
     StreamingMemory memory;
     copy_rows<Source, Target>(job, here(), memory);
 }

@@ -68,7 +68,7 @@ class HostDriver final : public Driver {
         int failed = 0;
         with_vectors(job, [&](auto source, auto target) {
             failed = run_places(device, grid, [&](const Place& place) {
-                if (job.seen && place.thread == 0) job.seen[place.block % fake_multiprocessors] = 1;
+                if (job.seen && place.thread == 0) job.seen[place.block % fake_multiprocessors % MARIUS_CUDA_SEEN] = 1;
                 copy_rows<decltype(source), decltype(target)>(job, place, memory_);
             });
         });
