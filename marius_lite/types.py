@@ -5,6 +5,7 @@
 | EpochPlan    | ordering  | train, storage, estimate      |
 | Step         | ordering  | train, storage, sampling      |
 | EdgeBatch    | sampling  | sampling                      |
+| NodeBatch    | sampling  | sampling                      |
 | SampledBatch | sampling  | device                        |
 | BatchRows    | sampling  | device                        |
 | DeviceBatch  | device    | train                         |
@@ -33,14 +34,16 @@ class Step:
     """What is resident at one time, and the work done meanwhile.
 
     ``load`` and ``evict`` are the differences to the step before in the same epoch (the first step loads all
-    its partitions); ``buckets`` are the (source partition, destination partition) pairs trained in it.
+    its partitions); ``buckets`` are the (source partition, destination partition) pairs trained in it, ``targets`` the
+    partitions whose training nodes are.
     """
 
     index: int
     resident: tuple[int, ...]
     load: tuple[int, ...]
     evict: tuple[int, ...]
-    buckets: tuple[tuple[int, int], ...]
+    buckets: tuple[tuple[int, int], ...] = ()
+    targets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,27 @@ class EdgeBatch:
     src: Rows
     dst: Rows
     rel: Rows
+
+    @property
+    def size(self) -> int:
+        return len(self.src)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBatch:
+    """The nodes of one batch, to be classified: ``nodes`` (n,) int64 node ids."""
+
+    epoch: int
+    step: int
+    index: int
+    nodes: npt.NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        return len(self.nodes)
+
+
+Batch = EdgeBatch | NodeBatch
 
 
 @dataclass(frozen=True, slots=True)

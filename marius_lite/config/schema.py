@@ -20,6 +20,9 @@ from pydantic import (
 
 from marius_lite.files import parse_bytes
 
+MEASURES = {"link_prediction": "mrr", "node_classification": "accuracy"}
+"""The figure by which evaluations of a task compare; more is better."""
+
 Auto = Literal["auto"]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(gt=0)]

@@ -26,6 +26,11 @@ class Window:
     first_batch: int
     batches: int
 
+    @property
+    def end(self) -> int:
+        """The first batch after it."""
+        return self.first_batch + self.batches
+
 
 def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, batch_size: int) -> list[Window]:
     """The step's buckets in order, cut before a window would exceed ``limit`` edges (a bucket is never cut)."""

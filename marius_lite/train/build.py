@@ -34,6 +34,7 @@ from marius_lite.storage.record import record_of
 from marius_lite.storage.table import RowTable, create_group
 from marius_lite.train.allocator import bound_kernel_caches, keep_large_blocks
 from marius_lite.train.evaluation import evaluate_split
+from marius_lite.train.link_work import LinkWork
 from marius_lite.train.parts import Parts
 
 NODES = "nodes"
@@ -65,13 +66,12 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
                               config.training.seed)
     rows = config.optimizer.rows
     updater = RowUpdater(ROW_OPTIMIZERS[rows.name](), model_config.dim, rows.lr)
-    return Parts(run=run, config=config, memory=memory, dataset=dataset, edges=edges, table=table, buffer=buffer,
-                 reader=WindowReader(edges, memory.window_edges), sampler=sampler, gather=gather,
-                 apply=partial(updater.apply, buffer.rows), on_device=on_device, model=model,
-                 optimizer=DenseOptimizer(config.optimizer.dense.name, model, config.optimizer.dense.lr),
-                 evaluate=lambda: evaluate_split(dataset, buffer, model, config, config.evaluation.split,
-                                                 int(config.evaluation.max_edges)),
-                 metrics=metrics, show_progress=show_progress)
+    optimizer = DenseOptimizer(config.optimizer.dense.name, model, config.optimizer.dense.lr)
+    work = LinkWork(
+        config, dataset.partitioning, edges, buffer, WindowReader(edges, memory.window_edges), memory.window_edges, sampler,
+        gather, partial(updater.apply, buffer.rows), on_device, model, optimizer, partial(initialise, buffer, config),
+        lambda: evaluate_split(dataset, buffer, model, config, config.evaluation.split, int(config.evaluation.max_edges)))
+    return Parts(run, config, work, model, optimizer, metrics, show_progress)
 
 
 def make_device_rows(accelerator: Accelerator, dataset: Dataset, buffer: PartitionBuffer, config: Config) -> DeviceRows:

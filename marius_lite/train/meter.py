@@ -14,7 +14,10 @@ from marius_lite.checkpoint.state import State
 from marius_lite.train.parts import Parts
 from marius_lite.train.progress import Progress
 from marius_lite.train.usage import process_usage
-from marius_lite.types import EdgeBatch
+from marius_lite.types import Batch
+
+TOLD = ("split", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "candidates", "filtered", "ties", "accuracy", "macro_f1",
+        "count")
 
 T = TypeVar("T")
 
@@ -22,10 +25,10 @@ T = TypeVar("T")
 class Meter:
     def __init__(self, parts: Parts, state: State):
         self._log = parts.metrics
-        self._counters = parts.buffer.counters
+        self._counters = parts.work.counters
         self._edge_wait = 0.0
-        done = state.cursor.epoch * parts.edges.total + state.edges
-        self._progress = Progress(parts.edges.total, parts.config.training.epochs, done, parts.show_progress)
+        done = state.cursor.epoch * parts.work.items + state.edges
+        self._progress = Progress(parts.work.items, parts.config.training.epochs, done, parts.show_progress)
         self._epoch_start = self._reading(state.edges)
         self._step_start = self._epoch_start
 
@@ -36,11 +39,10 @@ class Meter:
         self._edge_wait += time.perf_counter() - start
         return result
 
-    def batch(self, edges: EdgeBatch, loss: float, state: State) -> None:
-        count = len(edges.src)
-        self._log.write("batch", edges.epoch, edges.step, edges.index, loss=loss, edges=count)
+    def batch(self, batch: Batch, loss: float, state: State) -> None:
+        self._log.write("batch", batch.epoch, batch.step, batch.index, loss=loss, edges=batch.size)
         waited = self._edge_wait + self._counters()["wait_s"]
-        self._progress.batch(edges.epoch, count, state.loss_sum / state.edges, waited)
+        self._progress.batch(batch.epoch, batch.size, state.loss_sum / state.edges, waited)
 
     def begin_step(self) -> None:
         self._step_start = self._reading(0)
@@ -58,11 +60,10 @@ class Meter:
         self._epoch_start = self._reading(0)
 
     def evaluation(self, epoch: int, result: dict[str, Any]) -> None:
-        values = {key: result[key] for key in ("split", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "candidates",
-                                               "filtered", "ties", "count")}
+        values = {key: result[key] for key in TOLD if key in result}
         self._log.write("evaluation", epoch, 0, 0, **values)
-        self._progress.say(f"epoch {epoch}: {result['split']} MRR {result['mrr']:.4f}, hits@10 {result['hits@10']:.4f} "
-                           f"({result['count']} edges, candidates {result['candidates']})")
+        figures = ", ".join(f"{key} {value:.4f}" for key, value in values.items() if isinstance(value, float))
+        self._progress.say(f"epoch {epoch}: {result['split']} {figures} (of {result['count']})")
         self._epoch_start = self._reading(0)
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine
 from marius_lite.config.load import check, load
 from marius_lite.config.schedule import checkpoints_kept
-from marius_lite.config.schema import Config
+from marius_lite.config.schema import MEASURES, Config
 from marius_lite.device.accelerator import check_device
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
@@ -60,7 +60,7 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
         finished = _finished(folder, config, place)
         if finished:
             told = "already: `--set training.epochs=N` trains further"
-            return {**_summary(folder, finished), "finished": told}
+            return {**_summary(folder, finished, MEASURES[config.task]), "finished": told}
         return _run(folder, data, config, place)
 
 
@@ -71,7 +71,7 @@ def _finished(folder: RunFolder, config: Config, place: Path | None) -> State | 
         return None
     made = [line for line in read(folder.metrics_file, state.metrics_length) if line["kind"] == "evaluation"]
     if state.evaluate and made and config.checkpoint.keep_best:
-        return state.ranked(made[-1]["mrr"])
+        return state.ranked(made[-1][MEASURES[config.task]])
     return state if made or not state.evaluate else None
 
 
@@ -103,19 +103,19 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
     with (closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
           closing(build.build(folder, data, config, memory, metrics, table, sys.stderr.isatty())) as parts):
         if state is None:
-            state = State(Cursor(), data.fingerprint, build.initialise(parts.buffer, config), 0)
+            state = State(Cursor(), data.fingerprint, parts.work.initialise(), 0)
         else:
             assert place is not None
             tensors = read_dense(place, state.dense)
             parts.model.load_state_dict(build.model_weights(tensors))
             parts.optimizer.load_state_tensors(build.optimizer_state(tensors))
-            parts.buffer.expect(state.checksums)
+            parts.work.expect(state.checksums)
         finished = Trainer(parts, state).train()
-        return _summary(folder, finished)
+        return _summary(folder, finished, parts.work.measure)
 
 
-def _summary(folder: RunFolder, state: State) -> dict[str, Any]:
-    best = {"best_checkpoint": state.best.checkpoint, "best_mrr": state.best.value} if state.best else {}
+def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:
+    best = {"best_checkpoint": state.best.checkpoint, f"best_{measure}": state.best.value} if state.best else {}
     return {"run": str(folder.path), "epochs": state.cursor.epoch, "checkpoint": state.cursor.name, **best}
 
 

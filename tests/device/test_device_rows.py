@@ -83,7 +83,7 @@ def device_rows(device, table, path, optimizer, cached=0):
 
 def through_streams(rows, batches):
     tracker = RowTracker(LOOK_BACK, rows.hot)
-    stages = Streamed(lambda b: (b, tracker.track(b)), lambda pair: pair[0].edges, lambda pair: rows.begin(*pair, learn), RING)
+    stages = Streamed(lambda b: (b, tracker.track(b)), lambda pair: rows.begin(*pair, learn), RING)
     return [finished.loss for finished in run(batches, stages, 0, lambda: False)]
 
 

@@ -3,7 +3,7 @@ from contextlib import closing
 
 import pytest
 
-from marius_lite.pipeline.batches import Finished, Stages, run
+from marius_lite.pipeline.batches import Finished, Stages, Streamed, run
 
 
 class Model:
@@ -25,34 +25,13 @@ class Model:
             self.applied += 1
 
 
-class Item(int):
-    @property
-    def sampled(self):
-        return self
-
-    @property
-    def edges(self):
-        return int(self)
-
-
-class Sampled(tuple):
-    @property
-    def sampled(self):
-        return Item(self[0])
-
-    @property
-    def edges(self):
-        return self[0]
-
-
 @pytest.fixture(params=[0, 1, 3])
 def staleness(request):
     return request.param
 
 
 def pipeline(model, staleness, stop, count=60):
-    stages = Stages(sample=Item, gather=lambda x: Sampled((int(x), model.applied)), learn=model.learn, apply=model.apply)
-    return run(range(count), stages, staleness, stop)
+    return run(range(count), model.stages(), staleness, stop)
 
 
 def test_every_batch_is_finished_once_in_order_within_its_staleness(staleness):
@@ -69,7 +48,7 @@ def test_after_stop_what_was_begun_is_finished_and_nothing_else(staleness):
     finished = []
     for f in pipeline(model, staleness, lambda: len(finished) >= 10 or model.applied >= 10):
         finished.append(f)
-    assert [f.edges for f in finished] == list(range(model.applied))
+    assert [f.batch for f in finished] == list(range(model.applied))
     assert 10 <= model.applied <= 11 + staleness
 
 
@@ -84,3 +63,28 @@ def test_an_error_ends_the_threads(staleness):
     with pytest.raises(RuntimeError, match="apply failed"), closing(pipeline(model, staleness, lambda: False)) as results:
         list(results)
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("under_way", [1, 2, 4])
+def test_on_a_device_batches_end_in_order_and_at_most_so_many_are_under_way(under_way):
+    begun, most = [], []
+
+    def begin(batch):
+        begun.append(batch)
+        most.append(len(begun))
+        return lambda: float(begun.pop(0))
+
+    finished = list(run(range(30), Streamed(lambda x: x, begin, under_way), 0, lambda: False))
+    assert [f.batch for f in finished] == list(range(30)) == [f.loss for f in finished]
+    assert max(most) == under_way
+
+
+def test_on_a_device_a_stop_ends_what_was_begun():
+    begun, ended = [], []
+
+    def begin(batch):
+        begun.append(batch)
+        return lambda: ended.append(batch) or 0.0
+
+    list(run(range(30), Streamed(lambda x: x, begin, 3), 0, lambda: len(begun) == 7))
+    assert begun == ended == list(range(7))
