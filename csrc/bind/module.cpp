@@ -6,10 +6,12 @@ namespace nb = nanobind;
 void bind_io(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_graph(nb::module_& m);
+void bind_sampler(nb::module_& m);
 
 NB_MODULE(_native, m) {
-    m.doc() = "Native core of marius_lite: partition I/O, row kernels, graph building.";
+    m.doc() = "Native core of marius_lite: partition I/O, row kernels, graph building, neighbour sampling.";
     bind_io(m);
     bind_rows(m);
     bind_graph(m);
+    bind_sampler(m);
 }

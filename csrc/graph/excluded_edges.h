@@ -1,0 +1,62 @@
+// Edges that may not be sampled, by destination.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "graph/hash.h"
+#include "graph/residency.h"
+
+namespace marius {
+
+class ExcludedEdges {
+public:
+    ExcludedEdges() = default;
+
+    // `pairs` holds (source, destination) `count` times; with `both` the edges back are excluded too.
+    ExcludedEdges(const int64_t* pairs, size_t count, bool both) {
+        for (size_t i = 0; i < count; ++i) {
+            const uint64_t src = pairs[2 * i], dst = pairs[2 * i + 1];
+            edges_.push_back({dst, src});
+            if (both) edges_.push_back({src, dst});
+        }
+        std::sort(edges_.begin(), edges_.end());
+        size_t bits = 64;
+        while (bits < 16 * edges_.size()) bits *= 2;
+        filter_.resize(bits / 64);
+        for (const Edge& edge : edges_) filter_[place(edge.first) / 64] |= 1ULL << (place(edge.first) & 63);
+    }
+
+    bool may_have(uint64_t dst) const {
+        return !edges_.empty() && filter_[place(dst) / 64] >> (place(dst) & 63) & 1;
+    }
+
+    // Takes the sources excluded for `dst` out of the stretches of its list from index `from` on.
+    template <class Id>
+    void remove(uint64_t dst, const Id* list, std::vector<Stretch>& stretches, size_t from) const {
+        auto edge = std::lower_bound(edges_.begin(), edges_.end(), Edge{dst, 0});
+        if (edge == edges_.end() || edge->first != dst) return;
+        const std::vector<Stretch> whole(stretches.begin() + from, stretches.end());
+        stretches.resize(from);
+        for (auto [at, end] : whole) {
+            while (at < end && edge != edges_.end() && edge->first == dst) {
+                const int64_t found = skip_below(list, at, end, edge->second);
+                if (at < found) stretches.push_back({at, found});
+                at = found < end ? skip_below(list, found, end, edge->second + 1) : end;
+                if (found < end) ++edge;  // else the next stretch may hold it
+            }
+            if (at < end) stretches.push_back({at, end});
+        }
+    }
+
+private:
+    using Edge = std::pair<uint64_t, uint64_t>;  // destination, source
+    size_t place(uint64_t node) const { return mix64(node) & (filter_.size() * 64 - 1); }
+
+    std::vector<Edge> edges_;
+    std::vector<uint64_t> filter_;  // a bit set for every destination there is
+};
+
+}  // namespace marius
