@@ -94,6 +94,13 @@ def preprocess(
     seed: Annotated[
         int, typer.Option(help="Seed of the node order and of --split.", rich_help_panel=OUTPUT)
     ] = 0,
+    adjacency: Annotated[
+        str,
+        typer.Option(
+            help="none, or in: also store the training edges by destination, which neighbour sampling needs.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = "none",
     overwrite: Annotated[
         bool,
         typer.Option("--overwrite", help="Replace a dataset that is there already.", rich_help_panel=OUTPUT),
@@ -145,6 +152,7 @@ def preprocess(
             drop_duplicates=drop_duplicates,
             drop_self_loops=drop_self_loops,
             on_bad_row=on_bad_row,
+            adjacency=adjacency,
         )
     )
     if json:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
+from marius_lite.graph.adjacency import ADJACENCY, Adjacency
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.ids import IdFile
 from marius_lite.graph.manifest import Manifest, read_manifest
@@ -71,6 +72,13 @@ class Dataset:
         shape = self.manifest.features
         return None if shape is None else Features(self.path, shape, self.manifest.files)
 
+    @cached_property
+    def adjacency(self) -> Adjacency | None:
+        """The in-edges of the nodes in training, None where the dataset was made without `--adjacency in`."""
+        if self.manifest.adjacency is None:
+            return None
+        return Adjacency(self.path / ADJACENCY, self.partitioning, self.manifest.relations)
+
     @property
     def _nodes(self) -> IdFile:
         return IdFile(self.path / "nodes.parquet", self.manifest.ids)
@@ -110,6 +118,9 @@ class Dataset:
             for i in range(self.partitioning.partitions):
                 for j in range(self.partitioning.partitions):
                     self._verify_bucket(edges, i, j)
+        if self.adjacency is not None:
+            for k in range(self.partitioning.partitions):
+                self._verify_lists(self.adjacency, k)
 
     def _verify_bucket(self, edges: EdgeBuckets, i: int, j: int) -> None:
         src, dst, rel = edges.read(i, j)
@@ -126,6 +137,18 @@ class Dataset:
         if not inside or falls.any():
             what = "out of order" if inside else "outside their partitions"
             raise UserError(f"{edges.folder}: bucket ({i}, {j}) has edges {what}: {REDO}")
+
+
+    def _verify_lists(self, adjacency: Adjacency, k: int) -> None:
+        lists, edges = adjacency.read(k), int(self.edges("train").counts[:, k].sum())
+        degrees = np.diff(lists.indptr)
+        sound = lists.indptr[0] == 0 and lists.indptr[-1] == len(lists.sources) == edges and (degrees >= 0).all()
+        if sound and edges:
+            falls = lists.sources[1:] < lists.sources[:-1]
+            falls[lists.indptr[1:-1][(lists.indptr[1:-1] > 0) & (lists.indptr[1:-1] < edges)] - 1] = False  # from list to list
+            sound = lists.sources.max() < self.manifest.nodes and not falls.any()
+        if not sound:
+            raise UserError(f"{adjacency.folder}: the lists of partition {k} are not those of its training edges: {REDO}")
 
 
 def file_checksum(path: Path, size: int) -> int:

@@ -38,10 +38,10 @@ class FeatureShape(BaseModel):
 class Manifest(BaseModel):
     """Counts, layout and checksums of a dataset.
 
-    ``edges``: stored edges by split. ``features``: None where there are none; then nothing is stored for it, so that datasets
-    from before there were features keep their fingerprint. ``files``: relative path -> (size in bytes, crc32c), every data
-    file but the root zarr.json and report.json. ``fingerprint``: sha256 (hex) over all other fields; equal
-    fingerprints, equal data.
+    ``edges``: stored edges by split. ``features``, ``adjacency`` (the directions stored): None where there are none; then
+    nothing is stored for them, so that datasets from before there were such keep their fingerprint. ``files``: relative path ->
+    (size in bytes, crc32c), every data file but the root zarr.json and report.json. ``fingerprint``: sha256 (hex) over all other
+    fields; equal fingerprints, equal data.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,6 +59,7 @@ class Manifest(BaseModel):
     relation_ids: Literal["int", "str"]
     options: dict[str, Any]
     features: FeatureShape | None = None
+    adjacency: tuple[Literal["in"], ...] | None = None
     sources: list[Source]
     files: dict[str, tuple[int, int]]
     fingerprint: str = ""
@@ -72,7 +73,8 @@ class Manifest(BaseModel):
         return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def _stored(self, *but: str) -> dict[str, Any]:
-        return self.model_dump(mode="json", exclude={*but, *(() if self.features else ("features",))})
+        absent = [name for name in ("features", "adjacency") if getattr(self, name) is None]
+        return self.model_dump(mode="json", exclude={*but, *absent})
 
     def root_json(self) -> bytes:
         """The dataset's root ``zarr.json``."""

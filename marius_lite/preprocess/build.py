@@ -4,6 +4,7 @@
     dictionaries --rank--> final ids, nodes.parquet, partitions
     feature file --FeatureWriter: final ids--> tables/features
     Spool --pack: final ids, split, bucket--> records --ExternalSort--> sorted --SplitWriter--> edges/<split>
+    edges/train --AdjacencyWriter--> adjacency/in
     manifest, report.json; the folder is synced and renamed into place
 
 Everything is written into `.<name>.tmp` beside the output, so that a dataset folder is whole or does not
@@ -25,10 +26,13 @@ from tqdm import tqdm
 from marius_lite import files
 from marius_lite._native import pack_edges
 from marius_lite.errors import UserError
+from marius_lite.graph.adjacency import ADJACENCY
 from marius_lite.graph.dataset import Dataset, file_checksum
+from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES
 from marius_lite.graph.manifest import Manifest, attributes
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.preprocess.adjacency import AdjacencyWriter, adjacency_bytes
 from marius_lite.preprocess.buckets import SplitWriter, Tally, write_buckets
 from marius_lite.preprocess.columns import create_group
 from marius_lite.preprocess.feature_ids import FeatureIds, open_features
@@ -106,6 +110,8 @@ def require_space(output: Path, rows: int, options: Options, features: FeatureId
     if features is not None:
         needed += stored_bytes(features.file)
         what += f" and {features.file.rows:,} feature rows"
+    if options.adjacency == "in":
+        needed += adjacency_bytes(0, edges)
     files.require_space(output, needed, what)
 
 
@@ -185,6 +191,7 @@ class Build:
             }
             runs = sorter.runs
             self.files |= write_buckets(sorter.sorted(), writers, partitioning, tally, options.drop_duplicates)
+        self._write_adjacency(tally, partitioning, len(relation_names))
         write_relations(self.root / "relations.parquet", relation_kind, relation_names, tally.relation_counts)
         sources = gathered.seen.sources + (self.features.sources() if self.features else [])
         with self._phase("checksum"):
@@ -203,6 +210,7 @@ class Build:
                 relation_ids=relation_kind,
                 options=options.recorded(),
                 features=self.features.shape if self.features else None,
+                adjacency=None if options.adjacency == "none" else (options.adjacency,),
                 sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
                 files=self._checksums(),
             ).sealed()
@@ -231,6 +239,16 @@ class Build:
         self.files |= writer.files
         return {"rows": file.rows, "width": file.width, "dtype": file.dtype.name, "source_dtype": file.source_dtype.name,
                 "converted": file.source_dtype.name != file.dtype.name, "spooled_bytes": writer.spooled_bytes}
+
+    def _write_adjacency(self, tally: Tally, partitioning: Partitioning, relations: int) -> None:
+        """``adjacency/in``, where it is asked for."""
+        if self.options.adjacency == "none":
+            return
+        with self._phase("adjacency"):
+            writer = AdjacencyWriter(EdgeBuckets(self.root / "edges/train", partitioning), self.root / ADJACENCY,
+                                     tally.in_degrees, relations, sort_memory(self.options))
+            writer.write()
+        self.files |= writer.files
 
     def _stored(self, edges: int) -> int:
         return edges * (2 if self.options.undirected else 1)

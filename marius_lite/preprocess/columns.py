@@ -20,16 +20,16 @@ def chunk_length(upper_bound: int) -> int:
 
 
 class ColumnWriter:
-    """Appends to a 1-D uint32 array at ``path``; ``files`` maps chunk files to (size, crc32c)."""
+    """Appends to a 1-D array at ``path``; ``files`` maps chunk files to (size, crc32c)."""
 
-    def __init__(self, path: Path, chunk: int):
+    def __init__(self, path: Path, chunk: int, dtype: npt.DTypeLike = np.uint32):
         self.path = path
         self.length = 0
         self.files: dict[Path, tuple[int, int]] = {}
-        self._chunk = np.zeros(chunk, np.uint32)
+        self._chunk = np.zeros(chunk, dtype)
         (path / "c").mkdir(parents=True)
 
-    def append(self, values: npt.NDArray[np.uint32]) -> None:
+    def append(self, values: npt.NDArray[Any]) -> None:
         size = len(self._chunk)
         while len(values):
             at = self.length % size
@@ -51,7 +51,7 @@ class ColumnWriter:
         if self.length % size:
             self._chunk[self.length % size :] = 0
             self._write(self.length // size)
-        zarr.create_array(self.path, shape=(self.length,), chunks=(size,), dtype="uint32", **PLAIN)
+        zarr.create_array(self.path, shape=(self.length,), chunks=(size,), dtype=self._chunk.dtype, **PLAIN)
 
 
 PLAIN: dict[str, Any] = {"compressors": None, "filters": None, "fill_value": 0, "zarr_format": 3}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from marius_lite.errors import UserError
 from marius_lite.files import parse_bytes
@@ -19,6 +19,7 @@ CHOICES = {
     "ids": ("auto", "int", "str"),
     "header": ("auto", "yes", "no"),
     "on_bad_row": ("error", "skip"),
+    "adjacency": ("none", "in"),
 }
 LEAST_MEMORY = 1 << 20
 
@@ -52,6 +53,7 @@ class Options:
     overwrite: bool = False
     features: Path | None = None
     node_ids: Path | None = None
+    adjacency: Literal["none", "in"] = "none"
 
     @classmethod
     def parse(cls, *, edges: list[str], output: str | Path, valid: list[str] | None = None,
