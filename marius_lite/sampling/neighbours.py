@@ -1,0 +1,103 @@
+"""Neighbourhoods of a batch's nodes, sampled among the partitions in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite import _native
+from marius_lite.graph.adjacency import Adjacency, PartitionLists, source_dtype
+from marius_lite.types import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourSample:
+    """What some seeds and their sampled neighbourhoods are, in PyTorch Geometric's order: seeds, new at hop 1, new at hop 2, ...
+
+    A node's *local id* is its place in ``nodes``. Each node but those of the last hop is expanded once, when it is first seen;
+    so the first ``hop_nodes[: h + 1].sum()`` nodes are all that h hops reach.
+
+    ``nodes``, ``rows``: node ids and buffer rows, int64 (n,). ``hop_nodes``: nodes first seen at each hop, int32 (hops + 1,).
+    ``indptr``, ``indices``: the sampled in-edges of node i come from ``indices[indptr[i] : indptr[i + 1]]``, local ids; int64
+    (expanded + 1,) and int32 (edges,). ``rel``: their relations, uint32 (edges,), None where there is one.
+    ``hop_edges``: edges sampled at each hop, int32 (hops,).
+    ``neighbours``: in-edges that the expanded nodes have in all; ``missing``: those of them whose source was not in memory.
+    """
+
+    nodes: npt.NDArray[np.int64]
+    rows: Rows
+    hop_nodes: npt.NDArray[np.int32]
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    rel: npt.NDArray[np.uint32] | None
+    hop_edges: npt.NDArray[np.int32]
+    neighbours: int
+    missing: int
+
+
+class NeighbourLists:
+    """The in-edge lists of the partitions in memory. Those of the next step are read in the background, while this one samples.
+
+    ``edges_moved``: edges of all the lists that ever entered; what a step costs is in proportion to what it adds.
+    """
+
+    def __init__(self, adjacency: Adjacency):
+        partitioning = adjacency.partitioning
+        narrow = source_dtype(partitioning.nodes) == np.uint32
+        kind = _native.NeighbourSampler if narrow else _native.WideNeighbourSampler
+        self._sampler = kind(partitioning.rows, partitioning.nodes)
+        self._adjacency = adjacency
+        self._here: dict[int, tuple[int, PartitionLists]] = {}  # partition -> its first row, its lists
+        self._coming: dict[int, Future[PartitionLists]] = {}
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="adjacency")
+
+    @property
+    def edges_moved(self) -> int:
+        return int(self._sampler.edges_moved)
+
+    def prefetch(self, partitions: Iterable[int]) -> None:
+        """Start reading the lists of those ``partitions`` that are not here; others that were started are dropped."""
+        wanted = set(partitions)
+        for k in self._coming.keys() - wanted:
+            self._coming.pop(k).cancel()
+        self._start(wanted)
+
+    def enter(self, base_rows: Mapping[int, int]) -> None:
+        """Have the lists of exactly these partitions; ``base_rows``: the buffer row of each one's first node.
+
+        Raises UserError where the dataset was changed, RunError where it cannot be read.
+        """
+        for k in [k for k, (row, _) in self._here.items() if base_rows.get(k) != row]:
+            self._sampler.leave(k)
+            if k not in base_rows:
+                del self._here[k]
+        self._start(base_rows)
+        for k, row in base_rows.items():
+            held = self._here.get(k)
+            if held is None or held[0] != row:
+                lists = held[1] if held is not None else self._coming.pop(k).result()
+                self._sampler.enter(k, row, lists.indptr, lists.sources, lists.rel)
+                self._here[k] = row, lists
+
+    def _start(self, partitions: Iterable[int]) -> None:
+        for k in partitions:
+            if k not in self._here and k not in self._coming:
+                self._coming[k] = self._pool.submit(self._adjacency.read, k)
+
+    def sample(self, seeds: npt.NDArray[np.int64], fanouts: Sequence[int], seed: int, threads: int = 0,
+               exclude: npt.NDArray[np.int64] | None = None, both: bool = False) -> NeighbourSample:
+        """Sample ``fanouts[h]`` in-neighbours (-1: all) of each node first seen at hop h, uniformly and without replacement.
+
+        ``seeds``: unique node ids of partitions that are here. ``seed``: 0 to 2^64 - 1; what a node draws depends on it, the hop
+        and the node alone. ``threads``: 0 for all; they change nothing but the time. ``exclude``: edges (source, destination)
+        that are not sampled, int64 (m, 2); with ``both`` the edges back neither. Raises ValueError for seeds that are not here.
+        """
+        return NeighbourSample(**self._sampler.sample(seeds, list(fanouts), seed, threads, exclude, both))
+
+    def close(self) -> None:
+        self.prefetch(())
+        self._pool.shutdown()
