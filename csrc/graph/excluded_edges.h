@@ -33,21 +33,26 @@ public:
         return !edges_.empty() && filter_[place(dst) / 64] >> (place(dst) & 63) & 1;
     }
 
-    // Takes the sources excluded for `dst` out of the stretches of its list from index `from` on.
+    // Takes the sources excluded for `dst` out of the stretches of its list.
     template <class Id>
-    void remove(uint64_t dst, const Id* list, std::vector<Stretch>& stretches, size_t from) const {
+    void remove(uint64_t dst, const Id* list, Stretches& stretches) const {
         auto edge = std::lower_bound(edges_.begin(), edges_.end(), Edge{dst, 0});
         if (edge == edges_.end() || edge->first != dst) return;
-        const std::vector<Stretch> whole(stretches.begin() + from, stretches.end());
-        stretches.resize(from);
-        for (auto [at, end] : whole) {
+        Stretches whole;
+        whole.swap(stretches);
+        const auto keep = [&](int64_t begin, int64_t end) {
+            if (begin < end) stretches.insert(stretches.end(), {begin, end});
+        };
+        for (size_t i = 0; i < whole.size(); i += 2) {
+            int64_t at = whole[i];
+            const int64_t end = whole[i + 1];
             while (at < end && edge != edges_.end() && edge->first == dst) {
-                const int64_t found = skip_below(list, at, end, edge->second);
-                if (at < found) stretches.push_back({at, found});
-                at = found < end ? skip_below(list, found, end, edge->second + 1) : end;
+                const int64_t found = first_not_below(list, at, end, edge->second);
+                keep(at, found);
+                at = found < end ? first_not_below(list, found, end, edge->second + 1) : end;
                 if (found < end) ++edge;  // else the next stretch may hold it
             }
-            if (at < end) stretches.push_back({at, end});
+            keep(at, end);
         }
     }
 

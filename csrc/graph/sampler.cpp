@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kPieceNodes = 512, kPieceEdges = 8192;
 constexpr int64_t kBlock = 32;  // nodes whose cache misses are waited for together
+constexpr int64_t kListsAhead = 8;
 constexpr int kMostShards = 16;
 
 // body(piece, begin, end) for the pieces of [0, count); the last exception is rethrown here.
@@ -36,12 +37,6 @@ void in_pieces(int64_t count, int64_t grain, int threads, Body body) {
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
 std::string text(int64_t number) { return std::to_string(number); }
-
-int64_t length(const std::vector<Stretch>& stretches, size_t from) {
-    int64_t total = 0;
-    for (size_t i = from; i < stretches.size(); ++i) total += stretches[i].end - stretches[i].begin;
-    return total;
-}
 
 }  // namespace
 
@@ -140,13 +135,13 @@ void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int6
 template <class Id>
 void NeighbourSampler<Id>::expand_piece(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout,
                                         Expansion* expansions, Piece& piece, int64_t* counts) const {
-    const bool complete = residency_.complete();
-    piece.stretches.clear();
+    Stretches stretches;
+    piece.spans.clear();
     piece.neighbours = piece.missing = 0;
     for (int64_t low = 0; low < count; low += kBlock) {
         const int64_t high = std::min(low + kBlock, count);
         for (int64_t i = low; i < high; ++i) {
-            const uint64_t node = static_cast<uint64_t>(nodes[i]), k = node / residency_.rows();
+            const uint64_t node = static_cast<uint64_t>(nodes[i]), k = residency_.partition_of(static_cast<Id>(node));
             expansions[i].lists = &lists_[k];
             expansions[i].first = static_cast<int64_t>(node - k * residency_.rows());
             __builtin_prefetch(lists_[k].indptr + expansions[i].first);
@@ -156,42 +151,62 @@ void NeighbourSampler<Id>::expand_piece(const SampleRequest& request, const int6
             const int64_t begin = e.lists->indptr[e.first], end = e.lists->indptr[e.first + 1];
             e.first = begin;
             e.candidates = end - begin;
-            e.stretches = 0;
+            e.spans = 0;
             piece.neighbours += end - begin;
-            if (!complete) __builtin_prefetch(e.lists->sources + begin);
         }
-        for (int64_t i = low; i < high; ++i) {
-            Expansion& e = expansions[i];
-            const bool excluded = request.excluded.may_have(nodes[i]);
-            if (!complete || excluded) {
-                const size_t from = piece.stretches.size();
-                const int64_t degree = e.candidates;
-                residency_.stretches(e.lists->sources, e.first, e.first + degree, piece.stretches);
-                piece.missing += degree - length(piece.stretches, from);
-                if (excluded) request.excluded.remove(nodes[i], e.lists->sources, piece.stretches, from);
-                e.candidates = length(piece.stretches, from);
-                e.stretch = static_cast<uint32_t>(from);
-                e.stretches = static_cast<uint32_t>(piece.stretches.size() - from);
-                if (e.stretches == 1) {
-                    e.first = piece.stretches.back().begin;
-                    e.stretches = 0;
-                    piece.stretches.pop_back();
-                }
-            }
-            counts[i] = fanout < 0 ? e.candidates : std::min(fanout, e.candidates);
+    }
+    // Lists are asked for a few nodes ahead: the memory forgets requests that come too many at a time.
+    const bool complete = residency_.complete();
+    const auto ask = [&](int64_t i) {
+        const Expansion& e = expansions[i];
+        residency_.prefetch(e.lists->sources, e.first, e.first + e.candidates);
+    };
+    for (int64_t i = 0; !complete && i < std::min(kListsAhead, count); ++i) ask(i);
+    for (int64_t i = 0; i < count; ++i) {
+        if (!complete && i + kListsAhead < count) ask(i + kListsAhead);
+        if (!complete || request.excluded.may_have(nodes[i])) choose(request, nodes[i], expansions[i], piece, stretches);
+        counts[i] = fanout < 0 ? expansions[i].candidates : std::min(fanout, expansions[i].candidates);
+    }
+}
+
+// Of all neighbours, which are resident and not excluded.
+template <class Id>
+void NeighbourSampler<Id>::choose(const SampleRequest& request, uint64_t node, Expansion& e, Piece& piece,
+                                  Stretches& stretches) const {
+    const Id* sources = e.lists->sources;
+    const auto span_all = [&] {
+        e.span = static_cast<uint32_t>(piece.spans.size());
+        e.spans = static_cast<uint32_t>(stretches.size() / 2);
+        piece.spans.resize(e.span + e.spans);
+        int64_t before = 0;
+        for (uint32_t i = 0; i < e.spans; ++i) {
+            piece.spans[e.span + i] = {before, stretches[2 * i] - before};
+            before += stretches[2 * i + 1] - stretches[2 * i];
         }
+        return before;
+    };
+    const int64_t degree = e.candidates;
+    residency_.stretches(sources, e.first, e.first + degree, stretches);
+    e.candidates = span_all();
+    piece.missing += degree - e.candidates;
+    if (request.excluded.may_have(node)) {
+        piece.spans.resize(e.span);
+        request.excluded.remove(node, sources, stretches);
+        e.candidates = span_all();
     }
 }
 
 // Where candidate number `candidate` of a node lies in the lists of its partition.
 template <class Id>
 uint64_t NeighbourSampler<Id>::position(const Expansion& e, const Piece& piece, uint64_t candidate) {
-    if (e.stretches == 0) return static_cast<uint64_t>(e.first) + candidate;
-    for (const Stretch* stretch = &piece.stretches[e.stretch];; ++stretch) {
-        const uint64_t size = static_cast<uint64_t>(stretch->end - stretch->begin);
-        if (candidate < size) return static_cast<uint64_t>(stretch->begin) + candidate;
-        candidate -= size;
+    if (e.spans == 0) return static_cast<uint64_t>(e.first) + candidate;
+    const Span* span = piece.spans.data() + e.span;
+    for (uint32_t left = e.spans; left > 1;) {
+        const uint32_t half = left / 2;
+        span = span[half].before <= static_cast<int64_t>(candidate) ? span + half : span;
+        left -= half;
     }
+    return candidate + static_cast<uint64_t>(span->shift);
 }
 
 template <class Id>
@@ -254,7 +269,7 @@ void NeighbourSampler<Id>::label(int64_t from, int threads, NeighbourSample& out
         int64_t local = fresh[piece];
         for (int64_t x = from + begin; x < from + end; ++x) {
             if (first[x] != x) continue;
-            const uint64_t node = ids[x], k = node / residency_.rows();
+            const uint64_t node = ids[x], k = residency_.partition_of(ids[x]);
             out.nodes.data()[local] = static_cast<int64_t>(node);
             out.rows.data()[local] = lists_[k].base_row + static_cast<int64_t>(node - k * residency_.rows());
             out.labels.data()[x] = static_cast<int32_t>(local++);

@@ -62,11 +62,14 @@ public:
 private:
     struct Expansion {  // what a node may draw from
         const InLists<Id>* lists;
-        int64_t first, candidates;  // a stretch of the lists, or from `stretch` on several of `Piece::stretches`
-        uint32_t stretch, stretches;
+        int64_t first, candidates;  // neighbours, one after the other; or where there are spans, those of Piece::spans
+        uint32_t span, spans;
+    };
+    struct Span {  // candidate c lies at position c + shift, where this is the last span with before <= c
+        int64_t before, shift;
     };
     struct Piece {  // some nodes expanded together
-        std::vector<Stretch> stretches;
+        std::vector<Span> spans;
         int64_t neighbours, missing;
     };
 
@@ -74,6 +77,7 @@ private:
     void expand(const SampleRequest& request, size_t hop, int64_t first, int64_t last, NeighbourSample& out);
     void expand_piece(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout,
                       Expansion* expansions, Piece& piece, int64_t* counts) const;
+    void choose(const SampleRequest& request, uint64_t node, Expansion& e, Piece& piece, Stretches& stretches) const;
     static uint64_t position(const Expansion& e, const Piece& piece, uint64_t candidate);
     void draw_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, const int64_t* starts, int64_t count,
                     const Expansion* expansions, const Piece& piece, Id* ids, uint32_t* rel) const;
