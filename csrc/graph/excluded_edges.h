@@ -49,8 +49,8 @@ public:
             while (at < end && edge != edges_.end() && edge->first == dst) {
                 const int64_t found = first_not_below(list, at, end, edge->second);
                 keep(at, found);
-                at = found < end ? first_not_below(list, found, end, edge->second + 1) : end;
-                if (found < end) ++edge;  // else the next stretch may hold it
+                at = first_not_below(list, found, end, edge->second + 1);
+                if (at < end) ++edge;  // else the next stretch may hold it
             }
             keep(at, end);
         }

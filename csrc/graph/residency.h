@@ -7,7 +7,7 @@
 
 namespace marius {
 
-// x / d for one d. 32-bit x take a multiplication. (Source: Lemire, Kaser and Kurz, Faster remainder by direct computation, 2019.)
+// x / d for one d, a multiplication for 32-bit x. (Source: Lemire, Kaser and Kurz, Faster remainder by direct computation, 2019.)
 class Divider {
 public:
     explicit Divider(uint64_t d) : d_(d), inverse_(d > 1 ? ~0ULL / d + 1 : 0) {}
