@@ -65,7 +65,11 @@ public:
         held_[k].reset();
     }
 
-    int64_t edges_moved() const { return sampler_.edges_moved(); }
+    int64_t edges_moved() {
+        nb::gil_scoped_release released;
+        std::lock_guard lock(mutex_);
+        return sampler_.edges_moved();
+    }
 
     nb::dict sample(In<int64_t> seeds, std::vector<int64_t> fanouts, uint64_t seed, int threads,
                     std::optional<In<int64_t, 2>> exclude, bool both) {
@@ -73,12 +77,14 @@ public:
         require(seeds.size() <= FirstSeen<Id>::kMostPositions, "seeds: a batch holds less than 2^31");
         require(!exclude || exclude->shape(1) == 2, "exclude: (m, 2), source and destination");
         NeighbourSample found;
+        bool with_rel;
         {
             nb::gil_scoped_release released;
             std::lock_guard lock(mutex_);
             SampleRequest request{seeds.data(), static_cast<int64_t>(seeds.size()), std::move(fanouts), seed, threads,
                                   exclude ? ExcludedEdges(exclude->data(), exclude->shape(0), both) : ExcludedEdges()};
             found = sampler_.sample(request);
+            with_rel = sampler_.with_rel();
         }
         nb::dict out;
         out["nodes"] = array_of(std::move(found.nodes));
@@ -86,7 +92,7 @@ public:
         out["hop_nodes"] = array_of(std::move(found.hop_nodes));
         out["indptr"] = array_of(std::move(found.indptr));
         out["indices"] = array_of(std::move(found.labels), seeds.size());
-        out["rel"] = sampler_.with_rel() ? array_of(std::move(found.rel)) : nb::none();
+        out["rel"] = with_rel ? array_of(std::move(found.rel)) : nb::none();
         out["hop_edges"] = array_of(std::move(found.hop_edges));
         out["neighbours"] = found.neighbours;
         out["missing"] = found.missing;

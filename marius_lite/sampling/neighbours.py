@@ -71,20 +71,21 @@ class NeighbourLists:
 
         Raises UserError where the dataset was changed, RunError where it cannot be read.
         """
-        for k in [k for k, (row, _) in self._here.items() if base_rows.get(k) != row]:
-            self._sampler.leave(k)
-            if k not in base_rows:
+        kept = {}
+        for k, (row, lists) in list(self._here.items()):
+            if base_rows.get(k) != row:
+                self._sampler.leave(k)
                 del self._here[k]
-        self._start(base_rows)
+                kept[k] = lists  # it may go on in another place of the buffer
+        self._start(base_rows.keys() - kept.keys())
         for k, row in base_rows.items():
-            held = self._here.get(k)
-            if held is None or held[0] != row:
-                lists = held[1] if held is not None else self._coming.pop(k).result()
+            if k not in self._here:
+                lists = kept[k] if k in kept else self._coming.pop(k).result()
                 self._sampler.enter(k, row, lists.indptr, lists.sources, lists.rel)
                 self._here[k] = row, lists
 
     def _start(self, partitions: Iterable[int]) -> None:
-        for k in partitions:
+        for k in sorted(partitions):
             if k not in self._here and k not in self._coming:
                 self._coming[k] = self._pool.submit(self._adjacency.read, k)
 

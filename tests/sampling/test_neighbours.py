@@ -99,6 +99,13 @@ def test_a_changed_dataset_is_named(dataset, lists):
         with pytest.raises(UserError, match=r"adjacency/in/sources: the lists of partition 0 do not match"):
             lists.enter({0: 0})
         path.write_bytes(data)
-        lists.enter({0: 0})
+        lists.enter({1: 0})
+        path.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+        with pytest.raises(UserError, match="partition 0"):
+            lists.enter({1: 50, 0: 0})  # 1 moves at the same time
+        path.write_bytes(data)
+        lists.enter({0: 0, 1: 50})
+        part = dataset.partitioning.range(1)
+        assert lists.sample(np.array([part.start]), [], 0).rows.tolist() == [50]
     finally:
         path.write_bytes(data)
