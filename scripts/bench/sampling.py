@@ -20,6 +20,7 @@ import numpy as np
 from marius_lite.graph import Dataset
 from marius_lite.preprocess import make_dataset
 from marius_lite.sampling.neighbours import NeighbourLists
+from marius_lite.train.allocator import keep_large_blocks
 
 
 def dataset_of(a: argparse.Namespace) -> Dataset:
@@ -53,6 +54,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=1)
     parser.add_argument("--resident", type=int, help="the partitions in memory, evenly spread; default all")
     a = parser.parse_args()
+    keep_large_blocks()  # as training does
     a.work.mkdir(parents=True, exist_ok=True)
     dataset = dataset_of(a)
     part = dataset.partitioning
