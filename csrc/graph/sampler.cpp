@@ -155,7 +155,7 @@ void NeighbourSampler<Id>::expand_piece(const SampleRequest& request, const int6
             piece.neighbours += end - begin;
         }
     }
-    // Lists are asked for a few nodes ahead: the memory forgets requests that come too many at a time.
+    // Lists are asked for a few nodes before they are read.
     const bool complete = residency_.complete();
     const auto ask = [&](int64_t i) {
         const Expansion& e = expansions[i];
