@@ -191,6 +191,7 @@ class Build:
             }
             runs = sorter.runs
             self.files |= write_buckets(sorter.sorted(), writers, partitioning, tally, options.drop_duplicates)
+        del sorter, writers
         self._write_adjacency(tally, partitioning, len(relation_names))
         write_relations(self.root / "relations.parquet", relation_kind, relation_names, tally.relation_counts)
         sources = gathered.seen.sources + (self.features.sources() if self.features else [])
