@@ -9,6 +9,7 @@ from typing import Any
 
 from marius_lite.config import machine
 from marius_lite.config.load import load
+from marius_lite.config.memory import device_bytes
 from marius_lite.config.resolve import resolve
 from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, is_last
 from marius_lite.config.schema import Config
@@ -78,13 +79,15 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         if epoch + 1 == EPOCHS_COUNTED:
             break
     later = counted[1:] or counted
+    held = memory.buffer if resolved.storage.device_path == "bulk" else resolved.storage.device_cache
+    on_device = device_bytes(resolved, record.stride, held) if resolved.device != "cpu" else {}
     return {
         "dataset": str(data.path), "nodes": facts.nodes, "edges": edges, "relations": facts.relations,
         "partitions": facts.partitions, "capacity": resolved.storage.capacity, "ordering": resolved.storage.ordering,
         "steps": len(make_plan(resolved.storage.ordering, facts.partitions, int(resolved.storage.capacity),
                                resolved.training.seed, 0).steps),
         "swaps": counted[0].swaps, "device": resolved.device,
-        "memory": memory.as_dict(),
+        "memory": memory.as_dict(), "device_memory": on_device,
         "disk": {"dataset": sum(size for size, _ in data.manifest.files.values()), "rows": table,
                  "checkpoints": table * checkpoints_kept(resolved), "total": table * (1 + checkpoints_kept(resolved))},
         "start": {"rows_written": table},

@@ -9,6 +9,7 @@ from typing import Any
 
 import marius_lite
 from marius_lite.config import machine
+from marius_lite.device import library
 from marius_lite.storage.engine import probe
 
 LIBRARIES = ("torch", "numpy", "zarr", "pyarrow")
@@ -22,6 +23,7 @@ def describe(directory: Path) -> dict[str, Any]:
         **{name: _version(name) for name in LIBRARIES},
         "threads": machine.cpu_threads(),
         "nvidia_driver": machine.has_nvidia(),
+        "cuda": library.describe(),
         "probed": str(directory),
         **probe(directory),
     }

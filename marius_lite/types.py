@@ -6,6 +6,7 @@
 | Step         | ordering  | train, storage, sampling      |
 | EdgeBatch    | sampling  | sampling                      |
 | SampledBatch | sampling  | device                        |
+| BatchRows    | sampling  | device                        |
 | DeviceBatch  | device    | train                         |
 | RowGrads     | train     | optim                         |
 
@@ -81,6 +82,25 @@ class SampledBatch:
     edges: EdgeBatch
     negatives: npt.NDArray[np.int64]
     seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRows:
+    """The rows that a SampledBatch touches, each once; its m places are src, dst, then the negatives.
+
+    ``rows`` (u,) int64: the first ``cold`` of them ascend and come from the host's buffer, the rest from a table on the
+    device, at ``hot`` (u - cold,) int64. Place i holds ``rows[inverse[i]]`` (int32); places order[starts[s]:starts[s + 1]]
+    hold rows[s], ascending (int32). ``again``: for batches before this one, the latest last, (how many batches before,
+    positions in that batch's rows, positions in these), int32, of the cold rows that both touch.
+    """
+
+    rows: Rows
+    cold: int
+    hot: Rows
+    inverse: npt.NDArray[np.int32]
+    order: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int32]
+    again: tuple[tuple[int, npt.NDArray[np.int32], npt.NDArray[np.int32]], ...]
 
 
 @dataclass(frozen=True, slots=True)

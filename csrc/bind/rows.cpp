@@ -51,6 +51,16 @@ nb::tuple sort_rows(Vector<const std::int64_t> rows) {
                           array_of(std::move(sorted.starts)));
 }
 
+nb::tuple common_rows(Vector<const std::int64_t> left, Vector<const std::int64_t> right) {
+    marius::CommonRows common;
+    {
+        nb::gil_scoped_release released;
+        common = marius::common_rows(left.data(), static_cast<std::int64_t>(left.shape(0)), right.data(),
+                                     static_cast<std::int64_t>(right.shape(0)));
+    }
+    return nb::make_tuple(array_of(std::move(common.left)), array_of(std::move(common.right)));
+}
+
 void segment_sum(const std::vector<Matrix<const float>>& parts, Vector<const std::int32_t> order,
                  Vector<const std::int32_t> starts, Matrix<float> out, int threads) {
     std::vector<marius::GradPart> grads;
@@ -95,6 +105,8 @@ void bind_rows(nb::module_& m) {
     m.def("sort_rows", &sort_rows, "rows"_a.noconvert(),
           "(unique int64 (u,), order int32 (m,), starts int32 (u+1,)): unique ascends; positions "
           "order[starts[s]:starts[s+1]] hold unique[s], ascending.");
+    m.def("common_rows", &common_rows, "left"_a.noconvert(), "right"_a.noconvert(),
+          "(positions in left, positions in right), int32, of the rows that stand in both; each ascends without repetition.");
     m.def("segment_sum", &segment_sum, "parts"_a.noconvert(), "order"_a.noconvert(), "starts"_a.noconvert(),
           "out"_a.noconvert(), "threads"_a = 0,
           "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), "

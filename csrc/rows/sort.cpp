@@ -65,4 +65,19 @@ SortedRows sort_rows(const std::int64_t* rows, std::int64_t count) {
     return sorted;
 }
 
+CommonRows common_rows(const std::int64_t* left_rows, std::int64_t left_count, const std::int64_t* right_rows,
+                       std::int64_t right_count) {
+    CommonRows common;
+    for (std::int64_t i = 0, j = 0; i < left_count && j < right_count;) {
+        if (left_rows[i] == right_rows[j]) {
+            common.left.push_back(static_cast<std::int32_t>(i));
+            common.right.push_back(static_cast<std::int32_t>(j));
+        }
+        const bool left_first = left_rows[i] <= right_rows[j], right_first = right_rows[j] <= left_rows[i];
+        i += left_first;
+        j += right_first;
+    }
+    return common;
+}
+
 }  // namespace marius

@@ -1,4 +1,4 @@
-// Groups the positions of equal rows.
+// Groups the positions of equal rows; finds the rows that two groups share.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,5 +13,13 @@ struct SortedRows {
 
 // A stable radix sort. Throws std::invalid_argument for a negative row, or more than 2^31 - 1 rows.
 SortedRows sort_rows(const std::int64_t* rows, std::int64_t count);
+
+struct CommonRows {
+    std::vector<std::int32_t> left, right;  // left_rows[left[k]] == right_rows[right[k]], ascending
+};
+
+// Of two ascending lists without repetition, the positions of what stands in both.
+CommonRows common_rows(const std::int64_t* left_rows, std::int64_t left_count, const std::int64_t* right_rows,
+                       std::int64_t right_count);
 
 }  // namespace marius

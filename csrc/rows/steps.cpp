@@ -1,11 +1,11 @@
 #include "rows/steps.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <string>
 
 #include "base/parallel.h"
+#include "rows/formulas.h"
 #include "rows/vector.h"
 
 namespace marius {
@@ -44,61 +44,36 @@ void for_each_row(const RowStep& step, std::int64_t state_columns, Change change
     });
 }
 
-// Sixteen partial sums in a fixed order: the same result for every vector width.
-__attribute__((always_inline)) inline float sum_of_squares(const float* x, std::int64_t n) {
-    float lanes[16] = {};
-    std::int64_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (int lane = 0; lane < 16; ++lane) lanes[lane] += x[i + lane] * x[i + lane];
-    for (int lane = 0; i < n; ++i, ++lane) lanes[lane] += x[i] * x[i];
-    for (int half = 8; half > 0; half /= 2)
-        for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-    return lanes[0];
+MARIUS_VECTOR_CLONES
+void descend_row(float* __restrict value, const float* __restrict grad, std::int64_t dim, float scale) {
+    for (std::int64_t c = 0; c < dim; ++c) formulas::descend(value[c], grad[c], scale);
 }
 
 MARIUS_VECTOR_CLONES
-void subtract_scaled(float* __restrict value, const float* __restrict grad, std::int64_t dim, float scale) {
-    for (std::int64_t c = 0; c < dim; ++c) value[c] -= scale * grad[c];
-}
-
-MARIUS_VECTOR_CLONES
-float mean_square(const float* grad, std::int64_t dim) {
-    return dim > 0 ? sum_of_squares(grad, dim) / static_cast<float>(dim) : 0.0f;
-}
+float mean_square(const float* grad, std::int64_t dim) { return formulas::mean_square(grad, dim); }
 
 MARIUS_VECTOR_CLONES
 void adagrad_row(float* __restrict value, float* __restrict sums, const float* __restrict grad, std::int64_t dim,
                  float lr, float eps) {
-    for (std::int64_t c = 0; c < dim; ++c) {
-        sums[c] += grad[c] * grad[c];
-        value[c] -= lr * grad[c] / (__builtin_sqrtf(sums[c]) + eps);
-    }
+    for (std::int64_t c = 0; c < dim; ++c) formulas::adagrad(value[c], sums[c], grad[c], lr, eps);
 }
-
-struct AdamFactors {
-    float beta1, beta2, eps, rate, root;  // rate: lr over the first correction; root: sqrt of the second one
-};
 
 MARIUS_VECTOR_CLONES
 void adam_row(float* __restrict value, float* __restrict first, float* __restrict second,
-              const float* __restrict grad, std::int64_t dim, AdamFactors f) {
-    for (std::int64_t c = 0; c < dim; ++c) {
-        first[c] = f.beta1 * first[c] + (1.0f - f.beta1) * grad[c];
-        second[c] = f.beta2 * second[c] + (1.0f - f.beta2) * (grad[c] * grad[c]);
-        value[c] -= f.rate * first[c] / (__builtin_sqrtf(second[c]) / f.root + f.eps);
-    }
+              const float* __restrict grad, std::int64_t dim, formulas::AdamFactors factors) {
+    for (std::int64_t c = 0; c < dim; ++c) formulas::adam(value[c], first[c], second[c], grad[c], factors);
 }
 
 }  // namespace
 
 void sgd_step(const RowStep& step, float lr) {
-    for_each_row(step, 0, [&](float* value, float*, const float* grad) { subtract_scaled(value, grad, step.dim, lr); });
+    for_each_row(step, 0, [&](float* value, float*, const float* grad) { descend_row(value, grad, step.dim, lr); });
 }
 
 void row_adagrad_step(const RowStep& step, float lr, float eps) {
     for_each_row(step, 1, [&](float* value, float* state, const float* grad) {
         *state += mean_square(grad, step.dim);
-        subtract_scaled(value, grad, step.dim, lr / (std::sqrt(*state) + eps));
+        descend_row(value, grad, step.dim, formulas::adagrad_scale(*state, lr, eps));
     });
 }
 
@@ -112,10 +87,7 @@ void adam_step(const RowStep& step, float lr, float beta1, float beta2, float ep
     for_each_row(step, 2 * step.dim + 1, [&](float* value, float* state, const float* grad) {
         float& steps = state[2 * step.dim];
         steps += 1.0f;
-        const double first = 1.0 - std::pow(static_cast<double>(beta1), static_cast<double>(steps));
-        const double second = 1.0 - std::pow(static_cast<double>(beta2), static_cast<double>(steps));
-        const AdamFactors factors{beta1, beta2, eps, static_cast<float>(lr / first),
-                                  static_cast<float>(std::sqrt(second))};
+        const formulas::AdamFactors factors = formulas::adam_factors(steps, lr, beta1, beta2, eps);
         adam_row(value, state, state + step.dim, grad, step.dim, factors);
     });
 }

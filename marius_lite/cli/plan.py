@@ -34,6 +34,10 @@ def _text(result: Mapping[str, Any]) -> str:
         f"disk        {size(disk['total'])}: rows {size(disk['rows'])}, checkpoints {size(disk['checkpoints'])}",
         f"at start    {size(start['rows_written'])} written",
     ]
+    on_device = result["device_memory"]
+    if on_device:
+        told = ", ".join(f"{name} {size(held)}" for name, held in on_device.items())
+        lines.insert(3, f"on device   {size(sum(on_device.values()))}: {told}")
     for name in ("first_epoch", "later_epoch"):
         moved = result[name]
         lines.append(f"{name.replace('_', ' '):<11} {size(moved['rows_read'])} rows and {size(moved['edges_read'])} edges read, "

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+from marius_lite.files import format_bytes
+
 SLOT_ROWS = 256  # slots hold a multiple of so many rows: any stride of 16-byte multiples then fills whole 4 KiB pages
 EVALUATION_BYTES = 96 << 20  # for the queries, tiles and known answers of a ranking, beside the buffer
+LOOK_BACK = 2
+"""Batches before one that may still be under way on a device when its rows are gathered: one computing, one going back."""
+RING = LOOK_BACK + 2
+"""Blocks on a device: a batch's is read until LOOK_BACK later ones have computed, and the next one's is already being filled."""
+DEVICE_TILE = 1 << 24
+"""Numbers in a tile of scores on a device."""
 EDGE_BYTES = 28  # two windows (the next loads while this one trains) of three uint32, and one shuffle
 
 
@@ -48,3 +59,35 @@ def workspace_bytes(batch: int, chunks: int, negatives: int, dim: int, staleness
 def largest_window(step_buckets: list[tuple[tuple[int, int], ...]], counts: npt.NDArray[np.int64]) -> int:
     """Edges of the largest step."""
     return max((int(sum(counts[i, j] for i, j in buckets)) for buckets in step_buckets), default=0)
+
+
+def packet_bytes(edges: int, places: int) -> int:
+    """The ids of a batch on a device: rows and held places as int64, three lists of int32, each look back's two, relations."""
+    return places * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4) + 4 + edges * 8
+
+
+def device_bytes(config: Config, stride: int, held: int) -> dict[str, int]:
+    """Bytes on a device by purpose, beside what CUDA itself takes: batches under way, one batch's tensors, scores, held rows."""
+    batch, negatives, dim = config.training.batch_size, config.negatives, config.model.dim
+    places = 2 * batch + 2 * negatives.chunks * negatives.count
+    tensors = places * dim * 4 * 5 + 8 * batch * dim * 4  # gathered, masked, masks, gradients, sums; queries
+    return {"batches": RING * (places * stride + packet_bytes(batch, places)), "tensors": tensors,
+            "scores": 3 * 4 * DEVICE_TILE, "held": held}
+
+
+def host_bytes_for_device(config: Config, stride: int) -> int:
+    """Host memory beside the buffer while a device trains: ids and staged rows of the batches under way, ids being prepared."""
+    batch, negatives = config.training.batch_size, config.negatives
+    places = 2 * batch + 2 * negatives.chunks * negatives.count
+    ids = packet_bytes(batch, places)
+    return RING * (places * stride + ids) + 4 * ids
+
+
+def check_device_memory(needed: Mapping[str, int], budget: int) -> None:
+    """Raise UserError, naming each purpose, where the bytes ``needed`` on the device exceed ``budget``."""
+    total = sum(needed.values())
+    if total > budget:
+        told = ", ".join(f"{name} {format_bytes(size)}" for name, size in needed.items())
+        raise UserError(f"`storage.device_memory` is {format_bytes(budget)}, but the device needs {format_bytes(total)} "
+                        f"({told}): raise it, lower training.batch_size, negatives.count or storage.device_cache, or choose "
+                        "another storage.device_path")

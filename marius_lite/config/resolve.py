@@ -11,6 +11,9 @@ from marius_lite.config.memory import (
     EDGE_BYTES,
     EVALUATION_BYTES,
     MemoryPlan,
+    check_device_memory,
+    device_bytes,
+    host_bytes_for_device,
     largest_window,
     slot_bytes,
     workspace_bytes,
@@ -58,6 +61,9 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     if memory.buffer // facts.stride > ROWS_MAX:
         raise UserError(f"`storage.capacity` {capacity} makes a buffer of {memory.buffer // facts.stride} rows, an edge can name "
                         f"{ROWS_MAX}: give a smaller capacity")
+    if config.storage.device_memory != "auto" and _device(config, facts) != "cpu":
+        held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
+        check_device_memory(device_bytes(config, facts.stride, held), config.storage.device_memory)
     return _filled(config, facts, capacity, memory, budget), memory
 
 
@@ -107,6 +113,8 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     one = slot_bytes(facts.rows_per_partition, facts.stride)
     workspace = workspace_bytes(training.batch_size, negatives.chunks, negatives.count, config.model.dim,
                                 training.staleness, facts.relations * (2 if config.model.reciprocal else 1))
+    if _device(config, facts) != "cpu":
+        workspace = host_bytes_for_device(config, facts.stride)
     plan = make_plan(ordering, facts.partitions, capacity, training.seed, 0)
     total, largest_bucket = int(facts.bucket_counts.sum()), int(facts.bucket_counts.max(initial=0))
     largest_step = largest_window([step.buckets for step in plan.steps], facts.bucket_counts)
@@ -125,11 +133,15 @@ def _filled(config: Config, facts: Facts, capacity: int, memory: MemoryPlan, bud
         return resolved if given == "auto" else given
 
     updates: dict[str, dict[str, object]] = {
-        "training": {"precision": "float32", "threads": value(config.training.threads, facts.threads)},
+        "training": {"precision": value(config.training.precision, "float32"),
+                     "threads": value(config.training.threads, facts.threads)},
         "storage": {"memory": max(memory.total, budget), "capacity": capacity,
                     "ordering": _ordering(config, facts, capacity), "window_edges": memory.window_edges},
         "evaluation": {"max_edges": value(config.evaluation.max_edges, EVALUATION_EDGES)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}
-    device = ("cuda" if facts.cuda else "cpu") if config.device == "auto" else config.device
-    return config.model_copy(update={**sections, "device": device})
+    return config.model_copy(update={**sections, "device": _device(config, facts)})
+
+
+def _device(config: Config, facts: Facts) -> str:
+    return ("cuda" if facts.cuda else "cpu") if config.device == "auto" else config.device

@@ -23,6 +23,7 @@ from marius_lite.files import parse_bytes
 Auto = Literal["auto"]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(gt=0)]
+BytesOrNone = Annotated[int, BeforeValidator(parse_bytes), Field(ge=0)]
 
 
 class Section(BaseModel):
@@ -78,7 +79,9 @@ class TrainingSection(Section):
     seed: NonNegativeInt = Field(0, description="seed of all randomness of the run")
     staleness: NonNegativeInt = Field(
         0, description="batches in flight before an update must land; 0: synchronous and deterministic")
-    precision: Literal["auto", "float32"] = Field("auto", description="arithmetic of scores and gradients")
+    precision: Literal["auto", "float32", "mixed"] = Field(
+        "auto", description="of matrix products while training; mixed: inputs rounded to bfloat16 (CPU) or TF32 (GPU), summed in "
+        "float32; auto: float32")
     threads: PositiveInt | Auto = Field("auto", description="CPU threads; auto: all that the process may use")
 
 
@@ -95,6 +98,12 @@ class StorageSection(Section):
     row_dtype: Literal["float32"] = Field("float32", description="storage type of node rows")
     direct_io: bool = Field(True, description="bypass the page cache where the file system allows")
     io_threads: PositiveInt = Field(4, description="threads that read and write partitions")
+    device_path: Literal["auto", "zero_copy", "staged", "bulk"] = Field(
+        "auto", description="how a GPU reaches rows: its kernels read and write the pinned buffer; the CPU gathers and copies; "
+        "whole partitions are copied; auto: measured at the start. The result is the same")
+    device_memory: Bytes | Auto = Field("auto", description="bytes of GPU memory to use; auto: nine tenths of what is free")
+    device_cache: BytesOrNone = Field(0, description="bytes of GPU memory for the rows that a step touches most (not for bulk)")
+    gather_sms: PositiveInt = Field(8, description="multiprocessors that zero_copy may occupy; the others stay with arithmetic")
 
 
 class CheckpointSection(Section):

@@ -1,32 +1,77 @@
-"""From the name of a device to the device and its gather."""
+"""Which way rows take to a device: what was measured, applied to what the plan will touch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
-from marius_lite.device.cuda import StagedGather
-from marius_lite.device.host import HostGather, Table
-from marius_lite.errors import UserError
-from marius_lite.types import DeviceBatch, SampledBatch
+from marius_lite.types import EpochPlan
 
-Gather = Callable[[SampledBatch], DeviceBatch]
-
-
-def open_device(name: str) -> torch.device:
-    """``cpu``, ``cuda`` or ``cuda:N``. Raises UserError for a GPU that is not there."""
-    device = torch.device(name)
-    if device.type == "cuda":
-        if not torch.cuda.is_available():
-            raise UserError(f"`device` is {name}, but torch {torch.__version__} finds no CUDA device: "
-                            "use `device: cpu`, or install a CUDA build of torch and its driver")
-        if (device.index or 0) >= torch.cuda.device_count():
-            raise UserError(f"`device` is {name}, but there are {torch.cuda.device_count()} CUDA devices")
-    return device
+PATHS = ("zero_copy", "staged", "bulk")
 
 
-def make_gather(device: torch.device, table: Table, dim: int, ring: int, threads: int) -> Gather:
-    if device.type == "cuda":
-        return StagedGather(table, dim, device, ring, threads)
-    return HostGather(table, dim, ring, threads)
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Seconds, measured: of one row up and one row back at the same time by each link, of a row copied within the device
+    both ways, and of a partition's row copied in and back when whole partitions move."""
+
+    zero_copy: float
+    staged: float
+    held: float
+    partition: float
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Rows of a step: ``touched``, once in each batch, summed over its batches; ``moved``, of the partitions that arrive."""
+
+    touched: float
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    path: str
+    why: str
+
+
+def expected_loads(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], partition_rows: int, batch_size: int,
+                   negatives: int) -> list[Load]:
+    """The loads of an epoch's steps, were every resident row equally likely: an upper bound for skewed graphs.
+
+    ``negatives``: of a batch, over its sides and chunks.
+    """
+    loads = []
+    for step in plan.steps:
+        resident = len(step.resident) * partition_rows
+        edges = int(sum(bucket_counts[i, j] for i, j in step.buckets))
+        full, rest = divmod(edges, batch_size)
+        touched = full * distinct(resident, 2 * batch_size + negatives)
+        touched += distinct(resident, 2 * rest + negatives) if rest else 0
+        loads.append(Load(touched, len(step.load) * partition_rows))
+    return loads
+
+
+def distinct(rows: int, places: int) -> float:
+    """How many of ``rows`` equally likely rows ``places`` draws are expected to touch."""
+    return float(-rows * np.expm1(places * np.log1p(-1 / rows))) if rows > 1 else 1.0
+
+
+def seconds(rates: Rates, loads: Sequence[Load]) -> dict[str, float]:
+    """What each path takes for these steps, were nothing else to do."""
+    touched, moved = sum(load.touched for load in loads), sum(load.moved for load in loads)
+    return {"zero_copy": touched * rates.zero_copy, "staged": touched * rates.staged,
+            "bulk": touched * rates.held + moved * rates.partition}
+
+
+def choose(rates: Rates, loads: Sequence[Load], mirror_bytes: int, free_bytes: int) -> Choice:
+    """The path that takes least; bulk only where the whole buffer fits the device's memory beside the batches."""
+    taken = seconds(rates, loads)
+    told = ", ".join(f"{path} {value:.3g} s" for path, value in taken.items())
+    if mirror_bytes > free_bytes:
+        del taken["bulk"]
+        told += f" (but the buffer's {mirror_bytes:,} bytes exceed the {free_bytes:,} left in storage.device_memory)"
+    return Choice(min(taken, key=lambda path: taken[path]), f"an epoch's rows would travel in: {told}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -10,6 +12,7 @@ from marius_lite._native import gather
 from marius_lite.types import DeviceBatch, SampledBatch
 
 Table = npt.NDArray[np.float32]
+Gather = Callable[[SampledBatch], DeviceBatch]
 
 
 class HostGather:
@@ -18,8 +21,8 @@ class HostGather:
     ``table``: float32 (rows, width); values are the first ``dim`` columns.
     """
 
-    def __init__(self, table: Table, dim: int, ring: int = 1, threads: int = 1, pinned: bool = False):
-        self._table, self._dim, self._threads, self._pinned = table, dim, threads, pinned
+    def __init__(self, table: Table, dim: int, ring: int = 1, threads: int = 1):
+        self._table, self._dim, self._threads = table, dim, threads
         self._ring: list[dict[str, torch.Tensor]] = [{} for _ in range(ring)]
         self._turn = 0
 
@@ -39,6 +42,6 @@ class HostGather:
         """The first ``rows`` rows of this turn's tensor of that name, grown when a batch needs more."""
         held = self._ring[self._turn].get(name)
         if held is None or len(held) < rows:
-            held = torch.empty((rows, self._dim), dtype=torch.float32, pin_memory=self._pinned)
+            held = torch.empty((rows, self._dim), dtype=torch.float32)
             self._ring[self._turn][name] = held
         return held[:rows]

@@ -22,7 +22,7 @@ from marius_lite.nn.regularizer import add_n3_gradient
 from marius_lite.nn.scoring import score_side, scores
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import DeviceBatch, RowGrads, Rows
+from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, Rows
 
 Entry = TypeVar("Entry")
 
@@ -69,16 +69,24 @@ class LinkPredictionModel(torch.nn.Module):
         self._workspace = Workspace()
 
     def learn(self, batch: DeviceBatch) -> tuple[float, RowGrads]:
-        """The mean loss per edge and side (without the regularizer), and the gradients of the batch's rows.
+        """`gradients`, with the loss as a number, for a batch on the CPU. RunError when the loss is not finite."""
+        sampled = batch.sampled
+        loss, grads = self.gradients(batch)
+        mean = finite(float(loss), sampled.edges)
+        negatives: list[Rows] = [side.reshape(-1) for side in sampled.negatives]
+        return mean, RowGrads((sampled.edges.src, sampled.edges.dst, *negatives), grads)
 
-        Trains side 0 and, where the batch has negatives for it, side 1. RowGrads holds the sources, the
-        destinations, then each side's negatives. ``relations.grad`` is replaced; the
-        batch's tensors stay as they are. RunError when the loss is not finite.
+    def gradients(self, batch: DeviceBatch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The mean loss per edge and side (without the regularizer; float64), and the gradients of the batch's rows.
+
+        Trains side 0 and, where the batch has negatives for it, side 1. The gradients, (rows, dim) each and contiguous, are
+        those of the sources, the destinations, then each side's negatives. ``relations.grad`` is replaced; the batch's tensors
+        stay as they are. On a GPU nothing waits for the result.
         """
         dropout = Dropout(self.dropout, batch.sampled.seed, batch.src.device, self._workspace)
         ends = dropout("src", batch.src), dropout("dst", batch.dst)
         sides = [self._learn_side(side, batch, ends, dropout) for side in range(len(batch.negatives))]
-        mean = _mean_loss([side.loss for side in sides], batch)
+        loss = torch.stack([side.loss for side in sides]).sum() / (len(sides) * len(batch.rel))
         self._set_relation_grad(batch, [side.relation for side in sides])
         d_src, d_dst = sides[0].entity, sides[0].positive
         for side in sides[1:]:
@@ -86,7 +94,8 @@ class LinkPredictionModel(torch.nn.Module):
             d_dst += side.entity
         self._regularize(batch.src, dropout.backward_("src", d_src))
         self._regularize(batch.dst, dropout.backward_("dst", d_dst))
-        return mean, _row_grads(batch, [d_src, d_dst, *(side.negatives for side in sides)])
+        grads = [d_src, d_dst, *(side.negatives for side in sides)]
+        return loss, tuple(grad.reshape(-1, grad.shape[-1]).contiguous() for grad in grads)
 
     @torch.no_grad()
     def query(self, entity: Tensor, rel: Tensor, side: int) -> Tensor:
@@ -148,22 +157,13 @@ def initial_values(generator: np.random.Generator, count: int, dim: int, decoder
     return _entry(DECODERS, "model.decoder", decoder).initial_entities(generator, count, dim)
 
 
-def _mean_loss(losses: Sequence[Tensor], batch: DeviceBatch) -> float:
-    mean = float(torch.stack(list(losses)).sum()) / (len(losses) * len(batch.rel))
-    if not math.isfinite(mean):
-        edges = batch.sampled.edges
-        raise RunError(f"the loss is {mean} in epoch {edges.epoch}, step {edges.step}, batch {edges.index}: "
+def finite(loss: float, edges: EdgeBatch) -> float:
+    """The mean loss of a batch, as it is. RunError when it is not finite."""
+    if not math.isfinite(loss):
+        raise RunError(f"the loss is {loss} in epoch {edges.epoch}, step {edges.step}, batch {edges.index}: "
                        "lower the learning rates (optimizer.rows.lr, optimizer.dense.lr) and train anew, or "
                        "resume from a checkpoint before it")
-    return mean
-
-
-def _row_grads(batch: DeviceBatch, grads: Sequence[Tensor]) -> RowGrads:
-    """The gradients on the host, (rows, dim) each, beside the rows they belong to."""
-    sampled = batch.sampled
-    negatives: list[Rows] = [side.reshape(-1) for side in sampled.negatives]
-    return RowGrads(rows=(sampled.edges.src, sampled.edges.dst, *negatives),
-                    grads=tuple(grad.reshape(-1, grad.shape[-1]).cpu().contiguous() for grad in grads))
+    return loss
 
 
 def _loss(name: str, options: Mapping[str, Any]) -> Loss:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from marius_lite.config.memory import DEVICE_TILE
 from marius_lite.nn.losses import Loss
 from marius_lite.nn.similarities import Similarity
 from marius_lite.nn.workspace import Workspace
 
 CPU_TILE = 1 << 21
-CUDA_TILE = 1 << 26
-"""Numbers in a tile's largest array: 8 MiB stay in a CPU's last cache, a GPU wants fewer and larger steps."""
+"""Numbers in a tile's largest array: 8 MiB stay in a CPU's last cache; a GPU wants fewer and larger steps, `DEVICE_TILE`."""
 TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: many enough for a fast product, whatever the number of candidates."""
 
@@ -81,5 +81,5 @@ def scores(similarity: Similarity, query: Tensor, candidates: Tensor,
 
 def tile_rows(similarity: Similarity, candidates: int, dim: int, device: torch.device) -> int:
     """Queries in a tile of (queries, candidates); at least 1."""
-    budget = CUDA_TILE if device.type == "cuda" else CPU_TILE
+    budget = DEVICE_TILE if device.type == "cuda" else CPU_TILE
     return max(1, budget // (max(1, candidates) * similarity.numbers_per_score(dim)))

@@ -20,7 +20,7 @@ from marius_lite.config import machine
 from marius_lite.config.load import check, load
 from marius_lite.config.schedule import checkpoints_kept
 from marius_lite.config.schema import Config
-from marius_lite.device.chooser import open_device
+from marius_lite.device.accelerator import check_device
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.metrics import MetricsLog, read
@@ -30,7 +30,7 @@ from marius_lite.train import build
 from marius_lite.train.trainer import Trainer
 
 CHANGEABLE = ("training.epochs", "checkpoint.", "evaluation.", "storage.memory", "storage.prefetch", "storage.io_threads",
-              "storage.direct_io")
+              "storage.direct_io", "storage.device_", "storage.gather_sms")
 
 
 def train_run(dataset: Path | str, run: Path | str, config: Config | None = None) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
     """
     data = Dataset.open(Path(dataset))
     resolved, _ = build.resolved(data, config or load())
-    open_device(resolved.device)
+    check_device(resolved.device)
     _require_disk(Path(run), data, resolved)
     with run_folder.create(Path(run), data, resolved, _machine_facts()) as folder:
         return _run(folder, data, resolved, None)
@@ -100,8 +100,8 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
             raise UserError(f"{place}: belongs to another dataset than {data.path}")
         checkpoints.restore_live(folder, place)
         table = RowTable.open(folder.live / build.NODES)
-    metrics = MetricsLog(folder.metrics_file, state.metrics_length if state else 0)
-    with closing(build.build(folder, data, config, memory, metrics, table, sys.stderr.isatty())) as parts:
+    with (closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
+          closing(build.build(folder, data, config, memory, metrics, table, sys.stderr.isatty())) as parts):
         if state is None:
             state = State(Cursor(), data.fingerprint, build.initialise(parts.buffer, config), 0)
         else:

@@ -80,7 +80,9 @@ class Trainer:
         """Make the step's partitions resident, and begin to load the next step's."""
         buffer, partitioning = self.parts.buffer, self.parts.partitioning
         following = after.resident if after is not None and self.config.storage.prefetch else ()
+        self.parts.leave(step.resident)
         buffer.enter(step.resident, [k for k in following if k not in step.resident])
+        self.parts.arrive(step.resident)
         return Resident(step.resident, sum(partitioning.size(k) for k in step.resident), partitioning.rows,
                         np.array([buffer.base_row(k) for k in step.resident]))
 
@@ -100,14 +102,14 @@ class Trainer:
     def _train_window(self, epoch: int, edges: WindowEdges, resident: Resident) -> None:
         window = edges.window
         to_rows(edges, self.parts.edges.counts, {k: self.parts.buffer.base_row(k) for bucket in window.buckets for k in bucket})
+        self.parts.choose_hot(edges)
         place = (epoch, window.step, window.first_batch)
         order = shuffled(window.edges, generator_for(self.config.training.seed, "shuffle", *place))
-        stages = self.parts.stages(resident)
         end = window.first_batch + window.batches
         while self.state.cursor.batch < end:
             self.parts.buffer.mark_dirty(resident.partitions)
             batches = self._batches(epoch, edges, order, max(self.state.cursor.batch, window.first_batch))
-            for finished in run(batches, stages, self.config.training.staleness, self._pause):
+            for finished in run(batches, self.parts.stages(resident), self.config.training.staleness, self._pause):
                 self._record(finished)
             if self._pause():
                 self._checkpoint()
@@ -145,6 +147,7 @@ class Trainer:
     def _evaluate(self, epoch: int, saved: bool = True) -> None:
         """Rank a sample of the evaluation edges; the checkpoint just saved becomes the best if it is."""
         cursor, config = self.state.cursor, self.config
+        self.parts.leave()
         self.parts.buffer.flush()
         result = self.parts.evaluate()
         files.make_folder(self.parts.run.evaluations)
@@ -165,6 +168,7 @@ class Trainer:
 
     def _checkpoint(self) -> None:
         parts = self.parts
+        parts.settle()
         checksums = {**self.state.checksums, **parts.buffer.flush()}
         self.state = replace(self.state, checksums=checksums, metrics_length=parts.metrics.sync())
         checkpoints.save(parts.run, self.state, parts.dense_state(), self.config.checkpoint.keep)

@@ -19,14 +19,26 @@ def facts(partitions=16, rows=1000, edges_per_bucket=100, memory=10**12):
 
 
 def autos(tree):
-    for value in tree.values():
-        yield from autos(value) if isinstance(value, dict) else [value == "auto"]
+    for key, value in tree.items():
+        yield from autos(value) if isinstance(value, dict) else [key] if value == "auto" else []
 
 
 def test_nothing_stays_auto_and_resolving_again_changes_nothing():
     config, memory = resolve(load(), facts())
-    assert not any(autos(config.model_dump()))
+    assert list(autos(config.model_dump())) == ["device_path", "device_memory"]  # of the GPU a run finds; they change no result
     assert resolve(config, facts(memory=10**9)) == (config, memory)
+
+
+@pytest.mark.parametrize(("sets", "said"), [
+    ([], "batches 7.* tensors .* scores 201.* held 0"),
+    (["storage.device_path=bulk"], "held 6.82 MB"),
+    (["storage.device_cache=5MB"], "held 5.00 MB"),
+])
+def test_too_little_memory_on_the_device(sets, said):
+    asked = load(sets=["storage.device_memory=200MB", "device=cuda", *sets])
+    with pytest.raises(UserError, match=f"`storage.device_memory` is 200.00 MB, but the device needs .*{said}"):
+        resolve(asked, facts())
+    resolve(load(sets=["storage.device_memory=2GB", "device=cuda", *sets]), facts())
 
 
 def test_plenty_of_memory_is_in_memory():

@@ -1,0 +1,114 @@
+// The kernels: each thread runs a body at its place.
+#include "cuda/kernels.h"
+
+#include <cuda_runtime.h>
+
+namespace marius {
+namespace {
+
+__device__ __forceinline__ Place here() {
+    return {.block = blockIdx.x, .blocks = gridDim.x, .thread = static_cast<int>(threadIdx.x),
+            .threads = static_cast<int>(blockDim.x)};
+}
+
+template <int bytes> struct Word;
+template <> struct Word<16> { using type = uint4; };
+template <> struct Word<8> { using type = uint2; };
+template <> struct Word<4> { using type = unsigned int; };
+template <> struct Word<2> { using type = unsigned short; };
+template <> struct Word<1> { using type = unsigned char; };
+
+// Rows pass through once: they should leave the caches first.
+struct StreamingMemory {
+    template <class V>
+    __device__ __forceinline__ V load(const void* address) const {
+        const auto word = __ldcs(static_cast<const typename Word<sizeof(V)>::type*>(address));
+        V value;
+        memcpy(&value, &word, sizeof value);
+        return value;
+    }
+    template <class V>
+    __device__ __forceinline__ void store(void* address, const V& value) const {
+        typename Word<sizeof(V)>::type word;
+        memcpy(&word, &value, sizeof word);
+        __stcs(static_cast<typename Word<sizeof(V)>::type*>(address), word);
+    }
+};
+
+struct CachedMemory {
+    template <class V>
+    __device__ __forceinline__ V load(const void* address) const {
+        const auto word = *static_cast<const typename Word<sizeof(V)>::type*>(address);
+        V value;
+        memcpy(&value, &word, sizeof value);
+        return value;
+    }
+    template <class V>
+    __device__ __forceinline__ void store(void* address, const V& value) const {
+        typename Word<sizeof(V)>::type word;
+        memcpy(&word, &value, sizeof word);
+        *static_cast<typename Word<sizeof(V)>::type*>(address) = word;
+    }
+};
+
+__device__ __forceinline__ unsigned int multiprocessor() {
+    unsigned int id;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+    return id;
+}
+
+template <class Source, class Target>
+__global__ void __launch_bounds__(copy_threads) copy_rows_kernel(const __grid_constant__ CopyRows job) {
+    if (job.seen && threadIdx.x == 0) job.seen[multiprocessor() % MARIUS_CUDA_SEEN] = 1;
+    StreamingMemory memory;
+    copy_rows<Source, Target>(job, here(), memory);
+}
+
+template <class Floats>
+__global__ void __launch_bounds__(compute_threads) segment_sum_kernel(const __grid_constant__ SegmentSum job) {
+    CachedMemory memory;
+    segment_sum<Floats>(job, here(), memory);
+}
+
+__global__ void __launch_bounds__(compute_threads) step_rows_kernel(const __grid_constant__ RowStepJob job) {
+    step_rows(job, here());
+}
+
+template <int kind, class Floats>
+__global__ void __launch_bounds__(compute_threads) step_columns_kernel(const __grid_constant__ RowStepJob job) {
+    CachedMemory memory;
+    step_columns<kind, Floats>(job, here(), memory);
+}
+
+template <class Job>
+int launched(void (*kernel)(const Job), void* stream, const Job& job, Grid grid) {
+    kernel<<<static_cast<unsigned int>(grid.blocks), grid.threads, 0, static_cast<cudaStream_t>(stream)>>>(job);
+    return cudaGetLastError();
+}
+
+}  // namespace
+
+int launch_copy_rows(void* stream, const CopyRows& job, Grid grid) {
+    int code = 0;
+    with_vectors(job, [&](auto source, auto target) {
+        code = launched(copy_rows_kernel<decltype(source), decltype(target)>, stream, job, grid);
+    });
+    return code;
+}
+
+int launch_segment_sum(void* stream, const SegmentSum& job, Grid grid) {
+    if (job.vector_elements == 4) return launched(segment_sum_kernel<Vector<float, 4>>, stream, job, grid);
+    return launched(segment_sum_kernel<Vector<float, 1>>, stream, job, grid);
+}
+
+int launch_step_rows(void* stream, const RowStepJob& job, Grid grid) { return launched(step_rows_kernel, stream, job, grid); }
+
+int launch_step_columns(void* stream, const RowStepJob& job, Grid grid) {
+    int code = 0;
+    with_kind(job, [&](auto kind, auto floats) {
+        code = launched(step_columns_kernel<decltype(kind)::value, decltype(floats)>, stream, job, grid);
+    });
+    return code;
+}
+
+}  // namespace marius

@@ -1,0 +1,12 @@
+// Launches of the kernels on the current device; each returns a cudaError_t as int.
+#pragma once
+#include "cuda/launch.h"
+
+namespace marius {
+
+int launch_copy_rows(void* stream, const CopyRows& job, Grid grid);
+int launch_segment_sum(void* stream, const SegmentSum& job, Grid grid);
+int launch_step_rows(void* stream, const RowStepJob& job, Grid grid);
+int launch_step_columns(void* stream, const RowStepJob& job, Grid grid);
+
+}  // namespace marius

@@ -1,0 +1,27 @@
+// Where one thread of a kernel stands. Bodies are functions of a job and a place, and no thread needs another one:
+// the GPU runs all places at once, tests run them one by one in any order.
+#pragma once
+#include <cstdint>
+
+#include "base/both.h"
+
+namespace marius {
+
+struct Place {
+    std::int64_t block, blocks;
+    int thread, threads;  // of the block
+};
+
+// 2^bits neighbouring threads that share a row; group `index` of `count`.
+struct Group {
+    std::int64_t index, count;
+    int lane, lanes;
+
+    MARIUS_BOTH Group(const Place& place, int bits)
+        : index((place.block * place.threads + place.thread) >> bits),
+          count(place.blocks * place.threads >> bits),
+          lane(place.thread & ((1 << bits) - 1)),
+          lanes(1 << bits) {}
+};
+
+}  // namespace marius

@@ -1,0 +1,56 @@
+"""A device with its streams, its native library, and host memory that it can reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from marius_lite._native import CudaLibrary
+from marius_lite.device.library import library
+from marius_lite.device.streams import CudaStream, Stream
+from marius_lite.errors import UserError
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """``gathering`` brings rows up ahead of ``computing``, torch's own stream; ``scattering`` takes them back behind it."""
+
+    device: torch.device
+    library: CudaLibrary
+    gathering: Stream
+    computing: Stream
+    scattering: Stream
+    pinned: bool = True
+
+    @property
+    def index(self) -> int:
+        return self.device.index or 0
+
+    def host_bytes(self, size: int) -> torch.Tensor:
+        """``size`` bytes of host memory that the device copies from and to while the host goes on."""
+        return torch.empty(size, dtype=torch.uint8, pin_memory=self.pinned)
+
+
+def check_device(name: str) -> torch.device:
+    """``cpu``, ``cuda`` or ``cuda:N``. Raises UserError for a GPU that is not there or cannot be used."""
+    device = torch.device(name)
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise UserError(f"`device` is {name}, but torch {torch.__version__} finds no CUDA device: "
+                            "use `device: cpu`, or install a CUDA build of torch and its driver")
+        if (device.index or 0) >= torch.cuda.device_count():
+            raise UserError(f"`device` is {name}, but there are {torch.cuda.device_count()} CUDA devices")
+        library()
+    return device
+
+
+def open_accelerator(device: torch.device) -> Accelerator | None:
+    """The GPU's streams: rows travel on streams of higher priority than the arithmetic between them. None for the CPU."""
+    if device.type == "cpu":
+        return None
+    device = torch.device("cuda", device.index or 0)
+    torch.cuda.set_device(device)
+    rows = [torch.cuda.Stream(device, priority=-1) for _ in range(2)]  # type: ignore[no-untyped-call]
+    gathering, computing, scattering = (CudaStream(stream) for stream in (rows[0], torch.cuda.current_stream(device), rows[1]))
+    return Accelerator(device, library(), gathering, computing, scattering)

@@ -1,0 +1,31 @@
+"""The CUDA library that may stand beside the native module; it loads without a driver and without torch."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import marius_lite._native as _native
+from marius_lite.device import verified
+from marius_lite.errors import UserError
+
+LIBRARY = Path(_native.__file__).with_name("libmarius_cuda.so")
+
+
+@cache
+def library() -> _native.CudaLibrary:
+    """Raises UserError where this build of marius_lite has none."""
+    if not LIBRARY.exists():
+        raise UserError(f"`device: cuda` needs {LIBRARY.name}, which this build of marius_lite lacks: build it where a CUDA "
+                        "compiler (nvcc) is found, or use `device: cpu`")
+    return _native.CudaLibrary(str(LIBRARY))
+
+
+def describe() -> dict[str, Any]:
+    """Whether the library is there, on which GPUs this code has run, and which GPUs are here."""
+    if not LIBRARY.exists():
+        return {"library": "not built"}
+    found = library()
+    return {"library": "compiled", "has_run_on": ", ".join(verified.GPUS) or verified.UNPROVEN,
+            "devices": [found.device_facts(index) for index in range(found.device_count())]}

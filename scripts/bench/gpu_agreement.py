@@ -1,0 +1,79 @@
+"""Training on the GPU against training on the CPU, and every path against every other, on a graph with a planted rule.
+
+    python scripts/bench/gpu_agreement.py [--edges 300000] [--epochs 10] [--json]
+
+One seed. Every path, a second run of one of them, and one with hot rows held on the device must end with the same bits in rows,
+weights and losses. The CPU's sums have another order, so there only the first losses and the filtered MRR are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import on_device
+import training
+from on_device import Report
+
+RUNS = {"zero_copy": {"storage.device_path": "zero_copy"}, "zero_copy again": {"storage.device_path": "zero_copy"},
+        "staged": {"storage.device_path": "staged"}, "bulk": {"storage.device_path": "bulk"},
+        "zero_copy, hot rows held": {"storage.device_path": "zero_copy", "storage.device_cache": "200kB"}}
+LOSS_GOAL, MRR_GOAL = 1e-3, 0.01
+PARTITIONS, RESIDENT = 8, 4
+FIRST = 5
+"""Batches whose losses are compared: rounding has not grown yet."""
+
+
+def dataset_of(a: argparse.Namespace, work: Path) -> Path:
+    subprocess.run([sys.executable, str(training.ROOT / "data_prep/planted_kg.py"), str(work / "graph"), "--nodes", str(a.nodes),
+                    "--edges", str(a.edges)], check=True, stdout=subprocess.DEVNULL)
+    files = {split: work / "graph" / f"{split}.tsv" for split in ("train", "valid", "test")}
+    training.marius("preprocess", files["train"], "--valid", files["valid"], "--test", files["test"],
+                    "--output", work / "dataset", "--partitions", PARTITIONS)
+    return work / "dataset"
+
+
+def compare(a: argparse.Namespace, work: Path, report: Report) -> None:
+    dataset = dataset_of(a, work)
+    common = {"model.dim": a.dim, "training.batch_size": a.batch, "training.epochs": a.epochs, "negatives.count": a.negatives,
+              "storage.capacity": RESIDENT, "evaluation.every_epochs": a.epochs, "checkpoint.keep": 1}
+    ends: dict[str, tuple[str, list[float]]] = {}  # the bits of the last checkpoint, and every loss
+    mrr: dict[str, float] = {}
+    for name, more in {"cpu": {}, **RUNS}.items():
+        run = work / name.replace(" ", "-")
+        lines = training.train(dataset, run, {**common, "device": "cpu" if name == "cpu" else a.device, **more})
+        ends[name], mrr[name] = (training.bits(run), training.losses(lines)), last_mrr(lines)
+    same = [name for name in RUNS if ends[name] == ends["zero_copy"]]
+    report.add("runs on the GPU that end with the same bits", len(same), f"of {len(RUNS)}", at_least=len(RUNS),
+               detail=", ".join(same))
+    apart = [abs(gpu - cpu) / abs(cpu) for cpu, gpu in zip(ends["cpu"][1][:FIRST], ends["zero_copy"][1][:FIRST], strict=True)]
+    report.add(f"first {FIRST} losses, largest difference to the CPU's", max(apart), "relative", at_most=LOSS_GOAL)
+    report.add("filtered MRR on the GPU", mrr["zero_copy"])
+    report.add("filtered MRR, difference to the CPU's", abs(mrr["zero_copy"] - mrr["cpu"]), at_most=MRR_GOAL,
+               detail=f"CPU {mrr['cpu']:.4f}")
+
+
+def last_mrr(lines: list[dict[str, Any]]) -> float:
+    return float(next(line["mrr"] for line in reversed(lines) if line["kind"] == "evaluation"))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = on_device.parser(__doc__)
+    parser.add_argument("--device", default="cuda")
+    for name, default in (("nodes", 10_240), ("edges", 300_000), ("dim", 100), ("batch", 10_000), ("negatives", 1000),
+                          ("epochs", 10)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    a = parser.parse_args(arguments)
+    accelerator = on_device.accelerator()
+    report = Report("gpu_agreement", on_device.settings(accelerator, a))
+    with tempfile.TemporaryDirectory() as folder:
+        compare(a, Path(folder), report)
+    report.show(a.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""A device that is this processor: the native kernels' bodies run on the host, streams run late and in any legal order.
+
+What is put on a stream waits until somebody waits for an event behind it; then pieces of work are taken from the streams in
+a random order that respects nothing but each stream's own order and the events. A missing event shows as a wrong result.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from pathlib import Path
+
+import torch
+
+from marius_lite.device.accelerator import Accelerator
+
+
+class Event:
+    def __init__(self, schedule, stream):
+        self.schedule, self.stream, self.done = schedule, stream, False
+
+    def wait(self):
+        self.schedule.until(self)
+
+
+class Stream:
+    handle = 0
+
+    def __init__(self, schedule, name):
+        self.schedule, self.name, self.queue = schedule, name, deque()
+
+    def run(self, work):
+        self.queue.append(("run", work))
+
+    def record(self):
+        event = Event(self.schedule, self)
+        self.queue.append(("record", event))
+        return event
+
+    def after(self, event):
+        if event is not None:
+            self.queue.append(("after", event))
+
+
+class Schedule:
+    """Three streams and the random order in which their work is done; ``trace`` tells what was done."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.streams = {name: Stream(self, name) for name in ("gathering", "computing", "scattering")}
+        self.trace = []
+
+    def until(self, event):
+        while not event.done:
+            ready = [s for s in self.streams.values() if s.queue and (s.queue[0][0] != "after" or s.queue[0][1].done)]
+            assert ready, "every stream waits for another"
+            stream = self.random.choice(ready)
+            kind, what = stream.queue.popleft()
+            self.trace.append((stream.name, kind, what))
+            if kind == "run":
+                what()
+            elif kind == "record":
+                what.done = True
+
+
+def accelerator(library, seed=0):
+    schedule = Schedule(seed)
+    return Accelerator(torch.device("cpu"), library, **schedule.streams, pinned=False), schedule
+
+
+SOURCES = Path(__file__).parents[2] / "csrc"

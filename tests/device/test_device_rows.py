@@ -1,0 +1,140 @@
+"""Batches under way at the same time, over every path, in any legal order of the streams: the bits of one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from emulated import accelerator
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marius_lite.config.memory import LOOK_BACK, RING
+from marius_lite.device.held import HotRows, Mirror
+from marius_lite.device.host import HostGather
+from marius_lite.device.links import Staged, ZeroCopy
+from marius_lite.device.rows import BatchShape, DeviceRows, RowUpdate
+from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.pipeline.batches import Streamed, run
+from marius_lite.sampling.batch_rows import RowTracker
+from marius_lite.storage.record import record_of
+from marius_lite.types import EdgeBatch, RowGrads, SampledBatch
+
+DIM, ROWS, BATCH, COUNT = 5, 64, 6, 4
+SLOT_ROWS = 16
+
+
+def make_table(optimizer, seed):
+    table = np.zeros((ROWS, record_of(optimizer, DIM).width), np.float32)
+    table[:, :DIM] = np.random.default_rng(seed).normal(size=(ROWS, DIM))
+    return table
+
+
+def make_batches(count, seed, nodes=20):
+    """Few nodes, so that successive batches share most of their rows."""
+    rng = np.random.default_rng(seed)
+
+    def sampled(index):
+        size = BATCH if index % 3 else rng.integers(1, BATCH + 1)
+        edges = EdgeBatch(0, 0, index, rng.integers(nodes, size=size), rng.integers(nodes, size=size), rng.integers(3, size=size))
+        return SampledBatch(edges, rng.integers(ROWS, size=(2, 1, COUNT)), index)
+
+    return [sampled(index) for index in range(count)]
+
+
+def learn(batch):
+    """Any function of the gathered rows whose gradients depend on all of them, with the same bits on every device: there are no
+    sums, and the only products are with powers of two."""
+    grads = (batch.src * 2 + batch.rel[:, None], batch.dst / 2 - batch.src, batch.negatives[0].reshape(-1, DIM),
+             batch.negatives[1].reshape(-1, DIM) / 4)
+    return torch.stack([grad.max() for grad in grads]).max().double(), grads
+
+
+def on_the_host(table, batches, optimizer):
+    updater, gather = RowUpdater(ROW_OPTIMIZERS[optimizer](), DIM, 0.1), HostGather(table, DIM)
+    losses = []
+    for sampled in batches:
+        loss, grads = learn(gather(sampled))
+        losses.append(float(loss))
+        negatives = [side.reshape(-1) for side in sampled.negatives]
+        updater.apply(table, RowGrads((sampled.edges.src, sampled.edges.dst, *negatives), [g.contiguous() for g in grads]))
+    return losses
+
+
+def make_path(path, device, table, cached=0):
+    staged = Staged(device, table, 1)
+    link = staged if path == "staged" else ZeroCopy(device, table, SLOT_ROWS, 8, 1)
+    if path == "bulk":
+        held = Mirror(device, table, SLOT_ROWS)
+        held.enter({k: k * SLOT_ROWS for k in range(ROWS // SLOT_ROWS)})
+        return link, held
+    if not cached:
+        return link, None
+    held = HotRows(device, cached, table.shape[1], link, piece=3)
+    held.choose(np.random.default_rng(1).integers(30, size=100))
+    return link, held
+
+
+def device_rows(device, table, path, optimizer, cached=0):
+    link, held = make_path(path, device, table, cached)
+    update = RowUpdate.of(optimizer, ROW_OPTIMIZERS[optimizer](), 0.1)
+    return DeviceRows(device, link, held, update, DIM, table.shape[1], BatchShape(BATCH, (2, 1, COUNT)))
+
+
+def through_streams(rows, batches):
+    tracker = RowTracker(LOOK_BACK, rows.hot)
+    stages = Streamed(lambda b: (b, tracker.track(b)), lambda pair: pair[0].edges, lambda pair: rows.begin(*pair, learn), RING)
+    return [finished.loss for finished in run(batches, stages, 0, lambda: False)]
+
+
+@pytest.mark.parametrize(("path", "cached"), [("zero_copy", 0), ("staged", 0), ("bulk", 0), ("zero_copy", 7), ("staged", 7)])
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(sorted(ROW_OPTIMIZERS)), st.integers(0, 2**30), st.integers(1, 12))
+def test_same_bits_as_one_after_the_other(make_device, path, cached, optimizer, seed, count):
+    batches = make_batches(count, seed)
+    expected = make_table(optimizer, seed)
+    losses = on_the_host(expected, batches, optimizer)
+    table = make_table(optimizer, seed)
+    rows = device_rows(make_device(seed), table, path, optimizer, cached)
+    assert through_streams(rows, batches) == losses
+    if rows.held:
+        rows.held.settle()
+        np.testing.assert_array_equal(table, expected)
+        rows.held.leave(())
+    np.testing.assert_array_equal(table, expected)
+    rows.close()
+
+
+@pytest.mark.parametrize("broken", ["computed", "landed", "again"])
+def test_the_schedules_find_a_missing_order(host_library, broken, monkeypatch):
+    """The test above would see it: leave out one of the things that keep batches apart, and bits differ somewhere."""
+    from marius_lite.device import rows as module
+
+
+    original = module.DeviceRows._slot
+
+    def forgetful(self, ago):
+        slot = original(self, ago)
+        if ago < 0:
+            copy = object.__new__(type(slot))
+            copy.__dict__.update(slot.__dict__)
+            if broken in ("computed", "landed"):
+                setattr(copy, broken, None)
+            return copy
+        return slot
+
+    differs = False
+    for seed in range(60):
+        batches = make_batches(12, seed)
+        if broken == "again":
+            monkeypatch.setattr(module.DeviceRows, "_take", lambda *arguments: None)
+        else:
+            monkeypatch.setattr(module.DeviceRows, "_slot", forgetful)
+        expected, table = make_table("sgd", seed), make_table("sgd", seed)
+        on_the_host(expected, batches, "sgd")
+        device, _ = accelerator(host_library, seed)
+        through_streams(device_rows(device, table, "zero_copy", "sgd"), batches)
+        differs |= not np.array_equal(table, expected)
+    assert differs
+
+

@@ -1,0 +1,62 @@
+"""The rows of batches, each once: every place leads back to its row, and what earlier batches touched is named."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from marius_lite._native import common_rows
+
+from marius_lite.sampling.batch_rows import RowTracker
+from marius_lite.types import EdgeBatch, SampledBatch
+
+ROWS = st.lists(st.integers(0, 40), min_size=1, max_size=30)
+
+
+def batch(src, negatives, index=0):
+    src = np.array(src, np.int64)
+    edges = EdgeBatch(0, 0, index, src, src[::-1].copy(), np.zeros(len(src), np.int64))
+    return SampledBatch(edges, np.array(negatives, np.int64).reshape(1, 1, -1), 0)
+
+
+def places(sampled):
+    return np.concatenate([sampled.edges.src, sampled.edges.dst, sampled.negatives.reshape(-1)])
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(ROWS, ROWS), min_size=1, max_size=6), st.integers(0, 3), st.none() | st.sets(st.integers(0, 40)))
+def test_rows_of_successive_batches(batches, look_back, hot):
+    cached = np.array(sorted(hot or ()), np.int64)
+    tracker = RowTracker(look_back, "all" if hot is None else cached)
+    before = []
+    for src, negatives in batches:
+        sampled = batch(src, negatives)
+        rows, touched = tracker.track(sampled), places(sampled)
+        assert set(rows.rows.tolist()) == set(touched.tolist())
+        assert len(set(rows.rows.tolist())) == len(rows.rows)
+        np.testing.assert_array_equal(rows.rows[rows.inverse], touched)
+        for s, row in enumerate(rows.rows):
+            np.testing.assert_array_equal(rows.order[rows.starts[s]:rows.starts[s + 1]], np.flatnonzero(touched == row))
+        cold = rows.rows[:rows.cold]
+        assert (np.diff(cold) > 0).all()
+        if hot is None:
+            assert rows.cold == 0
+            np.testing.assert_array_equal(rows.hot, rows.rows)
+        else:
+            assert not set(cold.tolist()) & hot
+            np.testing.assert_array_equal(cached[rows.hot], rows.rows[rows.cold:])
+        shared = {distance: set(cold[here].tolist()) for distance, there, here in rows.again}
+        for distance, there, here in rows.again:
+            np.testing.assert_array_equal(before[-distance][there], cold[here])
+        for distance, earlier in enumerate(reversed(before[-look_back:] if look_back else []), 1):
+            assert shared.get(distance, set()) == set(earlier.tolist()) & set(cold.tolist())
+        assert [distance for distance, _, _ in rows.again] == sorted(shared, reverse=True)
+        before.append(cold)
+
+
+@pytest.mark.parametrize(("left", "right"), [([], [1]), ([1, 5, 9], [0, 5, 9, 12]), ([2**40], [2**40])])
+def test_common_rows(left, right):
+    left, right = np.array(left, np.int64), np.array(right, np.int64)
+    _, here, there = np.intersect1d(left, right, assume_unique=True, return_indices=True)
+    found = common_rows(left, right)
+    np.testing.assert_array_equal(found[0], here)
+    np.testing.assert_array_equal(found[1], there)

@@ -1,0 +1,157 @@
+"""Every GPU benchmark at tiny sizes on the emulated accelerator: it runs, and its JSON has every figure."""
+
+import importlib
+import json
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import marius_lite.device.accelerator as devices
+from marius_lite import _native
+from marius_lite.device import verified
+from marius_lite.train import build
+
+ROOT = Path(__file__).parents[1]
+BENCH = ROOT / "scripts" / "bench"
+QUICK = ["--json", "--rounds", "1", "--at-least", "0"]
+
+
+def load(path):
+    spec = spec_from_file_location(path.stem, path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    built = load(ROOT / "tests/device/host_library.py").build_host_library(tmp_path_factory.mktemp("host_cuda"))
+    return _native.CudaLibrary(str(built))
+
+
+@pytest.fixture
+def result(library, monkeypatch, capsys):
+    """Runs a benchmark's main with arguments; its figures by name, after their form was checked."""
+    emulated = load(ROOT / "tests/device/emulated.py")
+    monkeypatch.syspath_prepend(str(BENCH))
+    monkeypatch.setattr(devices, "check_device", lambda name: torch.device("cpu"))
+    for module in (devices, build):
+        monkeypatch.setattr(module, "open_accelerator", lambda device: emulated.accelerator(library, seed=5)[0])
+    monkeypatch.setattr(verified, "GPUS", ())
+
+    def run(name, *arguments):
+        importlib.import_module(name).main([*QUICK, *map(str, arguments)])
+        printed = capsys.readouterr().out.splitlines()
+        assert len(printed) == 1, printed
+        told = json.loads(printed[0])
+        assert told["benchmark"] == name
+        machine = {"gpu", "link", "cuda_of_driver", "torch", "cpus", "memory", "gpu_memory", "huge_pages"}
+        assert machine | {"rounds", "at_least"} <= set(told["settings"])
+        for figure in told["figures"]:
+            assert set(figure) == {"figure", "value", "unit", "goal", "better", "detail", "pass"}
+            assert np.isfinite(figure["value"]), figure
+            assert (figure["pass"] is None) == (figure["goal"] is None)
+        figures = {figure["figure"]: figure for figure in told["figures"]}
+        assert len(figures) == len(told["figures"])
+        return figures
+
+    return run
+
+
+def goals(figures):
+    return {name: (figure["better"], figure["goal"]) for name, figure in figures.items() if figure["goal"] is not None}
+
+
+def test_gather(result):
+    figures = result("gpu_gather", "--buffer", "4MiB", "--transfer", "128KiB", "--batch", 100, "--sms", 2)
+    expected = {"gather: bytes/s of 400 B rows / of 512 B rows": ("more", 0.95)}
+    for width in (256, 400, 512, 1024, 2048):
+        expected[f"gather {width} B: multiprocessors used"] = ("less", 2)
+        expected[f"scatter {width} B / best contiguous write"] = ("more", 0.85)
+        expected[f"{width} B: x[idx].to(device) / zero-copy"] = ("more", 3)
+        if width != 400:
+            expected[f"gather {width} B / best contiguous read"] = ("more", 0.85 if width == 256 else 0.95)
+        assert {f"gather {width} B / best contiguous read", f"gather and scatter {width} B at once / longer of the two alone",
+                f"{width} B: CPU gather and copy / zero-copy", f"{width} B: CPU seconds saved by zero-copy"} <= set(figures)
+    assert goals(figures) == expected
+    assert figures["gather 512 B: multiprocessors used"]["pass"] is True
+    assert {"contiguous kernel read, best", "contiguous kernel write, best"} <= set(figures)
+    assert {"copy engine, in", "copy engine, back"} <= set(figures)
+
+
+def test_paths(result):
+    figures = result("gpu_paths", "--table", "4MiB", "--batch-bytes", "16KiB", "--sms", 2)
+    ratios = [name for name in figures if name.endswith("the choice / best")]
+    assert len(ratios) == 4 * 5 == len(goals(figures))
+    for name in ratios:
+        assert (figures[name]["better"], figures[name]["goal"]) == ("less", 1.1)
+        assert figures[name]["value"] >= 1
+        assert [part.split()[0] for part in figures[name]["detail"].split(", ")][:3] == ["zero_copy", "staged", "bulk"]
+
+
+def test_overlap(result):
+    figures = result("gpu_overlap", "--batch", 40, "--dim", 8, "--chunks", 2, "--negatives", 10, "--buffer", "2MiB", "--sms", 2)
+    slowdown = "slowdown of a step by the next one's gather"
+    assert set(figures) == {"training step alone", "gather of a batch's rows alone", slowdown}
+    assert goals(figures) == {slowdown: ("less", 0.05)}
+
+
+def test_pin(result):
+    figures = result("gpu_pin", "--size", "8MiB")
+    assert goals(figures) == {"cudaHostAlloc / pinning the buffer": ("more", 3),
+                              "resident memory taken / asked for": ("less", 1.01)}
+    assert {"pinning the buffer, first touch included", "cudaHostAlloc"} <= set(figures)
+
+
+def test_link_prediction(result, tmp_path):
+    figures = result("gpu_link_prediction", "--work", tmp_path, "--device", "cpu", "--batch", 100, "--dim", 8, "--chunks", 2,
+                     "--negatives", 10, "--batches", 3, "--nodes", 500, "--disk-nodes", 500, "--disk-edges", 1500,
+                     "--disk-file", "1MiB")
+    assert goals(figures) == {"in memory, auto / plain torch": ("more", 3),
+                              "epoch with rows on disk / longer of the two bounds": ("less", 1.1)}
+    assert {f"in memory, {path}" for path in ("zero_copy", "staged", "bulk", "auto")} <= set(figures)
+    assert figures["bytes of an epoch with rows on disk / disk rate"]["value"] > 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_agreement(result):
+    figures = result("gpu_agreement", "--device", "cpu", "--nodes", 160, "--edges", 2000, "--dim", 8, "--batch", 200,
+                     "--negatives", 20, "--epochs", 1)
+    same = figures["runs on the GPU that end with the same bits"]
+    assert same["value"] == same["goal"] == 5
+    assert figures["first 5 losses, largest difference to the CPU's"]["value"] == 0  # the emulation has the CPU's bits
+    assert figures["filtered MRR, difference to the CPU's"]["value"] == 0
+
+
+def test_fb15k(result, tmp_path):
+    rng = np.random.default_rng(0)
+    for split, count in (("train", 600), ("valid", 40), ("test", 40)):
+        lines = (f"/m/{s}\trel{r}\t/m/{(s + r) % 60}\n" for s, r in rng.integers((60, 3), size=(count, 2)))
+        (tmp_path / f"{split}.txt").write_text("".join(lines))
+    sets = ("model.dim=8", "training.epochs=2", "negatives.count=10", "evaluation.every_epochs=1", "checkpoint.every_epochs=1")
+    figures = result("gpu_fb15k", "--data", tmp_path, "--device", "cpu", *(part for each in sets for part in ("--set", each)))
+    assert goals(figures) == {"filtered test MRR": ("more", 0.345), "training": ("less", 5)}
+    assert 0 < figures["filtered test MRR"]["value"] <= 1
+
+
+def test_without_a_gpu_a_benchmark_says_so(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(BENCH))
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module("gpu_pin").main(QUICK)
+    assert ended.value.code == 2
+    assert "finds no CUDA device" in capsys.readouterr().err
+
+
+def test_every_benchmark_is_checked_here_and_run_by_gpu_check():
+    names = {path.stem for path in BENCH.glob("gpu_*.py")}
+    said = (ROOT / "scripts/gpu_check").read_text()
+    assert all(f'"{name}"' in said for name in names)
+    assert all(f'"{name}"' in Path(__file__).read_text() for name in names)
+    assert "gpu_gather" in names
+    assert not names & set(sys.builtin_module_names)
