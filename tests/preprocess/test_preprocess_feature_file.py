@@ -40,7 +40,7 @@ CASES = {
     "cut in the header": (GOOD[:40], "not a readable .npy array"),
     "two arrays": (GOOD + GOOD, "something follows the array"),
     "no array": (b"1,2\n3,4\n", r"not a \.npy file \(it looks like text\)"),
-    "archive": (b"PK\x03\x04" + bytes(30), "it looks like zip"),
+    "archive": (b"PK\x03\x04" + bytes(30), "damaged or cut short"),
     "empty": (b"", "it looks like text"),
     "not a number": (with_value(np.nan, np.float32), "row 1, column 2: nan: every feature must be a finite float32"),
     "half not a number": (with_value(np.nan, np.float16), "row 1, column 2: nan: every feature must be a finite float16"),

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
+from zipfile import BadZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -67,7 +68,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (PermissionError, FileNotFoundError, IsADirectoryError) as error:
         raise UserError(f"{path}: {error.strerror}: name a file that can be read") from error
-    except (EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+    except (EOFError, zlib.error, lzma.LZMAError, BadZipFile, pa.ArrowException) as error:
         raise _damaged(path, error) from error
     except OSError as error:
         if error.errno is None:
