@@ -37,12 +37,20 @@ void rank_ids(const IdTable<Keys>& table, Out<Id> order, Out<Id> rank, int threa
 }
 
 template <class Keys>
+void hash_ids(const IdTable<Keys>& table, uint64_t first, uint64_t key, Out<uint64_t> out) {
+    require(first <= table.size() && out.size() <= table.size() - first, "id out of range");
+    for (size_t i = 0; i < out.size(); ++i) out.data()[i] = Keys::hash(table.keys().at(first + i), key);
+}
+
+template <class Keys>
 nb::class_<IdTable<Keys>> bind_table(nb::module_& m, const char* name, const char* doc) {
     using Table = IdTable<Keys>;
     return nb::class_<Table>(m, name, doc)
         .def(nb::init<uint64_t>(), "key"_a)
         .def("__len__", &Table::size)
         .def_prop_ro("bytes", &Table::bytes)
+        .def("hash", &hash_ids<Keys>, "first"_a, "key"_a, "out"_a.noconvert(), Release(),
+             "Keyed hashes of the raw ids of provisional ids first, first + 1, ...")
         .def("rank", &rank_ids<Keys, uint32_t>, "order"_a.noconvert(), "rank"_a.noconvert(), "threads"_a = 1, Release())
         .def("rank", &rank_ids<Keys, uint64_t>, "order"_a.noconvert(), "rank"_a.noconvert(), "threads"_a = 1, Release());
 }

@@ -66,7 +66,39 @@ def preprocess(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Text, one id a line: row i of --features belongs to the id in line i instead.",
+            help="Text, one id a line, or a .npy array of integer ids: row i of --features and --labels belongs to the i-th id "
+            "instead.",
+            rich_help_panel=NODES,
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Class labels, a .npy array of integers of shape (nodes,): row i belongs to the integer id i; -1 is no label. "
+            "Every row makes a node.",
+            rich_help_panel=NODES,
+        ),
+    ] = None,
+    train_nodes: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The nodes to train on: their ids, text with one a line or a .npy array of integers. They are put into the "
+            "first partitions.",
+            rich_help_panel=NODES,
+        ),
+    ] = None,
+    valid_nodes: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The nodes to validate on, likewise.", rich_help_panel=NODES)
+    ] = None,
+    test_nodes: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The nodes to test on, likewise.", rich_help_panel=NODES)
+    ] = None,
+    node_split: Annotated[
+        str | None,
+        typer.Option(
+            help="Fractions of the labelled nodes for train, valid and test instead of lists, for example 0.6,0.2,0.2.",
             rich_help_panel=NODES,
         ),
     ] = None,
@@ -92,7 +124,7 @@ def preprocess(
         ),
     ] = "4GB",
     seed: Annotated[
-        int, typer.Option(help="Seed of the node order and of --split.", rich_help_panel=OUTPUT)
+        int, typer.Option(help="Seed of the node order, of --split and of --node-split.", rich_help_panel=OUTPUT)
     ] = 0,
     overwrite: Annotated[
         bool,
@@ -134,6 +166,11 @@ def preprocess(
             columns=columns,
             features=features,
             node_ids=node_ids,
+            labels=labels,
+            train_nodes=train_nodes,
+            valid_nodes=valid_nodes,
+            test_nodes=test_nodes,
+            node_split=node_split,
             delimiter=delimiter,
             header=header,
             comment=comment,

@@ -1,4 +1,4 @@
-"""Datasets on disk: manifest, partitions, raw ids, edges by bucket, features."""
+"""Datasets on disk: manifest, partitions, raw ids, edges by bucket, features, labels."""
 
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.edges import EdgeBuckets

@@ -16,6 +16,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.ids import IdFile
 from marius_lite.graph.manifest import Manifest, read_manifest
+from marius_lite.graph.node_columns import Labels, NodeSplits
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.engine import read_range
 
@@ -70,6 +71,29 @@ class Dataset:
 
         shape = self.manifest.features
         return None if shape is None else Features(self.path, shape, self.manifest.files)
+
+    @cached_property
+    def labels(self) -> Labels | None:
+        """The nodes' class labels, None where the dataset has none."""
+        shape = self.manifest.labels
+        return None if shape is None else Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
+
+    @property
+    def node_counts(self) -> dict[str, int]:
+        """How many nodes are for train, valid and test; empty where nodes are not split."""
+        return dict(self.manifest.node_split or {})
+
+    def node_split(self, name: str) -> npt.NDArray[np.int64]:
+        """The node ids of a split in ascending order: those of train stand in the first ``training_partitions`` partitions.
+
+        Raises UserError for a split the dataset does not have, and where its table was changed.
+        """
+        if name not in self.node_counts:
+            raise UserError(
+                f"{self.path}: no node split {name!r}: it has {', '.join(self.node_counts) or 'none'}; preprocess makes "
+                "them with --train-nodes, --valid-nodes and --test-nodes, or --node-split"
+            )
+        return NodeSplits(self.path, self.node_counts, self.partitioning, self.manifest.files).nodes(name)
 
     @property
     def _nodes(self) -> IdFile:

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import crc32c
-from marius_lite.errors import UserError
 from marius_lite.graph.manifest import FeatureShape
-from marius_lite.storage.engine import empty_for_range, read_range
+from marius_lite.graph.node_columns import TABLES, read_chunk
 from marius_lite.storage.table import RowTable
 
-FEATURES = Path("tables/features")
+FEATURES = TABLES / "features"
 
 
 class Features:
@@ -39,10 +37,6 @@ class Features:
         """
         if not 0 <= k < self.table.partitions:
             raise ValueError(f"partition {k}: there are {self.table.partitions}")
-        path = self.table.chunk_path(k)
-        flat = empty_for_range(self.dtype, 0, self.table.rows_per_partition * self.table.width)
-        read_range(path, 0, flat.view(np.uint8))
-        if crc32c(flat.view(np.uint8)) != self.checksums[k]:
-            raise UserError(f"{path}: does not match its checksum, the dataset was changed: make it again with "
-                            "`marius-lite preprocess`")
+        elements = self.table.rows_per_partition * self.table.width
+        flat = read_chunk(self.table.chunk_path(k), elements, self.dtype, self.checksums[k])
         return flat.reshape(-1, self.table.width)[: self.table.size(k), : self.width]

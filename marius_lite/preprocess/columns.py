@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import zarr
 
 from marius_lite._native import write_file
+from marius_lite.graph.partitioning import Partitioning
 
 CHUNK = 4 << 20
 
@@ -68,6 +70,22 @@ def write_array(path: Path, values: npt.NDArray[Any]) -> None:
         **PLAIN,
     )
     array[...] = values
+
+
+def write_node_column(path: Path, dtype: npt.DTypeLike, partitioning: Partitioning,
+                      values: Callable[[range], npt.NDArray[Any]]) -> dict[Path, tuple[int, int]]:
+    """A 1-D array with an entry for each node, a chunk for each partition, the last one filled up with zeros.
+
+    ``values``: the entries of a range of node ids. The chunk files with (size, crc32c)."""
+    (path / "c").mkdir(parents=True)
+    files = {}
+    for k in range(partitioning.partitions):
+        chunk = np.zeros(partitioning.rows, dtype)
+        chunk[: partitioning.size(k)] = values(partitioning.range(k))
+        data = chunk.view(np.uint8)
+        files[path / "c" / str(k)] = (len(data), write_file(str(path / "c" / str(k)), data))
+    zarr.create_array(path, shape=(partitioning.nodes,), chunks=(partitioning.rows,), dtype=dtype, **PLAIN)
+    return files
 
 
 def create_group(path: Path) -> None:

@@ -17,7 +17,7 @@ from tqdm import tqdm
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
-from marius_lite.preprocess.feature_ids import FeatureIds
+from marius_lite.preprocess.node_data import NodeData
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.npy import NpyReader
 from marius_lite.preprocess.readers.parquet import ParquetReader
@@ -51,9 +51,9 @@ class Seen:
 class Gatherer:
     """Owns the dictionaries while files are read; ``kind`` of ids: as asked, else as in the first file."""
 
-    def __init__(self, options: Options, folder: Path, threads: int, features: FeatureIds | None = None):
+    def __init__(self, options: Options, folder: Path, threads: int, node_data: NodeData | None = None):
         self.options = options
-        self.features = features
+        self.node_data = node_data
         self.seen = Seen()
         self.kind: IdKind | None = None if options.ids == "auto" else "int" if options.ids == "int" else "str"
         self.relations = RelationIds(options.seed, force_text=options.ids == "str")
@@ -65,11 +65,11 @@ class Gatherer:
 
     @property
     def nodes(self) -> NodeIds:
-        """The node dictionary. It begins, once the kind of ids is known, with those of the feature rows."""
+        """The node dictionary. It begins, once the kind of ids is known, with those of the files about nodes."""
         if self._nodes is None:
             self._nodes = NodeIds(self.kind or "str", self.options.seed)
-            if self.features is not None:
-                self.features.number(self._nodes, self._block_bytes)
+            if self.node_data is not None:
+                self.node_data.number(self._nodes, self._block_bytes)
         return self._nodes
 
     def forget_nodes(self) -> None:
@@ -91,8 +91,8 @@ class Gatherer:
                 self._settle(file.path, reader.columns, reader.kind)
             for edges in reader.read(self.kind or "str"):
                 self._take(edges, file.split)
-                if self.features is not None:
-                    self.features.require(self.nodes, file.path)
+                if self.node_data is not None:
+                    self.node_data.require(self.nodes, file.path)
                 rate = self.seen.rows / max(1e-3, time.monotonic() - self._started)
                 bar.set_postfix_str(f"{self.seen.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
             self.seen.sources.append(
@@ -125,9 +125,9 @@ class Gatherer:
 
 
 def gather(files: list[InputFile], options: Options, folder: Path, threads: int,
-           features: FeatureIds | None = None) -> Gatherer:
+           node_data: NodeData | None = None) -> Gatherer:
     """Read every file. Raises UserError for bad input, and where a split has no edges at all."""
-    gatherer = Gatherer(options, folder, threads, features)
+    gatherer = Gatherer(options, folder, threads, node_data)
     total = sum(file.path.stat().st_size for file in files)
     with tqdm(total=total, unit="B", unit_scale=True, desc="read", mininterval=0.5) as bar:
         for file in files:
