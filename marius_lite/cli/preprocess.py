@@ -17,7 +17,7 @@ def preprocess(
         typer.Argument(
             metavar="EDGES...",
             help="Edge files or quoted patterns: delimited text (plain, gz, zst, bz2, xz), Parquet, "
-            "or .npy of shape (E, 2) or (E, 3).",
+            "or .npy (or FILE.npz:KEY) of shape (E, 2) or (E, 3).",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The dataset folder to make.")],
@@ -57,11 +57,20 @@ def preprocess(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Node features, a .npy array of shape (nodes, width): row i belongs to the integer id i. float16 and float32 "
-            "are kept, other numbers become float32. Every row makes a node, with edges or without.",
+            help="Node features, shape (nodes, width): row i belongs to the integer id i. A .npy array, FILE.npz:KEY (an array, "
+            "or the parts of a CSR matrix: KEY_indptr, _indices, _data, _shape), Parquet (columns of numbers, or one of lists), "
+            "or a Zarr array. Every row makes a node, with edges or without.",
             rich_help_panel=NODES,
         ),
     ] = None,
+    feature_dtype: Annotated[
+        str,
+        typer.Option(
+            help="What features are stored as: float32, float16, bfloat16, int8 (with a scale for each column, off by at most "
+            "1/254 of the column's largest magnitude); auto keeps float16 and makes all else float32.",
+            rich_help_panel=NODES,
+        ),
+    ] = "auto",
     node_ids: Annotated[
         Path | None,
         typer.Option(
@@ -75,8 +84,8 @@ def preprocess(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Class labels, a .npy array of integers of shape (nodes,): row i belongs to the integer id i; -1 is no label. "
-            "Every row makes a node.",
+            help="Class labels, a .npy array (or FILE.npz:KEY) of integers of shape (nodes,): row i belongs to the integer id i; "
+            "-1 is no label. Every row makes a node.",
             rich_help_panel=NODES,
         ),
     ] = None,
@@ -84,8 +93,8 @@ def preprocess(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The nodes to train on: their ids, text with one a line or a .npy array of integers. They are put into the "
-            "first partitions.",
+            help="The nodes to train on: their ids, text with one a line, or a .npy array (or FILE.npz:KEY) of integers. They "
+            "are put into the first partitions.",
             rich_help_panel=NODES,
         ),
     ] = None,
@@ -165,6 +174,7 @@ def preprocess(
             ids=ids,
             columns=columns,
             features=features,
+            feature_dtype=feature_dtype,
             node_ids=node_ids,
             labels=labels,
             train_nodes=train_nodes,

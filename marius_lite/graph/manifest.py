@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import marius_lite
 from marius_lite.errors import UserError
+from marius_lite.graph.feature_types import FeatureType
 
 FORMAT_VERSION = 1
 KEY = "marius_lite"
@@ -27,12 +28,12 @@ class Source(BaseModel):
 
 
 class FeatureShape(BaseModel):
-    """Node features: how many numbers a node has, and their type."""
+    """Node features: how many numbers a node has, and their type: see `feature_types`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     width: int
-    dtype: Literal["float16", "float32"]
+    dtype: FeatureType
 
 
 class LabelShape(BaseModel):

@@ -195,7 +195,8 @@ class Build:
             runs = sorter.runs
             self.files |= write_buckets(sorter.sorted(), writers, partitioning, tally, options.drop_duplicates)
         write_relations(self.root / "relations.parquet", relation_kind, relation_names, tally.relation_counts)
-        sources = gathered.seen.sources + (self.node_data.sources() if self.node_data else [])
+        sources = list(gathered.seen.sources)
+        sources += [source for source in (self.node_data.sources() if self.node_data else []) if source not in sources]
         counts = self.node_data.counts() if self.node_data else None
         with self._phase("checksum"):
             manifest = Manifest(
@@ -254,8 +255,8 @@ class Build:
                                sort_memory(self.options))
         writer.write()
         self.files |= writer.files
-        return {"rows": file.rows, "width": file.width, "dtype": file.dtype.name, "source_dtype": file.source_dtype.name,
-                "converted": file.source_dtype.name != file.dtype.name, "spooled_bytes": writer.spooled_bytes}
+        return {"rows": file.rows, "width": file.width, "dtype": file.type, "source_dtype": file.source_dtype.name,
+                "converted": file.source_dtype.name != file.type, "spooled_bytes": writer.spooled_bytes}
 
     def _stored(self, edges: int) -> int:
         return edges * (2 if self.options.undirected else 1)

@@ -30,7 +30,7 @@ class NodeData:
     """
 
     def __init__(self, options: Options):
-        self.features = None if options.features is None else FeatureFile(options.features)
+        self.features = None if options.features is None else FeatureFile(options.features, options.feature_dtype)
         self._label_file = None if options.labels is None else LabelFile(options.labels)
         names = None if options.node_ids is None else open_ids(options.node_ids)
         self.sets: NodeLists | NodeFractions | None = None
@@ -67,7 +67,7 @@ class NodeData:
         """What the manifest says of the features."""
         if self.features is None:
             return None
-        return FeatureShape.model_validate({"width": self.features.width, "dtype": self.features.dtype.name})
+        return FeatureShape.model_validate({"width": self.features.width, "dtype": self.features.type})
 
     def counts(self) -> dict[str, int] | None:
         """Nodes of each split there is."""
@@ -80,7 +80,7 @@ class NodeData:
         """The files, each once, for the manifest; when all are read."""
         lists = () if self.sets is None else self.sets.lists.values()
         read = [file for file in (self.features, self._label_file, self.rows.names, *lists) if file is not None]
-        return list({file.path.resolve(): Source(name=file.path.name, size=file.path.stat().st_size, crc32c=file.checksum)
+        return list({file.path.resolve(): Source(name=file.path.name, size=file.size, crc32c=file.checksum)
                      for file in read}.values())
 
 

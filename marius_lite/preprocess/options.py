@@ -20,6 +20,7 @@ CHOICES = {
     "ids": ("auto", "int", "str"),
     "header": ("auto", "yes", "no"),
     "on_bad_row": ("error", "skip"),
+    "feature_dtype": ("auto", "float32", "float16", "bfloat16", "int8"),
 }
 LEAST_MEMORY = 1 << 20
 
@@ -54,6 +55,7 @@ class Options:
     overwrite: bool = False
     features: Path | None = None
     node_ids: Path | None = None
+    feature_dtype: str = "auto"
     labels: Path | None = None
     node_lists: Mapping[str, Path] = field(default_factory=dict)
     node_fractions: tuple[float, float, float] | None = None
@@ -78,6 +80,8 @@ class Options:
         if node_ids is not None and features is None and labels is None:
             raise UserError(f"--node-ids {node_ids}: says whose the rows of a feature or label file are: give that file with "
                             "--features or --labels")
+        if same.get("feature_dtype", "auto") != "auto" and features is None:
+            raise UserError(f"--feature-dtype {same['feature_dtype']}: there are no features: give their file with --features")
         node_lists = {name: Path(file) for name, file in zip(SPLITS, (train_nodes, valid_nodes, test_nodes)) if file is not None}
         _check_node_sets(node_lists, node_split, labels is not None)
         if not edges:
@@ -119,6 +123,7 @@ class Options:
             "drop_duplicates": self.drop_duplicates,
             "drop_self_loops": self.drop_self_loops,
             "on_bad_row": self.on_bad_row,
+            **({"feature_dtype": self.feature_dtype} if self.feature_dtype != "auto" else {}),
             **({"node_split": self.node_fractions} if self.node_fractions else {}),
         }
 

@@ -20,19 +20,14 @@ import numpy.typing as npt
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
-from marius_lite.preprocess.readers.source import checksum_of, magic_of, reading
+from marius_lite.preprocess.readers.source import checksum_of, locate, magic_of, reading
 from marius_lite.storage.engine import read_range
 
 Array = npt.NDArray[Any]
 Read = Callable[[npt.NDArray[np.uint8]], None]
+Take = Callable[[int], Array]
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-ARCHIVE, MEMBER = ".npz", ".npy"
-
-
-def locate(name: str | Path) -> tuple[Path, str | None]:
-    """(file, key): ``FILE.npz:KEY`` names one array of an archive; all else is a file, without a key."""
-    file, found, key = str(name).rpartition(f"{ARCHIVE}:")
-    return (Path(file + ARCHIVE), key) if found else (Path(name), None)
+MEMBER = ".npy"
 
 
 def keys_of(path: Path) -> list[str]:
@@ -45,8 +40,8 @@ class ArrayFile:
     """An opened array of ``shape`` and ``dtype``; ``by_column``: it is stored in Fortran order, and cannot be read in blocks.
 
     ``file``: FILE.npy, FILE.npz:KEY, or FILE.npz, whose key is then the first of ``usual`` that it has, or its only one.
-    ``name``: file and key, for messages; ``size``: bytes of the header and the array; ``checksum``: the crc32c of the whole
-    file's bytes, known when `blocks` has ended. Raises UserError, which ends with ``advice``, for a file that is no array.
+    ``name``: file and key, for messages; ``size``: bytes of the header and the array. Raises UserError, which ends with
+    ``advice``, for a file that is no array.
     """
 
     def __init__(self, file: Path, advice: str, usual: Sequence[str] = ()):
@@ -70,7 +65,7 @@ class ArrayFile:
             what = "cut short" if length < self.size else "something follows the array"
             raise UserError(f"{self.name}: {length} bytes where shape {self.shape} of {self.dtype.newbyteorder('=')} makes "
                             f"{self.size}: {what}: get the file again")
-        self.checksum = 0
+        self._checksum = 0
 
     def _choose(self, usual: Sequence[str]) -> str:
         keys = keys_of(self.path)
@@ -107,10 +102,23 @@ class ArrayFile:
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Array]]:
         """(first row, rows) from front to back, ``rows`` at a time."""
+        with self.stream() as take:
+            for first in range(0, self.shape[0], rows):
+                yield first, take(min(rows, self.shape[0] - first))
+
+    @contextmanager
+    def stream(self) -> Iterator[Take]:
+        """What gives as many rows as are asked for, from where it stood."""
         with self._reader() as read:
             read(np.empty(self._start, np.uint8))
-            for first in range(0, self.shape[0], rows):
-                yield first, self._block(read, min(rows, self.shape[0] - first))
+            yield lambda rows: self._block(read, rows)
+
+    @property
+    def checksum(self) -> int:
+        """The crc32c of the whole file's bytes; of a .npy file it is known when all was read."""
+        if self.key is not None and not self._checksum:
+            self._checksum = checksum_of(self.path, lambda _: None)
+        return self._checksum
 
     def _block(self, read: Read, rows: int) -> Array:
         block = np.empty((rows, *self.shape[1:]), self.dtype)
@@ -120,18 +128,18 @@ class ArrayFile:
     @contextmanager
     def _reader(self) -> Iterator[Read]:
         """What fills an array with the bytes that come next."""
-        at = self.checksum = 0
+        at = 0
 
         def read(out: npt.NDArray[np.uint8]) -> None:
             nonlocal at
             read_range(self.path, at, out)
-            self.checksum = crc32c(out, self.checksum)
+            self._checksum = crc32c(out, self._checksum)
             at += len(out)
 
         if self.key is None:
+            self._checksum = 0
             yield read
             return
-        self.checksum = checksum_of(self.path, lambda _: None)
         with reading(self.path), self._open() as (stream, _):
             yield lambda out: read_all(stream, out)
             stream.read(1)  # past the end: the archive's own checksum is compared now

@@ -31,6 +31,10 @@ class LabelFile:
         self.rows = int(shape[0])
 
     @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @property
     def checksum(self) -> int:
         return self._array.checksum
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.readers.array_file import ArrayFile
-from marius_lite.preprocess.readers.source import ByteStream, magic_of
+from marius_lite.preprocess.readers.source import ByteStream, locate, magic_of
 from marius_lite.preprocess.readers.text import BOM, LONGEST_LINE, id_fault
 
 LARGEST_ID = 2**63 - 1
@@ -26,6 +26,11 @@ class IdList(Protocol):
 
     @property
     def path(self) -> Path: ...
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        ...
 
     @property
     def checksum(self) -> int: ...
@@ -41,7 +46,7 @@ class IdList(Protocol):
 
 def open_ids(file: Path, usual: Sequence[str] = ()) -> IdList:
     """A list of ids: text, FILE.npy, or FILE.npz:KEY; ``usual``: see `ArrayFile`. Raises UserError for what cannot be one."""
-    if file.suffix == ".npz" or ".npz:" in file.name or magic_of(file) == "npy":
+    if magic_of(locate(file)[0]) in ("npy", "zip"):
         return IdArray(file, usual)
     return NodeIdFile(file)
 
@@ -55,6 +60,10 @@ class IdArray:
         shape, dtype = self._array.shape, self._array.dtype
         if dtype.kind not in "iu" or len(shape) != 1:
             raise UserError(f"{self._array.name}: an array of {dtype}, shape {shape}: {ADVICE}")
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
 
     @property
     def checksum(self) -> int:
@@ -82,8 +91,12 @@ class NodeIdFile:
     def __init__(self, path: Path):
         self.path = path
         self.checksum = 0
-        if (found := magic_of(path)) in ("parquet", "zip"):
+        if (found := magic_of(path)) == "parquet":
             raise UserError(f"{path}: a {found} file: {ADVICE}")
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
 
     def place(self, at: int) -> str:
         return f"{self.path}:{at + 1}"
