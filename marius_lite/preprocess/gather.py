@@ -22,7 +22,7 @@ from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.npy import NpyReader
 from marius_lite.preprocess.readers.parquet import ParquetReader
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
-from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progress, magic_of
+from marius_lite.preprocess.readers.source import ARCHIVE, ByteStream, InputFile, Progress, magic_of
 from marius_lite.preprocess.readers.text import TextReader
 from marius_lite.preprocess.renumber import NodeIds, RelationIds, id_dtype
 from marius_lite.preprocess.spool import Spool, SpooledEdges
@@ -85,7 +85,7 @@ class Gatherer:
     def read(self, file: InputFile, bar: tqdm[Any]) -> None:
         """All edges of one file into the spool."""
         with closing(
-            open_reader(file.path, self.options, self._block_bytes, self._threads, bar.update)
+            open_reader(file, self.options, self._block_bytes, self._threads, bar.update)
         ) as reader:
             if reader.columns is not None:
                 self._settle(file.path, reader.columns, reader.kind)
@@ -142,12 +142,11 @@ def gather(files: list[InputFile], options: Options, folder: Path, threads: int,
     return gatherer
 
 
-def open_reader(path: Path, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
-    found = magic_of(path)
-    if found == "zip":
-        raise UserError(
-            f"{path}: a zip archive: unpack it and name the files inside (an .npz: save its edges as .npy)"
-        )
+def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
+    path, found = file.path, magic_of(file.path)
+    if found == "zip" and path.suffix != ARCHIVE:
+        raise UserError(f"{path}: a zip archive: unpack it and name the files inside")
+    found = "npy" if found == "zip" else found
     format = options.format if options.format != "auto" else found if found in ("parquet", "npy") else "text"
     if format != "text" and found != format:
         raise UserError(
@@ -157,7 +156,7 @@ def open_reader(path: Path, options: Options, block_bytes: int, threads: int, pr
     if format == "parquet":
         return ParquetReader(path, options, block_rows, progress)
     if format == "npy":
-        return NpyReader(path, options, block_rows, progress)
+        return NpyReader(file, options, block_rows, progress)
     stream = ByteStream(path, progress)
     try:
         return TextReader(stream, options, block_bytes, threads)
@@ -170,7 +169,7 @@ def rows_expected(files: list[InputFile], options: Options) -> int:
     """About how many rows the files have, from sizes and first bytes; checks each file's shape on the way."""
     total = 0
     for file in files:
-        reader = open_reader(file.path, options, 1 << 20, 1, lambda _: None)
+        reader = open_reader(file, options, 1 << 20, 1, lambda _: None)
         total += reader.rows_expected()
         reader.close()
     return total
