@@ -127,6 +127,7 @@ class Dataset:
                 raise UserError(
                     f"{self.path / name}: does not match its checksum: copy the file again, or {REDO}"
                 )
+        self._verify_nodes()
         for split, count in self.manifest.edges.items():
             edges = self.edges(split)
             if edges.total != count:
@@ -134,6 +135,16 @@ class Dataset:
             for i in range(self.partitioning.partitions):
                 for j in range(self.partitioning.partitions):
                     self._verify_bucket(edges, i, j)
+
+    def _verify_nodes(self) -> None:
+        if labels := self.labels:
+            for k in range(self.partitioning.partitions):
+                found = labels.read(k)
+                if found.min() < -1 or found.max() >= labels.classes:
+                    raise UserError(f"{labels.path}: partition {k} has labels outside {labels.classes} classes: {REDO}")
+        for name, count in self.node_counts.items():
+            if len(self.node_split(name)) != count:
+                raise UserError(f"{self.path}: node split {name} does not have the manifest's {count} nodes: {REDO}")
 
     def _verify_bucket(self, edges: EdgeBuckets, i: int, j: int) -> None:
         src, dst, rel = edges.read(i, j)

@@ -197,7 +197,7 @@ class Build:
         write_relations(self.root / "relations.parquet", relation_kind, relation_names, tally.relation_counts)
         sources = list(gathered.seen.sources)
         sources += [source for source in (self.node_data.sources() if self.node_data else []) if source not in sources]
-        counts = self.node_data.counts() if self.node_data else None
+        counts = self.node_data.counts if self.node_data else None
         with self._phase("checksum"):
             manifest = Manifest(
                 nodes=nodes,
@@ -244,7 +244,8 @@ class Build:
             said["labels"] = {"classes": given.classes, "labelled": int(np.count_nonzero(given.labels >= 0))}
         if given.codes is not None:
             self._write_column(SPLIT, CODE, given.codes, order, partitioning)
-            said["node_split"] = given.counts()
+            said["node_split"] = given.counts
+        given.forget()
         return said
 
     def _write_column(self, column: Path, dtype: Any, values: Any, order: Any, partitioning: Partitioning) -> None:

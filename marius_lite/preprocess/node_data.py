@@ -26,7 +26,7 @@ class NodeData:
     """The opened files. ``rows``: whose row is whose, the same for ``features`` and ``labels``, of which one may be None.
 
     Labels are read at once, 4 bytes a node: what is wrong with them shows before any edge is read. ``codes``: the split of each
-    node by provisional id, known when `number` has run; None without splits.
+    node by provisional id, ``counts``: nodes of each split; known when `number` has run, None without splits.
     """
 
     def __init__(self, options: Options):
@@ -46,21 +46,25 @@ class NodeData:
             raise UserError(f"{self._label_file.path}: {self._label_file.rows} rows, {self.rows.path} has {self.rows.count}: row "
                             "i of both belongs to the same node: give as many labels as feature rows, -1 where there is none")
         self.labels: Labels | None = None if self._label_file is None else self._label_file.read()
+        self.classes = None if self.labels is None else int(self.labels.max()) + 1
         self.codes: Codes | None = None
+        self.counts: dict[str, int] | None = None
 
     def number(self, nodes: NodeIds, block_bytes: int) -> None:
         """Into an empty dictionary, so that row i becomes provisional id i. Raises UserError for wrong ids, also of lists."""
         self.rows.number(nodes, block_bytes)
         if self.sets is not None and self.labels is not None:
             self.codes = self.sets.codes(nodes, self.labels, block_bytes)
+            found = np.bincount(self.codes, minlength=1 + len(NODE_SPLITS))
+            self.counts = {name: int(found[1 + NODE_SPLITS.index(name)]) for name in self.sets.names}
+
+    def forget(self) -> None:
+        """Give the memory of labels and codes back."""
+        self.labels = self.codes = None
 
     def require(self, nodes: NodeIds, edges: Path) -> None:
         """Raise UserError if ``edges`` brought a node that has no row."""
         self.rows.require(nodes, edges)
-
-    @property
-    def classes(self) -> int | None:
-        return None if self.labels is None else int(self.labels.max()) + 1
 
     @property
     def shape(self) -> FeatureShape | None:
@@ -68,13 +72,6 @@ class NodeData:
         if self.features is None:
             return None
         return FeatureShape.model_validate({"width": self.features.width, "dtype": self.features.type})
-
-    def counts(self) -> dict[str, int] | None:
-        """Nodes of each split there is."""
-        if self.codes is None or self.sets is None:
-            return None
-        counts = np.bincount(self.codes, minlength=1 + len(NODE_SPLITS))
-        return {name: int(counts[1 + NODE_SPLITS.index(name)]) for name in self.sets.names}
 
     def sources(self) -> list[Source]:
         """The files, each once, for the manifest; when all are read."""

@@ -5,6 +5,7 @@ import pytest
 
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset
+from marius_lite.graph.manifest import LabelShape
 from marius_lite.graph.node_columns import LABELS, SPLIT
 from marius_lite.preprocess import make_dataset
 
@@ -74,3 +75,14 @@ def test_a_dataset_without_labels(dataset):
     assert (dataset.labels, dataset.node_counts) == (None, {})
     with pytest.raises(UserError, match="it has none; preprocess makes them with --train-nodes"):
         dataset.node_split("train")
+
+
+@pytest.mark.parametrize(("fields", "message"), [
+    ({"labels": LabelShape(classes=50)}, "labels: partition 0 has labels outside 50 classes"),
+    ({"node_split": {"train": 20, "test": 21}}, "node split test does not have the manifest's 21 nodes"),
+    ({"node_split": {"train": 20, "valid": 1}}, "node split valid does not have the manifest's 1 nodes"),
+])
+def test_verify_compares_with_the_manifest(labelled, fields, message):
+    labelled.verify()
+    with pytest.raises(UserError, match=message):
+        Dataset(labelled.path, labelled.manifest.model_copy(update=fields)).verify()
