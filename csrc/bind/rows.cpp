@@ -96,43 +96,38 @@ marius::Neighbours<Index> neighbours(const Vector<const std::int64_t>& indptr, c
 
 template <class Index>
 void neighbour_sum(Strided<const float> x, Vector<const std::int64_t> indptr, Vector<const Index> indices, Strided<float> out,
-                   Maybe<const float> weights, bool mean, Maybe<const std::int64_t> rows, int threads) {
-    const auto graph = neighbours(indptr, indices, rows ? rows->shape(0) : x.shape(0), weights, mean);
+                   Maybe<const float> weights, bool mean, int threads) {
+    const auto graph = neighbours(indptr, indices, x.shape(0), weights, mean);
     require(static_cast<std::int64_t>(out.shape(0)) == graph.targets && out.shape(1) <= x.shape(1),
             "neighbour_sum: out must have a row for each target and no more columns than x");
-    marius::neighbour_sum(graph, rows_of(x, "x"), rows ? rows->data() : nullptr, rows_of(out, "out"), out.shape(1), threads);
+    marius::neighbour_sum(graph, rows_of(x, "x"), rows_of(out, "out"), out.shape(1), threads);
 }
 
 template <class Index>
 void neighbour_sum_backward(Strided<const float> grad, Vector<const std::int64_t> indptr, Vector<const Index> indices,
                             Matrix<float> out, Maybe<const float> weights, bool mean,
-                            std::optional<Strided<const float>> base, std::optional<Matrix<const float>> positive,
-                            int threads) {
+                            std::optional<Strided<const float>> base, int threads) {
     const auto graph = neighbours(indptr, indices, out.shape(0), weights, mean);
     const auto dim = out.shape(1);
     require(static_cast<std::int64_t>(grad.shape(0)) == graph.targets && grad.shape(1) == dim,
             "neighbour_sum_backward: grad must have a row for each target, and as many columns as out");
     require(!base || (base->shape(0) <= out.shape(0) && base->shape(1) == dim),
             "neighbour_sum_backward: base must have no more rows than out, and as many columns");
-    require(!positive || (positive->shape(0) == out.shape(0) && positive->shape(1) == dim),
-            "neighbour_sum_backward: positive must have the shape of out");
     marius::neighbour_sum_backward(graph, rows_of(grad, "grad"), base ? rows_of(*base, "base") : marius::Rows<const float>{},
-                                   positive ? positive->data() : nullptr,
                                    {out.data(), graph.sources, static_cast<std::int64_t>(dim)}, dim, threads);
 }
 
 template <class Index> void bind_neighbour_sums(nb::module_& m) {
     m.def("neighbour_sum", &neighbour_sum<Index>, "x"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(),
-          "out"_a.noconvert(), "weights"_a.noconvert() = nb::none(), "mean"_a = false, "rows"_a.noconvert() = nb::none(),
-          "threads"_a = 0,
+          "out"_a.noconvert(), "weights"_a.noconvert() = nb::none(), "mean"_a = false, "threads"_a = 0,
           "out[t] = sum, or mean, of weights[e] * x[indices[e]] over e in indptr[t]:indptr[t+1]. float32 (s, w), int64 (t+1,), "
-          "int32 or int64 (e,), float32 (t, d), float32 (e,); d <= w. With rows, int64 (s,), source s is x[rows[s]].",
+          "int32 or int64 (e,), float32 (t, d), float32 (e,); d <= w.",
           Released());
     m.def("neighbour_sum_backward", &neighbour_sum_backward<Index>, "grad"_a.noconvert(), "indptr"_a.noconvert(),
           "indices"_a.noconvert(), "out"_a.noconvert(), "weights"_a.noconvert() = nb::none(), "mean"_a = false,
-          "base"_a.noconvert() = nb::none(), "positive"_a.noconvert() = nb::none(), "threads"_a = 0,
+          "base"_a.noconvert() = nb::none(), "threads"_a = 0,
           "From the gradient of neighbour_sum's targets, float32 (t, d), that of its sources, out (s, d), plus base (b, d) in the "
-          "first b rows, and 0 where positive (s, d) is not above 0. The same bits for any number of threads.",
+          "first b rows. The same bits for any number of threads.",
           Released());
 }
 

@@ -38,11 +38,6 @@ void scale(float* sum, float weight, std::int64_t dim) {
     for (std::int64_t c = 0; c < dim; ++c) sum[c] *= weight;
 }
 
-MARIUS_VECTOR_CLONES
-void keep_positive(float* __restrict sum, const float* __restrict positive, std::int64_t dim) {
-    for (std::int64_t c = 0; c < dim; ++c) sum[c] = positive[c] > 0 ? sum[c] : 0;
-}
-
 void request(const float* row, std::int64_t dim) {
     for (std::int64_t at = 0; at < std::min(dim, lines_ahead * line); at += line) __builtin_prefetch(row + at);
 }
@@ -61,7 +56,7 @@ template <class Index> bool well_formed(const Neighbours<Index>& graph, std::int
 }
 
 [[noreturn]] void refuse() {
-    throw std::invalid_argument("neighbour_sum: indptr, indices or rows name edges, sources or rows that are not there");
+    throw std::invalid_argument("neighbour_sum: indptr or indices name edges or sources that are not there");
 }
 
 // Edges by their sources: positions starts[s] .. starts[s + 1] - 1 hold the targets of s's edges, in the edges' order.
@@ -106,9 +101,7 @@ template <class Index> Transposed transpose(const Neighbours<Index>& graph, int 
 }  // namespace
 
 template <class Index>
-void neighbour_sum(const Neighbours<Index>& graph, Rows<const float> x, const std::int64_t* rows, Rows<float> out,
-                   std::int64_t dim, int threads) {
-    if (!rows && graph.sources > x.count) refuse();
+void neighbour_sum(const Neighbours<Index>& graph, Rows<const float> x, Rows<float> out, std::int64_t dim, int threads) {
     std::atomic<bool> wrong{false};
     parallel_for(graph.targets, 128, threads, [&](std::int64_t begin, std::int64_t end) {
         if (!well_formed(graph, begin, end)) {
@@ -116,22 +109,15 @@ void neighbour_sum(const Neighbours<Index>& graph, Rows<const float> x, const st
             return;
         }
         const std::int64_t stop = graph.indptr[end];
-        const auto row_of = [&](std::int64_t e) { return rows ? rows[graph.indices[e]] : std::int64_t{graph.indices[e]}; };
-        if (rows)
-            for (std::int64_t e = graph.indptr[begin]; e < stop; ++e)
-                if (!inside(row_of(e), x.count)) {
-                    wrong = true;
-                    return;
-                }
         for (std::int64_t e = graph.indptr[begin]; e < std::min(graph.indptr[begin] + ahead, stop); ++e)
-            request(x.at(row_of(e)), dim);
+            request(x.at(graph.indices[e]), dim);
         for (std::int64_t t = begin; t < end; ++t) {
             float* sum = out.at(t);
             const std::int64_t first = graph.indptr[t], last = graph.indptr[t + 1];
             if (first == last) std::memset(sum, 0, dim * sizeof(float));
             for (std::int64_t e = first; e < last; ++e) {
-                if (e + ahead < stop) request(x.at(row_of(e + ahead)), dim);
-                const float* row = x.at(row_of(e));
+                if (e + ahead < stop) request(x.at(graph.indices[e + ahead]), dim);
+                const float* row = x.at(graph.indices[e]);
                 const float weight = graph.weights ? graph.weights[e] : 1.0f;
                 if (e == first) copy_scaled(sum, row, weight, dim);
                 else if (graph.weights) add_scaled(sum, row, weight, dim);
@@ -144,8 +130,8 @@ void neighbour_sum(const Neighbours<Index>& graph, Rows<const float> x, const st
 }
 
 template <class Index>
-void neighbour_sum_backward(const Neighbours<Index>& graph, Rows<const float> grad, Rows<const float> base,
-                            const float* positive, Rows<float> out, std::int64_t dim, int threads) {
+void neighbour_sum_backward(const Neighbours<Index>& graph, Rows<const float> grad, Rows<const float> base, Rows<float> out,
+                            std::int64_t dim, int threads) {
     if (!well_formed(graph, 0, graph.targets)) refuse();
     threads = threads > 0 ? threads : default_threads();
     const Transposed sorted = transpose(graph, threads);
@@ -163,18 +149,15 @@ void neighbour_sum_backward(const Neighbours<Index>& graph, Rows<const float> gr
                 if (sorted.weights) add_scaled(sum, row, sorted.weights[k], dim);
                 else add(sum, row, dim);
             }
-            if (positive) keep_positive(sum, positive + s * dim, dim);
         }
     });
 }
 
-template void neighbour_sum(const Neighbours<std::int32_t>&, Rows<const float>, const std::int64_t*, Rows<float>,
-                            std::int64_t, int);
-template void neighbour_sum(const Neighbours<std::int64_t>&, Rows<const float>, const std::int64_t*, Rows<float>,
-                            std::int64_t, int);
-template void neighbour_sum_backward(const Neighbours<std::int32_t>&, Rows<const float>, Rows<const float>, const float*,
-                                     Rows<float>, std::int64_t, int);
-template void neighbour_sum_backward(const Neighbours<std::int64_t>&, Rows<const float>, Rows<const float>, const float*,
-                                     Rows<float>, std::int64_t, int);
+template void neighbour_sum(const Neighbours<std::int32_t>&, Rows<const float>, Rows<float>, std::int64_t, int);
+template void neighbour_sum(const Neighbours<std::int64_t>&, Rows<const float>, Rows<float>, std::int64_t, int);
+template void neighbour_sum_backward(const Neighbours<std::int32_t>&, Rows<const float>, Rows<const float>, Rows<float>,
+                                     std::int64_t, int);
+template void neighbour_sum_backward(const Neighbours<std::int64_t>&, Rows<const float>, Rows<const float>, Rows<float>,
+                                     std::int64_t, int);
 
 }  // namespace marius

@@ -22,17 +22,15 @@ template <class Index> struct Neighbours {
 };
 
 // out[t] = sum over t's edges e, in order, of weights[e] * x[indices[e]], for the first `dim` columns; 0 without edges.
-// With `rows`, (sources), source s stands in row rows[s] of x.
-// Throws std::invalid_argument for an edge, source or row that is not there.
+// Throws std::invalid_argument for an edge or source that is not there.
 template <class Index>
-void neighbour_sum(const Neighbours<Index>& graph, Rows<const float> x, const std::int64_t* rows, Rows<float> out,
-                   std::int64_t dim, int threads);
+void neighbour_sum(const Neighbours<Index>& graph, Rows<const float> x, Rows<float> out, std::int64_t dim, int threads);
 
 // The gradient of neighbour_sum with respect to the sources, from that with respect to the targets:
 // out[s] = base[s] + sum over the edges e from s, in order, of weights[e] * grad[target of e], whatever the number of threads.
-// base: for sources below base.count only. Where `positive`, like out, is given, numbers are 0 where it is not above 0.
+// base: for sources below base.count only.
 template <class Index>
-void neighbour_sum_backward(const Neighbours<Index>& graph, Rows<const float> grad, Rows<const float> base,
-                            const float* positive, Rows<float> out, std::int64_t dim, int threads);
+void neighbour_sum_backward(const Neighbours<Index>& graph, Rows<const float> grad, Rows<const float> base, Rows<float> out,
+                            std::int64_t dim, int threads);
 
 }  // namespace marius

@@ -20,7 +20,7 @@ def neighbour_sum(x: Tensor, indptr: Tensor, indices: Tensor, weights: Tensor | 
     x: (s, d) float32; indptr: (t + 1,) int64; indices: (e,) int32 or int64; weights: (e,) float32, constants to autograd.
     Returns (t, d). On the CPU, the gradient has the same bits for any number of threads.
     """
-    if _native_usable(x):
+    if native_usable(x):
         summed: Tensor = _NeighbourSum.apply(x, indptr, indices, weights, mean)  # type: ignore[no-untyped-call]
         return summed
     counts = indptr.diff()
@@ -48,7 +48,8 @@ def native_sum_backward(grad: Tensor, indptr: Tensor, indices: Tensor, out: Tens
     return out
 
 
-def _native_usable(x: Tensor) -> bool:
+def native_usable(x: Tensor) -> bool:
+    """Whether the native kernels take ``x``."""
     return x.device.type == "cpu" and x.dtype == torch.float32
 
 
@@ -62,16 +63,17 @@ class _NeighbourSum(torch.autograd.Function):
         ctx.save_for_backward(indptr, indices, weights)
         ctx.mean, ctx.sources = mean, len(x)
         out = x.new_empty(len(indptr) - 1, x.shape[1])
-        return native_sum(_with_dense_rows(x), indptr, indices, out, weights=weights, mean=mean)
+        return native_sum(with_dense_rows(x), indptr, indices, out, weights=weights, mean=mean)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
         indptr, indices, weights = ctx.saved_tensors
         out = grad.new_empty(ctx.sources, grad.shape[1])
-        native_sum_backward(_with_dense_rows(grad), indptr, indices, out, weights=weights, mean=ctx.mean)
+        native_sum_backward(with_dense_rows(grad), indptr, indices, out, weights=weights, mean=ctx.mean)
         return out, None, None, None, None
 
 
-def _with_dense_rows(matrix: Tensor) -> Tensor:
+def with_dense_rows(matrix: Tensor) -> Tensor:
+    """``matrix``, copied only where its rows have gaps between their numbers."""
     return matrix if matrix.stride(1) == 1 or matrix.shape[1] <= 1 else matrix.contiguous()

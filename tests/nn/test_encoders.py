@@ -173,7 +173,7 @@ def test_without_the_native_kernel(name, monkeypatch):
     ours = encoder(name, 2).eval()
     ids, sampled = graph.sample([0, 1, 2], [4, 4], rng, dtype=torch.int64)
     expected = ours(x[ids], sampled)
-    monkeypatch.setattr(aggregate, "_native_usable", lambda x: False)
+    monkeypatch.setattr(aggregate, "native_usable", lambda x: False)
     torch.testing.assert_close(ours(x[ids], sampled), expected, rtol=1e-5, atol=1e-5)
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from marius_lite.errors import UserError
 from marius_lite.nn.aggregate import targets_of
+from marius_lite.nn.dropout import dropout
 
 NORMS = ("none", "layer", "batch")
 
@@ -79,7 +80,7 @@ class Encoder(torch.nn.Module, ABC):
     ``in_width``: columns of the features; ``widths``: columns of each layer's result, the last those of the seeds' vectors.
     ``norm``: "none", "layer" (of each row) or "batch". ``residual`` adds each layer's input to its result, through a linear
     map where the widths differ. Parameters have the names of torch_geometric's models (convs.0.lin_l.weight, norms.0.weight,
-    ...). Dropout draws from torch's global generator.
+    ...). Dropout draws from torch's global generator: seed it before a batch to draw the same masks again.
     """
 
     def __init__(self, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, norm: str = "none",
@@ -111,7 +112,7 @@ class Encoder(torch.nn.Module, ABC):
         if self.residuals is not None:
             out = out + self.residuals[layer](x[: block.targets])
         out = self.norms[layer](out).relu_()
-        return torch.nn.functional.dropout(out, self.dropout, self.training) if self.dropout else out
+        return dropout(out, self.dropout) if self.training and self.dropout else out
 
     def _check_depth(self, graph: LayerGraph) -> None:
         if graph.hops != len(self.convs):

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import linear
 
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
 from marius_lite.nn.encoders.base import Block, Encoder, geometric
 from marius_lite.nn.encoders.sage import transform_first
+from marius_lite.nn.products import linear
 
 
 class Gcn(Encoder):
