@@ -89,7 +89,7 @@ class Encoder(torch.nn.Module, ABC):
         if not widths or min(in_width, *widths) < 1:
             raise UserError(f"model.layers: found input width {in_width} and layers {list(widths)}: "
                             "at least one layer is needed, and no width below 1")
-        self.widths = tuple(widths)
+        self.in_width, self.widths = in_width, tuple(widths)
         self.dropout = dropout
         shapes = list(itertools.pairwise([in_width, *widths]))
         self.convs = torch.nn.ModuleList(
@@ -113,6 +113,11 @@ class Encoder(torch.nn.Module, ABC):
             out = out + self.residuals[layer](x[: block.targets])
         out = self.norms[layer](out).relu_()
         return dropout(out, self.dropout) if self.training and self.dropout else out
+
+    def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
+        """What `layer` takes at most, without gradients, besides its arguments."""
+        inner, outer = (self.in_width, *self.widths)[layer : layer + 2]
+        return 4 * (sources * outer + targets * (3 * inner + 4 * outer)) + 24 * edges
 
     def _check_depth(self, graph: LayerGraph) -> None:
         if graph.hops != len(self.convs):

@@ -31,6 +31,12 @@ class Gat(Encoder):
                                                       dropout=self._attention_dropout)
         return conv
 
+    def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
+        width = self.widths[layer] * (self.heads if layer == len(self.widths) - 1 else 1)
+        attended = edges + targets  # each target attends to itself as well
+        return super().layer_bytes(layer, targets, sources, edges) + 4 * width * (sources + 2 * targets) \
+            + attended * (4 * 5 * width + 4 * 8 * self.heads + 64)
+
     def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
         out: Tensor = conv((x, x[: block.targets]), block.edge_index())
         return out

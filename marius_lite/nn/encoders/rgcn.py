@@ -26,6 +26,11 @@ class Rgcn(Encoder):
         conv: torch.nn.Module = geometric().RGCNConv(in_width, out_width, self.relations)
         return conv
 
+    def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
+        inner, outer = (self.in_width, *self.widths)[layer : layer + 2]
+        means = min(edges, targets)  # of one relation at a time
+        return super().layer_bytes(layer, targets, sources, edges) + 4 * means * (inner + outer) + 80 * edges
+
     def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
         out = torch.addmm(conv.bias, x[: block.targets], conv.root)
         groups = _Groups(block, self.relations)
