@@ -23,7 +23,7 @@ def product(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Works
     """
     work = left.shape[0] * left.shape[1] * right.shape[0]
     if work >= WORTHWHILE and not left.is_cuda and onednn_usable() and _dense(left) and _dense(right):
-        return onednn_linear(left, right)
+        return _onednn(left, right)
     out = workspace.tensor(name, (left.shape[0], right.shape[0]), left.device)
     return torch.mm(left, right.T, out=out)
 
@@ -40,16 +40,31 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
 
 def onednn_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """x (n, in) times the transpose of weight (out, in), plus bias: a new tensor, unknown to autograd."""
-    out: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-    return out
+    rows = recurring_rows(len(x))
+    if rows != len(x):
+        padded = x.new_empty(rows, x.shape[1])
+        padded[: len(x)] = x
+        padded[len(x) :] = 0
+        return _onednn(padded, weight, bias).resize_(len(x), weight.shape[0])
+    return _onednn(x, weight, bias)
+
+
+def recurring_rows(rows: int) -> int:
+    """``rows``, rounded up by 3 % at most, or to 16.
+
+    oneDNN compiles a kernel for each number of rows, and every batch has another.
+    """
+    step = max(16, 1 << max(rows - 1, 0).bit_length() >> 6)
+    return -(-rows // step) * step
 
 
 def summed_over_rows(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """The transpose of left (n, a) times right (n, b), by oneDNN: (a, b), the gradient of a linear map's weight."""
-    out = left.new_zeros(left.shape[1], right.shape[1])
-    for start in range(0, len(left), SUMMED_ROWS):
+    rest = len(left) % SUMMED_ROWS
+    out = left[:rest].T @ right[:rest]
+    for start in range(rest, len(left), SUMMED_ROWS):
         rows = slice(start, start + SUMMED_ROWS)
-        out += onednn_linear(left[rows].T, right[rows].T)
+        out += _onednn(left[rows].T, right[rows].T)
     return out
 
 
@@ -77,9 +92,14 @@ def onednn_usable() -> bool:
         return False
     left = torch.arange(1024.0).remainder_(7).view(32, 32)
     try:
-        return torch.equal(onednn_linear(left, left.T), left @ left)  # small integers: exact
+        return torch.equal(_onednn(left, left.T), left @ left)  # small integers: exact
     except (RuntimeError, AttributeError):
         return False
+
+
+def _onednn(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    out: torch.Tensor = torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
+    return out
 
 
 def _dense(matrix: torch.Tensor) -> bool:

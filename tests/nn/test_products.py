@@ -40,3 +40,9 @@ def test_linear(usable, rows, biased, monkeypatch):
     torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-4)
     for mine, theirs in zip(ours, exact):
         torch.testing.assert_close(mine.grad.double(), theirs.grad, rtol=1e-4, atol=1e-3)
+
+
+def test_few_numbers_of_rows_recur():
+    rows = [products.recurring_rows(n) for n in range(1, 100_001)]
+    assert all(n <= padded <= n * 1.032 + 16 for n, padded in enumerate(rows, 1))
+    assert len({padded for padded in rows if padded > 50_000}) <= 64

@@ -10,9 +10,9 @@ from torch.autograd.function import once_differentiable
 
 from marius_lite.nn.aggregate import native_sum, native_sum_backward, native_usable, neighbour_sum, with_dense_rows
 from marius_lite.nn.encoders.base import Block, Encoder, geometric
-from marius_lite.nn.products import linear, onednn_linear, onednn_usable, summed_over_rows
+from marius_lite.nn.products import linear, onednn_linear, onednn_usable, recurring_rows, summed_over_rows
 
-NUMBERS_PER_READ = 16
+NUMBERS_PER_READ = 12
 """Multiplications that take as long as fetching one number of a neighbour's row."""
 
 
@@ -54,12 +54,14 @@ class _MeanThenLinear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, indptr: Tensor, indices: Tensor) -> Tensor:
         targets, width = len(indptr) - 1, x.shape[1]
-        both = x.new_empty(targets, 2 * width)
+        padded = x.new_empty(recurring_rows(targets), 2 * width)
+        both = padded[:targets]
         native_sum(with_dense_rows(x), indptr, indices, both[:, :width], mean=True)
         both[:, width:] = x[:targets]
+        padded[targets:] = 0
         ctx.save_for_backward(both, weight, indptr, indices)
         ctx.sources = len(x)
-        return onednn_linear(both, weight, bias)
+        return onednn_linear(padded, weight, bias).resize_(targets, len(weight))
 
     @staticmethod
     @once_differentiable
