@@ -1,5 +1,7 @@
 """A user's own modules as encoders."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -38,6 +40,10 @@ class Asks(torch.nn.Module):
     def __init__(self, in_channels, temperature):
         super().__init__()
 
+class Fails(torch.nn.Module):
+    def __init__(self, in_channels):
+        raise RuntimeError("out of luck")
+
 class Narrow(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -56,6 +62,16 @@ def package(tmp_path, monkeypatch):
     (tmp_path / "own_package" / "models.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(tmp_path)
     return "own_package.models"
+
+
+def test_a_module_in_the_working_folder(tmp_path, monkeypatch):
+    (tmp_path / "beside.py").write_text(SOURCE)
+    (tmp_path / "broken.py").write_text("answer = 1 / 0")
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    monkeypatch.chdir(tmp_path)
+    assert type(make_encoder("beside:Two", 5, [7, 4]).module).__name__ == "Two"
+    with pytest.raises(UserError, match="cannot import broken: ZeroDivisionError: division by zero"):
+        make_encoder("broken:Two", 5, [7, 4])
 
 
 def sampled():
@@ -94,6 +110,7 @@ def test_models_of_torch_geometric():
     ("{}:Plain", "Plain is <class"),
     ("{}:", "expected package.module:Class"),
     (":Two", "expected package.module:Class"),
+    ("{}:Fails", "making own_package.models:Fails failed: RuntimeError: out of luck"),
     ("{}:Asks", "asks for temperature, allowed are in_channels"),
 ])
 def test_wrong_names_are_refused(package, name, text):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -65,17 +67,23 @@ def load_encoder(name: str, in_width: int, widths: Sequence[int], *, dropout: fl
         if extra:
             raise UserError(f"{KEY}: {name} has no parameter {', '.join(extra)}, it has {', '.join(names) or 'none'}")
     given = [*names, *(options or {})]
-    return CustomEncoder(kind(**{key: value for key, value in known.items() if key in given}), widths[-1])
+    try:
+        module = kind(**{key: value for key, value in known.items() if key in given})
+    except Exception as error:  # whatever a user's code raises
+        raise UserError(f"{KEY}: making {name} failed: {type(error).__name__}: {error}") from error
+    return CustomEncoder(module, widths[-1])
 
 
 def _find(name: str) -> type[torch.nn.Module]:
     path, _, attribute = name.partition(":")
     if not path or not attribute:
         raise UserError(f"{KEY}: found {name!r}, expected package.module:Class")
+    if os.getcwd() not in sys.path:  # an installed command's path lacks the folder it is called from
+        sys.path.append(os.getcwd())
     try:
         module = importlib.import_module(path)
-    except ImportError as error:
-        raise UserError(f"{KEY}: {name}: cannot import {path}: {error}") from error
+    except Exception as error:  # whatever a user's code raises
+        raise UserError(f"{KEY}: {name}: cannot import {path}: {type(error).__name__}: {error}") from error
     found = getattr(module, attribute, None)
     if not isinstance(found, type) or not issubclass(found, torch.nn.Module):
         what = "has no such name" if found is None else f"is {type(found).__name__ if not isinstance(found, type) else found}"
