@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from torch.nn.functional import pad
 
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
 from marius_lite.nn.encoders.base import Block, Encoder, geometric
+from marius_lite.nn.products import linear
 
 
 class Rgcn(Encoder):
@@ -28,33 +28,35 @@ class Rgcn(Encoder):
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         inner, outer = (self.in_width, *self.widths)[layer : layer + 2]
-        means = min(edges, targets)  # of one relation at a time
-        return super().layer_bytes(layer, targets, sources, edges) + 4 * means * (inner + outer) + 80 * edges
+        groups = min(edges, targets * self.relations)
+        return super().layer_bytes(layer, targets, sources, edges) + 4 * groups * (inner + 2 * outer) + 100 * edges
 
     def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
-        out = torch.addmm(conv.bias, x[: block.targets], conv.root)
+        itself = torch.addmm(conv.bias, x[: block.targets], conv.root)
+        if not len(block.indices):
+            return itself
         groups = _Groups(block, self.relations)
-        for rel, first, last in groups.relations:
-            # Only the targets that a relation reaches, and one relation at a time: never (relations, targets, width).
-            starts = groups.starts[first : last + 1]
-            edges = groups.indices[int(starts[0]) : int(starts[-1])]
-            mean = neighbour_sum(x, starts - starts[0], edges, mean=True)
-            out = out.index_add(0, groups.targets[first:last], mean @ conv.weight[rel])
-        return out
+        means = neighbour_sum(x, groups.starts, groups.indices, mean=True)
+        weights = conv.weight.transpose(1, 2).contiguous().unbind(0)
+        parts = zip(torch.split(means, groups.sizes), weights)
+        messages = torch.cat([linear(mean, weight) for mean, weight in parts if len(mean)])
+        return itself + neighbour_sum(messages, groups.into, groups.order)
 
 
 class _Groups:
-    """A block's edges by relation, then target: group g holds ``indices[starts[g]:starts[g+1]]``, all into ``targets[g]``.
+    """A block's edges by relation, then target: group g holds ``indices[starts[g]:starts[g+1]]``.
 
-    ``relations``: (relation, first group, last group + 1) of each relation that occurs.
+    ``sizes``: groups of each relation. ``into``, ``order``: the groups that go to target t are order[into[t]:into[t+1]].
     """
 
     def __init__(self, block: Block, relations: int):
         rel = torch.zeros_like(block.indices) if block.rel is None else block.rel
-        codes, order = torch.sort(rel.long() * block.targets + targets_of(block.indptr), stable=True)
-        groups, sizes = torch.unique_consecutive(codes, return_counts=True)
-        self.indices = block.indices[order]
-        self.starts = pad(sizes.cumsum(0), (1, 0))
-        self.targets = groups % block.targets
-        bounds = torch.searchsorted(groups, torch.arange(relations + 1, device=groups.device) * block.targets).tolist()
-        self.relations = [(rel, first, last) for rel, (first, last) in enumerate(itertools.pairwise(bounds)) if first < last]
+        codes, edges = torch.sort(rel.long() * block.targets + targets_of(block.indptr), stable=True)
+        groups, counts = torch.unique_consecutive(codes, return_counts=True)
+        self.indices = block.indices[edges]
+        self.starts = pad(counts.cumsum(0), (1, 0))
+        bounds = torch.arange(relations + 1, device=groups.device) * block.targets
+        self.sizes = torch.searchsorted(groups, bounds).diff().tolist()
+        targets = groups % block.targets
+        self.order = torch.argsort(targets, stable=True)
+        self.into = pad(targets.bincount(minlength=block.targets).cumsum(0), (1, 0))
