@@ -44,8 +44,8 @@ def test_values_and_gradients(native, seed, targets, sources, edges, width, weig
             patch.setattr(aggregate, "native_usable", lambda x: False)
         out = neighbour_sum(x, indptr, indices, weights, mean)
         out.backward(grad)
-    torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(x.grad.double(), exact.grad, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(out.double(), expected, rtol=1e-4, atol=1e-4)  # up to 300 terms
+    torch.testing.assert_close(x.grad.double(), exact.grad, rtol=1e-4, atol=1e-4)
 
 
 def test_gradients_that_are_no_dense_matrix():
