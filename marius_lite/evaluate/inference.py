@@ -22,14 +22,15 @@ from marius_lite.errors import UserError
 from marius_lite.files import disk_error, format_bytes, publish, remove_tree, require_space, sync_tree
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.encoders import Block, Encoder
-from marius_lite.storage.table import RowTable, padded_width
+from marius_lite.storage.engine import read_range
+from marius_lite.storage.table import SPAN_BYTES, RowTable, padded_width, spans
 
 BYTES_AN_EDGE = 64
 """Node ids, local numbers and what sorting them takes."""
-COPIES = 3
-"""Of a chunk's rows, while they are read."""
-READ_BYTES = 12 << 20
-"""What reading rows takes besides."""
+READ_BYTES = 2 * SPAN_BYTES
+"""What reading rows takes beside the rows."""
+RESIDENT_SHARE = 0.5
+"""Of the memory that a layer's whole input may take: then each row is read once, not once for each chunk that needs it."""
 
 Ids = npt.NDArray[np.int64]
 
@@ -132,15 +133,12 @@ class _Layer:
         self._device = next(self.encoder.parameters()).device
         self._resident: npt.NDArray[np.float32] | None = None
         size = self.partitioning.nodes * self._width * 4
-        if size <= self.memory // 2:  # then each row is read once, not once for each chunk that needs it
+        if size <= self.memory * RESIDENT_SHARE:
             self.memory -= size
             self._resident = np.empty((self.partitioning.nodes, self._width), np.float32)
             for k in range(self.partitioning.partitions):
                 ids = self.partitioning.range(k)
-                for start in range(0, len(ids), rows := max(1, READ_BYTES // self.before.stride)):
-                    stop = min(start + rows, len(ids))
-                    part = self.before.read_rows(k, np.arange(start, stop), slice(0, self._width))
-                    self._resident[ids.start + start : ids.start + stop] = part
+                _read_rows(self.before, k, np.arange(len(ids)), self._resident[ids.start : ids.stop])
 
     @torch.no_grad()
     def run(self) -> None:
@@ -174,9 +172,9 @@ class _Layer:
             first = low
 
     def _bytes(self, targets: int, edges: int) -> int:
-        """What a chunk takes at most: its edges, its rows while they are read, and the layer's own work."""
+        """What a chunk takes at most: its edges, its rows, and the layer's own work."""
         sources = targets + min(edges, self.partitioning.nodes)
-        rows = (1 if self._resident is not None else COPIES) * sources * self._width * 4
+        rows = sources * self._width * 4
         results = 2 * targets * self.after.stride
         work = self.encoder.layer_bytes(self.layer, targets, sources, edges)
         return READ_BYTES + edges * BYTES_AN_EDGE + rows + results + work
@@ -209,8 +207,16 @@ class _Layer:
         bounds = np.searchsorted(ids, np.arange(self.partitioning.partitions + 1) * self.partitioning.rows)
         for k in np.flatnonzero(np.diff(bounds)).tolist():
             part = slice(int(bounds[k]), int(bounds[k + 1]))
-            offsets = ids[part] - self.partitioning.range(k).start
-            out[part] = self.before.read_rows(k, offsets, slice(0, self._width))
+            _read_rows(self.before, k, ids[part] - self.partitioning.range(k).start, out[part])
+
+
+def _read_rows(table: RowTable, k: int, offsets: Ids, out: npt.NDArray[np.float32]) -> None:
+    """The first columns of partition k's rows at ascending ``offsets``, straight into ``out``."""
+    for first, last in spans(offsets, table.stride):
+        base, end = int(offsets[first]), int(offsets[last - 1]) + 1
+        block = np.empty((end - base, table.width), table.dtype)
+        read_range(table.chunk_path(k), base * table.stride, block.view(np.uint8).reshape(-1))
+        out[first:last] = block[offsets[first:last] - base, : out.shape[1]]
 
 
 def _create(path: Path, width: int, partitioning: Partitioning) -> RowTable:
