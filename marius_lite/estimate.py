@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from marius_lite.config import machine
 from marius_lite.config.load import load
@@ -15,11 +18,14 @@ from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evalua
 from marius_lite.config.schema import Config
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
-from marius_lite.ordering.plan import make_plan
+from marius_lite.ordering.plan import make_node_plan, make_plan
 from marius_lite.storage.record import record_of
+from marius_lite.types import EpochPlan
 
 EDGE_BYTES = 12  # of a training edge on disk
 EPOCHS_COUNTED = 10
+
+Plan = Callable[[int], EpochPlan]
 
 
 @dataclass(frozen=True)
@@ -32,34 +38,86 @@ class Traffic:
     swaps: int
 
 
-def traffic(config: Config, edges: int, partitions: int, partition_bytes: int, slots: int) -> Iterator[Traffic]:
+@dataclass(frozen=True)
+class Moved:
+    """Partitions that an epoch loads, one after the other, and how many it writes."""
+
+    loaded: list[int]
+    written: int
+
+
+def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool) -> Iterator[Moved]:
     """The epochs of a run, one after the other: the same plans, transitions and flushes as the trainer's.
 
-    ``config`` must be resolved. Rows made at the start are not counted; an evaluation leaves one partition resident.
+    ``config`` must be resolved. ``learned`` rows are made at the start, which is not counted, and written when they leave; a
+    ranking leaves one partition of them resident.
     """
-    storage, seed = config.storage, config.training.seed
-    held = set(range(partitions)) if slots >= partitions else set(range(partitions - slots + 1, partitions))
-    dirty: set[int] = set()
+    held, dirty = set[int](), set[int]()
+    if learned:
+        held = set(range(partitions)) if slots >= partitions else set(range(partitions - slots + 1, partitions))
     for epoch in range(config.training.epochs):
-        plan = make_plan(storage.ordering, partitions, int(storage.capacity), seed, epoch)
+        steps = plan(epoch).steps
         pauses = is_last(config, epoch) or evaluation_due(config, epoch)
-        last = set(() if pauses else make_plan(storage.ordering, partitions, int(storage.capacity), seed,
-                                               epoch + 1).steps[0].resident)
-        read = written = 0
-        for step, after in zip(plan.steps, [*(set(s.resident) for s in plan.steps[1:]), last]):
+        last = set(() if pauses else plan(epoch + 1).steps[0].resident)
+        loaded: list[int] = []
+        written = 0
+        for step, after in zip(steps, [*(set(s.resident) for s in steps[1:]), last]):
             wanted = set(step.resident)
-            if storage.prefetch:  # as many as fit, those in memory first: the buffer's own rule
+            if config.storage.prefetch:  # as many as fit, those in memory first: the buffer's own rule
                 ahead = sorted(after - wanted, key=lambda k: (k not in held, k))
                 wanted |= set(ahead[:slots - len(wanted)])
-            read += len(wanted - held)
+            loaded += sorted(wanted - held)
             written += len((held - wanted) & dirty)
-            held, dirty = wanted, (dirty & wanted) | set(step.resident)
+            held, dirty = wanted, (dirty & wanted) | set(step.resident if learned else ())
         if checkpoint_due(config, epoch) or evaluation_due(config, epoch):
             written += len(dirty)
             dirty = set()
-        if evaluation_due(config, epoch) and slots < partitions:
+        if learned and config.task == "link_prediction" and evaluation_due(config, epoch) and slots < partitions:
             held = {0}
-        yield Traffic(read * partition_bytes, written * partition_bytes, edges * EDGE_BYTES, plan.swaps)
+        yield Moved(loaded, written)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of a partition's learned rows and features, 0 where there are none, of each partition's in-edges, and of the edges
+    that every epoch trains."""
+
+    learned: int
+    features: int
+    lists: Sequence[int]
+    edges: int
+
+
+def traffic(config: Config, plan: Plan, sizes: Sizes, partitions: int, slots: int) -> Iterator[Traffic]:
+    """Bytes of each epoch of a run."""
+    rows = moves(config, plan, partitions, slots, learned=True)
+    features = moves(config, plan, partitions, slots, learned=False)
+    lists = moves(config, plan, partitions, 2 * partitions, learned=False)
+    for epoch, (own, given, edges) in enumerate(zip(rows, features, lists)):
+        yield Traffic(len(own.loaded) * sizes.learned + len(given.loaded) * sizes.features, own.written * sizes.learned,
+                      sizes.edges + sum(sizes.lists[k] for k in edges.loaded), plan(epoch).swaps)
+
+
+def plan_of(config: Config, data: Dataset) -> Plan:
+    """The plans of a run's epochs."""
+    partitions, capacity, seed = data.partitioning.partitions, int(config.storage.capacity), config.training.seed
+    if config.task == "node_classification":
+        training = data.manifest.training_partitions or 1
+        return lambda epoch: make_node_plan(partitions, capacity, training, seed, epoch)
+    return lambda epoch: make_plan(config.storage.ordering, partitions, capacity, seed, epoch)
+
+
+def sizes_of(config: Config, data: Dataset) -> Sizes:
+    """What a resolved configuration moves of a dataset."""
+    rows, inputs = data.partitioning.rows, config.model.inputs
+    adjacency, features = data.adjacency, data.features
+    lists = [0] * data.partitioning.partitions
+    if config.model.encoder != "none" and adjacency is not None:
+        a_source = adjacency.sources_bytes + (4 if adjacency.has_relations else 0)
+        lists = [int(edges) * a_source + (data.partitioning.size(k) + 1) * 8 for k, edges in enumerate(np.diff(adjacency.starts))]
+    return Sizes(learned=rows * record_of(config.optimizer.rows.name, config.model.dim).stride if inputs != "features" else 0,
+                 features=rows * features.table.stride if features is not None and inputs != "embeddings" else 0, lists=lists,
+                 edges=data.manifest.edges["train"] * EDGE_BYTES if config.task == "link_prediction" else 0)
 
 
 def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any]:
@@ -70,22 +128,17 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     data = Dataset.open(Path(dataset))
     resolved, memory = resolve(config or load(), facts := facts_of(data, config or load(), machine.has_nvidia()))
     record = record_of(resolved.optimizer.rows.name, resolved.model.dim)
-    partition_bytes = facts.rows_per_partition * record.stride
-    table = facts.partitions * partition_bytes
+    sizes, plan = sizes_of(resolved, data), plan_of(resolved, data)
+    table = facts.partitions * sizes.learned
     edges = data.manifest.edges["train"]
-    counted = []
-    for epoch, moved in enumerate(traffic(resolved, edges, facts.partitions, partition_bytes, memory.slots)):
-        counted.append(moved)
-        if epoch + 1 == EPOCHS_COUNTED:
-            break
+    counted = list(islice(traffic(resolved, plan, sizes, facts.partitions, memory.slots), EPOCHS_COUNTED))
     later = counted[1:] or counted
     held = memory.buffer if resolved.storage.device_path == "bulk" else resolved.storage.device_cache
     on_device = device_bytes(resolved, record.stride, held) if resolved.device != "cpu" else {}
     return {
         "dataset": str(data.path), "nodes": facts.nodes, "edges": edges, "relations": facts.relations,
         "partitions": facts.partitions, "capacity": resolved.storage.capacity, "ordering": resolved.storage.ordering,
-        "steps": len(make_plan(resolved.storage.ordering, facts.partitions, int(resolved.storage.capacity),
-                               resolved.training.seed, 0).steps),
+        "steps": len(plan(0).steps),
         "swaps": counted[0].swaps, "device": resolved.device,
         "memory": memory.as_dict(), "device_memory": on_device,
         "disk": {"dataset": sum(size for size, _ in data.manifest.files.values()), "rows": table,

@@ -30,8 +30,15 @@ Blocks = Iterator[tuple[pa.Array, Values]]
 def export_run(run: Path | str, output: Path | str, format: str = "parquet",
                checkpoint: str | None = None) -> dict[str, Any]:
     """Write a checkpoint's vectors into the new folder ``output``; a summary of what was written."""
-    from marius_lite.train.opened import open_run
+    from marius_lite.train.classification import score_rows
+    from marius_lite.train.opened import open_checkpoint, open_classifier, open_run
 
+    found = open_checkpoint(Path(run), checkpoint)
+    if found.config.task == "node_classification":
+        with score_rows(found.dataset, open_classifier(found), found.config, found.table, found.memory.slots,
+                        found.run.path) as (scores, classes):
+            return export(scores, found.dataset, classes, np.empty((0, 0), np.float32), Path(output), format,
+                          {"checkpoint": found.path.name, "encoder": found.config.model.encoder})
     with closing(open_run(Path(run), checkpoint)) as opened:
         model = opened.config.model
         relations = opened.model.relations.detach().cpu().numpy()
@@ -44,7 +51,8 @@ def export(buffer: Buffer, dataset: Dataset, dim: int, relations: Values, output
     """Write the folder ``output``: nodes and relations (row i belongs to id i of ``ids``) and export.json.
 
     parquet: nodes.parquet and relations.parquet with columns raw_id and vector. npy: nodes.npy (N, dim) and
-    relations.npy, float32, their raw ids in *_ids.npy (integers) or *_ids.txt (one a line). ``relations``:
+    relations.npy, float32, their raw ids in *_ids.npy (integers) or *_ids.txt (one a line). zarr: arrays nodes and relations
+    in a group, their ids as with npy. ``relations``:
     (relations or twice as many, relation_dim); the second half, the reciprocal ones, gets files of its own,
     reciprocal_relations. Only values are written, no optimizer state. Raises UserError for an existing
     ``output`` or an unknown format.
@@ -120,13 +128,37 @@ def write_npy(folder: Path, name: str, blocks: Blocks, rows: int, dim: int) -> N
             for ids, values in blocks:
                 ids_file = ids_file or _ids_file(folder, name, ids.type, rows)
                 values.tofile(file)
-                if pa.types.is_integer(ids.type):
-                    ids.to_numpy().tofile(ids_file)
-                else:
-                    ids_file.write("".join(f"{raw}\n" for raw in ids.to_pylist()).encode())
+                _write_ids(ids_file, ids)
         finally:
             if ids_file:
                 ids_file.close()
+
+
+def write_zarr(folder: Path, name: str, blocks: Blocks, rows: int, dim: int) -> None:
+    """An uncompressed array (rows, dim) in the group ``folder``; ids beside."""
+    import zarr
+
+    group = zarr.open_group(folder, mode="a")
+    chunk = max(1, BLOCK_BYTES // (dim * 4))
+    array = group.create_array(name, shape=(rows, dim), chunks=(min(chunk, rows), dim), dtype="float32", compressors=None,
+                               filters=None)
+    start, ids_file = 0, None
+    try:
+        for ids, values in blocks:
+            ids_file = ids_file or _ids_file(folder, name, ids.type, rows)
+            array[start:start + len(values)] = values
+            start += len(values)
+            _write_ids(ids_file, ids)
+    finally:
+        if ids_file:
+            ids_file.close()
+
+
+def _write_ids(file: Any, ids: pa.Array) -> None:
+    if pa.types.is_integer(ids.type):
+        ids.to_numpy().tofile(file)
+    else:
+        file.write("".join(f"{raw}\n" for raw in ids.to_pylist()).encode())
 
 
 def _ids_file(folder: Path, name: str, kind: pa.DataType, rows: int) -> Any:
@@ -142,4 +174,4 @@ def _header(shape: tuple[int, ...], dtype: type[np.generic]) -> dict[str, Any]:
 
 
 Writer = Callable[[Path, str, Blocks, int, int], None]
-WRITERS: dict[str, Writer] = {"parquet": write_parquet, "npy": write_npy}
+WRITERS: dict[str, Writer] = {"parquet": write_parquet, "npy": write_npy, "zarr": write_zarr}

@@ -1,5 +1,6 @@
 """Fixtures for whole commands: a tiny dataset, and the command line in this process."""
 
+import community_graph
 import numpy as np
 import pytest
 
@@ -29,3 +30,11 @@ def tiny_dataset(tiny_edges, cli):
     folder = tiny_edges.parent / "dataset"
     assert cli("preprocess", tiny_edges, "--output", folder, "--partitions", "4", "--split", "0.8,0.1,0.1") == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def communities(tmp_path_factory, cli):
+    """`community_graph` in 8 partitions, two of which hold the training nodes."""
+    folder = tmp_path_factory.mktemp("communities")
+    assert cli("preprocess", *community_graph.write(folder), "--output", folder / "dataset", "--partitions", "8") == 0
+    return folder / "dataset"

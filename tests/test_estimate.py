@@ -3,8 +3,8 @@
 import pytest
 
 from marius_lite.config.load import load
-from marius_lite.estimate import traffic
-from marius_lite.ordering import beta_swaps, comet_shape, spare_slots
+from marius_lite.estimate import Sizes, traffic
+from marius_lite.ordering import beta_swaps, comet_shape, make_plan, spare_slots
 
 
 def one_epoch(ordering, p, c, prefetch=False):
@@ -12,7 +12,7 @@ def one_epoch(ordering, p, c, prefetch=False):
     config = load(sets=[f"storage.capacity={c}", f"storage.ordering={ordering}", f"storage.prefetch={str(prefetch).lower()}",
                         "training.epochs=2", "evaluation.every_epochs=1"])
     slots = c + (spare_slots(ordering, p, c) if prefetch else 0)
-    return list(traffic(config, 10, p, 1000, slots))[1]
+    return list(traffic(config, lambda epoch: make_plan(ordering, p, c, 0, epoch), Sizes(1000, 0, [0] * p, 120), p, slots))[1]
 
 
 @pytest.mark.parametrize(("p", "c"), [(8, 2), (16, 4), (16, 5), (64, 8)])

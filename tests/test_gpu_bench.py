@@ -13,7 +13,7 @@ import torch
 import marius_lite.device.accelerator as devices
 from marius_lite import _native
 from marius_lite.device import verified
-from marius_lite.train import build
+from marius_lite.train import build_links
 
 ROOT = Path(__file__).parents[1]
 BENCH = ROOT / "scripts" / "bench"
@@ -39,7 +39,7 @@ def result(library, monkeypatch, capsys):
     emulated = load(ROOT / "tests/device/emulated.py")
     monkeypatch.syspath_prepend(str(BENCH))
     monkeypatch.setattr(devices, "check_device", lambda name: torch.device("cpu"))
-    for module in (devices, build):
+    for module in (devices, build_links):
         monkeypatch.setattr(module, "open_accelerator", lambda device: emulated.accelerator(library, seed=5)[0])
     monkeypatch.setattr(verified, "GPUS", ())
 

@@ -1,12 +1,15 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <optional>
 #include <stdexcept>
 #include <tuple>
 
 #include "graph/edges.h"
 #include "graph/id_table.h"
+#include "graph/in_lists.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -37,12 +40,20 @@ void rank_ids(const IdTable<Keys>& table, Out<Id> order, Out<Id> rank, int threa
 }
 
 template <class Keys>
+void hash_ids(const IdTable<Keys>& table, uint64_t first, uint64_t key, Out<uint64_t> out) {
+    require(first <= table.size() && out.size() <= table.size() - first, "id out of range");
+    for (size_t i = 0; i < out.size(); ++i) out.data()[i] = Keys::hash(table.keys().at(first + i), key);
+}
+
+template <class Keys>
 nb::class_<IdTable<Keys>> bind_table(nb::module_& m, const char* name, const char* doc) {
     using Table = IdTable<Keys>;
     return nb::class_<Table>(m, name, doc)
         .def(nb::init<uint64_t>(), "key"_a)
         .def("__len__", &Table::size)
         .def_prop_ro("bytes", &Table::bytes)
+        .def("hash", &hash_ids<Keys>, "first"_a, "key"_a, "out"_a.noconvert(), Release(),
+             "Keyed hashes of the raw ids of provisional ids first, first + 1, ...")
         .def("rank", &rank_ids<Keys, uint32_t>, "order"_a.noconvert(), "rank"_a.noconvert(), "threads"_a = 1, Release())
         .def("rank", &rank_ids<Keys, uint64_t>, "order"_a.noconvert(), "rank"_a.noconvert(), "threads"_a = 1, Release());
 }
@@ -146,6 +157,23 @@ std::tuple<size_t, size_t, size_t> unpack(Records records, uint64_t rows, uint64
     return {written.counts[0], written.counts[1], written.counts[2]};
 }
 
+template <class Id>
+void append_lists(In<uint32_t> src, In<uint32_t> dst, In<uint32_t> rel, uint64_t first_source, Out<int64_t> cursors,
+                  Out<Id> sources, std::optional<Out<uint32_t>> rels) {
+    const size_t count = src.size();
+    require(dst.size() == count && rel.size() == count, "src, dst, rel: equal lengths");
+    require(!rels || rels->size() == sources.size(), "rels: one for each source");
+    append_in_edges<Id>(src.data(), dst.data(), rel.data(), count, first_source,
+                        {cursors.data(), cursors.size(), sources.data(), rels ? rels->data() : nullptr, sources.size()});
+}
+
+template <class Id>
+void bind_append_lists(nb::module_& m) {
+    m.def("append_in_edges", &append_lists<Id>, "src"_a.noconvert(), "dst"_a.noconvert(), "rel"_a.noconvert(),
+          "first_source"_a, "cursors"_a.noconvert(), "sources"_a.noconvert(), "rels"_a.noconvert().none(), Release(),
+          "Append a bucket's edges to the in-lists of its destinations: list i goes on at cursors[i], which moves.");
+}
+
 }  // namespace
 
 void bind_graph(nb::module_& m) {
@@ -160,6 +188,8 @@ void bind_graph(nb::module_& m) {
     bind_pack<uint32_t, uint64_t>(m);
     bind_pack<uint64_t, uint32_t>(m);
     bind_pack<uint64_t, uint64_t>(m);
+    bind_append_lists<uint32_t>(m);
+    bind_append_lists<uint64_t>(m);
     m.def("sort_edges", &sort, "records"_a.noconvert(), "scratch"_a.noconvert(), "threads"_a = 1, Release(),
           "Sort packed edges (n, 2) uint64 in place by (bucket, destination, source, relation, split).");
     m.def("count_not_above", &not_above, "records"_a.noconvert(), "high"_a, "low"_a, Release(),

@@ -6,12 +6,14 @@ namespace nb = nanobind;
 void bind_io(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_graph(nb::module_& m);
+void bind_sampler(nb::module_& m);
 void bind_cuda(nb::module_& m);
 
 NB_MODULE(_native, m) {
-    m.doc() = "Native core of marius_lite: partition I/O, row kernels, graph building, the way to CUDA.";
+    m.doc() = "Native core of marius_lite: partition I/O, row kernels, graph building, neighbour sampling, the way to CUDA.";
     bind_io(m);
     bind_rows(m);
     bind_graph(m);
+    bind_sampler(m);
     bind_cuda(m);
 }

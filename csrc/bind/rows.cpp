@@ -1,13 +1,16 @@
 // Row kernels for Python. Arrays are C-contiguous, on the CPU, of exactly these dtypes: nothing is converted.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "base/parallel.h"
+#include "rows/aggregate.h"
 #include "rows/gather.h"
 #include "rows/segment_sum.h"
 #include "rows/sort.h"
@@ -26,13 +29,16 @@ void require(bool holds, const std::string& message) {
     if (!holds) throw std::invalid_argument(message);
 }
 
-void gather(Matrix<const float> table, Vector<const std::int64_t> rows, Matrix<float> out, int threads) {
+template <class T>
+void gather(Matrix<const T> table, Vector<const std::int64_t> rows, Matrix<float> out, marius::Number number, int threads,
+            const float* scales = nullptr) {
     require(out.shape(0) == rows.shape(0), "gather: out has " + std::to_string(out.shape(0)) + " rows, " +
                                                std::to_string(rows.shape(0)) + " asked for");
     require(out.shape(1) <= table.shape(1), "gather: out has more columns than the table's " +
                                                 std::to_string(table.shape(1)));
-    marius::gather(table.data(), table.shape(0), table.shape(1), rows.data(), rows.shape(0), out.data(), out.shape(1),
-                   threads);
+    const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
+    marius::gather({table.data(), size(table.shape(0)), size(table.shape(1)), number, scales}, rows.data(), size(rows.shape(0)),
+                   out.data(), size(out.shape(1)), threads);
 }
 
 template <class T> nb::object array_of(std::vector<T>&& values) {
@@ -84,6 +90,60 @@ marius::RowStep row_step(const Matrix<float>& table, const Vector<const std::int
             grads.data(), size(grads.shape(1)), threads};
 }
 
+template <class T> using Strided = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
+template <class T> using Maybe = std::optional<Vector<T>>;
+
+template <class T> marius::Rows<T> rows_of(const Strided<T>& array, const char* name) {
+    require(array.size() == 0 || array.shape(1) == 1 || array.stride(1) == 1, std::string("neighbour_sum: the rows of ") + name + " have gaps");
+    return {array.data(), static_cast<std::int64_t>(array.shape(0)), array.stride(0)};
+}
+
+template <class Index>
+marius::Neighbours<Index> neighbours(const Vector<const std::int64_t>& indptr, const Vector<const Index>& indices,
+                                     std::int64_t sources, const Maybe<const float>& weights, bool mean) {
+    require(indptr.shape(0) >= 1, "neighbour_sum: indptr is empty");
+    require(!weights || weights->shape(0) == indices.shape(0), "neighbour_sum: one weight for each of indices is needed");
+    return {indptr.data(), static_cast<std::int64_t>(indptr.shape(0)) - 1, indices.data(),
+            static_cast<std::int64_t>(indices.shape(0)), sources, weights ? weights->data() : nullptr, mean};
+}
+
+template <class Index>
+void neighbour_sum(Strided<const float> x, Vector<const std::int64_t> indptr, Vector<const Index> indices, Strided<float> out,
+                   Maybe<const float> weights, bool mean, int threads) {
+    const auto graph = neighbours(indptr, indices, x.shape(0), weights, mean);
+    require(static_cast<std::int64_t>(out.shape(0)) == graph.targets && out.shape(1) <= x.shape(1),
+            "neighbour_sum: out must have a row for each target and no more columns than x");
+    marius::neighbour_sum(graph, rows_of(x, "x"), rows_of(out, "out"), out.shape(1), threads);
+}
+
+template <class Index>
+void neighbour_sum_backward(Strided<const float> grad, Vector<const std::int64_t> indptr, Vector<const Index> indices,
+                            Matrix<float> out, Maybe<const float> weights, bool mean,
+                            std::optional<Strided<const float>> base, int threads) {
+    const auto graph = neighbours(indptr, indices, out.shape(0), weights, mean);
+    const auto dim = out.shape(1);
+    require(static_cast<std::int64_t>(grad.shape(0)) == graph.targets && grad.shape(1) == dim,
+            "neighbour_sum_backward: grad must have a row for each target, and as many columns as out");
+    require(!base || (base->shape(0) <= out.shape(0) && base->shape(1) == dim),
+            "neighbour_sum_backward: base must have no more rows than out, and as many columns");
+    marius::neighbour_sum_backward(graph, rows_of(grad, "grad"), base ? rows_of(*base, "base") : marius::Rows<const float>{},
+                                   {out.data(), graph.sources, static_cast<std::int64_t>(dim)}, dim, threads);
+}
+
+template <class Index> void bind_neighbour_sums(nb::module_& m) {
+    m.def("neighbour_sum", &neighbour_sum<Index>, "x"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(),
+          "out"_a.noconvert(), "weights"_a.noconvert() = nb::none(), "mean"_a = false, "threads"_a = 0,
+          "out[t] = sum, or mean, of weights[e] * x[indices[e]] over e in indptr[t]:indptr[t+1]. float32 (s, w), int64 (t+1,), "
+          "int32 or int64 (e,), float32 (t, d), float32 (e,); d <= w.",
+          Released());
+    m.def("neighbour_sum_backward", &neighbour_sum_backward<Index>, "grad"_a.noconvert(), "indptr"_a.noconvert(),
+          "indices"_a.noconvert(), "out"_a.noconvert(), "weights"_a.noconvert() = nb::none(), "mean"_a = false,
+          "base"_a.noconvert() = nb::none(), "threads"_a = 0,
+          "From the gradient of neighbour_sum's targets, float32 (t, d), that of its sources, out (s, d), plus base (b, d) in the "
+          "first b rows. The same bits for any number of threads.",
+          Released());
+}
+
 // Binds kernel(step, rates...) as name(table, rows, grads, rates..., threads=0).
 template <class... Rates, class... Names>
 void bind_step(nb::module_& m, const char* name, void (*kernel)(const marius::RowStep&, Rates...), const char* doc,
@@ -99,9 +159,29 @@ void bind_step(nb::module_& m, const char* name, void (*kernel)(const marius::Ro
 
 void bind_rows(nb::module_& m) {
     m.def("default_threads", &marius::default_threads, "CPUs this process may run on; what threads=0 means.");
-    m.def("gather", &gather, "table"_a.noconvert(), "rows"_a.noconvert(), "out"_a.noconvert(), "threads"_a = 0,
-          "out[i] = the first out.shape[1] columns of table[rows[i]]. float32 (n, w), int64 (m,), float32 (m, d).",
-          Released());
+    m.def(
+        "gather",
+        [](Matrix<const float> table, Vector<const std::int64_t> rows, Matrix<float> out, int threads) {
+            gather<float>(table, rows, out, marius::Number::float32, threads);
+        },
+        "table"_a.noconvert(), "rows"_a.noconvert(), "out"_a.noconvert(), "threads"_a = 0,
+        "out[i] = the first out.shape[1] columns of table[rows[i]]. float32 (n, w), int64 (m,), float32 (m, d).", Released());
+    m.def(
+        "gather",
+        [](Matrix<const std::uint16_t> table, Vector<const std::int64_t> rows, Matrix<float> out, bool brain, int threads) {
+            gather<std::uint16_t>(table, rows, out, brain ? marius::Number::bfloat16 : marius::Number::float16, threads);
+        },
+        "table"_a.noconvert(), "rows"_a.noconvert(), "out"_a.noconvert(), nb::kw_only(), "bfloat16"_a, "threads"_a = 0,
+        "The same from the bits of 16-bit numbers, (n, w) uint16: float16, or bfloat16.", Released());
+    m.def(
+        "gather",
+        [](Matrix<const std::int8_t> table, Vector<const std::int64_t> rows, Matrix<float> out, Vector<const float> scales,
+           int threads) {
+            require(scales.shape(0) >= out.shape(1), "gather: fewer scales than columns");
+            gather<std::int8_t>(table, rows, out, marius::Number::scaled_int8, threads, scales.data());
+        },
+        "table"_a.noconvert(), "rows"_a.noconvert(), "out"_a.noconvert(), nb::kw_only(), "scales"_a.noconvert(), "threads"_a = 0,
+        "The same from int8 (n, w), each column times its scale, float32 (w,).", Released());
     m.def("sort_rows", &sort_rows, "rows"_a.noconvert(),
           "(unique int64 (u,), order int32 (m,), starts int32 (u+1,)): unique ascends; positions "
           "order[starts[s]:starts[s+1]] hold unique[s], ascending.");
@@ -112,6 +192,8 @@ void bind_rows(nb::module_& m) {
           "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), "
           "laid end to end; added in that order, for any number of threads.",
           Released());
+    bind_neighbour_sums<std::int32_t>(m);
+    bind_neighbour_sums<std::int64_t>(m);
     bind_step(m, "sgd_step", marius::sgd_step, "value -= lr * g, in place; rows ascend and are unique.", "lr"_a);
     bind_step(m, "row_adagrad_step", marius::row_adagrad_step,
               "state += mean(g^2); value -= lr * g / (sqrt(state) + eps). One state column.", "lr"_a, "eps"_a);

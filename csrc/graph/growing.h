@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 namespace marius {
 
@@ -16,6 +17,8 @@ public:
     Growing() = default;
     Growing(const Growing&) = delete;
     Growing& operator=(const Growing&) = delete;
+    Growing(Growing&& other) noexcept { swap(other); }
+    Growing& operator=(Growing&& other) noexcept { return swap(other), *this; }
     ~Growing() { std::free(data_); }
 
     size_t size() const { return size_; }
@@ -23,14 +26,27 @@ public:
     const T* data() const { return data_; }
     const T& operator[](size_t i) const { return data_[i]; }
 
+    T* data() { return data_; }
+
+    void clear() { size_ = 0; }
+
+    // `count` more, uninitialised.
+    void extend(size_t count) {
+        if (size_ + count > capacity_) reserve(size_ + count);
+        size_ += count;
+    }
     void push(T value) { append(&value, 1); }
     void append(const T* values, size_t count) {
-        if (size_ + count > capacity_) reserve(size_ + count);
-        std::memcpy(data_ + size_, values, count * sizeof(T));
-        size_ += count;
+        extend(count);
+        std::memcpy(data_ + size_ - count, values, count * sizeof(T));
     }
 
 private:
+    void swap(Growing& other) {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(capacity_, other.capacity_);
+    }
     void reserve(size_t wanted) {
         size_t capacity = capacity_ + capacity_ / 2 + 1024;
         if (capacity < wanted) capacity = wanted;

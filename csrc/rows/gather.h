@@ -1,12 +1,21 @@
-// Copies rows of a table of records into a dense array.
+// Copies rows of a table into a dense float32 array.
 #pragma once
 #include <cstdint>
 
 namespace marius {
 
-// out[i, :] = the first `dim` columns of table[rows[i], :]; table is (table_rows, width), out (count, dim).
+enum class Number { float32, float16, bfloat16, scaled_int8 };
+
+struct GatherTable {
+    const void* data;  // (rows, width) of `number`
+    std::int64_t rows, width;
+    Number number;
+    const float* scales = nullptr;  // (width,) of scaled_int8: what a one in each column stands for
+};
+
+// out[i, :] = the first `dim` columns of table[rows[i], :], widened to float32; out is (count, dim).
 // Throws std::invalid_argument for a row outside the table.
-void gather(const float* table, std::int64_t table_rows, std::int64_t width, const std::int64_t* rows,
-            std::int64_t count, float* out, std::int64_t dim, int threads);
+void gather(const GatherTable& table, const std::int64_t* rows, std::int64_t count, float* out, std::int64_t dim,
+            int threads);
 
 }  // namespace marius

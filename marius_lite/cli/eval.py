@@ -18,5 +18,5 @@ def eval(run: options.Run,
 
     result = evaluate_run(run, split, checkpoint)
     if not as_json:
-        result.pop("per_relation")
+        result.pop("per_relation", None)
     show(result, as_json)

@@ -12,9 +12,9 @@ from marius_lite.cli import options
 
 def export(run: options.Run,
            output: Annotated[Path, typer.Option("--output", help="Folder to make.")],
-           format: Annotated[str, typer.Option("--format", help="parquet or npy.")] = "parquet",
+           format: Annotated[str, typer.Option("--format", help="parquet, npy or zarr.")] = "parquet",
            checkpoint: options.Checkpoint = None, as_json: options.Json = False) -> None:
-    """Write the node and relation vectors of a checkpoint with their raw ids."""
+    """Write what a checkpoint holds of nodes and relations with their raw ids: vectors, or scores of classes."""
     from marius_lite.cli.output import show
     from marius_lite.export import export_run
 

@@ -17,7 +17,7 @@ def preprocess(
         typer.Argument(
             metavar="EDGES...",
             help="Edge files or quoted patterns: delimited text (plain, gz, zst, bz2, xz), Parquet, "
-            "or .npy of shape (E, 2) or (E, 3).",
+            "or .npy (or FILE.npz:KEY) of shape (E, 2) or (E, 3).",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The dataset folder to make.")],
@@ -57,16 +57,57 @@ def preprocess(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Node features, a .npy array of shape (nodes, width): row i belongs to the integer id i. float16 and float32 "
-            "are kept, other numbers become float32. Every row makes a node, with edges or without.",
+            help="Node features, shape (nodes, width): row i belongs to the integer id i. A .npy array, FILE.npz:KEY (an array, "
+            "or the parts of a CSR matrix: KEY_indptr, _indices, _data, _shape), Parquet (columns of numbers, or one of lists), "
+            "or a Zarr array. Every row makes a node, with edges or without.",
             rich_help_panel=NODES,
         ),
     ] = None,
+    feature_dtype: Annotated[
+        str,
+        typer.Option(
+            help="What features are stored as: float32, float16, bfloat16, int8 (with a scale for each column, off by at most "
+            "1/254 of the column's largest magnitude); auto keeps float16 and makes all else float32.",
+            rich_help_panel=NODES,
+        ),
+    ] = "auto",
     node_ids: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Text, one id a line: row i of --features belongs to the id in line i instead.",
+            help="Text, one id a line, or a .npy array of integer ids: row i of --features and --labels belongs to the i-th id "
+            "instead.",
+            rich_help_panel=NODES,
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Class labels, a .npy array (or FILE.npz:KEY) of integers of shape (nodes,): row i belongs to the integer id i; "
+            "-1 is no label. Every row makes a node.",
+            rich_help_panel=NODES,
+        ),
+    ] = None,
+    train_nodes: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The nodes to train on: their ids, text with one a line, or a .npy array (or FILE.npz:KEY) of integers. They "
+            "are put into the first partitions.",
+            rich_help_panel=NODES,
+        ),
+    ] = None,
+    valid_nodes: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The nodes to validate on, likewise.", rich_help_panel=NODES)
+    ] = None,
+    test_nodes: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The nodes to test on, likewise.", rich_help_panel=NODES)
+    ] = None,
+    node_split: Annotated[
+        str | None,
+        typer.Option(
+            help="Fractions of the labelled nodes for train, valid and test instead of lists, for example 0.6,0.2,0.2.",
             rich_help_panel=NODES,
         ),
     ] = None,
@@ -92,8 +133,16 @@ def preprocess(
         ),
     ] = "4GB",
     seed: Annotated[
-        int, typer.Option(help="Seed of the node order and of --split.", rich_help_panel=OUTPUT)
+        int, typer.Option(help="Seed of the node order, of --split and of --node-split.", rich_help_panel=OUTPUT)
     ] = 0,
+    adjacency: Annotated[
+        str,
+        typer.Option(
+            help="none, or in: also store the training edges by destination, which neighbour sampling needs; "
+            "auto: in where there are --labels.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = "auto",
     overwrite: Annotated[
         bool,
         typer.Option("--overwrite", help="Replace a dataset that is there already.", rich_help_panel=OUTPUT),
@@ -133,7 +182,13 @@ def preprocess(
             ids=ids,
             columns=columns,
             features=features,
+            feature_dtype=feature_dtype,
             node_ids=node_ids,
+            labels=labels,
+            train_nodes=train_nodes,
+            valid_nodes=valid_nodes,
+            test_nodes=test_nodes,
+            node_split=node_split,
             delimiter=delimiter,
             header=header,
             comment=comment,
@@ -145,6 +200,7 @@ def preprocess(
             drop_duplicates=drop_duplicates,
             drop_self_loops=drop_self_loops,
             on_bad_row=on_bad_row,
+            adjacency=adjacency,
         )
     )
     if json:

@@ -18,6 +18,7 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
+from marius_lite.config.resolve_nodes import NodeFacts, encoder_bytes, fanouts_of, fill_nodes, resolve_nodes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -25,6 +26,7 @@ from marius_lite.ordering.plan import check, choose, make_plan, spare_slots
 
 EVALUATION_EDGES = 10_000
 CAPACITIES_COMPARED = 8
+LOSS = {"link_prediction": "softmax", "node_classification": "cross_entropy"}
 ROWS_MAX = 2**32 - 1  # edges hold rows of the buffer as uint32
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
@@ -43,12 +45,18 @@ class Facts:
     available_memory: int
     threads: int
     cuda: bool
+    nodes_to_classify: NodeFacts | None = None
+    lists: int = 0  # bytes of the in-edges of the largest partition, where an encoder needs them
 
 
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
     config = _with_evaluation(config, facts)
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
+    if facts.nodes_to_classify:
+        given = facts.nodes_to_classify
+        capacity, memory = resolve_nodes(config, given, facts.partitions, facts.rows_per_partition, budget)
+        return _filled(fill_nodes(config, given), capacity, "node_classification", facts, memory, budget), memory
     if config.storage.capacity != "auto" or config.storage.ordering == "in_memory":
         capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
         check(_ordering(config, facts, capacity), facts.partitions, capacity)
@@ -64,7 +72,7 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     if config.storage.device_memory != "auto" and _device(config, facts) != "cpu":
         held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
         check_device_memory(device_bytes(config, facts.stride, held), config.storage.device_memory)
-    return _filled(config, facts, capacity, memory, budget), memory
+    return _filled(config, capacity, _ordering(config, facts, capacity), facts, memory, budget), memory
 
 
 def _with_evaluation(config: Config, facts: Facts) -> Config:
@@ -121,12 +129,15 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     asked = config.storage.window_edges
     wanted = asked if asked != "auto" else min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES)
     window = max(largest_bucket, wanted, 1)
+    if facts.lists:
+        workspace += encoder_bytes(config, 2 * training.batch_size + 2 * negatives.chunks * negatives.count,
+                                   capacity * facts.rows_per_partition, config.model.dim, config.model.dim)
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
-                      edges=window * EDGE_BYTES, workspace=workspace,
+                      edges=window * EDGE_BYTES + slots * facts.lists, workspace=workspace,
                       evaluation=EVALUATION_BYTES if config.evaluation.every_epochs else 0)
 
 
-def _filled(config: Config, facts: Facts, capacity: int, memory: MemoryPlan, budget: int) -> Config:
+def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: MemoryPlan, budget: int) -> Config:
     """Everything that shapes the work, batches included, as a number: a resumed run must not depend on today's memory."""
 
     def value(given: object, resolved: object) -> object:
@@ -135,8 +146,11 @@ def _filled(config: Config, facts: Facts, capacity: int, memory: MemoryPlan, bud
     updates: dict[str, dict[str, object]] = {
         "training": {"precision": value(config.training.precision, "float32"),
                      "threads": value(config.training.threads, facts.threads)},
-        "storage": {"memory": max(memory.total, budget), "capacity": capacity,
-                    "ordering": _ordering(config, facts, capacity), "window_edges": memory.window_edges},
+        "storage": {"memory": max(memory.total, budget), "capacity": capacity, "ordering": ordering,
+                    "window_edges": memory.window_edges},
+        "loss": {"name": value(config.loss.name, LOSS[config.task])},
+        "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else ()},
+        "model": {"inputs": value(config.model.inputs, "embeddings")},
         "evaluation": {"max_edges": value(config.evaluation.max_edges, EVALUATION_EDGES)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}

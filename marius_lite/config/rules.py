@@ -24,6 +24,23 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
          f"`loss.adversarial_temperature` is set, but `loss.name` is {loss.name}: only logistic weights its negatives"),
         (config.regularizer.name == "none" and config.regularizer.weight > 0,
          f"`regularizer.weight` is {config.regularizer.weight}, but `regularizer.name` is none: set the name to n3"),
+        (config.task == "node_classification" and model.encoder == "none",
+         "`task` is node_classification, but `model.encoder` is none: choose sage, gcn, gat, rgcn or package.module:Class"),
+        (config.task == "link_prediction" and model.inputs in ("features", "both"),
+         f"`model.inputs` is {model.inputs}, but `task` link_prediction learns embeddings alone so far: leave it out"),
+        (config.task == "link_prediction" and model.encoder != "none" and config.device.startswith("cuda"),
+         f"`model.encoder` is {model.encoder}, but encoders run on the CPU alone in link prediction so far: use `device: cpu`"),
+        ((config.task == "node_classification") != (loss.name == "cross_entropy") and loss.name != "auto",
+         f"`loss.name` is {loss.name}, but `task` is {config.task}: leave it out"),
+        ((config.task == "node_classification") != (config.storage.ordering == "node_classification")
+         and config.storage.ordering != "auto",
+         f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out"),
+        (model.encoder != "none" and config.sampling.fanouts != "auto" and len(config.sampling.fanouts) != len(model.layers) + 1,
+         f"`sampling.fanouts` has {len(config.sampling.fanouts)} numbers, but `model.layers` makes {len(model.layers) + 1} "
+         "layers: give one for each"),
+        (isinstance(config.optimizer.dense.weight_decay, tuple)
+         and len(config.optimizer.dense.weight_decay) != len(model.layers) + 1,
+         f"`optimizer.dense.weight_decay` must be one number, or one for each of the {len(model.layers) + 1} layers"),
         (negatives.chunks > config.training.batch_size,
          f"`negatives.chunks` is {negatives.chunks}, more than `training.batch_size` {config.training.batch_size}"),
     ]

@@ -34,17 +34,28 @@ class Section(BaseModel):
 
 
 class ModelSection(Section):
-    encoder: Literal["none"] = Field("none", description="how rows become representations; none: the row is the embedding")
+    encoder: Annotated[str, Field(pattern=r"^(none|sage|gcn|gat|rgcn|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$")] = Field(
+        "none", description="how rows become representations: sage, gcn, gat, rgcn, or package.module:Class with PyTorch "
+        "Geometric's forward(x, edge_index); none: the row is the embedding")
+    layers: tuple[PositiveInt, ...] = Field(
+        (), description="widths between an encoder's layers: one layer more than widths, the last as wide as classes or dim")
+    inputs: Literal["auto", "features", "embeddings", "both"] = Field(
+        "auto", description="what an encoder begins with; auto: features where the dataset has them, else learned embeddings")
+    heads: PositiveInt = Field(1, description="attention heads of each layer but the last (gat)")
+    norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
+    residual: bool = Field(False, description="add a layer's input, projected where widths differ, to its output")
     decoder: Literal["dot", "distmult", "complex", "transe", "transe_l1", "rotate"] = Field(
         "complex", description="how a source, a relation and a destination are scored; transe: L2 distance")
     dim: PositiveInt = Field(100, description="numbers stored per node (complex, rotate: two per complex number)")
     reciprocal: bool = Field(True, description="a second row per relation for the inverse direction")
     dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
-        0.0, description="share of the numbers of gathered rows set to zero while training")
+        0.0, description="share of the numbers of gathered rows, and between an encoder's layers, set to zero while training")
+    normalize_features: bool = Field(False, description="divide each node's features by the sum of their magnitudes")
 
 
 class LossSection(Section):
-    name: Literal["softmax", "logistic", "margin"] = Field("softmax", description="loss over a positive and its negatives")
+    name: Literal["auto", "softmax", "logistic", "margin", "cross_entropy"] = Field(
+        "auto", description="over a positive and its negatives, or cross_entropy over classes; auto: softmax, or cross_entropy")
     margin: PositiveFloat = Field(1.0, description="margin of the margin loss")
     adversarial_temperature: NonNegativeFloat = Field(
         0.0, description="logistic: weight negatives by softmax(temperature * score); 0: all alike")
@@ -64,6 +75,8 @@ class RowOptimizerSection(Section):
 class DenseOptimizerSection(Section):
     name: Literal["adagrad", "adam", "sgd"] = Field("adagrad", description="update rule of relations and dense weights")
     lr: PositiveFloat = Field(0.1, description="learning rate of relations and dense weights")
+    weight_decay: NonNegativeFloat | tuple[NonNegativeFloat, ...] = Field(
+        0.0, description="factor of the weights added to their gradient: one, or one for each of an encoder's layers")
 
 
 class OptimizerSection(Section):
@@ -76,6 +89,11 @@ class RegularizerSection(Section):
     weight: NonNegativeFloat = Field(0.0, description="factor of the regularizer beside the loss summed over edges")
 
 
+class SamplingSection(Section):
+    fanouts: tuple[Annotated[int, Field(ge=-1)], ...] | Auto = Field(
+        "auto", description="neighbours drawn for each node, hop after hop, one for each layer; -1: all; auto: 15, 10, 5, 5, ...")
+
+
 class TrainingSection(Section):
     epochs: PositiveInt = Field(10, description="passes over the training edges")
     batch_size: PositiveInt = Field(10000, description="edges per batch")
@@ -86,6 +104,7 @@ class TrainingSection(Section):
         "auto", description="of matrix products while training; mixed: inputs rounded to bfloat16 (CPU) or TF32 (GPU), summed in "
         "float32; auto: float32")
     threads: PositiveInt | Auto = Field("auto", description="CPU threads; auto: all that the process may use")
+    early_stopping: NonNegativeInt = Field(0, description="stop after so many evaluations without a better one; 0: never")
 
 
 class StorageSection(Section):
@@ -93,8 +112,8 @@ class StorageSection(Section):
         "auto", description="bytes for slots, edges, batch and evaluation together (4GB); auto: half of what is free")
     capacity: PositiveInt | Auto = Field(
         "auto", description="partitions resident at a time; auto: of those that fit the memory, the one that reads least")
-    ordering: Literal["auto", "in_memory", "beta", "comet"] = Field(
-        "auto", description="order of partitions; auto: comet, or in_memory if all fit")
+    ordering: Literal["auto", "in_memory", "beta", "comet", "node_classification"] = Field(
+        "auto", description="order of partitions; auto: comet, in_memory if all fit, or node_classification for that task")
     prefetch: bool = Field(True, description="load the next step's partitions while this step trains")
     window_edges: PositiveInt | Auto = Field(
         "auto", description="edges loaded and shuffled together; auto: all of a step, if a quarter of the memory holds them")
@@ -127,12 +146,13 @@ class EvaluationSection(Section):
 
 
 class Config(Section):
-    task: Literal["link_prediction"] = Field("link_prediction", description="what is learned")
+    task: Literal["link_prediction", "node_classification"] = Field("link_prediction", description="what is learned")
     model: ModelSection = Field(default_factory=ModelSection)
     loss: LossSection = Field(default_factory=LossSection)
     negatives: NegativesSection = Field(default_factory=NegativesSection)
     optimizer: OptimizerSection = Field(default_factory=OptimizerSection)
     regularizer: RegularizerSection = Field(default_factory=RegularizerSection)
+    sampling: SamplingSection = Field(default_factory=SamplingSection)
     training: TrainingSection = Field(default_factory=TrainingSection)
     storage: StorageSection = Field(default_factory=StorageSection)
     checkpoint: CheckpointSection = Field(default_factory=CheckpointSection)

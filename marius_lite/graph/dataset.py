@@ -13,9 +13,11 @@ import pyarrow as pa
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
+from marius_lite.graph.adjacency import ADJACENCY, Adjacency
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.ids import IdFile
 from marius_lite.graph.manifest import Manifest, read_manifest
+from marius_lite.graph.node_columns import Labels, NodeSplits
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.engine import read_range
 
@@ -71,6 +73,36 @@ class Dataset:
         shape = self.manifest.features
         return None if shape is None else Features(self.path, shape, self.manifest.files)
 
+    @cached_property
+    def adjacency(self) -> Adjacency | None:
+        """The in-edges of the nodes in training, None where the dataset was made without `--adjacency in`."""
+        if self.manifest.adjacency is None:
+            return None
+        return Adjacency(self.path / ADJACENCY, self.partitioning, self.manifest.relations)
+
+    @cached_property
+    def labels(self) -> Labels | None:
+        """The nodes' class labels, None where the dataset has none."""
+        shape = self.manifest.labels
+        return None if shape is None else Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
+
+    @property
+    def node_counts(self) -> dict[str, int]:
+        """How many nodes are for train, valid and test; empty where nodes are not split."""
+        return dict(self.manifest.node_split or {})
+
+    def node_split(self, name: str) -> npt.NDArray[np.int64]:
+        """The node ids of a split in ascending order: those of train stand in the first ``training_partitions`` partitions.
+
+        Raises UserError for a split the dataset does not have, and where its table was changed.
+        """
+        if name not in self.node_counts:
+            raise UserError(
+                f"{self.path}: no node split {name!r}: it has {', '.join(self.node_counts) or 'none'}; preprocess makes "
+                "them with --train-nodes, --valid-nodes and --test-nodes, or --node-split"
+            )
+        return NodeSplits(self.path, self.node_counts, self.partitioning, self.manifest.files).nodes(name)
+
     @property
     def _nodes(self) -> IdFile:
         return IdFile(self.path / "nodes.parquet", self.manifest.ids)
@@ -103,6 +135,7 @@ class Dataset:
                 raise UserError(
                     f"{self.path / name}: does not match its checksum: copy the file again, or {REDO}"
                 )
+        self._verify_nodes()
         for split, count in self.manifest.edges.items():
             edges = self.edges(split)
             if edges.total != count:
@@ -110,6 +143,19 @@ class Dataset:
             for i in range(self.partitioning.partitions):
                 for j in range(self.partitioning.partitions):
                     self._verify_bucket(edges, i, j)
+        if self.adjacency is not None:
+            for k in range(self.partitioning.partitions):
+                self._verify_lists(self.adjacency, k)
+
+    def _verify_nodes(self) -> None:
+        if labels := self.labels:
+            for k in range(self.partitioning.partitions):
+                found = labels.read(k)
+                if found.min() < -1 or found.max() >= labels.classes:
+                    raise UserError(f"{labels.path}: partition {k} has labels outside {labels.classes} classes: {REDO}")
+        for name, count in self.node_counts.items():
+            if len(self.node_split(name)) != count:
+                raise UserError(f"{self.path}: node split {name} does not have the manifest's {count} nodes: {REDO}")
 
     def _verify_bucket(self, edges: EdgeBuckets, i: int, j: int) -> None:
         src, dst, rel = edges.read(i, j)
@@ -126,6 +172,18 @@ class Dataset:
         if not inside or falls.any():
             what = "out of order" if inside else "outside their partitions"
             raise UserError(f"{edges.folder}: bucket ({i}, {j}) has edges {what}: {REDO}")
+
+
+    def _verify_lists(self, adjacency: Adjacency, k: int) -> None:
+        lists, edges = adjacency.read(k), int(self.edges("train").counts[:, k].sum())
+        degrees = np.diff(lists.indptr)
+        sound = lists.indptr[0] == 0 and lists.indptr[-1] == len(lists.sources) == edges and (degrees >= 0).all()
+        if sound and edges:
+            falls = lists.sources[1:] < lists.sources[:-1]
+            falls[lists.indptr[1:-1][(lists.indptr[1:-1] > 0) & (lists.indptr[1:-1] < edges)] - 1] = False  # from list to list
+            sound = lists.sources.max() < self.manifest.nodes and not falls.any()
+        if not sound:
+            raise UserError(f"{adjacency.folder}: the lists of partition {k} are not those of its training edges: {REDO}")
 
 
 def file_checksum(path: Path, size: int) -> int:

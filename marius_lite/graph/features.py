@@ -9,40 +9,47 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import crc32c
-from marius_lite.errors import UserError
+from marius_lite.graph.feature_types import STORED, decode
 from marius_lite.graph.manifest import FeatureShape
-from marius_lite.storage.engine import empty_for_range, read_range
+from marius_lite.graph.node_columns import TABLES, read_chunk
 from marius_lite.storage.table import RowTable
 
-FEATURES = Path("tables/features")
+FEATURES = TABLES / "features"
 
 
 class Features:
-    """One row of ``width`` numbers of ``dtype`` (float16 or float32) for each node of a dataset.
+    """One row of ``width`` numbers for each node of a dataset.
 
-    ``table``: where they lie on disk, rows padded with zeros to 16 bytes. ``checksums``: CRC-32C of each partition's chunk file.
+    ``type``: see `feature_types`; ``dtype``: what rows are stored as, the same but for bfloat16 (uint16). ``scales``: of each
+    column, for int8. ``table``: where rows lie on disk, padded with zeros to 16 bytes. ``checksums``: CRC-32C of each partition's
+    chunk file.
     """
 
     def __init__(self, dataset: Path, shape: FeatureShape, files: Mapping[str, tuple[int, int]]):
         self.table = RowTable.open(dataset / FEATURES)
         self.width = shape.width
-        self.dtype: np.dtype[Any] = np.dtype(shape.dtype)
+        self.type = shape.dtype
+        self.dtype: np.dtype[Any] = STORED[self.type]
+        self.scales = np.array(self.table.attributes["scales"], np.float32) if self.type == "int8" else None
         chunks = [self.table.chunk_path(k).relative_to(dataset) for k in range(self.table.partitions)]
         self.checksums = {k: files[chunk.as_posix()][1] for k, chunk in enumerate(chunks)}
 
     def read(self, k: int) -> npt.NDArray[Any]:
-        """The rows of partition k's nodes, in order of node id: shape (size, width), rows 16-byte multiples apart.
+        """The rows of partition k's nodes as stored, in order of node id: shape (size, width), rows 16-byte multiples apart.
 
         Reads the whole partition past the page cache. Raises UserError where preprocess wrote other bytes, RunError for a file
         that cannot be read, ValueError for a partition that does not exist.
         """
         if not 0 <= k < self.table.partitions:
             raise ValueError(f"partition {k}: there are {self.table.partitions}")
-        path = self.table.chunk_path(k)
-        flat = empty_for_range(self.dtype, 0, self.table.rows_per_partition * self.table.width)
-        read_range(path, 0, flat.view(np.uint8))
-        if crc32c(flat.view(np.uint8)) != self.checksums[k]:
-            raise UserError(f"{path}: does not match its checksum, the dataset was changed: make it again with "
-                            "`marius-lite preprocess`")
+        elements = self.table.rows_per_partition * self.table.width
+        flat = read_chunk(self.table.chunk_path(k), elements, self.dtype, self.checksums[k])
         return flat.reshape(-1, self.table.width)[: self.table.size(k), : self.width]
+
+    def values(self, k: int) -> npt.NDArray[np.float32]:
+        """What the rows of partition k stand for: shape (size, width), float32. Raises as `read` does."""
+        return self.decode(self.read(k))
+
+    def decode(self, stored: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """What stored rows, shape (n, width), stand for: float32, a copy."""
+        return decode(stored, self.type, self.scales)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import marius_lite
 from marius_lite.errors import UserError
+from marius_lite.graph.feature_types import FeatureType
 
 FORMAT_VERSION = 1
 KEY = "marius_lite"
@@ -27,21 +28,33 @@ class Source(BaseModel):
 
 
 class FeatureShape(BaseModel):
-    """Node features: how many numbers a node has, and their type."""
+    """Node features: how many numbers a node has, and their type: see `feature_types`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     width: int
-    dtype: Literal["float16", "float32"]
+    dtype: FeatureType
+
+
+class LabelShape(BaseModel):
+    """Class labels: they are -1 (none) or 0 to ``classes`` - 1."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    classes: int
+
+
+OPTIONAL = ("features", "adjacency", "labels", "node_split", "training_partitions")
 
 
 class Manifest(BaseModel):
     """Counts, layout and checksums of a dataset.
 
-    ``edges``: stored edges by split. ``features``: None where there are none; then nothing is stored for it, so that datasets
-    from before there were features keep their fingerprint. ``files``: relative path -> (size in bytes, crc32c), every data
-    file but the root zarr.json and report.json. ``fingerprint``: sha256 (hex) over all other fields; equal
-    fingerprints, equal data.
+    ``edges``: stored edges by split. ``features``, ``labels``, ``adjacency`` (the directions stored): None where there are none.
+    ``node_split``: nodes by split, where nodes are split; training nodes then stand in the first ``training_partitions``
+    partitions. Nothing is stored for these where they are None: datasets without them keep the fingerprint they had before there
+    were any. ``files``: relative path -> (size in bytes, crc32c), every data file but the root zarr.json and report.json.
+    ``fingerprint``: sha256 (hex) over all other fields; equal fingerprints, equal data.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,6 +72,10 @@ class Manifest(BaseModel):
     relation_ids: Literal["int", "str"]
     options: dict[str, Any]
     features: FeatureShape | None = None
+    adjacency: tuple[Literal["in"], ...] | None = None
+    labels: LabelShape | None = None
+    node_split: dict[str, int] | None = None
+    training_partitions: int | None = None
     sources: list[Source]
     files: dict[str, tuple[int, int]]
     fingerprint: str = ""
@@ -72,7 +89,8 @@ class Manifest(BaseModel):
         return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def _stored(self, *but: str) -> dict[str, Any]:
-        return self.model_dump(mode="json", exclude={*but, *(() if self.features else ("features",))})
+        absent = (name for name in OPTIONAL if getattr(self, name) is None)
+        return self.model_dump(mode="json", exclude={*but, *absent})
 
     def root_json(self) -> bytes:
         """The dataset's root ``zarr.json``."""

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from marius_lite.nn.workspace import Workspace
 
 LEVELS = 1 << 16
+
+
+def dropout(values: torch.Tensor, probability: float) -> torch.Tensor:
+    """torch.nn.functional.dropout in training, its masks drawn from torch's global generator.
+
+    On CPUs an eighth of torch's time: it rounds the probability to a multiple of 2^-16.
+    """
+    if values.is_cuda:
+        return torch.nn.functional.dropout(values, probability)
+    out: torch.Tensor = _Dropped.apply(values, probability)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Dropped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: torch.Tensor, probability: float) -> torch.Tensor:
+        dropped = round(probability * LEVELS)
+        ctx.scale = LEVELS / (LEVELS - dropped) if dropped < LEVELS else 0.0
+        bits = torch.empty(-(-values.numel() * 2 // 8), dtype=torch.int64).random_(-(1 << 63), None)
+        ctx.kept = bits.view(torch.int16)[: values.numel()].view(values.shape) >= dropped - LEVELS // 2
+        kept_values: torch.Tensor = values * ctx.kept
+        return kept_values.mul_(ctx.scale)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return (grad * ctx.kept).mul_(ctx.scale), None
 
 
 class Dropout:

@@ -17,12 +17,13 @@ from marius_lite.errors import RunError, UserError
 from marius_lite.nn.decoders import DECODERS
 from marius_lite.nn.decoders.base import Values
 from marius_lite.nn.dropout import Dropout
+from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.nn.losses import LOSSES, Loss
 from marius_lite.nn.regularizer import add_n3_gradient
 from marius_lite.nn.scoring import score_side, scores
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, Rows
+from marius_lite.types import Batch, DeviceBatch, RowGrads, Rows
 
 Entry = TypeVar("Entry")
 
@@ -46,7 +47,8 @@ class LinkPredictionModel(torch.nn.Module):
     So the weight is relative to one edge's loss on one side, whatever the batch size. ``dropout`` applies to
     every gathered row: sources, destinations, negatives, relations.
 
-    ``relations``, shape (relations or 2 * relations, relation_dim), is the one parameter. With
+    ``encoder``, where there is one, makes what is gathered here from rows; its weights belong to the model.
+    ``relations``, shape (relations or 2 * relations, relation_dim), is the one parameter of its own. With
     ``reciprocal``, queries for sources (side 1) use rows of their own, relation +
     relations, in the formula of side 0.
     """
@@ -54,8 +56,9 @@ class LinkPredictionModel(torch.nn.Module):
     def __init__(self, decoder: str, relations: int, dim: int, generator: np.random.Generator, *,
                  reciprocal: bool = False, loss: str = "softmax",
                  loss_options: Mapping[str, Any] | None = None, dropout: float = 0.0,
-                 n3_weight: float = 0.0) -> None:
+                 n3_weight: float = 0.0, encoder: Encoder | CustomEncoder | None = None) -> None:
         super().__init__()
+        self.encoder = encoder
         self.decoder = _entry(DECODERS, "model.decoder", decoder)
         self.decoder.check(dim)
         self.similarity = SIMILARITIES[self.decoder.similarity]
@@ -157,10 +160,10 @@ def initial_values(generator: np.random.Generator, count: int, dim: int, decoder
     return _entry(DECODERS, "model.decoder", decoder).initial_entities(generator, count, dim)
 
 
-def finite(loss: float, edges: EdgeBatch) -> float:
+def finite(loss: float, batch: Batch) -> float:
     """The mean loss of a batch, as it is. RunError when it is not finite."""
     if not math.isfinite(loss):
-        raise RunError(f"the loss is {loss} in epoch {edges.epoch}, step {edges.step}, batch {edges.index}: "
+        raise RunError(f"the loss is {loss} in epoch {batch.epoch}, step {batch.step}, batch {batch.index}: "
                        "lower the learning rates (optimizer.rows.lr, optimizer.dense.lr) and train anew, or "
                        "resume from a checkpoint before it")
     return loss

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import torch
+from torch.autograd.function import once_differentiable
 
 from marius_lite.nn.workspace import Workspace
 
 WORTHWHILE = 1 << 20
 """Multiplications below which oneDNN's start costs more than it saves."""
+SUMMED_ROWS = 1024
+"""Rows of a product that sums over many rows: so many of both operands stay in a core's cache."""
 
 
 def product(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Workspace) -> torch.Tensor:
@@ -24,6 +28,63 @@ def product(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Works
     return torch.mm(left, right.T, out=out)
 
 
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """torch.nn.functional.linear of x (n, in), differentiable once where oneDNN does it."""
+    work = x.shape[0] * weight.numel()
+    plain = x.is_cuda or x.dtype != torch.float32 or not _dense(x) or not weight.is_contiguous()
+    if work < WORTHWHILE or plain or not onednn_usable():
+        return torch.nn.functional.linear(x, weight, bias)
+    out: torch.Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+    return out
+
+
+def onednn_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """x (n, in) times the transpose of weight (out, in), plus bias: a new tensor, unknown to autograd."""
+    rows = recurring_rows(len(x))
+    if rows != len(x):
+        padded = x.new_empty(rows, x.shape[1])
+        padded[: len(x)] = x
+        padded[len(x) :] = 0
+        return _onednn(padded, weight, bias).resize_(len(x), weight.shape[0])
+    return _onednn(x, weight, bias)
+
+
+def recurring_rows(rows: int) -> int:
+    """``rows``, rounded up by 3 % at most, or to 16.
+
+    oneDNN compiles a kernel for each number of rows, and every batch has another.
+    """
+    step = max(16, 1 << max(rows - 1, 0).bit_length() >> 6)
+    return -(-rows // step) * step
+
+
+def summed_over_rows(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """The transpose of left (n, a) times right (n, b), by oneDNN: (a, b), the gradient of a linear map's weight."""
+    rest = len(left) % SUMMED_ROWS
+    out = left[:rest].T @ right[:rest]
+    for start in range(rest, len(left), SUMMED_ROWS):
+        rows = slice(start, start + SUMMED_ROWS)
+        out += _onednn(left[rows].T, right[rows].T)
+    return out
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+        ctx.save_for_backward(x, weight)
+        return onednn_linear(x, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        needs_x, needs_weight, needs_bias = ctx.needs_input_grad
+        grad = grad.contiguous()
+        return (onednn_linear(grad, weight.T) if needs_x else None,
+                summed_over_rows(grad, x) if needs_weight else None,
+                grad.sum(0) if needs_bias else None)
+
+
 @cache
 def onednn_usable() -> bool:
     """Whether this torch offers oneDNN's float32 product, asked once, and gives right answers by it."""
@@ -36,8 +97,8 @@ def onednn_usable() -> bool:
         return False
 
 
-def _onednn(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    out: torch.Tensor = torch.ops.mkldnn._linear_pointwise(left, right, None, "none", [], "")
+def _onednn(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    out: torch.Tensor = torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
     return out
 
 

@@ -20,14 +20,19 @@ class DenseOptimizer:
     """One of `DENSE_OPTIMIZERS` over a module's parameters.
 
     Its state goes to a file, and comes back bit by bit, as tensors named ``<parameter>/<field>``; scalars are
-    tensors without dimensions. Parameters without a gradient are left alone.
+    tensors without dimensions. Parameters without a gradient are left alone. ``weight_decay``: factors of the weights added to
+    their gradients, by the beginning of parameters' names.
     """
 
-    def __init__(self, name: str, module: torch.nn.Module, lr: float, **options: Any):
+    def __init__(self, name: str, module: torch.nn.Module, lr: float, weight_decay: Mapping[str, float] | None = None):
         self._parameters = {key: parameter for key, parameter in module.named_parameters()
                             if parameter.requires_grad and parameter.numel() > 0}
-        make = DENSE_OPTIMIZERS[name]
-        self._torch = make(self._parameters.values(), lr=lr, **options) if self._parameters else None
+        groups: dict[float, list[torch.nn.Parameter]] = {}
+        for key, parameter in self._parameters.items():
+            decays = [value for prefix, value in (weight_decay or {}).items() if key.startswith(prefix)]
+            groups.setdefault(decays[0] if decays else 0.0, []).append(parameter)
+        given = [{"params": parameters, "weight_decay": decay} for decay, parameters in groups.items()]
+        self._torch = DENSE_OPTIMIZERS[name](given, lr=lr) if given else None
 
     def step(self) -> None:
         """One step with the gradients in ``.grad``, then forget them."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from marius_lite.errors import UserError
-from marius_lite.ordering import beta, comet, in_memory
+from marius_lite.ordering import beta, comet, in_memory, node_classification
 from marius_lite.ordering.schedule import Schedule
 from marius_lite.seeds import generator_for
 from marius_lite.types import EpochPlan, Step
@@ -44,6 +44,23 @@ def make_plan(ordering: str, partitions: int, capacity: int, run_seed: int, epoc
                           tuple(buckets[start:end])))
         before, start = now, end
     return EpochPlan(ordering, partitions, capacity, epoch, tuple(steps))
+
+
+def make_node_plan(partitions: int, capacity: int, training: int, run_seed: int, epoch: int) -> EpochPlan:
+    """The plan of an epoch that classifies nodes; training nodes fill the first ``training`` partitions.
+
+    Same arguments, same plan. Raises UserError for a capacity that cannot work.
+    """
+    if not 1 <= capacity <= partitions:
+        raise UserError(f"`storage.capacity` is {capacity}, but the dataset has {partitions} partitions: give 1 to {partitions}, "
+                        "or auto")
+    rng = generator_for(run_seed, "ordering/node_classification", epoch)
+    steps, before = [], frozenset[int]()
+    for index, (resident, targets) in enumerate(node_classification.order(partitions, capacity, training, rng)):
+        now = frozenset(resident)
+        steps.append(Step(index, tuple(sorted(now)), tuple(sorted(now - before)), tuple(sorted(before - now)), targets=targets))
+        before = now
+    return EpochPlan("node_classification", partitions, capacity, epoch, tuple(steps))
 
 
 def choose(partitions: int, capacity: int) -> str:

@@ -3,7 +3,9 @@
     files --readers--> raw edges --NodeIds, RelationIds--> provisional edges --Spool--> disk
     dictionaries --rank--> final ids, nodes.parquet, partitions
     feature file --FeatureWriter: final ids--> tables/features
+    label file, node lists --final ids--> tables/labels, tables/split
     Spool --pack: final ids, split, bucket--> records --ExternalSort--> sorted --SplitWriter--> edges/<split>
+    edges/train --AdjacencyWriter--> adjacency/in
     manifest, report.json; the folder is synced and renamed into place
 
 Everything is written into `.<name>.tmp` beside the output, so that a dataset folder is whole or does not
@@ -20,22 +22,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tqdm import tqdm
 
 from marius_lite import files
 from marius_lite._native import pack_edges
 from marius_lite.errors import UserError
+from marius_lite.graph.adjacency import ADJACENCY
 from marius_lite.graph.dataset import Dataset, file_checksum
+from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES
-from marius_lite.graph.manifest import Manifest, attributes
+from marius_lite.graph.manifest import LabelShape, Manifest, attributes
+from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.preprocess.adjacency import AdjacencyWriter, adjacency_bytes
 from marius_lite.preprocess.buckets import SplitWriter, Tally, write_buckets
-from marius_lite.preprocess.columns import create_group
-from marius_lite.preprocess.feature_ids import FeatureIds, open_features
+from marius_lite.preprocess.columns import create_group, write_node_column
 from marius_lite.preprocess.features import FeatureWriter, stored_bytes
 from marius_lite.preprocess.gather import Gatherer, gather, rows_expected
-from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.node_data import NodeData, open_node_data, training_first
+from marius_lite.preprocess.options import Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
+from marius_lite.preprocess.readers.features import FeatureFile
 from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.renumber import write_relations
 from marius_lite.preprocess.report import make_report, write_report
@@ -43,6 +51,7 @@ from marius_lite.preprocess.sort import RECORD_BYTES, ExternalSort
 from marius_lite.seeds import seed_for
 
 SPOOLED_BYTES, STORED_BYTES = 12, 12
+LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
 WORK, REPORT, LOCK = "work", "report.json", "lock"
 
 
@@ -51,11 +60,11 @@ def preprocess(options: Options) -> dict[str, Any]:
     output = options.output.absolute()
     check_output(output, options.overwrite)
     inputs = find_files(options)
-    features = open_features(options)
-    require_space(output, rows_expected(inputs, options), options, features)
+    node_data = open_node_data(options)
+    require_space(output, rows_expected(inputs, options), options, node_data)
     try:
         with temporary_folder(output) as temporary:
-            report = Build(options, temporary, features).run()
+            report = Build(options, temporary, node_data).run()
             files.remove_tree(temporary / WORK)
             (temporary / LOCK).unlink()
             files.sync_tree(temporary)
@@ -97,15 +106,19 @@ def check_output(output: Path, overwrite: bool) -> None:
         )
 
 
-def require_space(output: Path, rows: int, options: Options, features: FeatureIds | None) -> None:
+def require_space(output: Path, rows: int, options: Options, node_data: NodeData | None) -> None:
     """Refuse to start where the temporary files and the result surely do not fit."""
     edges = rows * (2 if options.undirected else 1)
     in_memory = edges * 2 * RECORD_BYTES <= sort_memory(options)
     runs = 0 if in_memory else edges * RECORD_BYTES
     needed, what = max(rows * SPOOLED_BYTES, runs + edges * STORED_BYTES), f"preprocessing about {rows:,} edges"
-    if features is not None:
-        needed += stored_bytes(features.file)
-        what += f" and {features.file.rows:,} feature rows"
+    if node_data is not None and node_data.features is not None:
+        needed += stored_bytes(node_data.features)
+        what += f" and {node_data.features.rows:,} feature rows"
+    if node_data is not None and node_data.labels is not None:
+        needed += node_data.rows.count * (LABEL.itemsize + CODE.itemsize)
+    if options.adjacency == "in":
+        needed += adjacency_bytes(0, edges)
     files.require_space(output, needed, what)
 
 
@@ -143,9 +156,9 @@ def put_in_place(temporary: Path, output: Path) -> None:
 class Build:
     """One run into ``root``, phase after phase; ``timings`` in seconds."""
 
-    def __init__(self, options: Options, root: Path, features: FeatureIds | None):
+    def __init__(self, options: Options, root: Path, node_data: NodeData | None):
         self.options = options
-        self.features = features
+        self.node_data = node_data
         self.root = root
         self.threads = len(os.sched_getaffinity(0))
         self.timings: dict[str, float] = {}
@@ -155,24 +168,26 @@ class Build:
         options, work = self.options, self.root / WORK
         work.mkdir()
         with self._phase("read"):
-            gathered = gather(find_files(options), options, work / "spool", self.threads, self.features)
+            gathered = gather(find_files(options), options, work / "spool", self.threads, self.node_data)
         spooled = sum(gathered.spool.counts)
         nodes = len(gathered.nodes)
         partitioning = Partitioning(
             nodes, options.partitions or choose_partitions(nodes, self._stored(spooled))
         )
         dictionary_bytes = gathered.nodes.bytes
-        require_space(self.root, spooled, options, self.features)
+        require_space(self.root, spooled, options, self.node_data)
         create_group(self.root)
         create_group(self.root / "edges")
         with self._phase("rank"):
             order, rank = gathered.nodes.rank(self.threads)
+            if self.node_data is not None and self.node_data.codes is not None:
+                order = training_first(order, rank, self.node_data.codes)
         with self._phase("write_nodes"):
             gathered.nodes.write(self.root / "nodes.parquet", order, partitioning)
         kind = gathered.nodes.kind
         relation_kind, relation_names, relation_rank = gathered.finish_relations()
         gathered.forget_nodes()
-        features = self._write_features(order, rank, partitioning)
+        about_nodes = self._write_node_data(self.node_data, order, rank, partitioning) if self.node_data else {}
         del order
         with self._phase("pack"):
             sorter = self._pack(gathered, rank, relation_rank, partitioning)
@@ -185,8 +200,12 @@ class Build:
             }
             runs = sorter.runs
             self.files |= write_buckets(sorter.sorted(), writers, partitioning, tally, options.drop_duplicates)
+        del sorter, writers
+        self._write_adjacency(tally, partitioning, len(relation_names))
         write_relations(self.root / "relations.parquet", relation_kind, relation_names, tally.relation_counts)
-        sources = gathered.seen.sources + (self.features.sources() if self.features else [])
+        sources = list(gathered.seen.sources)
+        sources += [source for source in (self.node_data.sources() if self.node_data else []) if source not in sources]
+        counts = self.node_data.counts if self.node_data else None
         with self._phase("checksum"):
             manifest = Manifest(
                 nodes=nodes,
@@ -202,7 +221,11 @@ class Build:
                 ids=kind,
                 relation_ids=relation_kind,
                 options=options.recorded(),
-                features=self.features.shape if self.features else None,
+                features=self.node_data.shape if self.node_data else None,
+                labels=LabelShape(classes=self.node_data.classes) if self.node_data and self.node_data.classes else None,
+                node_split=counts,
+                training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
+                adjacency=None if options.adjacency == "none" else (options.adjacency,),
                 sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
                 files=self._checksums(),
             ).sealed()
@@ -213,24 +236,47 @@ class Build:
             tally,
             options,
             self.timings,
-            {"features": features, "dictionary_bytes": dictionary_bytes, "sorted_runs": runs},
+            {**about_nodes, "dictionary_bytes": dictionary_bytes, "sorted_runs": runs},
         )
         write_report(self.root / REPORT, report)
         return report
 
-    def _write_features(self, order: Any, rank: Any, partitioning: Partitioning) -> dict[str, Any] | None:
-        """``tables/features``, and what the report says of it; None where there are no features."""
-        if self.features is None:
-            return None
-        file = self.features.file
-        create_group(self.root / FEATURES.parent)
-        with self._phase("features"):
-            writer = FeatureWriter(file, self.root / FEATURES, order, rank, partitioning, self.root / WORK / "features",
-                                   sort_memory(self.options))
+    def _write_node_data(self, given: NodeData, order: Any, rank: Any, partitioning: Partitioning) -> dict[str, Any]:
+        """``tables/``, and what the report says of it."""
+        create_group(self.root / TABLES)
+        said: dict[str, Any] = {}
+        if given.features is not None:
+            with self._phase("features"):
+                said["features"] = self._write_features(given.features, order, rank, partitioning)
+        if given.labels is not None:
+            self._write_column(LABELS, LABEL, given.labels, order, partitioning)
+            said["labels"] = {"classes": given.classes, "labelled": int(np.count_nonzero(given.labels >= 0))}
+        if given.codes is not None:
+            self._write_column(SPLIT, CODE, given.codes, order, partitioning)
+            said["node_split"] = given.counts
+        given.forget()
+        return said
+
+    def _write_column(self, column: Path, dtype: Any, values: Any, order: Any, partitioning: Partitioning) -> None:
+        self.files |= write_node_column(self.root / column, dtype, partitioning, lambda ids: values[order[ids.start : ids.stop]])
+
+    def _write_features(self, file: FeatureFile, order: Any, rank: Any, partitioning: Partitioning) -> dict[str, Any]:
+        writer = FeatureWriter(file, self.root / FEATURES, order, rank, partitioning, self.root / WORK / "features",
+                               sort_memory(self.options))
+        writer.write()
+        self.files |= writer.files
+        return {"rows": file.rows, "width": file.width, "dtype": file.type, "source_dtype": file.source_dtype.name,
+                "converted": file.source_dtype.name != file.type, "spooled_bytes": writer.spooled_bytes}
+
+    def _write_adjacency(self, tally: Tally, partitioning: Partitioning, relations: int) -> None:
+        """``adjacency/in``, where it is asked for."""
+        if self.options.adjacency == "none":
+            return
+        with self._phase("adjacency"):
+            writer = AdjacencyWriter(EdgeBuckets(self.root / "edges/train", partitioning), self.root / ADJACENCY,
+                                     tally.in_degrees, relations, sort_memory(self.options))
             writer.write()
         self.files |= writer.files
-        return {"rows": file.rows, "width": file.width, "dtype": file.dtype.name, "source_dtype": file.source_dtype.name,
-                "converted": file.source_dtype.name != file.dtype.name, "spooled_bytes": writer.spooled_bytes}
 
     def _stored(self, edges: int) -> int:
         return edges * (2 if self.options.undirected else 1)
@@ -257,7 +303,7 @@ class Build:
             "partitions": partitioning.partitions,
             "offset_bits": partitioning.offset_bits,
         }
-        bounds = split_bounds(options.fractions)
+        bounds = split_bounds(options.fractions) if options.fractions else None
         key = seed_for(options.seed, "split")
         with tqdm(total=total, unit="edge", unit_scale=True, desc="sort", mininterval=0.5) as bar:
             for spooled in gathered.spool.drain():
@@ -298,16 +344,6 @@ class Build:
         started = time.perf_counter()
         yield
         self.timings[name] = round(time.perf_counter() - started, 3)
-
-
-def split_bounds(fractions: tuple[float, float, float] | None) -> tuple[int, int] | None:
-    """Where train ends and where valid ends among 63-bit hashes."""
-    if fractions is None:
-        return None
-    train, valid, test = fractions
-    whole = 1 << 63
-    first = int(train * whole) if valid or test else whole
-    return first, (int((train + valid) * whole) if test else whole)
 
 
 def _with_errno(error: OSError) -> OSError:

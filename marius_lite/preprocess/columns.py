@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import zarr
 
 from marius_lite._native import write_file
+from marius_lite.graph.partitioning import Partitioning
 
 CHUNK = 4 << 20
 
@@ -20,16 +22,16 @@ def chunk_length(upper_bound: int) -> int:
 
 
 class ColumnWriter:
-    """Appends to a 1-D uint32 array at ``path``; ``files`` maps chunk files to (size, crc32c)."""
+    """Appends to a 1-D array at ``path``; ``files`` maps chunk files to (size, crc32c)."""
 
-    def __init__(self, path: Path, chunk: int):
+    def __init__(self, path: Path, chunk: int, dtype: npt.DTypeLike = np.uint32):
         self.path = path
         self.length = 0
         self.files: dict[Path, tuple[int, int]] = {}
-        self._chunk = np.zeros(chunk, np.uint32)
+        self._chunk = np.zeros(chunk, dtype)
         (path / "c").mkdir(parents=True)
 
-    def append(self, values: npt.NDArray[np.uint32]) -> None:
+    def append(self, values: npt.NDArray[Any]) -> None:
         size = len(self._chunk)
         while len(values):
             at = self.length % size
@@ -51,7 +53,7 @@ class ColumnWriter:
         if self.length % size:
             self._chunk[self.length % size :] = 0
             self._write(self.length // size)
-        zarr.create_array(self.path, shape=(self.length,), chunks=(size,), dtype="uint32", **PLAIN)
+        zarr.create_array(self.path, shape=(self.length,), chunks=(size,), dtype=self._chunk.dtype, **PLAIN)
 
 
 PLAIN: dict[str, Any] = {"compressors": None, "filters": None, "fill_value": 0, "zarr_format": 3}
@@ -68,6 +70,22 @@ def write_array(path: Path, values: npt.NDArray[Any]) -> None:
         **PLAIN,
     )
     array[...] = values
+
+
+def write_node_column(path: Path, dtype: npt.DTypeLike, partitioning: Partitioning,
+                      values: Callable[[range], npt.NDArray[Any]]) -> dict[Path, tuple[int, int]]:
+    """A 1-D array with an entry for each node, a chunk for each partition, the last one filled up with zeros.
+
+    ``values``: the entries of a range of node ids. The chunk files with (size, crc32c)."""
+    (path / "c").mkdir(parents=True)
+    files = {}
+    for k in range(partitioning.partitions):
+        chunk = np.zeros(partitioning.rows, dtype)
+        chunk[: partitioning.size(k)] = values(partitioning.range(k))
+        data = chunk.view(np.uint8)
+        files[path / "c" / str(k)] = (len(data), write_file(str(path / "c" / str(k)), data))
+    zarr.create_array(path, shape=(partitioning.nodes,), chunks=(partitioning.rows,), dtype=dtype, **PLAIN)
+    return files
 
 
 def create_group(path: Path) -> None:

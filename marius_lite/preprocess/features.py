@@ -21,7 +21,8 @@ from tqdm import tqdm
 
 from marius_lite._native import crc32c
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.readers.features import FeatureFile, Rows
+from marius_lite.preprocess.readers.feature_rows import Rows
+from marius_lite.preprocess.readers.features import FeatureFile
 from marius_lite.storage.engine import read_range
 from marius_lite.storage.table import RowTable, padded_width
 
@@ -46,16 +47,19 @@ class FeatureWriter:
     def __init__(self, file: FeatureFile, path: Path, order: Ids, rank: Ids, partitioning: Partitioning, spools: Path,
                  memory: int):
         columns = padded_width(file.width, file.dtype)
-        self.table = RowTable.create(path, partitioning.nodes, columns, partitioning.rows, {"values": [0, file.width]},
-                                     file.dtype)
         self.files: dict[Path, tuple[int, int]] = {}
         self.spooled_bytes = 0
         self._file, self._order, self._rank, self._spools = file, order, rank, spools
-        self._all_rows = self.table.partitions * self.table.rows_per_partition  # those that fill up the last chunk included
-        self.stretch_rows = max(1, min(self._all_rows, memory // 2 // (self.table.stride + PLACE_BYTES)))
+        self._all_rows = partitioning.partitions * partitioning.rows  # those that fill up the last chunk included
+        self.stretch_rows = max(1, min(self._all_rows, memory // 2 // (columns * file.dtype.itemsize + PLACE_BYTES)))
         self.stretches = -(-self._all_rows // self.stretch_rows)
         # A quarter more is left to what the allocator keeps of blocks that were freed.
-        self._block_bytes = min(memory // 4, max(WHOLE_BLOCK, self.stretches * SPOOL_PIECE))
+        cost = file.row_cost() + file.width * file.dtype.itemsize + PLACE_BYTES
+        self._block_bytes = min(memory // 4, max(WHOLE_BLOCK, self.stretches * SPOOL_PIECE, file.together * cost))
+        step = max(1, self._block_bytes // cost)
+        self._step = step - step % file.together if step >= file.together else step
+        self.table = RowTable.create(path, partitioning.nodes, columns, partitioning.rows,
+                                     {"values": [0, file.width], **file.attributes(self._step)}, file.dtype)
         spools.mkdir()
 
     def write(self) -> None:
@@ -71,10 +75,8 @@ class FeatureWriter:
 
     def _read_file(self, out: Rows) -> None:
         """Rows of the first stretch into ``out``, all others into the spools."""
-        row_bytes = self._file.width * self._file.dtype.itemsize
-        step = max(1, self._block_bytes // (self._file.row_cost() + row_bytes + PLACE_BYTES))
         with tqdm(total=self._file.rows, unit="row", unit_scale=True, desc="features", mininterval=0.5) as bar:
-            for first, rows in self._file.blocks(step):
+            for first, rows in self._file.blocks(self._step):
                 places = self._rank[first : first + len(rows)]
                 if self.stretches == 1:
                     out[places] = rows

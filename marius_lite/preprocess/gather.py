@@ -17,12 +17,12 @@ from tqdm import tqdm
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
-from marius_lite.preprocess.feature_ids import FeatureIds
+from marius_lite.preprocess.node_data import NodeData
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.npy import NpyReader
 from marius_lite.preprocess.readers.parquet import ParquetReader
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
-from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progress, magic_of
+from marius_lite.preprocess.readers.source import ARCHIVE, ByteStream, InputFile, Progress, magic_of
 from marius_lite.preprocess.readers.text import TextReader
 from marius_lite.preprocess.renumber import NodeIds, RelationIds, id_dtype
 from marius_lite.preprocess.spool import Spool, SpooledEdges
@@ -51,9 +51,9 @@ class Seen:
 class Gatherer:
     """Owns the dictionaries while files are read; ``kind`` of ids: as asked, else as in the first file."""
 
-    def __init__(self, options: Options, folder: Path, threads: int, features: FeatureIds | None = None):
+    def __init__(self, options: Options, folder: Path, threads: int, node_data: NodeData | None = None):
         self.options = options
-        self.features = features
+        self.node_data = node_data
         self.seen = Seen()
         self.kind: IdKind | None = None if options.ids == "auto" else "int" if options.ids == "int" else "str"
         self.relations = RelationIds(options.seed, force_text=options.ids == "str")
@@ -65,11 +65,11 @@ class Gatherer:
 
     @property
     def nodes(self) -> NodeIds:
-        """The node dictionary. It begins, once the kind of ids is known, with those of the feature rows."""
+        """The node dictionary. It begins, once the kind of ids is known, with those of the files about nodes."""
         if self._nodes is None:
             self._nodes = NodeIds(self.kind or "str", self.options.seed)
-            if self.features is not None:
-                self.features.number(self._nodes, self._block_bytes)
+            if self.node_data is not None:
+                self.node_data.number(self._nodes, self._block_bytes)
         return self._nodes
 
     def forget_nodes(self) -> None:
@@ -85,14 +85,14 @@ class Gatherer:
     def read(self, file: InputFile, bar: tqdm[Any]) -> None:
         """All edges of one file into the spool."""
         with closing(
-            open_reader(file.path, self.options, self._block_bytes, self._threads, bar.update)
+            open_reader(file, self.options, self._block_bytes, self._threads, bar.update)
         ) as reader:
             if reader.columns is not None:
                 self._settle(file.path, reader.columns, reader.kind)
             for edges in reader.read(self.kind or "str"):
                 self._take(edges, file.split)
-                if self.features is not None:
-                    self.features.require(self.nodes, file.path)
+                if self.node_data is not None:
+                    self.node_data.require(self.nodes, file.path)
                 rate = self.seen.rows / max(1e-3, time.monotonic() - self._started)
                 bar.set_postfix_str(f"{self.seen.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
             self.seen.sources.append(
@@ -125,9 +125,9 @@ class Gatherer:
 
 
 def gather(files: list[InputFile], options: Options, folder: Path, threads: int,
-           features: FeatureIds | None = None) -> Gatherer:
+           node_data: NodeData | None = None) -> Gatherer:
     """Read every file. Raises UserError for bad input, and where a split has no edges at all."""
-    gatherer = Gatherer(options, folder, threads, features)
+    gatherer = Gatherer(options, folder, threads, node_data)
     total = sum(file.path.stat().st_size for file in files)
     with tqdm(total=total, unit="B", unit_scale=True, desc="read", mininterval=0.5) as bar:
         for file in files:
@@ -142,12 +142,11 @@ def gather(files: list[InputFile], options: Options, folder: Path, threads: int,
     return gatherer
 
 
-def open_reader(path: Path, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
-    found = magic_of(path)
-    if found == "zip":
-        raise UserError(
-            f"{path}: a zip archive: unpack it and name the files inside (an .npz: save its edges as .npy)"
-        )
+def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
+    path, found = file.path, magic_of(file.path)
+    if found == "zip" and path.suffix != ARCHIVE:
+        raise UserError(f"{path}: a zip archive: unpack it and name the files inside")
+    found = "npy" if found == "zip" else found
     format = options.format if options.format != "auto" else found if found in ("parquet", "npy") else "text"
     if format != "text" and found != format:
         raise UserError(
@@ -157,7 +156,7 @@ def open_reader(path: Path, options: Options, block_bytes: int, threads: int, pr
     if format == "parquet":
         return ParquetReader(path, options, block_rows, progress)
     if format == "npy":
-        return NpyReader(path, options, block_rows, progress)
+        return NpyReader(file, options, block_rows, progress)
     stream = ByteStream(path, progress)
     try:
         return TextReader(stream, options, block_bytes, threads)
@@ -170,7 +169,7 @@ def rows_expected(files: list[InputFile], options: Options) -> int:
     """About how many rows the files have, from sizes and first bytes; checks each file's shape on the way."""
     total = 0
     for file in files:
-        reader = open_reader(file.path, options, 1 << 20, 1, lambda _: None)
+        reader = open_reader(file, options, 1 << 20, 1, lambda _: None)
         total += reader.rows_expected()
         reader.close()
     return total

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ CHOICES = {
     "ids": ("auto", "int", "str"),
     "header": ("auto", "yes", "no"),
     "on_bad_row": ("error", "skip"),
+    "adjacency": ("auto", "none", "in"),
+    "feature_dtype": ("auto", "float32", "float16", "bfloat16", "int8"),
 }
 LEAST_MEMORY = 1 << 20
 
@@ -28,7 +31,8 @@ class Options:
     """Normalised options of `preprocess`; `parse` makes them from what the command line gives.
 
     ``memory`` (bytes) bounds the parsing blocks and the sort of edges; the id dictionary comes on top.
-    ``fractions``: (train, valid, test), summing to 1, or None. ``partitions``: None = auto.
+    ``fractions``, ``node_fractions``: (train, valid, test), summing to 1, or None. ``partitions``: None = auto.
+    ``node_lists``: the file of each split of nodes, by name. ``features``, ``labels``, ``node_lists``: also FILE.npz:KEY.
     """
 
     edges: tuple[str, ...]
@@ -52,12 +56,19 @@ class Options:
     overwrite: bool = False
     features: Path | None = None
     node_ids: Path | None = None
+    adjacency: str = "none"
+    feature_dtype: str = "auto"
+    labels: Path | None = None
+    node_lists: Mapping[str, Path] = field(default_factory=dict)
+    node_fractions: tuple[float, float, float] | None = None
 
     @classmethod
     def parse(cls, *, edges: list[str], output: str | Path, valid: list[str] | None = None,
               test: list[str] | None = None, split: str | None = None, columns: str | None = None,
               delimiter: str = "auto", partitions: str | int = "auto", memory: str | int = "4GB",
-              features: str | Path | None = None, node_ids: str | Path | None = None, **same: Any) -> Options:
+              features: str | Path | None = None, node_ids: str | Path | None = None, labels: str | Path | None = None,
+              train_nodes: str | Path | None = None, valid_nodes: str | Path | None = None,
+              test_nodes: str | Path | None = None, node_split: str | None = None, **same: Any) -> Options:
         """Options from the command line's texts. Raises UserError: option, value, what is allowed."""
         for name, allowed in CHOICES.items():
             if same.get(name, allowed[0]) not in allowed:
@@ -68,24 +79,34 @@ class Options:
             raise UserError(
                 "--split cannot stand beside --valid or --test: give files or fractions, not both"
             )
-        if node_ids is not None and features is None:
-            raise UserError(f"--node-ids {node_ids}: says whose the rows of a feature file are: give that file with --features")
+        if node_ids is not None and features is None and labels is None:
+            raise UserError(f"--node-ids {node_ids}: says whose the rows of a feature or label file are: give that file with "
+                            "--features or --labels")
+        if same.get("feature_dtype", "auto") != "auto" and features is None:
+            raise UserError(f"--feature-dtype {same['feature_dtype']}: there are no features: give their file with --features")
+        node_lists = {name: Path(file) for name, file in zip(SPLITS, (train_nodes, valid_nodes, test_nodes)) if file is not None}
+        _check_node_sets(node_lists, node_split, labels is not None)
         if not edges:
             raise UserError("no edge files: name at least one")
         if same.get("seed", 0) < 0:
             raise UserError(f"--seed {same['seed']}: must be 0 or more")
+        if same.get("adjacency", "auto") == "auto":  # classifying nodes needs it
+            same["adjacency"] = "none" if labels is None else "in"
         return cls(
             edges=tuple(map(str, edges)),
             output=Path(output),
             valid=tuple(map(str, valid or ())),
             test=tuple(map(str, test or ())),
-            fractions=_fractions(split),
+            fractions=_fractions(split, "--split"),
             columns=_columns(columns),
             delimiter=_delimiter(delimiter),
             partitions=_partitions(partitions),
             memory=_memory(memory),
             features=None if features is None else Path(features),
             node_ids=None if node_ids is None else Path(node_ids),
+            labels=None if labels is None else Path(labels),
+            node_lists=node_lists,
+            node_fractions=_fractions(node_split, "--node-split"),
             **same,
         )
 
@@ -106,27 +127,47 @@ class Options:
             "drop_duplicates": self.drop_duplicates,
             "drop_self_loops": self.drop_self_loops,
             "on_bad_row": self.on_bad_row,
+            **({"feature_dtype": self.feature_dtype} if self.feature_dtype != "auto" else {}),
+            **({"node_split": self.node_fractions} if self.node_fractions else {}),
         }
 
 
-def _fractions(text: str | None) -> tuple[float, float, float] | None:
+def _check_node_sets(lists: Mapping[str, Path], fractions: str | None, labels: bool) -> None:
+    given = [f"--{name}-nodes" for name in lists] + (["--node-split"] if fractions is not None else [])
+    if lists and fractions is not None:
+        raise UserError(f"--node-split cannot stand beside {given[0]}: give lists or fractions, not both")
+    if given and not labels:
+        raise UserError(f"{given[0]}: says which labelled nodes are for what: give the class numbers with --labels FILE")
+    if lists and "train" not in lists:
+        raise UserError(f"{given[0]}: nothing to learn from: give the training nodes with --train-nodes FILE")
+
+
+def split_bounds(fractions: tuple[float, float, float]) -> tuple[int, int]:
+    """Where train ends and where valid ends among 63-bit hashes."""
+    train, valid, test = fractions
+    whole = 1 << 63
+    first = int(train * whole) if valid or test else whole
+    return first, (int((train + valid) * whole) if test else whole)
+
+
+def _fractions(text: str | None, option: str) -> tuple[float, float, float] | None:
     if text is None:
         return None
     try:
         train, valid, test = (float(part) for part in text.split(","))
     except ValueError:
         raise UserError(
-            f"--split {text}: write three fractions for train, valid and test, for example 0.9,0.05,0.05"
+            f"{option} {text}: write three fractions for train, valid and test, for example 0.9,0.05,0.05"
         ) from None
     parts = (train, valid, test)
     if not all(math.isfinite(part) and part >= 0 for part in parts) or train <= 0:
         raise UserError(
-            f"--split {text}: no fraction may be negative and train must be above 0, for example "
+            f"{option} {text}: no fraction may be negative and train must be above 0, for example "
             "0.9,0.05,0.05"
         )
     if abs(sum(parts) - 1) > 1e-6:
         raise UserError(
-            f"--split {text}: the fractions sum to {sum(parts):g}: they must sum to 1, for example "
+            f"{option} {text}: the fractions sum to {sum(parts):g}: they must sum to 1, for example "
             "0.9,0.05,0.05"
         )
     return parts

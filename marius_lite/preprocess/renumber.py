@@ -60,6 +60,12 @@ class NodeIds:
         self._table.rank(order, rank, threads)
         return order, rank
 
+    def hash(self, first: int, key: int, count: int) -> Ids:
+        """64-bit hashes, under ``key``, of the raw ids of ``count`` provisional ids from ``first`` on."""
+        out = np.empty(count, np.uint64)
+        self._table.hash(first, key, out)
+        return out
+
     def take(self, provisional: npt.NDArray[Any]) -> pa.Array:
         """Raw ids of provisional ids."""
         ids = provisional.astype(np.uint64)

@@ -98,9 +98,17 @@ def summary(report: dict[str, Any]) -> str:
     """One line for a person."""
     edges = ", ".join(f"{entry['stored']:,} {name}" for name, entry in report["edges"].items())
     skipped = f", {report['skipped_rows']['count']:,} rows skipped" if report["skipped_rows"]["count"] else ""
-    features = report["features"]
-    wide = f" with {features['width']} features ({features['dtype']})" if features else ""
     return (
-        f"{report['nodes']:,} nodes{wide}, {report['relations']:,} relations, edges {edges}, "
+        f"{report['nodes']:,} nodes{_node_data(report)}, {report['relations']:,} relations, edges {edges}, "
         f"{report['partitions']} partitions{skipped}, {report['seconds']['total']:.1f} s"
     )
+
+
+def _node_data(report: dict[str, Any]) -> str:
+    said = []
+    if features := report.get("features"):
+        said.append(f"{features['width']} features ({features['dtype']})")
+    if labels := report.get("labels"):
+        said.append(f"{labels['classes']} classes")
+    split = ", ".join(f"{count:,} {name}" for name, count in report.get("node_split", {}).items())
+    return (f" with {' and '.join(said)}" if said else "") + (f" ({split})" if split else "")

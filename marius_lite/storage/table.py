@@ -14,7 +14,7 @@ import zarr
 from marius_lite.errors import UserError
 from marius_lite.storage.engine import read_range
 
-FLOATS = (np.dtype(np.float32), np.dtype(np.float16))
+DTYPES = tuple(map(np.dtype, (np.float32, np.float16, np.uint16, np.int8)))  # uint16: the bits of bfloat16
 STRIDE_STEP = 16  # bytes; a row's stride is a multiple of it
 GAP_BYTES = 64 * 1024  # reading across a smaller gap costs less than another request
 SPAN_BYTES = 8 * 1024 * 1024  # the most that is read at once
@@ -35,7 +35,7 @@ def padded_width(width: int, dtype: npt.DTypeLike) -> int:
 class RowTable:
     """Rows of one record per node; partition k, nodes [k*R, (k+1)*R), is the file ``c/<k>/0`` of R rows.
 
-    ``dtype``: float32, or float16 for features. The last chunk file has R rows like the others; those past ``nodes`` mean
+    ``dtype``: float32; features have others too. The last chunk file has R rows like the others; those past ``nodes`` mean
     nothing.
     """
 
@@ -43,7 +43,7 @@ class RowTable:
     nodes: int
     width: int
     rows_per_partition: int
-    dtype: np.dtype[Any] = FLOATS[0]
+    dtype: np.dtype[Any] = DTYPES[0]
 
     @classmethod
     def create(cls, path: Path, nodes: int, width: int, rows_per_partition: int,
@@ -74,10 +74,10 @@ class RowTable:
         codecs = [codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())]
         raw = codecs == ["bytes"]
         rows = len(shape) == 2 and chunks[1] == shape[1]
-        if not raw or not rows or dtype not in FLOATS or padded_width(shape[1], dtype) != shape[1]:
+        if not raw or not rows or dtype not in DTYPES or padded_width(shape[1], dtype) != shape[1]:
             raise UserError(f"{path}: found shape {shape}, chunks {chunks}, dtype {dtype}: expected an "
-                            "uncompressed Zarr v3 array of float32 or float16, (nodes, width), whole rows in each "
-                            f"chunk, rows of a multiple of {STRIDE_STEP} bytes")
+                            "uncompressed Zarr v3 array of float32, float16, uint16 or int8, (nodes, width), whole "
+                            f"rows in each chunk, rows of a multiple of {STRIDE_STEP} bytes")
         return cls(path, shape[0], shape[1], chunks[0], dtype)
 
     @property

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from marius_lite.config.memory import EVALUATION_BYTES
@@ -11,6 +14,28 @@ from marius_lite.evaluate.ranking import RankingOptions, rank
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.storage.table import RowTable
+from marius_lite.train.vectors import InputRows, rows_behind, vectors
+
+
+def evaluate_trained(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config,
+                     folder: Path) -> dict[str, Any]:
+    """What ``evaluation`` asks for while a run trains; an encoder's vectors stand in ``folder`` meanwhile."""
+    split, most = config.evaluation.split, int(config.evaluation.max_edges)
+    if model.encoder is None:
+        return evaluate_split(dataset, buffer, model, config, split, most)
+    with encoded_rows(dataset, config, model, buffer.table, buffer.slots, folder) as encoded:
+        return evaluate_split(dataset, encoded, model, config, split, most)
+
+
+@contextmanager
+def encoded_rows(dataset: Dataset, config: Config, model: LinkPredictionModel, table: RowTable, slots: int,
+                 folder: Path) -> Iterator[PartitionBuffer]:
+    """A buffer over the encoder's vectors of all nodes, made of the learned rows in ``table``."""
+    assert model.encoder is not None
+    with (vectors(dataset, config, model.encoder, InputRows(dataset, config, table, None), folder) as made,
+          rows_behind(made, config, slots) as buffer):
+        yield buffer
 
 
 def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config, split: str,

@@ -25,9 +25,9 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.metrics import MetricsLog, read
 from marius_lite.storage.record import record_of
-from marius_lite.storage.table import RowTable
 from marius_lite.train import build
 from marius_lite.train.trainer import Trainer
+from marius_lite.train.vectors import remove_left_vectors
 
 CHANGEABLE = ("training.epochs", "checkpoint.", "evaluation.", "storage.memory", "storage.prefetch", "storage.io_threads",
               "storage.direct_io", "storage.device_", "storage.gather_sms")
@@ -54,6 +54,7 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
         data = run_folder.open_dataset(folder, record)
         config, _ = build.resolved(data, _changed(run_folder.config_of(folder, record), sets))
         checkpoints.recover(folder)
+        remove_left_vectors(folder.path)
         place = checkpoints.find(folder, checkpoint)
         if sets:
             run_folder.write_record(folder, {**record, "config": config.model_dump(mode="json")})
@@ -99,7 +100,7 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
         if state.fingerprint != data.fingerprint:
             raise UserError(f"{place}: belongs to another dataset than {data.path}")
         checkpoints.restore_live(folder, place)
-        table = RowTable.open(folder.live / build.NODES)
+        table = build.open_table(folder.live, config)
     with (closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
           closing(build.build(folder, data, config, memory, metrics, table, sys.stderr.isatty())) as parts):
         if state is None:

@@ -21,7 +21,9 @@ from marius_lite.config.load import load
 from marius_lite.graph.dataset import Dataset
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.train import build
+from marius_lite.train.build_links import make_model
 from marius_lite.train.evaluation import evaluate_split
+from marius_lite.train.first_rows import initialise
 
 folder, work, edges, memory = sys.argv[1:]
 if folder:
@@ -30,9 +32,9 @@ if folder:
     build.prepare_torch(config)
     table = build.create_table(Path(work), dataset, config)
     with PartitionBuffer(table, plan.slots) as buffer:
-        build.initialise(buffer, config)
+        initialise(buffer, config)
         start = time.perf_counter()
-        result = evaluate_split(dataset, buffer, build.make_model(dataset, config), config, "train", int(edges))
+        result = evaluate_split(dataset, buffer, make_model(dataset, config), config, "train", int(edges))
         print(f"{dataset.manifest.edges['train']:,} edges in the graph, {result['count']} ranked among "
               f"{dataset.manifest.nodes:,} nodes in {time.perf_counter() - start:.0f} s, planned {plan.total / 1e6:.0f} MB",
               end=": ")

@@ -52,3 +52,17 @@ def test_wrong_input_is_exit_2_with_one_line(tmp_path):
         assert "Traceback" not in found.stderr
         assert found.stdout == ""
     assert not (tmp_path / "d").exists()
+
+
+def test_labels_from_the_command_line(tmp_path):
+    np.save(tmp_path / "e.npy", np.random.default_rng(0).integers(0, 9, (30, 2)))
+    np.save(tmp_path / "y.npy", np.arange(9) % 3)
+    for name, ids in {"train": "0\n1\n2\n3\n", "valid": "4\n", "test": "5\n6\n"}.items():
+        (tmp_path / name).write_text(ids)
+    made = run("preprocess", tmp_path / "e.npy", "--output", tmp_path / "d", "--labels", tmp_path / "y.npy", "--train-nodes",
+               tmp_path / "train", "--valid-nodes", tmp_path / "valid", "--test-nodes", tmp_path / "test")
+    assert made.returncode == 0, made.stderr
+    assert "9 nodes with 3 classes (4 train, 1 valid, 2 test)" in made.stdout
+    facts = json.loads(run("info", tmp_path / "d", "--verify", "--json").stdout)
+    assert (facts["labels"], facts["node_split"]) == ({"classes": 3}, {"train": 4, "valid": 1, "test": 2})
+    assert "node split" in run("info", tmp_path / "d").stdout.replace("_", " ")

@@ -93,4 +93,6 @@ def test_bytes_moved_are_the_bytes_planned(tmp_path, cli, capfd):
     read, written = (sum(e["machine"][key] for e in lines(tmp_path / "run", "epoch")) for key in ("bytes_read", "bytes_written"))
     flushed = plan["capacity"] * plan["disk"]["rows"] / plan["partitions"]  # written at the end, after the last line
     assert read > 0
-    assert written + flushed == pytest.approx(plan["first_epoch"]["rows_written"] + plan["later_epoch"]["rows_written"], rel=0.02)
+    planned = plan["first_epoch"]["rows_written"] + plan["later_epoch"]["rows_written"]
+    under_way = 4 * plan["disk"]["rows"] / plan["partitions"]  # at most one for each I/O thread when a line was written
+    assert 0.98 * planned - under_way <= written + flushed <= 1.02 * planned

@@ -64,3 +64,16 @@ def test_three_readers_agree_on_the_dictionaries(tiny_dataset):
         assert duckdb.sql(f"select * from '{path}'").to_arrow_table().to_pydict() == by_arrow
         assert polars.read_parquet(path).to_dict(as_series=False) == by_arrow
     assert by_arrow["relation_id"] == list(range(len(by_arrow["relation_id"])))
+
+
+def test_zarr_opens_labels_and_splits(tmp_path, cli):
+    np.save(tmp_path / "e.npy", np.random.default_rng(0).integers(0, 50, (200, 2)))
+    np.save(tmp_path / "y.npy", np.arange(50))
+    assert cli("preprocess", tmp_path / "e.npy", "--output", tmp_path / "d", "--partitions", "3", "--labels", tmp_path / "y.npy",
+               "--node-split", "0.5,0.2,0.3") == 0
+    raw = pyarrow.parquet.read_table(tmp_path / "d/nodes.parquet")["raw_id"].to_pylist()
+    tables = zarr.open(tmp_path / "d", mode="r")["tables"]
+    assert tables["labels"].dtype == np.int64
+    assert tables["labels"][:].tolist() == raw
+    assert tables["split"].dtype == np.uint8
+    assert set(tables["split"][:].tolist()) == {1, 2, 3}

@@ -94,7 +94,7 @@ void sums_and_steps_do_not_depend_on_threads() {
         adagrad_step(step, 0.1f, 1e-10f);
         adam_step(step, 0.1f, 0.9f, 0.999f, 1e-8f);
         std::vector<float> out(count * dim);
-        gather(table.data(), nodes, width, rows.data(), count, out.data(), dim, threads);
+        gather({table.data(), nodes, width, Number::float32}, rows.data(), count, out.data(), dim, threads);
         for (std::int64_t i = 0; i < count; ++i)
             CHECK(std::memcmp(&out[i * dim], &table[rows[i] * width], dim * sizeof(float)) == 0);
         if (first.empty()) first = table;
@@ -114,7 +114,7 @@ void misfits_change_nothing() {
     CHECK_THROWS(adam_step(narrow, 1.0f, 0.9f, 0.999f, 1e-8f), std::invalid_argument);
     for (float v : table) CHECK(v == 1.0f);
     const std::int64_t outside = 5;
-    CHECK_THROWS(gather(table.data(), 5, 4, &outside, 1, out.data(), 4, 1), std::invalid_argument);
+    CHECK_THROWS(gather({table.data(), 5, 4, Number::float32}, &outside, 1, out.data(), 4, 1), std::invalid_argument);
     const std::int32_t order[] = {2}, starts[] = {0, 1};
     CHECK_THROWS(segment_sum({{grads.data(), 2}}, order, 1, starts, 1, out.data(), 2, 1), std::invalid_argument);
 }

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from marius_lite.nn.dropout import Dropout
+from marius_lite.nn.dropout import Dropout, dropout
 from marius_lite.nn.workspace import Workspace
 
 CPU = torch.device("cpu")
@@ -41,3 +41,19 @@ def test_probability_zero_touches_nothing():
     values = torch.randn(4, 3)
     assert dropout("x", values) is values
     assert dropout.backward_("x", values) is values
+
+
+@pytest.mark.parametrize("probability", [0.25, 0.5, 1.0])
+def test_dropout_of_torchs_generator(probability):
+    values = torch.rand(200, 301).add_(0.5).requires_grad_()
+    torch.manual_seed(3)
+    out = dropout(values, probability)
+    assert float((out == 0).float().mean()) == pytest.approx(probability, abs=0.01)
+    kept = out != 0
+    scale = 1 / (1 - probability) if probability < 1 else 0.0
+    torch.testing.assert_close(out, values * kept * scale)
+    out.sum().backward()
+    torch.testing.assert_close(values.grad, kept * scale)
+    torch.manual_seed(3)
+    assert torch.equal(dropout(values, probability), out)
+    assert probability == 1.0 or not torch.equal(dropout(values, probability), out)

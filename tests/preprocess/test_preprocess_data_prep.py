@@ -9,8 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from preprocess_tools import data_files, make
 
 FOLDER = Path(__file__).parents[2] / "data_prep"
+
+
+@pytest.fixture(autouse=True)
+def import_each_other(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
 
 
 def load(name):
@@ -99,3 +105,70 @@ def test_power_law_text_is_the_same_graph(tmp_path, format):
     base, prefix = (10, "") if format == "int" else (16, "node_")
     ids = [[int(field.removeprefix(prefix), base) for field in row] for row in rows]
     assert ids == np.load(tmp_path / "n/edges-00000.npy").tolist()
+
+
+ATTRIBUTED = ("--nodes", 3200, "--edges", 64_000, "--features", 32, "--classes", 8)
+
+
+@pytest.fixture(scope="module")
+def attributed(tmp_path_factory):
+    """A small attributed graph: its folder, and the scores printed."""
+    out = tmp_path_factory.mktemp("attributed")
+    return out, json.loads(run("attributed_graph", out, *ATTRIBUTED, "--signal", 1.2))
+
+
+def test_features_help_only_together_with_neighbours(attributed):
+    out, printed = attributed
+    assert json.loads((out / "oracle.json").read_text())["accuracy"] == printed
+    raw, averaged = printed["raw"], printed["averaged"]
+    assert 1 / 8 < raw["regression"] < raw["oracle"] < 0.5
+    assert averaged["regression"] > 0.8
+    assert averaged["oracle"] >= averaged["regression"] - 0.02
+    assert raw["oracle"] < averaged["oracle"] - 0.3
+
+
+def test_the_averaged_scores_are_of_true_averages(attributed):
+    module = load("attributed_graph")
+    out, _ = attributed
+    edges, features = np.load(out / "edges-00000.npy"), np.load(out / "features.npy").astype(np.float64)
+    wanted = np.sort(np.random.default_rng(0).permutation(3200)[:50])
+    expected = [np.concatenate([features[[node]], features[edges[edges[:, 1] == node, 0]]]).mean(0) for node in wanted]
+    assert np.allclose(module.averages(out, wanted), expected, atol=1e-4)
+
+
+def test_the_attributed_graph_is_what_was_asked_for(attributed):
+    out, _ = attributed
+    edges, features, labels = (np.load(out / f"{name}.npy") for name in ("edges-00000", "features", "labels"))
+    assert (edges.shape, edges.dtype, features.shape, features.dtype) == ((64_000, 2), np.int32, (3200, 32), np.float16)
+    assert np.bincount(labels).tolist() == 8 * [400]
+    assert edges.min() >= 0
+    assert edges.max() < 3200
+    assert not (edges[:, 0] == edges[:, 1]).any()
+    assert np.mean(labels[edges[:, 0]] == labels[edges[:, 1]]) == pytest.approx(0.7 + 0.3 / 8, abs=0.02)
+    means = np.stack([features[labels == label].mean(0, dtype=np.float64) for label in range(8)])
+    assert np.linalg.norm(means, axis=1) == pytest.approx(8 * [1.2], abs=0.3)
+    lists = [np.load(out / f"{name}.npy") for name in ("train", "valid", "test")]
+    assert len(np.unique(np.concatenate(lists))) == sum(map(len, lists))
+    assert [len(ids) / 3200 for ids in lists] == pytest.approx([0.1, 0.05, 0.1], abs=0.02)
+
+
+def test_the_attributed_graph_is_reproducible(attributed, tmp_path):
+    run("attributed_graph", tmp_path / "again", *ATTRIBUTED, "--signal", 1.2)
+    assert data_files(tmp_path / "again") == data_files(attributed[0])
+    run("attributed_graph", tmp_path / "other", *ATTRIBUTED, "--signal", 1.2, "--seed", 1)
+    other = data_files(tmp_path / "other")
+    assert all(other[path] != data for path, data in data_files(attributed[0]).items() if path.name != "labels.npy")
+
+
+def test_nodes_that_are_no_multiple_of_the_classes():
+    with pytest.raises(SystemExit, match="must be a multiple of --classes"):
+        load("attributed_graph").AttributedGraph(101, 4, 3, 0.7, 1.0, 0.5, 0)
+
+
+def test_the_attributed_graph_becomes_a_dataset(attributed, tmp_path):
+    out, _ = attributed
+    lists = {f"{name}_nodes": out / f"{name}.npy" for name in ("train", "valid", "test")}
+    dataset = make(tmp_path / "d", f"{out}/edges-*.npy", features=out / "features.npy", labels=out / "labels.npy", partitions=8,
+                   **lists)
+    assert (dataset.manifest.training_partitions, dataset.labels.classes, dataset.features.type) == (1, 8, "float16")
+    assert dataset.node_counts == {name.removesuffix("_nodes"): len(np.load(path)) for name, path in lists.items()}

@@ -130,7 +130,8 @@ def test_the_report_says_what_was_converted(inputs):
 PEAK = """
 import re, sys
 from preprocess_tools import make
-make(sys.argv[1], sys.argv[2], memory="16MiB", partitions=4, **({"features": sys.argv[3]} if sys.argv[3:] else {}))
+options = {"features": sys.argv[3], "feature_dtype": sys.argv[4]} if sys.argv[3:] else {}
+make(sys.argv[1], sys.argv[2], memory="16MiB", partitions=4, **options)
 print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 """
 
@@ -149,7 +150,8 @@ def test_features_larger_than_memory_stay_within_it(tmp_path):
         return int(done.stdout) * 1024
 
     without = peak(tmp_path / "without", tmp_path / "e.npy")
-    assert peak(tmp_path / "with", tmp_path / "e.npy", tmp_path / "x.npy") < without + memory
+    assert peak(tmp_path / "with", tmp_path / "e.npy", tmp_path / "x.npy", "auto") < without + memory
+    assert peak(tmp_path / "int8", tmp_path / "e.npy", tmp_path / "x.npy", "int8") < without + memory
     dataset = Dataset.open(tmp_path / "with")
     rows = dataset.features.read(1)
     assert (rows == dataset.raw_ids(*_ends(dataset.partitioning.range(1))).to_numpy()[:, None]).all()

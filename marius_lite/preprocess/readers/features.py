@@ -1,97 +1,103 @@
-"""Node features as a two-dimensional .npy array, read in blocks of rows past the page cache.
-
-Only the header is interpreted by numpy: a memory map would count every page that was touched as this process's memory, and end
-it with a signal where the file is cut while it is read.
-"""
+"""Node features as they come from their file and as they will be stored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from tokenize import TokenError
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-import numpy.lib.format as npy
 import numpy.typing as npt
 
-from marius_lite._native import crc32c
 from marius_lite.errors import UserError
-from marius_lite.preprocess.readers.source import magic_of, reading
-from marius_lite.storage.engine import read_range
+from marius_lite.graph.feature_types import STORED, Floats, int8_scales, to_bfloat16, to_int8
+from marius_lite.preprocess.readers.feature_rows import Rows, open_rows
 
-Rows = npt.NDArray[Any]
-KEPT = (np.dtype(np.float16), np.dtype(np.float32))
-HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-ADVICE = "save a two-dimensional array of numbers, a row for each node, with numpy.save"
+KEPT = ("float16", "float32")
+INFINITE_BFLOAT16 = 0x7F80
 
 
 class FeatureFile:
-    """An opened feature file of ``rows`` x ``width`` numbers; ``dtype`` is what they become: float16 stays, all else is float32.
+    """An opened feature file of ``rows`` x ``width`` numbers.
 
-    ``checksum``: the crc32c of the file's bytes, known when `blocks` has ended. Raises UserError for a file that holds anything
-    else than one two-dimensional array of numbers, row after row.
+    ``type``: what they are stored as, ``dtype`` being how; "auto" keeps float16 and makes everything else float32. ``checksum``:
+    the crc32c of the file's bytes, known when `blocks` has ended. Raises UserError for a file that holds anything else than one
+    two-dimensional array of numbers.
     """
 
-    def __init__(self, path: Path):
-        self.path = path
-        if (found := magic_of(path)) != "npy":
-            raise UserError(f"{path}: not a .npy file (it looks like {found}): {ADVICE}")
-        with reading(path), path.open("rb") as file:
-            shape, by_column, self.source_dtype = self._header(file)
-            self._start = file.tell()
-        if self.source_dtype.hasobject:
-            raise UserError(f"{path}: holds pickled Python objects, which are not read: {ADVICE}")
-        known = self.source_dtype.kind in "biu" or (self.source_dtype.kind == "f" and self.source_dtype.itemsize <= 8)
-        if len(shape) != 2 or min(shape) < 1 or not known:
-            raise UserError(f"{path}: an array of {self.source_dtype}, shape {shape}: {ADVICE}")
-        if by_column and min(shape) > 1:
-            raise UserError(f"{path}: stored column after column (Fortran order): save numpy.ascontiguousarray(array)")
-        self.rows, self.width = int(shape[0]), int(shape[1])
-        native = self.source_dtype.newbyteorder("=")
-        self.dtype: np.dtype[Any] = native if native in KEPT else np.dtype(np.float32)
-        self.size = self._start + self.rows * self.width * self.source_dtype.itemsize
-        if (size := path.stat().st_size) != self.size:
-            what = "cut short" if size < self.size else "something follows the array"
-            raise UserError(f"{path}: {size} bytes where shape {shape} of {native} makes {self.size}: {what}: get the file again")
-        self.checksum = 0
+    def __init__(self, path: Path, type: str = "auto"):
+        self._source = open_rows(path)
+        self.path, self.rows, self.width = self._source.path, self._source.rows, self._source.width
+        self.source_dtype = self._source.dtype
+        native = self.source_dtype.newbyteorder("=").name
+        self.type = type if type != "auto" else native if native in KEPT else "float32"
+        self.dtype: np.dtype[Any] = STORED[self.type]
+        self._scales: Floats | None = None
 
-    def _header(self, file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-        try:
-            version = npy.read_magic(file)
-            if version not in HEADERS:
-                raise ValueError(f"format version {version}")
-            return HEADERS[version](file)
-        except (ValueError, SyntaxError, TokenError) as error:
-            raise UserError(f"{self.path}: not a readable .npy array ({str(error).splitlines()[0]}): {ADVICE}") from error
+    @property
+    def size(self) -> int:
+        return self._source.size
+
+    @property
+    def checksum(self) -> int:
+        return self._source.checksum
+
+    @property
+    def together(self) -> int:
+        """Rows that are best read at once."""
+        return self._source.together
 
     def row_cost(self) -> int:
-        """Bytes of memory that `blocks` takes for each row: as stored in the file, converted, and being checked."""
+        """Bytes of memory that `blocks` takes for each row: as read, converted, and being checked."""
         converted = 0 if self.source_dtype == self.dtype else self.dtype.itemsize
-        return self.width * (self.source_dtype.itemsize + converted + 1)
+        worked = 0 if self.type in KEPT else 2 * np.dtype(np.float32).itemsize
+        return self._source.row_cost() + self.width * (converted + worked + 1)
+
+    def attributes(self, rows: int) -> dict[str, Any]:
+        """What a reader must know of stored rows beside their dtype. For int8 the file is read, ``rows`` at a time."""
+        if self.type == "int8":
+            largest = np.zeros(self.width, np.float32)
+            for first, block in self._source.blocks(rows):
+                values = self._floats(block, first)
+                np.maximum(largest, np.abs(values, out=values).max(0), out=largest)
+                del block, values
+            self._scales = int8_scales(largest)
+            return {"type": self.type, "scales": self._scales.tolist()}
+        return {"type": self.type} if self.type not in KEPT else {}
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
-        """(first row, rows as ``dtype``), from front to back, ``rows`` at a time. UserError for a number that is not finite."""
-        self.checksum = 0
-        self._read(0, np.empty(self._start, np.uint8))
-        for first in range(0, self.rows, rows):
-            yield first, self._rows(first, min(rows, self.rows - first))
+        """(first row, rows as ``dtype``), from front to back, ``rows`` at a time. UserError for a number that is not finite.
 
-    def _rows(self, first: int, count: int) -> Rows:
-        block = np.empty((count, self.width), self.source_dtype)
-        self._read(self._start + first * self.width * self.source_dtype.itemsize, block.view(np.uint8).reshape(-1))
-        return self._converted(block, first)
+        For int8 `attributes` must have run."""
+        for first, block in self._source.blocks(rows):
+            converted = self._stored(block, first)
+            del block  # the next one comes before the loop lets go of this one
+            yield first, converted
+            del converted
 
-    def _read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
-        read_range(self.path, offset, out)
-        self.checksum = crc32c(out, self.checksum)
+    def _stored(self, block: Rows, first: int) -> Rows:
+        if self.type in KEPT:
+            with np.errstate(over="ignore"):
+                converted = block.astype(self.dtype, copy=False)
+            self._require(np.isfinite(converted), block, first)
+            return converted
+        values = self._floats(block, first)  # a copy: it may be overwritten
+        if self.type == "int8":
+            if self._scales is None:
+                raise ValueError("attributes() finds the scales and must run first")
+            return to_int8(values, self._scales)
+        bits = to_bfloat16(values)
+        self._require(bits & INFINITE_BFLOAT16 != INFINITE_BFLOAT16, block, first)
+        return bits
 
-    def _converted(self, block: Rows, first: int) -> Rows:
+    def _floats(self, block: Rows, first: int) -> Floats:
         with np.errstate(over="ignore"):
-            converted = block.astype(self.dtype, copy=False)
-        finite = np.isfinite(converted)
-        if not finite.all():
-            row, column = np.unravel_index(int(finite.argmin()), finite.shape)
-            raise UserError(f"{self.path}: row {first + row}, column {column}: {block[row, column]}: every feature must be a "
-                            f"finite {self.dtype}: replace the value")
-        return converted
+            values: Floats = block.astype(np.float32)
+        self._require(np.isfinite(values), block, first)
+        return values
+
+    def _require(self, good: npt.NDArray[np.bool_], block: Rows, first: int) -> None:
+        if not good.all():
+            row, column = np.unravel_index(int(good.argmin()), good.shape)
+            raise UserError(f"{self._source.name}: row {first + row}, column {column}: {block[row, column]}: every feature must "
+                            f"be a finite {self.type}: replace the value")

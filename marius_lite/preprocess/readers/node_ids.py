@@ -1,18 +1,85 @@
-"""The names of feature rows: a text file of one raw id a line."""
+"""Lists of raw ids: a text file of one id a line, or a .npy array of integers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.readers.source import ByteStream, magic_of
+from marius_lite.preprocess.readers.array_file import ArrayFile
+from marius_lite.preprocess.readers.source import ByteStream, locate, magic_of
 from marius_lite.preprocess.readers.text import BOM, LONGEST_LINE, id_fault
+
+LARGEST_ID = 2**63 - 1
+ADVICE = "save a one-dimensional array of integer ids with numpy.save, or write text with one id a line"
+
+
+class IdList(Protocol):
+    """An opened list of raw ids. ``checksum``: the crc32c of the file's bytes, known when `read` has ended."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        ...
+
+    @property
+    def checksum(self) -> int: ...
+
+    def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
+        """The ids in their order, int64 or string, in blocks. Raises UserError at the first that is no such id."""
+        ...
+
+    def place(self, at: int) -> str:
+        """Where id ``at`` stands, for messages."""
+        ...
+
+
+def open_ids(file: Path, usual: Sequence[str] = ()) -> IdList:
+    """A list of ids: text, FILE.npy, or FILE.npz:KEY; ``usual``: see `ArrayFile`. Raises UserError for what cannot be one."""
+    if magic_of(locate(file)[0]) in ("npy", "zip"):
+        return IdArray(file, usual)
+    return NodeIdFile(file)
+
+
+class IdArray:
+    """A one-dimensional array of integers; where ids are text, they are written as decimal numbers."""
+
+    def __init__(self, file: Path, usual: Sequence[str] = ()):
+        self._array = ArrayFile(file, ADVICE, usual)
+        self.path = self._array.path
+        shape, dtype = self._array.shape, self._array.dtype
+        if dtype.kind not in "iu" or len(shape) != 1:
+            raise UserError(f"{self._array.name}: an array of {dtype}, shape {shape}: {ADVICE}")
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @property
+    def checksum(self) -> int:
+        return self._array.checksum
+
+    def place(self, at: int) -> str:
+        return f"{self._array.name}: row {at}"
+
+    def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
+        for first, block in self._array.blocks(max(1, block_bytes // 8)):
+            wrong = (block < 0) | (block > LARGEST_ID)
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise UserError(f"{self.place(first + row)}: {block[row]} is no id: integer ids are 0 to 2^63 - 1")
+            ids = pa.array(block.astype(np.int64))
+            yield ids if kind == "int" else ids.cast(pa.string())
 
 
 class NodeIdFile:
@@ -24,8 +91,15 @@ class NodeIdFile:
     def __init__(self, path: Path):
         self.path = path
         self.checksum = 0
-        if (found := magic_of(path)) in ("parquet", "npy", "zip"):
-            raise UserError(f"{path}: a {found} file: --node-ids takes text with one id a line")
+        if (found := magic_of(path)) == "parquet":
+            raise UserError(f"{path}: a {found} file: {ADVICE}")
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    def place(self, at: int) -> str:
+        return f"{self.path}:{at + 1}"
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
         """The ids in their order, int64 or string, in blocks. Raises UserError at the first line that is no such id."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
+from zipfile import BadZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -21,15 +22,27 @@ from marius_lite.preprocess.options import SPLITS, Options
 
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz",
          b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK\x03\x04": "zip"}
+ARCHIVE = ".npz"
 Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file and the split its edges belong to (0 train, 1 valid, 2 test)."""
+    """A file, the split its edges belong to (0 train, 1 valid, 2 test), and which array of an .npz archive they are."""
 
     path: Path
     split: int
+    key: str | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.path) if self.key is None else f"{self.path}:{self.key}"
+
+
+def locate(name: str | Path) -> tuple[Path, str | None]:
+    """(file, key): ``FILE.npz:KEY`` names one array of an archive; all else is a file, without a key."""
+    file, found, key = str(name).rpartition(f"{ARCHIVE}:")
+    return (Path(file + ARCHIVE), key) if found else (Path(name), None)
 
 
 def find_files(options: Options) -> list[InputFile]:
@@ -37,19 +50,20 @@ def find_files(options: Options) -> list[InputFile]:
     found = []
     for split, (name, patterns) in enumerate(zip(SPLITS, (options.edges, options.valid, options.test))):
         for pattern in patterns:
-            paths = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))
+            located, key = locate(pattern)
+            paths = [str(located)] if located.exists() else sorted(glob.glob(str(located), recursive=True))
             files = [Path(path) for path in paths if not Path(path).is_dir()]
             if not files:
                 what = "is a folder" if Path(pattern).is_dir() else "no such file"
                 raise UserError(
                     f"{pattern}: {what}: name the {name} edge files, or a pattern such as 'edges/*.tsv'"
                 )
-            found += [InputFile(path, split) for path in files]
-    seen: set[Path] = set()
+            found += [InputFile(path, split, key) for path in files]
+    seen: set[tuple[Path, str | None]] = set()
     for file in found:
-        if file.path.resolve() in seen:
-            raise UserError(f"{file.path}: named twice: every input file may stand once")
-        seen.add(file.path.resolve())
+        if (place := (file.path.resolve(), file.key)) in seen:
+            raise UserError(f"{file.name}: named twice: every input file may stand once")
+        seen.add(place)
     return found
 
 
@@ -67,7 +81,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (PermissionError, FileNotFoundError, IsADirectoryError) as error:
         raise UserError(f"{path}: {error.strerror}: name a file that can be read") from error
-    except (EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+    except (EOFError, zlib.error, lzma.LZMAError, BadZipFile, pa.ArrowException) as error:
         raise _damaged(path, error) from error
     except OSError as error:
         if error.errno is None:

@@ -1,0 +1,288 @@
+#include "graph/sampler.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+
+#include "base/parallel.h"
+#include "graph/draws.h"
+
+namespace marius {
+namespace {
+
+constexpr int64_t kPieceNodes = 512, kPieceEdges = 8192;
+constexpr int64_t kBlock = 32;  // nodes whose cache misses are waited for together
+constexpr int64_t kListsAhead = 8;
+constexpr int kMostShards = 16;
+
+// body(piece, begin, end) for the pieces of [0, count); the last exception is rethrown here.
+template <class Body>
+void in_pieces(int64_t count, int64_t grain, int threads, Body body) {
+    std::exception_ptr failure;
+    std::mutex guard;
+    parallel_for((count + grain - 1) / grain, 1, threads, [&](int64_t first, int64_t last) {
+        try {
+            for (int64_t piece = first; piece < last; ++piece)
+                body(piece, piece * grain, std::min((piece + 1) * grain, count));
+        } catch (...) {
+            std::lock_guard lock(guard);
+            failure = std::current_exception();
+        }
+    });
+    if (failure) std::rethrow_exception(failure);
+}
+
+[[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
+
+std::string text(int64_t number) { return std::to_string(number); }
+
+}  // namespace
+
+template <class Id>
+void NeighbourSampler<Id>::enter(uint64_t k, const InLists<Id>& lists, int64_t edges) {
+    if (k >= residency_.partitions()) refuse("partition " + text(k) + ": there are " + text(residency_.partitions()));
+    if (residency_.has(k)) refuse("partition " + text(k) + ": its lists are here already");
+    const int64_t size = static_cast<int64_t>(residency_.size(k));
+    bool sound = lists.indptr[0] == 0 && lists.indptr[size] == edges;
+    for (int64_t i = 0; i < size; ++i) sound &= lists.indptr[i] <= lists.indptr[i + 1];
+    Id most = 0;
+    for (int64_t e = 0; e < edges; ++e) most = std::max(most, lists.sources[e]);
+    if (!sound || (edges && most >= residency_.nodes()))
+        refuse("partition " + text(k) + ": indptr does not lead through its " + text(edges) + " sources, or one is no node");
+    const bool with_rel = lists.rel != nullptr;
+    if (residency_.any() && with_rel != with_rel_)
+        refuse("partition " + text(k) + (with_rel ? ": has relations, those before have none" : ": rel is missing"));
+    with_rel_ = with_rel;
+    lists_[k] = lists;
+    residency_.set(k, true);
+    edges_moved_ += edges;
+}
+
+template <class Id>
+void NeighbourSampler<Id>::leave(uint64_t k) {
+    if (k >= residency_.partitions() || !residency_.has(k)) refuse("partition " + text(k) + ": its lists are not here");
+    residency_.set(k, false);
+    lists_[k] = {};
+}
+
+template <class Id>
+NeighbourSample NeighbourSampler<Id>::sample(const SampleRequest& request) {
+    NeighbourSample out;
+    add_seeds(request, out);
+    out.indptr.push(0);
+    int64_t first = 0;
+    for (size_t hop = 0; hop < request.fanouts.size(); ++hop) {
+        const int64_t last = static_cast<int64_t>(out.nodes.size());
+        expand(request, hop, first, last, out);
+        first = last;
+    }
+    return out;
+}
+
+template <class Id>
+void NeighbourSampler<Id>::add_seeds(const SampleRequest& request, NeighbourSample& out) {
+    const int threads = request.threads > 0 ? request.threads : default_threads();
+    first_seen_.begin(std::min(threads, kMostShards));
+    ids_.clear();
+    first_.clear();
+    ids_.extend(request.seed_count);
+    for (int64_t i = 0; i < request.seed_count; ++i) {
+        const uint64_t node = static_cast<uint64_t>(request.seeds[i]), k = node / residency_.rows();
+        if (node >= residency_.nodes()) refuse("seed " + text(request.seeds[i]) + ": no node");
+        if (!residency_.has(k)) refuse("seed " + text(node) + ": the lists of partition " + text(k) + " are not here");
+        ids_.data()[i] = static_cast<Id>(node);
+    }
+    label(0, threads, out);
+    if (static_cast<int64_t>(out.nodes.size()) == request.seed_count) return;
+    for (int64_t i = 0;; ++i)
+        if (first_[i] != i) refuse("seed " + text(request.seeds[i]) + ": stands there twice");
+}
+
+template <class Id>
+void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int64_t first, int64_t last,
+                                  NeighbourSample& out) {
+    const int64_t count = last - first;
+    const int64_t* nodes = out.nodes.data() + first;
+    expansions_.clear();
+    expansions_.extend(count);
+    pieces_.resize(std::max<size_t>(pieces_.size(), (count + kPieceNodes - 1) / kPieceNodes));
+    out.indptr.extend(count);
+    int64_t* starts = out.indptr.data() + first;
+    in_pieces(count, kPieceNodes, request.threads, [&](int64_t piece, int64_t begin, int64_t end) {
+        expand_piece(request, nodes + begin, end - begin, request.fanouts[hop], expansions_.data() + begin, pieces_[piece],
+                     starts + begin + 1);
+    });
+    for (int64_t piece = 0; piece * kPieceNodes < count; ++piece) {
+        out.neighbours += pieces_[piece].neighbours;
+        out.missing += pieces_[piece].missing;
+    }
+    for (int64_t i = 0; i < count; ++i) starts[i + 1] += starts[i];
+    const int64_t before = starts[0], edges = starts[count] - before, from = static_cast<int64_t>(ids_.size());
+    if (static_cast<uint64_t>(from + edges) > FirstSeen<Id>::kMostPositions)
+        refuse(text(from + edges) + " sampled edges: a batch holds less than 2^31: use fewer seeds or smaller fanouts");
+    ids_.extend(edges);
+    if (with_rel_) out.rel.extend(edges);
+    in_pieces(count, kPieceNodes, request.threads, [&](int64_t piece, int64_t begin, int64_t end) {
+        draw_piece(request, hop, nodes + begin, starts + begin, end - begin, expansions_.data() + begin, pieces_[piece],
+                   ids_.data() + from - before, with_rel_ ? out.rel.data() : nullptr);
+    });
+    out.hop_edges.push(static_cast<int32_t>(edges));
+    label(from, request.threads, out);
+}
+
+template <class Id>
+void NeighbourSampler<Id>::expand_piece(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout,
+                                        Expansion* expansions, Piece& piece, int64_t* counts) const {
+    Stretches stretches;
+    piece.spans.clear();
+    piece.neighbours = piece.missing = 0;
+    for (int64_t low = 0; low < count; low += kBlock) {
+        const int64_t high = std::min(low + kBlock, count);
+        for (int64_t i = low; i < high; ++i) {
+            const uint64_t node = static_cast<uint64_t>(nodes[i]), k = residency_.partition_of(static_cast<Id>(node));
+            expansions[i].lists = &lists_[k];
+            expansions[i].first = static_cast<int64_t>(node - k * residency_.rows());
+            __builtin_prefetch(lists_[k].indptr + expansions[i].first);
+        }
+        for (int64_t i = low; i < high; ++i) {
+            Expansion& e = expansions[i];
+            const int64_t begin = e.lists->indptr[e.first], end = e.lists->indptr[e.first + 1];
+            e.first = begin;
+            e.candidates = end - begin;
+            e.spans = 0;
+            piece.neighbours += end - begin;
+        }
+    }
+    // Lists are asked for a few nodes before they are read.
+    const bool complete = residency_.complete();
+    const auto ask = [&](int64_t i) {
+        const Expansion& e = expansions[i];
+        residency_.prefetch(e.lists->sources, e.first, e.first + e.candidates);
+    };
+    for (int64_t i = 0; !complete && i < std::min(kListsAhead, count); ++i) ask(i);
+    for (int64_t i = 0; i < count; ++i) {
+        if (!complete && i + kListsAhead < count) ask(i + kListsAhead);
+        if (!complete || request.excluded.may_have(nodes[i])) choose(request, nodes[i], expansions[i], piece, stretches);
+        counts[i] = fanout < 0 ? expansions[i].candidates : std::min(fanout, expansions[i].candidates);
+    }
+}
+
+// Of all neighbours, which are resident and not excluded.
+template <class Id>
+void NeighbourSampler<Id>::choose(const SampleRequest& request, uint64_t node, Expansion& e, Piece& piece,
+                                  Stretches& stretches) const {
+    const Id* sources = e.lists->sources;
+    const auto span_all = [&] {
+        e.span = static_cast<uint32_t>(piece.spans.size());
+        e.spans = static_cast<uint32_t>(stretches.size() / 2);
+        piece.spans.resize(e.span + e.spans);
+        int64_t before = 0;
+        for (uint32_t i = 0; i < e.spans; ++i) {
+            piece.spans[e.span + i] = {before, stretches[2 * i] - before};
+            before += stretches[2 * i + 1] - stretches[2 * i];
+        }
+        return before;
+    };
+    const int64_t degree = e.candidates;
+    residency_.stretches(sources, e.first, e.first + degree, stretches);
+    e.candidates = span_all();
+    piece.missing += degree - e.candidates;
+    if (request.excluded.may_have(node)) {
+        piece.spans.resize(e.span);
+        request.excluded.remove(node, sources, stretches);
+        e.candidates = span_all();
+    }
+}
+
+// Where candidate number `candidate` of a node lies in the lists of its partition.
+template <class Id>
+uint64_t NeighbourSampler<Id>::position(const Expansion& e, const Piece& piece, uint64_t candidate) {
+    if (e.spans == 0) return static_cast<uint64_t>(e.first) + candidate;
+    const Span* span = piece.spans.data() + e.span;
+    for (uint32_t left = e.spans; left > 1;) {
+        const uint32_t half = left / 2;
+        span = span[half].before <= static_cast<int64_t>(candidate) ? span + half : span;
+        left -= half;
+    }
+    return candidate + static_cast<uint64_t>(span->shift);
+}
+
+template <class Id>
+void NeighbourSampler<Id>::draw_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, const int64_t* starts,
+                                      int64_t count, const Expansion* expansions, const Piece& piece, Id* ids,
+                                      uint32_t* rel) const {
+    std::vector<uint64_t> drawn;
+    DrawnSet set;
+    for (int64_t low = 0; low < count; low += kBlock) {
+        const int64_t high = std::min(low + kBlock, count), base = starts[low];
+        drawn.resize(std::max<size_t>(drawn.size(), starts[high] - base));
+        for (int64_t i = low; i < high; ++i) {
+            const Expansion& e = expansions[i];
+            const int64_t wanted = starts[i + 1] - starts[i];
+            uint64_t* out = drawn.data() + (starts[i] - base);
+            if (wanted < e.candidates)
+                draw_distinct(DrawStream(request.seed, hop, nodes[i]), e.candidates, wanted, out, set);
+            else
+                for (int64_t x = 0; x < wanted; ++x) out[x] = x;
+            for (int64_t x = 0; x < wanted; ++x) {
+                out[x] = position(e, piece, out[x]);
+                __builtin_prefetch(e.lists->sources + out[x]);
+                if (rel) __builtin_prefetch(e.lists->rel + out[x]);
+            }
+        }
+        for (int64_t i = low; i < high; ++i)
+            for (int64_t at = starts[i]; at < starts[i + 1]; ++at) {
+                const InLists<Id>& lists = *expansions[i].lists;
+                ids[at] = lists.sources[drawn[at - base]];
+                if (rel) rel[at] = lists.rel[drawn[at - base]];
+            }
+    }
+}
+
+// Local ids of ids_ from position `from` on, and the nodes that are new among them.
+template <class Id>
+void NeighbourSampler<Id>::label(int64_t from, int threads, NeighbourSample& out) {
+    const int64_t count = static_cast<int64_t>(ids_.size()) - from;
+    first_seen_.extend(ids_.size());
+    first_.extend(count);
+    out.labels.extend(count);
+    const Id* ids = ids_.data();
+    uint32_t* first = first_.data();
+    in_pieces(first_seen_.shards(), 1, threads, [&](int64_t shard, int64_t, int64_t) { first_seen_.find(shard, ids, first); });
+
+    std::vector<int64_t> fresh((count + kPieceEdges - 1) / kPieceEdges + 1, 0);  // nodes before each piece
+    in_pieces(count, kPieceEdges, threads, [&](int64_t piece, int64_t begin, int64_t end) {
+        int64_t found = 0;
+        for (int64_t x = from + begin; x < from + end; ++x) found += first[x] == x;
+        fresh[piece + 1] = found;
+    });
+    const int64_t known = static_cast<int64_t>(out.nodes.size());
+    fresh[0] = known;
+    for (size_t piece = 1; piece < fresh.size(); ++piece) fresh[piece] += fresh[piece - 1];
+    out.nodes.extend(fresh.back() - known);
+    out.rows.extend(fresh.back() - known);
+    out.hop_nodes.push(static_cast<int32_t>(fresh.back() - known));
+
+    in_pieces(count, kPieceEdges, threads, [&](int64_t piece, int64_t begin, int64_t end) {
+        int64_t local = fresh[piece];
+        for (int64_t x = from + begin; x < from + end; ++x) {
+            if (first[x] != x) continue;
+            const uint64_t node = ids[x], k = residency_.partition_of(ids[x]);
+            out.nodes.data()[local] = static_cast<int64_t>(node);
+            out.rows.data()[local] = lists_[k].base_row + static_cast<int64_t>(node - k * residency_.rows());
+            out.labels.data()[x] = static_cast<int32_t>(local++);
+        }
+    });
+    in_pieces(count, kPieceEdges, threads, [&](int64_t, int64_t begin, int64_t end) {
+        int32_t* labels = out.labels.data();
+        for (int64_t x = from + begin; x < from + end; ++x)
+            if (first[x] != x) labels[x] = labels[first[x]];
+    });
+}
+
+template class NeighbourSampler<uint32_t>;
+template class NeighbourSampler<uint64_t>;
+
+}  // namespace marius

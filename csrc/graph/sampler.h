@@ -1,0 +1,97 @@
+// Multi-hop neighbour sampling over the in-edges of resident partitions. (Source: DENSE, MariusGNN, EuroSys 2023.)
+//
+// Nodes and edges lie in PyTorch Geometric's order: the seeds, then the nodes first seen at hop 1, ... Each node is expanded
+// once, when it is first seen, so that the first h blocks of nodes are the inputs of everything that h hops need.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "graph/excluded_edges.h"
+#include "graph/first_seen.h"
+#include "graph/growing.h"
+#include "graph/residency.h"
+
+namespace marius {
+
+// The in-edges of one partition's nodes: node k * rows + i has list [indptr[i], indptr[i + 1]), sources ascending.
+template <class Id>
+struct InLists {
+    int64_t base_row;       // the buffer row of the partition's first node
+    const int64_t* indptr;
+    const Id* sources;
+    const uint32_t* rel;    // null where there is one relation
+};
+
+struct NeighbourSample {
+    Growing<int64_t> nodes, rows;  // node ids and buffer rows
+    Growing<int32_t> hop_nodes;    // seeds, new at hop 1, ...
+    Growing<int64_t> indptr;       // by expanded node
+    Growing<int32_t> labels;       // local ids: of the seeds, then of the sampled neighbours, edge after edge
+    Growing<uint32_t> rel;         // by edge, where there are relations
+    Growing<int32_t> hop_edges;
+    int64_t neighbours = 0;        // in-edges of the expanded nodes, as many of them not resident
+    int64_t missing = 0;
+};
+
+struct SampleRequest {
+    const int64_t* seeds;      // unique and resident
+    int64_t seed_count;
+    std::vector<int64_t> fanouts;  // by hop; -1: all
+    uint64_t seed;
+    int threads;               // 0: all there are
+    ExcludedEdges excluded;
+};
+
+template <class Id>
+class NeighbourSampler {
+public:
+    NeighbourSampler(uint64_t rows_per_partition, uint64_t nodes) : residency_(rows_per_partition, nodes),
+                                                                    lists_(residency_.partitions()) {}
+
+    const Residency& residency() const { return residency_; }
+    bool with_rel() const { return with_rel_; }
+    int64_t edges_moved() const { return edges_moved_; }  // edges of all the lists that ever entered
+
+    // The lists stay the caller's, and must live until `leave`. std::invalid_argument where they cannot be the partition's.
+    void enter(uint64_t k, const InLists<Id>& lists, int64_t edges);
+    void leave(uint64_t k);
+
+    // The same for any number of threads. Not for several callers at a time: it works in memory that it keeps.
+    NeighbourSample sample(const SampleRequest& request);
+
+private:
+    struct Expansion {  // what a node may draw from
+        const InLists<Id>* lists;
+        int64_t first, candidates;  // neighbours, one after the other; or where there are spans, those of Piece::spans
+        uint32_t span, spans;
+    };
+    struct Span {  // candidate c lies at position c + shift, where this is the last span with before <= c
+        int64_t before, shift;
+    };
+    struct Piece {  // some nodes expanded together
+        std::vector<Span> spans;
+        int64_t neighbours, missing;
+    };
+
+    void add_seeds(const SampleRequest& request, NeighbourSample& out);
+    void expand(const SampleRequest& request, size_t hop, int64_t first, int64_t last, NeighbourSample& out);
+    void expand_piece(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout,
+                      Expansion* expansions, Piece& piece, int64_t* counts) const;
+    void choose(const SampleRequest& request, uint64_t node, Expansion& e, Piece& piece, Stretches& stretches) const;
+    static uint64_t position(const Expansion& e, const Piece& piece, uint64_t candidate);
+    void draw_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, const int64_t* starts, int64_t count,
+                    const Expansion* expansions, const Piece& piece, Id* ids, uint32_t* rel) const;
+    void label(int64_t from, int threads, NeighbourSample& out);
+
+    Residency residency_;
+    std::vector<InLists<Id>> lists_;
+    bool with_rel_ = false;
+    int64_t edges_moved_ = 0;
+    FirstSeen<Id> first_seen_;
+    Growing<Id> ids_;           // of the seeds and of every sampled neighbour
+    Growing<uint32_t> first_;   // where that id was seen first
+    Growing<Expansion> expansions_;
+    std::vector<Piece> pieces_;
+};
+
+}  // namespace marius

@@ -1,0 +1,36 @@
+// Sums, or means, of neighbours' rows, without an array of one row for each edge.
+#pragma once
+#include <cstdint>
+
+namespace marius {
+
+template <class T> struct Rows {  // `count` rows, `stride` numbers apart
+    T* data = nullptr;
+    std::int64_t count = 0, stride = 0;
+
+    T* at(std::int64_t i) const { return data + i * stride; }
+};
+
+// Target t receives from sources indices[indptr[t]] .. indices[indptr[t + 1] - 1]. Index is int32 or int64.
+template <class Index> struct Neighbours {
+    const std::int64_t* indptr;  // (targets + 1), ascending
+    std::int64_t targets;
+    const Index* indices;
+    std::int64_t edges, sources;
+    const float* weights;  // (edges), or null: all 1
+    bool mean;             // divide each target's sum by the number of its edges
+};
+
+// out[t] = sum over t's edges e, in order, of weights[e] * x[indices[e]], for the first `dim` columns; 0 without edges.
+// Throws std::invalid_argument for an edge or source that is not there.
+template <class Index>
+void neighbour_sum(const Neighbours<Index>& graph, Rows<const float> x, Rows<float> out, std::int64_t dim, int threads);
+
+// The gradient of neighbour_sum with respect to the sources, from that with respect to the targets:
+// out[s] = base[s] + sum over the edges e from s, in order, of weights[e] * grad[target of e], whatever the number of threads.
+// base: for sources below base.count only.
+template <class Index>
+void neighbour_sum_backward(const Neighbours<Index>& graph, Rows<const float> grad, Rows<const float> base, Rows<float> out,
+                            std::int64_t dim, int threads);
+
+}  // namespace marius

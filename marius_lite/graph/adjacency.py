@@ -1,0 +1,77 @@
+"""The training edges as their destinations see them: for each node the sources of its in-edges, read by partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite._native import crc32c
+from marius_lite.errors import UserError
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.storage.engine import read_array_range
+
+ADJACENCY = Path("adjacency/in")
+ARRAYS = ("indptr", "sources", "rel")
+
+
+def source_dtype(nodes: int) -> np.dtype[Any]:
+    """What holds the node ids of a graph: uint32 while they fit."""
+    return np.dtype(np.uint32 if nodes <= 1 << 32 else np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLists:
+    """The in-edges of one partition's nodes.
+
+    ``indptr``: int64 (size + 1,), node i's list is [indptr[i], indptr[i + 1]), its length the true in-degree.
+    ``sources``: node ids, uint32 or uint64 (edges,), ascending inside a list, repeated where edges are parallel.
+    ``rel``: their relation ids, uint32 (edges,), None where there is one relation.
+    """
+
+    indptr: npt.NDArray[np.int64]
+    sources: npt.NDArray[Any]
+    rel: npt.NDArray[np.uint32] | None
+
+
+class Adjacency:
+    """``folder`` is a dataset's ``adjacency/in``."""
+
+    def __init__(self, folder: Path, partitioning: Partitioning, relations: int):
+        self.folder = folder
+        self.partitioning = partitioning
+        self.has_relations = relations > 1
+
+    @property
+    def sources_bytes(self) -> int:
+        """Bytes of one source's id."""
+        return source_dtype(self.partitioning.nodes).itemsize
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """Where each partition's lists start among all sources: p + 1 numbers."""
+        return read_array_range(self.folder / "starts", 0, self.partitioning.partitions + 1)
+
+    @cached_property
+    def _checksums(self) -> npt.NDArray[np.uint32]:
+        return np.fromfile(self.folder / "checksums" / "c" / "0" / "0", np.uint32).reshape(-1, len(ARRAYS))
+
+    def read(self, k: int) -> PartitionLists:
+        """The lists of partition k's nodes, past the page cache. Raises UserError where preprocess wrote other bytes."""
+        size = self.partitioning.size(k)
+        first = k * (self.partitioning.rows + 1)
+        start, stop = int(self.starts[k]), int(self.starts[k + 1])
+        rel = self._read(k, 2, start, stop) if self.has_relations else None
+        return PartitionLists(self._read(k, 0, first, first + size + 1), self._read(k, 1, start, stop), rel)
+
+    def _read(self, k: int, array: int, start: int, stop: int) -> npt.NDArray[Any]:
+        path = self.folder / ARRAYS[array]
+        values = read_array_range(path, start, stop)
+        if crc32c(values.view(np.uint8)) != int(self._checksums[k, array]):
+            raise UserError(f"{path}: the lists of partition {k} do not match their checksum, the dataset was changed: make it "
+                            "again with `marius-lite preprocess`")
+        return values

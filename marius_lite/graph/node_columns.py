@@ -1,0 +1,76 @@
+"""One number for each node, paged by partition: class labels, and which split a node belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite._native import crc32c
+from marius_lite.errors import UserError
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.storage.engine import empty_for_range, read_range
+
+TABLES = Path("tables")
+LABELS, SPLIT = TABLES / "labels", TABLES / "split"
+NODE_SPLITS = ("train", "valid", "test")  # a node's entry in SPLIT is the place here, counted from 1; 0 is none of them
+Files = Mapping[str, tuple[int, int]]
+
+
+def read_chunk(path: Path, elements: int, dtype: np.dtype[Any], checksum: int) -> npt.NDArray[Any]:
+    """A whole chunk file past the page cache. Raises UserError where preprocess wrote other bytes, RunError for one that cannot
+    be read."""
+    flat = empty_for_range(dtype, 0, elements)
+    read_range(path, 0, flat.view(np.uint8))
+    if crc32c(flat.view(np.uint8)) != checksum:
+        raise UserError(f"{path}: does not match its checksum, the dataset was changed: make it again with "
+                        "`marius-lite preprocess`")
+    return flat
+
+
+class NodeColumn:
+    """A one-dimensional array of a dataset with an entry for each node, a chunk for each partition.
+
+    ``column``: where it lies in the dataset; ``checksums``: CRC-32C of each partition's chunk file.
+    """
+
+    def __init__(self, dataset: Path, column: Path, dtype: npt.DTypeLike, partitioning: Partitioning, files: Files):
+        self.path = dataset / column
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.partitioning = partitioning
+        self.checksums = {k: files[(column / "c" / str(k)).as_posix()][1] for k in range(partitioning.partitions)}
+
+    def read(self, k: int) -> npt.NDArray[Any]:
+        """The entries of partition k's nodes, in order of node id: shape (size,). Raises as `read_chunk` does, and ValueError for
+        a partition that does not exist."""
+        size = self.partitioning.size(k)
+        return read_chunk(self.path / "c" / str(k), self.partitioning.rows, self.dtype, self.checksums[k])[:size]
+
+
+class Labels(NodeColumn):
+    """A class number, 0 to ``classes`` - 1, for each node, or -1 for none; int64."""
+
+    def __init__(self, dataset: Path, classes: int, partitioning: Partitioning, files: Files):
+        super().__init__(dataset, LABELS, np.int64, partitioning, files)
+        self.classes = classes
+
+
+class NodeSplits(NodeColumn):
+    """Which split each node belongs to, uint8: see `NODE_SPLITS`. ``counts``: nodes of each split there is."""
+
+    def __init__(self, dataset: Path, counts: Mapping[str, int], partitioning: Partitioning, files: Files):
+        super().__init__(dataset, SPLIT, np.uint8, partitioning, files)
+        self.counts = dict(counts)
+
+    def nodes(self, name: str) -> npt.NDArray[np.int64]:
+        """The node ids of a split, ascending. Reads partitions until all are found. Raises KeyError for a split there is not."""
+        code, left = 1 + NODE_SPLITS.index(name), self.counts[name]
+        found = [np.empty(0, np.int64)]
+        for k in range(self.partitioning.partitions):
+            if left:
+                found.append(np.flatnonzero(self.read(k) == code) + k * self.partitioning.rows)
+                left -= len(found[-1])
+        return np.concatenate(found)

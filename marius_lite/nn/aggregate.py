@@ -1,0 +1,79 @@
+"""Sums and means of neighbours' rows, differentiable, without an array of one row for each edge.
+
+On CPUs `csrc/rows/aggregate.cpp` does the work; elsewhere torch's own operations do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+import marius_lite._native as _native
+
+
+def neighbour_sum(x: Tensor, indptr: Tensor, indices: Tensor, weights: Tensor | None = None, mean: bool = False) -> Tensor:
+    """out[t] = sum, or mean, of weights[e] * x[indices[e]] over t's edges e in indptr[t]:indptr[t+1]; 0 without edges.
+
+    x: (s, d) float32; indptr: (t + 1,) int64; indices: (e,) int32 or int64; weights: (e,) float32, constants to autograd.
+    Returns (t, d). On the CPU, the gradient has the same bits for any number of threads.
+    """
+    if native_usable(x):
+        summed: Tensor = _NeighbourSum.apply(x, indptr, indices, weights, mean)  # type: ignore[no-untyped-call]
+        return summed
+    counts = indptr.diff()
+    rows = x[indices]
+    if weights is not None:
+        rows = rows * weights.unsqueeze(1)
+    out = x.new_zeros(len(counts), x.shape[1]).index_add_(0, targets_of(indptr), rows)
+    return out / counts.clamp(min=1).unsqueeze(1).to(x.dtype) if mean else out
+
+
+def targets_of(indptr: Tensor) -> Tensor:
+    """The target of each edge, int64."""
+    return torch.repeat_interleave(indptr.diff())
+
+
+def native_sum(x: Tensor, indptr: Tensor, indices: Tensor, out: Tensor, **options: Any) -> Tensor:
+    """`_native.neighbour_sum` on CPU tensors of its dtypes; returns ``out``."""
+    _native.neighbour_sum(x.detach().numpy(), indptr.numpy(), indices.numpy(), out.numpy(), **_arrays(options))
+    return out
+
+
+def native_sum_backward(grad: Tensor, indptr: Tensor, indices: Tensor, out: Tensor, **options: Any) -> Tensor:
+    """`_native.neighbour_sum_backward` on CPU tensors of its dtypes; returns ``out``."""
+    _native.neighbour_sum_backward(grad.numpy(), indptr.numpy(), indices.numpy(), out.numpy(), **_arrays(options))
+    return out
+
+
+def native_usable(x: Tensor) -> bool:
+    """Whether the native kernels take ``x``."""
+    return x.device.type == "cpu" and x.dtype == torch.float32
+
+
+def _arrays(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.detach().numpy() if isinstance(value, Tensor) else value for name, value in options.items()}
+
+
+class _NeighbourSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, indptr: Tensor, indices: Tensor, weights: Tensor | None, mean: bool) -> Tensor:
+        ctx.save_for_backward(indptr, indices, weights)
+        ctx.mean, ctx.sources = mean, len(x)
+        out = x.new_empty(len(indptr) - 1, x.shape[1])
+        return native_sum(with_dense_rows(x), indptr, indices, out, weights=weights, mean=mean)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+        indptr, indices, weights = ctx.saved_tensors
+        out = grad.new_empty(ctx.sources, grad.shape[1])
+        native_sum_backward(with_dense_rows(grad), indptr, indices, out, weights=weights, mean=ctx.mean)
+        return out, None, None, None, None
+
+
+def with_dense_rows(matrix: Tensor) -> Tensor:
+    """``matrix``, copied only where its rows have gaps between their numbers."""
+    return matrix if matrix.stride(1) == 1 or matrix.shape[1] <= 1 else matrix.contiguous()

@@ -1,0 +1,33 @@
+"""Classification of nodes: an encoder's vectors of the seeds are the scores of their classes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from marius_lite.nn.dropout import dropout
+from marius_lite.nn.encoders import CustomEncoder, Encoder, LayerGraph
+
+
+class NodeClassifier(torch.nn.Module):
+    """``dropout`` applies to the input as well; ``normalize`` divides each row by the sum of its magnitudes."""
+
+    def __init__(self, encoder: Encoder | CustomEncoder, dropout: float, normalize: bool):
+        super().__init__()
+        self.encoder, self.dropout, self.normalize = encoder, dropout, normalize
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Rows as the encoder takes them: a new tensor where anything changes."""
+        return x / x.abs().sum(1, keepdim=True).clamp_min(1e-12) if self.normalize else x
+
+    def learn(self, x: Tensor, graph: LayerGraph, labels: Tensor, seed: int, rows_learn: bool) -> tuple[Tensor, Tensor | None]:
+        """The mean cross-entropy of the seeds' classes; gradients of the parameters in ``.grad``, and of ``x`` if its rows learn.
+
+        Everything drawn follows from ``seed``.
+        """
+        torch.manual_seed(seed)
+        x = x.requires_grad_(rows_learn)
+        inputs = dropout(self.prepare(x), self.dropout) if self.dropout else self.prepare(x)
+        loss = torch.nn.functional.cross_entropy(self.encoder(inputs, graph), labels)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach(), x.grad

@@ -1,0 +1,91 @@
+"""A user's own module, of torch_geometric's signature, as the encoder."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from marius_lite.errors import UserError
+from marius_lite.nn.encoders.base import LayerGraph
+
+KEY = "model.encoder"
+
+
+class CustomEncoder(torch.nn.Module):
+    """Runs ``module``.forward(x, edge_index) on the whole sampled neighbourhood, edges from source to target.
+
+    The first rows of its result are the seeds'. A parameter ``edge_type`` of its forward receives the relations.
+    """
+
+    def __init__(self, module: torch.nn.Module, out_width: int) -> None:
+        super().__init__()
+        self.module = module
+        self.out_width = out_width
+        self._typed = "edge_type" in inspect.signature(module.forward).parameters
+
+    def forward(self, x: Tensor, graph: LayerGraph) -> Tensor:
+        """(seeds, out_width) from the features x (nodes, in_width)."""
+        block = graph.block(0)
+        extra = {"edge_type": block.rel} if self._typed else {}
+        out = self.module(x, block.edge_index(), **extra)
+        seeds = graph.hop_nodes[0]
+        if not isinstance(out, Tensor) or out.ndim != 2 or len(out) < seeds or out.shape[1] != self.out_width:
+            found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+            raise UserError(f"{KEY}: {type(self.module).__name__}.forward returned {found} for {len(x)} nodes: expected "
+                            f"({len(x)}, {self.out_width}), the {seeds} seeds first")
+        return out[:seeds]
+
+
+def load_encoder(name: str, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, heads: int = 1,
+                 relations: int = 1, options: Mapping[str, Any] | None = None) -> CustomEncoder:
+    """Make the class that ``package.module:Class`` names, with the sizes that its constructor's parameters ask for.
+
+    Known parameters: in_channels, hidden_channels, num_layers, out_channels, dropout, heads, num_relations, as in
+    torch_geometric's models; ``options`` fill any others. UserError where the class is not there, is no module, or asks for
+    what nobody gives.
+    """
+    kind = _find(name)
+    hidden = set(widths[:-1])
+    known = {"in_channels": in_width, "out_channels": widths[-1], "num_layers": len(widths), "dropout": dropout,
+             "heads": heads, "num_relations": relations, **({"hidden_channels": widths[0]} if len(hidden) <= 1 else {}),
+             **(options or {})}
+    asked = inspect.signature(kind).parameters.values()
+    names = [p.name for p in asked if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    unknown = [p.name for p in asked if p.name in names and p.default is p.empty and p.name not in known]
+    if unknown:
+        why = " (one hidden width is needed: the layers differ)" if "hidden_channels" in unknown else ""
+        raise UserError(f"{KEY}: {name} asks for {', '.join(unknown)}, allowed are {', '.join(known)}{why}")
+    if not any(p.kind is p.VAR_KEYWORD for p in asked):
+        extra = [option for option in options or {} if option not in names]
+        if extra:
+            raise UserError(f"{KEY}: {name} has no parameter {', '.join(extra)}, it has {', '.join(names) or 'none'}")
+    given = [*names, *(options or {})]
+    try:
+        module = kind(**{key: value for key, value in known.items() if key in given})
+    except Exception as error:  # whatever a user's code raises
+        raise UserError(f"{KEY}: making {name} failed: {type(error).__name__}: {error}") from error
+    return CustomEncoder(module, widths[-1])
+
+
+def _find(name: str) -> type[torch.nn.Module]:
+    path, _, attribute = name.partition(":")
+    if not path or not attribute:
+        raise UserError(f"{KEY}: found {name!r}, expected package.module:Class")
+    if os.getcwd() not in sys.path:  # an installed command's path lacks the folder it is called from
+        sys.path.append(os.getcwd())
+    try:
+        module = importlib.import_module(path)
+    except Exception as error:  # whatever a user's code raises
+        raise UserError(f"{KEY}: {name}: cannot import {path}: {type(error).__name__}: {error}") from error
+    found = getattr(module, attribute, None)
+    if not isinstance(found, type) or not issubclass(found, torch.nn.Module):
+        what = "has no such name" if found is None else f"is {type(found).__name__ if not isinstance(found, type) else found}"
+        raise UserError(f"{KEY}: {name}: {attribute} {what}, expected a class of torch.nn.Module in {path}")
+    return found

@@ -1,0 +1,42 @@
+"""Graph attention networks with dynamic attention (GATv2: Brody et al., ICLR 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from marius_lite.errors import UserError
+from marius_lite.nn.encoders.base import Block, Encoder, geometric
+
+
+class Gat(Encoder):
+    """torch_geometric's GATv2Conv: ``heads`` side by side in a layer's result, averaged in the last layer's."""
+
+    def __init__(self, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, norm: str = "none",
+                 residual: bool = False, heads: int = 1) -> None:
+        uneven = [width for width in widths[:-1] if heads < 1 or width % heads]
+        if uneven or heads < 1:
+            raise UserError(f"model.heads: found {heads} for layers {list(widths)}: "
+                            "at least 1, and it must divide the width of every layer but the last")
+        self.heads = heads
+        self._attention_dropout = dropout
+        super().__init__(in_width, widths, dropout=dropout, norm=norm, residual=residual)
+
+    def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
+        width = out_width if last else out_width // self.heads
+        conv: torch.nn.Module = geometric().GATv2Conv(in_width, width, heads=self.heads, concat=not last,
+                                                      dropout=self._attention_dropout)
+        return conv
+
+    def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
+        width = self.widths[layer] * (self.heads if layer == len(self.widths) - 1 else 1)
+        attended = edges + targets  # each target attends to itself as well
+        return super().layer_bytes(layer, targets, sources, edges) + 4 * width * (sources + 2 * targets) \
+            + attended * (4 * 5 * width + 4 * 8 * self.heads + 64)
+
+    def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
+        out: Tensor = conv((x, x[: block.targets]), block.edge_index())
+        return out

@@ -1,0 +1,46 @@
+"""Graph convolutional networks (Kipf and Welling, ICLR 2017)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from marius_lite.nn.aggregate import neighbour_sum, targets_of
+from marius_lite.nn.encoders.base import Block, Encoder, geometric
+from marius_lite.nn.encoders.sage import transform_first
+from marius_lite.nn.products import linear
+
+
+class Gcn(Encoder):
+    """W (x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t)) + b, with the parameters of torch_geometric's GCNConv.
+
+    D is the true in-degree, its node's own loops left out, + 1 for the one that GCN puts in their place. The sum of sampled
+    neighbours is scaled by in-degree / neighbours sampled, so that its expectation is that of all.
+    """
+
+    def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
+        conv: torch.nn.Module = geometric().GCNConv(in_width, out_width)
+        return conv
+
+    def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
+        weight = conv.lin.weight
+        if transform_first(x, block, weight):
+            out: Tensor = _propagate(linear(x, weight), block) + conv.bias
+            return out
+        return linear(_propagate(x, block), weight, conv.bias)
+
+
+def _propagate(x: Tensor, block: Block) -> Tensor:
+    if block.degrees is None:
+        raise ValueError("GCN needs the true degrees of the sampled nodes")
+    targets = targets_of(block.indptr)
+    ends = block.degrees[: block.targets]
+    counts = block.indptr.diff()
+    loops = block.indices == targets
+    if loops.any():
+        counts = counts.index_add(0, targets[loops], counts.new_full((), -1).expand(int(loops.sum())))
+    shares = ends / counts.clamp(min=1) * (ends + 1).rsqrt()
+    weights = (block.degrees + 1).rsqrt()[block.indices] * shares[targets] * ~loops
+    return neighbour_sum(x, block.indptr, block.indices, weights) + x[: block.targets] / (ends + 1).unsqueeze(1)

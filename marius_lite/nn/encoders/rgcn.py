@@ -1,0 +1,62 @@
+"""Relational graph convolutional networks (Schlichtkrull et al., ESWC 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from marius_lite.nn.aggregate import neighbour_sum, targets_of
+from marius_lite.nn.encoders.base import Block, Encoder, geometric
+from marius_lite.nn.products import linear
+
+
+class Rgcn(Encoder):
+    """W_root itself + b + sum over relations r of W_r mean(neighbours by r), with the parameters of RGCNConv."""
+
+    def __init__(self, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, norm: str = "none",
+                 residual: bool = False, relations: int = 1) -> None:
+        self.relations = relations
+        super().__init__(in_width, widths, dropout=dropout, norm=norm, residual=residual)
+
+    def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
+        conv: torch.nn.Module = geometric().RGCNConv(in_width, out_width, self.relations)
+        return conv
+
+    def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
+        inner, outer = (self.in_width, *self.widths)[layer : layer + 2]
+        groups = min(edges, targets * self.relations)
+        return super().layer_bytes(layer, targets, sources, edges) + 4 * groups * (inner + 2 * outer) + 100 * edges
+
+    def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
+        itself = torch.addmm(conv.bias, x[: block.targets], conv.root)
+        if not len(block.indices):
+            return itself
+        groups = _Groups(block, self.relations)
+        means = neighbour_sum(x, groups.starts, groups.indices, mean=True)
+        weights = conv.weight.transpose(1, 2).contiguous().unbind(0)
+        parts = zip(torch.split(means, groups.sizes), weights)
+        messages = torch.cat([linear(mean, weight) for mean, weight in parts if len(mean)])
+        return itself + neighbour_sum(messages, groups.into, groups.order)
+
+
+class _Groups:
+    """A block's edges by relation, then target: group g holds ``indices[starts[g]:starts[g+1]]``.
+
+    ``sizes``: groups of each relation. ``into``, ``order``: the groups that go to target t are order[into[t]:into[t+1]].
+    """
+
+    def __init__(self, block: Block, relations: int):
+        rel = torch.zeros_like(block.indices) if block.rel is None else block.rel
+        codes, edges = torch.sort(rel.long() * block.targets + targets_of(block.indptr), stable=True)
+        groups, counts = torch.unique_consecutive(codes, return_counts=True)
+        self.indices = block.indices[edges]
+        self.starts = pad(counts.cumsum(0), (1, 0))
+        bounds = torch.arange(relations + 1, device=groups.device) * block.targets
+        self.sizes = torch.searchsorted(groups, bounds).diff().tolist()
+        targets = groups % block.targets
+        self.order = torch.argsort(targets, stable=True)
+        self.into = pad(targets.bincount(minlength=block.targets).cumsum(0), (1, 0))

@@ -1,0 +1,156 @@
+"""One array of a .npy file, or of an .npz archive, in blocks from front to back past the page cache.
+
+Only the header is interpreted by numpy: a memory map would count every page that was touched as this process's memory, and end
+it with a signal where the file is cut while it is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tokenize import TokenError
+from typing import IO, Any
+from zipfile import ZipFile
+
+import numpy as np
+import numpy.lib.format as npy
+import numpy.typing as npt
+
+from marius_lite._native import crc32c
+from marius_lite.errors import UserError
+from marius_lite.preprocess.readers.source import checksum_of, locate, magic_of, reading
+from marius_lite.storage.engine import read_range
+
+Array = npt.NDArray[Any]
+Read = Callable[[npt.NDArray[np.uint8]], None]
+Take = Callable[[int], Array]
+HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+MEMBER = ".npy"
+
+
+def keys_of(path: Path) -> list[str]:
+    """The names of an archive's arrays."""
+    with reading(path), ZipFile(path) as archive:
+        return [name.removesuffix(MEMBER) for name in archive.namelist() if name.endswith(MEMBER)]
+
+
+class ArrayFile:
+    """An opened array of ``shape`` and ``dtype``; ``by_column``: it is stored in Fortran order, and cannot be read in blocks.
+
+    ``file``: FILE.npy, FILE.npz:KEY, or FILE.npz, whose key is then the first of ``usual`` that it has, or its only one.
+    ``name``: file and key, for messages; ``size``: bytes of the header and the array. Raises UserError, which ends with
+    ``advice``, for a file that is no array.
+    """
+
+    def __init__(self, file: Path, advice: str, usual: Sequence[str] = ()):
+        self.path, self.key = locate(file)
+        self._advice = advice
+        found = magic_of(self.path)
+        if found not in ("npy", "zip"):
+            raise UserError(f"{self.path}: not a .npy file (it looks like {found}): {advice}")
+        if found == "zip":
+            self.key = self._choose(usual)
+        elif self.key is not None:
+            raise UserError(f"{file}: not an .npz archive (it looks like {found}): leave out :{self.key}")
+        self.name = str(self.path) if self.key is None else f"{self.path}:{self.key}"
+        with reading(self.path), self._open() as (stream, length):
+            self.shape, self.by_column, self.dtype = self._header(stream)
+            self._start = stream.tell()
+        if self.dtype.hasobject:
+            raise UserError(f"{self.name}: holds pickled Python objects, which are not read: {advice}")
+        self.size = self._start + math.prod(self.shape) * self.dtype.itemsize
+        if length != self.size:
+            what = "cut short" if length < self.size else "something follows the array"
+            raise UserError(f"{self.name}: {length} bytes where shape {self.shape} of {self.dtype.newbyteorder('=')} makes "
+                            f"{self.size}: {what}: get the file again")
+        self._checksum = 0
+
+    def _choose(self, usual: Sequence[str]) -> str:
+        keys = keys_of(self.path)
+        if self.key is None:
+            found = [key for key in usual if key in keys] or (keys if len(keys) == 1 else [])
+        else:
+            found = [key for key in keys if key == self.key]
+        if not found:
+            given = "" if self.key is None else f":{self.key}"
+            raise UserError(f"{self.path}{given}: which array? the archive has {', '.join(keys) or 'none'}: name one as "
+                            f"{self.path.name}:KEY")
+        return found[0]
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[IO[bytes], int]]:
+        """The file or the archive's member, and its length."""
+        if self.key is None:
+            with self.path.open("rb") as stream:
+                yield stream, self.path.stat().st_size
+            return
+        with ZipFile(self.path) as archive, archive.open(self.key + MEMBER) as stream:
+            yield stream, archive.getinfo(self.key + MEMBER).file_size
+
+    def _header(self, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+        try:
+            version = npy.read_magic(stream)
+            if version not in HEADERS:
+                raise ValueError(f"format version {version}")
+            shape, by_column, dtype = HEADERS[version](stream)
+        except (ValueError, SyntaxError, TokenError) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"{self.name}: not a readable .npy array ({reason}): {self._advice}") from error
+        return shape, by_column and sum(length > 1 for length in shape) > 1, dtype
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, Array]]:
+        """(first row, rows) from front to back, ``rows`` at a time."""
+        with self.stream() as take:
+            for first in range(0, self.shape[0], rows):
+                yield first, take(min(rows, self.shape[0] - first))
+
+    @contextmanager
+    def stream(self) -> Iterator[Take]:
+        """What gives as many rows as are asked for, from where it stood."""
+        with self._reader() as read:
+            read(np.empty(self._start, np.uint8))
+            yield lambda rows: self._block(read, rows)
+
+    @property
+    def checksum(self) -> int:
+        """The crc32c of the whole file's bytes; of a .npy file it is known when all was read."""
+        if self.key is not None and not self._checksum:
+            self._checksum = checksum_of(self.path, lambda _: None)
+        return self._checksum
+
+    def _block(self, read: Read, rows: int) -> Array:
+        block = np.empty((rows, *self.shape[1:]), self.dtype)
+        read(block.view(np.uint8).reshape(-1))
+        return block
+
+    @contextmanager
+    def _reader(self) -> Iterator[Read]:
+        """What fills an array with the bytes that come next."""
+        at = 0
+
+        def read(out: npt.NDArray[np.uint8]) -> None:
+            nonlocal at
+            read_range(self.path, at, out)
+            self._checksum = crc32c(out, self._checksum)
+            at += len(out)
+
+        if self.key is None:
+            self._checksum = 0
+            yield read
+            return
+        with reading(self.path), self._open() as (stream, _):
+            yield lambda out: read_all(stream, out)
+            stream.read(1)  # past the end: the archive's own checksum is compared now
+
+
+def read_all(stream: IO[bytes], out: npt.NDArray[np.uint8]) -> None:
+    """Fill ``out``. Raises EOFError where the stream ends before."""
+    at, view = 0, out.data
+    while at < len(out):
+        part = stream.read(min(len(out) - at, 1 << 20))
+        if not part:
+            raise EOFError("the array ends early")
+        view[at : at + len(part)] = part
+        at += len(part)

@@ -1,0 +1,110 @@
+"""Sparse feature rows: the parts of a CSR matrix in an .npz archive, made dense block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.errors import UserError
+from marius_lite.preprocess.readers.array_file import ArrayFile, Take
+from marius_lite.preprocess.readers.feature_rows import is_number
+
+PARTS = ("indptr", "indices", "data", "shape")
+PIECE = 1 << 13  # entries that are read at once
+ADVICE = "save indptr, indices, data and shape of a scipy.sparse.csr_array, the names perhaps with a common prefix"
+Rows = npt.NDArray[Any]
+
+
+def csr_prefix(path: Path, keys: list[str], key: str | None) -> str | None:
+    """What stands before indptr, indices, data and shape in an archive's keys; None where it holds no such matrix.
+
+    ``key``: which matrix is meant, with or without the _ at its end; None where there should be only one. Raises UserError for
+    several.
+    """
+    prefixes = [one.removesuffix("indptr") for one in keys if one.endswith("indptr")]
+    prefixes = [prefix for prefix in prefixes if {prefix + part for part in PARTS} <= set(keys)]
+    if key is not None:
+        prefixes = [] if key in keys else [prefix for prefix in prefixes if prefix in (key, f"{key}_")]
+    if len(prefixes) > 1:
+        raise UserError(f"{path}: which matrix? the archive has {', '.join(prefixes)}: name one as {path.name}:KEY")
+    return prefixes[0] if prefixes else None
+
+
+class CsrRows:
+    """Entries of the same place are added. Beside the dense block a few thousand entries are in memory at a time."""
+
+    together = 1
+
+    def __init__(self, path: Path, prefix: str):
+        self.path, self.name = path, f"{path}:{prefix}"
+        self._indptr, self._indices, self._data, shape = (ArrayFile(Path(f"{path}:{prefix}{part}"), ADVICE) for part in PARTS)
+        self.dtype = self._data.dtype
+        if shape.shape != (2,) or shape.dtype.kind not in "iu":
+            raise UserError(f"{shape.name}: an array of {shape.dtype}, shape {shape.shape}: {ADVICE}")
+        self.rows, self.width = (int(length) for length in next(shape.blocks(2))[1])
+        self._check_parts(prefix)
+
+    def _check_parts(self, prefix: str) -> None:
+        for part in (self._indptr, self._indices, self._data):
+            known = is_number(part.dtype) if part is self._data else part.dtype.kind in "iu"
+            if len(part.shape) != 1 or not known:
+                raise UserError(f"{part.name}: an array of {part.dtype}, shape {part.shape}: {ADVICE}")
+        if self.rows < 1 or self.width < 1 or self._indptr.shape[0] != self.rows + 1:
+            raise UserError(f"{self._indptr.name}: {self._indptr.shape[0]} entries for shape ({self.rows}, {self.width}), "
+                            f"{self.rows + 1} are needed: {ADVICE}")
+        if self._indices.shape != self._data.shape:
+            raise UserError(f"{self._indices.name}: {self._indices.shape[0]} entries, {self._data.name} has "
+                            f"{self._data.shape[0]}: {ADVICE}")
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @property
+    def checksum(self) -> int:
+        return self._data.checksum
+
+    def row_cost(self) -> int:
+        return self.width * self.dtype.itemsize
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
+        with ExitStack() as stack:
+            indptr, indices, data = (stack.enter_context(part.stream()) for part in (self._indptr, self._indices, self._data))
+            end = self._ends(indptr(1), 0, 0)[-1]
+            if end:
+                raise UserError(f"{self._indptr.name}: begins with {end}: it must begin with 0: {ADVICE}")
+            for first in range(0, self.rows, rows):
+                ends = self._ends(indptr(min(rows, self.rows - first)), int(end), first)
+                yield first, self._dense(np.concatenate([[end], ends]), indices, data, first)
+                end = ends[-1]
+            if end != self._data.shape[0]:
+                raise UserError(f"{self._indptr.name}: ends with {end}, there are {self._data.shape[0]} entries: {ADVICE}")
+
+    def _ends(self, given: Rows, start: int, first: int) -> npt.NDArray[np.int64]:
+        """Where rows ``first``, ... end among the entries."""
+        ends = given.astype(np.int64)
+        falls = np.diff(ends, prepend=start) < 0
+        if falls.any() or (ends > self._data.shape[0]).any():
+            row = first + int((falls | (ends > self._data.shape[0])).argmax())
+            raise UserError(f"{self._indptr.name}: entry {row + 1} is {ends[row - first]}: they must rise, up to the number of "
+                            f"entries, {self._data.shape[0]}: {ADVICE}")
+        return ends
+
+    def _dense(self, bounds: npt.NDArray[np.int64], indices: Take, data: Take, first: int) -> Rows:
+        """Rows ``first``, ... whose entries lie between ``bounds``."""
+        block = np.zeros((len(bounds) - 1, self.width), self.dtype.newbyteorder("="))
+        for at in range(int(bounds[0]), int(bounds[-1]), PIECE):
+            count = min(PIECE, int(bounds[-1]) - at)
+            columns = indices(count).astype(np.int64)
+            rows = np.searchsorted(bounds, np.arange(at, at + count), side="right") - 1
+            if (outside := (columns < 0) | (columns >= self.width)).any():
+                place = int(outside.argmax())
+                raise UserError(f"{self._indices.name}: row {first + rows[place]}: column {columns[place]} of {self.width}: "
+                                f"columns are numbered from 0: {ADVICE}")
+            np.add.at(block, (rows, columns), data(count))
+        return block

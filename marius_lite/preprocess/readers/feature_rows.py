@@ -1,0 +1,103 @@
+"""Where feature rows come from: one opened file of numbers, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.errors import UserError
+from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
+from marius_lite.preprocess.readers.source import locate, magic_of
+
+Rows = npt.NDArray[Any]
+USUAL = ("features", "feat", "x")
+ADVICE = "save a two-dimensional array of numbers, a row for each node, with numpy.save"
+
+
+class FeatureRows(Protocol):
+    """``rows`` x ``width`` numbers of ``dtype``. ``name``: file, and key in it, for messages."""
+
+    path: Path
+    name: str
+    rows: int
+    width: int
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file, or of all files of a folder."""
+        ...
+
+    @property
+    def checksum(self) -> int:
+        """crc32c of these bytes, known when `blocks` has ended."""
+        ...
+
+    @property
+    def together(self) -> int:
+        """Rows that cannot be read apart; asking for less reads them again."""
+        ...
+
+    def row_cost(self) -> int:
+        """Bytes of memory that `blocks` takes for each row."""
+        ...
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
+        """(first row, rows) from front to back, at most ``rows`` at a time; the receiver may overwrite them."""
+        ...
+
+
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether features may be of this type."""
+    return dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize <= 8)
+
+
+class DenseRows:
+    """A two-dimensional array, row after row."""
+
+    together = 1
+
+    def __init__(self, file: Path):
+        self._array = ArrayFile(file, ADVICE, USUAL)
+        self.path, self.name, self.dtype = self._array.path, self._array.name, self._array.dtype
+        shape = self._array.shape
+        if len(shape) != 2 or min(shape) < 1 or not is_number(self.dtype):
+            raise UserError(f"{self.name}: an array of {self.dtype}, shape {shape}: {ADVICE}")
+        if self._array.by_column:
+            raise UserError(f"{self.name}: stored column after column (Fortran order): save numpy.ascontiguousarray(array)")
+        self.rows, self.width = int(shape[0]), int(shape[1])
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @property
+    def checksum(self) -> int:
+        return self._array.checksum
+
+    def row_cost(self) -> int:
+        return self.width * self.dtype.itemsize
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
+        return self._array.blocks(rows)
+
+
+def open_rows(file: Path) -> FeatureRows:
+    """FILE.npy, FILE.npz[:KEY] (an array, or the parts of a CSR matrix), a Parquet file or a Zarr array. Raises UserError."""
+    from marius_lite.preprocess.readers.csr_rows import CsrRows, csr_prefix
+    from marius_lite.preprocess.readers.parquet_rows import ParquetRows
+    from marius_lite.preprocess.readers.zarr_rows import ZarrRows
+
+    path, key = locate(file)
+    if path.is_dir():
+        return ZarrRows(path)
+    found = magic_of(path)
+    if found == "parquet":
+        return ParquetRows(path)
+    if found == "zip" and (prefix := csr_prefix(path, keys_of(path), key)) is not None:
+        return CsrRows(path, prefix)
+    return DenseRows(file)

@@ -1,0 +1,101 @@
+"""Feature rows of a Parquet file: a number in each column, or one column of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from marius_lite.errors import UserError
+from marius_lite.preprocess.readers.source import checksum_of, reading
+
+ADVICE = "write columns of numbers and no others, or one column of lists of equal length"
+LEAST_BUFFER, BUFFERS = 1 << 12, 4 << 20  # bytes, of one column and of all of them
+Rows = npt.NDArray[Any]
+
+
+def _is_list(type: pa.DataType) -> bool:
+    return bool(pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type))
+
+
+class ParquetRows:
+    """All columns of the file, in their order. Batches of rows are decoded; a page of each column is in memory beside them."""
+
+    together = 1
+
+    def __init__(self, path: Path):
+        self.path, self.name = path, str(path)
+        self._checksum = 0
+        self._buffer_bytes = LEAST_BUFFER
+        with reading(path), self._open() as opened:
+            schema, self.rows = opened.schema_arrow, int(opened.metadata.num_rows)
+        types = [field.type for field in schema]
+        self._lists = len(types) == 1 and _is_list(types[0])
+        for field in schema:
+            value = field.type.value_type if self._lists else field.type
+            if not (pa.types.is_integer(value) or pa.types.is_floating(value) or pa.types.is_boolean(value)):
+                raise UserError(f"{path}: column {field.name!r} is of type {field.type}: {ADVICE}")
+        if not self.rows or not types:
+            raise UserError(f"{path}: {self.rows} rows, {len(types)} columns: {ADVICE}")
+        values = [types[0].value_type] if self._lists else types
+        self.dtype = np.result_type(*(np.dtype(value.to_pandas_dtype()) for value in values))
+        self.width = self._list_length() if self._lists else len(types)
+        self._buffer_bytes = max(LEAST_BUFFER, BUFFERS // len(types))
+
+    def _open(self) -> pq.ParquetFile:
+        return pq.ParquetFile(self.path, buffer_size=self._buffer_bytes, pre_buffer=False)
+
+    def _list_length(self) -> int:
+        with reading(self.path), self._open() as opened:
+            first = next(opened.iter_batches(1)).column(0)[0].as_py()
+        if not first:
+            raise UserError(f"{self.path}: row 0: a list without numbers: {ADVICE}")
+        return len(first)
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @property
+    def checksum(self) -> int:
+        if not self._checksum:
+            self._checksum = checksum_of(self.path, lambda _: None)
+        return self._checksum
+
+    def row_cost(self) -> int:
+        return 3 * self.width * self.dtype.itemsize  # decoded, as a batch, as rows
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
+        first = 0
+        with reading(self.path), self._open() as opened:
+            for batch in opened.iter_batches(rows, use_threads=False):
+                yield first, self._list_rows(batch.column(0), first) if self._lists else self._column_rows(batch, first)
+                first += len(batch)
+
+    def _column_rows(self, batch: pa.RecordBatch, first: int) -> Rows:
+        block = np.empty((len(batch), self.width), self.dtype)
+        for place, column in enumerate(batch.columns):
+            if column.null_count:
+                row = int(np.asarray(column.is_null()).argmax())
+                raise UserError(f"{self.path}: row {first + row}, column {batch.schema.names[place]!r}: null: every feature must "
+                                "be a number: replace it")
+            block[:, place] = column.to_numpy(zero_copy_only=False)
+        return block
+
+    def _list_rows(self, column: pa.Array, first: int) -> Rows:
+        lengths = np.where(np.asarray(column.is_valid()), np.asarray(pc.list_value_length(column).fill_null(0)), 0)
+        values = column.flatten()
+        if (wrong := lengths != self.width).any():
+            row = int(wrong.argmax())
+            raise UserError(f"{self.path}: row {first + row}: {lengths[row]} numbers, row 0 has {self.width}: {ADVICE}")
+        if values.null_count:
+            row = int(np.asarray(values.is_null()).argmax()) // self.width
+            raise UserError(f"{self.path}: row {first + row}: null in its list: every feature must be a number: replace it")
+        block: Rows = np.array(values.to_numpy(zero_copy_only=False), self.dtype).reshape(-1, self.width)
+        return block

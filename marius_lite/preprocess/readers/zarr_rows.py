@@ -1,0 +1,64 @@
+"""Feature rows of a two-dimensional Zarr array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import zarr
+
+from marius_lite._native import crc32c
+from marius_lite.errors import UserError
+from marius_lite.preprocess.readers.feature_rows import is_number
+from marius_lite.preprocess.readers.source import checksum_of
+
+ADVICE = "name the folder of a two-dimensional Zarr array of numbers, a row for each node"
+Rows = npt.NDArray[Any]
+
+
+class ZarrRows:
+    """A folder with an array of any Zarr version. ``together``: the rows of a chunk, so that each is decompressed once where
+    memory allows it."""
+
+    def __init__(self, path: Path):
+        self.path, self.name = path, str(path)
+        self._checksum = 0
+        try:
+            self._array = zarr.open_array(path, mode="r")
+        except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path}: a folder, and no Zarr array: {ADVICE}") from error
+        shape, self.dtype = self._array.shape, np.dtype(self._array.dtype)
+        if len(shape) != 2 or min(shape) < 1 or not is_number(self.dtype):
+            raise UserError(f"{path}: an array of {self.dtype}, shape {shape}: {ADVICE}")
+        self.rows, self.width = int(shape[0]), int(shape[1])
+        self.together = int(self._array.chunks[0])
+
+    def _files(self) -> list[Path]:
+        return sorted(path for path in self.path.rglob("*") if path.is_file())
+
+    @property
+    def size(self) -> int:
+        return sum(path.stat().st_size for path in self._files())
+
+    @property
+    def checksum(self) -> int:
+        """Of all files in the order of their names: crc32c of the sequence of their checksums."""
+        if not self._checksum:
+            sums = np.array([checksum_of(path, lambda _: None) for path in self._files()], "<u4")
+            self._checksum = crc32c(sums.view(np.uint8))
+        return self._checksum
+
+    def row_cost(self) -> int:
+        return 3 * self.width * self.dtype.itemsize  # compressed, decompressed, as rows
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
+        for first in range(0, self.rows, rows):
+            try:
+                block = np.asarray(self._array[first : first + rows])
+            except (ValueError, RuntimeError) as error:
+                reason = str(error).splitlines()[0]
+                raise UserError(f"{self.path}: damaged or cut short ({reason}): get the folder again") from error
+            yield first, block

@@ -1,0 +1,139 @@
+"""Neighbourhoods of a batch's nodes, sampled among the partitions in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+import marius_lite._native as _native
+from marius_lite.graph.adjacency import Adjacency, PartitionLists, source_dtype
+from marius_lite.types import Rows
+
+
+class InLists(Protocol):
+    """The part of `PartitionLists` that degrees follow from."""
+
+    @property
+    def indptr(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def sources(self) -> npt.NDArray[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourSample:
+    """What some seeds and their sampled neighbourhoods are, in PyTorch Geometric's order: seeds, new at hop 1, new at hop 2, ...
+
+    A node's *local id* is its place in ``nodes``. Each node but those of the last hop is expanded once, when it is first seen;
+    so the first ``hop_nodes[: h + 1].sum()`` nodes are all that h hops reach.
+
+    ``nodes``, ``rows``: node ids and buffer rows, int64 (n,). ``hop_nodes``: nodes first seen at each hop, int32 (hops + 1,).
+    ``indptr``, ``indices``: the sampled in-edges of node i come from ``indices[indptr[i] : indptr[i + 1]]``, local ids; int64
+    (expanded + 1,) and int32 (edges,). ``rel``: their relations, uint32 (edges,), None where there is one.
+    ``hop_edges``: edges sampled at each hop, int32 (hops,).
+    ``neighbours``: in-edges that the expanded nodes have in all; ``missing``: those of them whose source was not in memory.
+    """
+
+    nodes: npt.NDArray[np.int64]
+    rows: Rows
+    hop_nodes: npt.NDArray[np.int32]
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    rel: npt.NDArray[np.uint32] | None
+    hop_edges: npt.NDArray[np.int32]
+    neighbours: int
+    missing: int
+
+
+def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
+    """In-degrees of a partition's nodes, the first of which has node id ``first``; their own loops are left out."""
+    counts = np.diff(lists.indptr)
+    own = np.flatnonzero(lists.sources == np.repeat(np.arange(first, first + len(counts)), counts))
+    loops = np.bincount(np.searchsorted(lists.indptr, own, side="right") - 1, minlength=len(counts))
+    return (counts - loops).astype(np.float32)
+
+
+class NeighbourLists:
+    """The in-edge lists of the partitions in memory. Those of the next step are read in the background, while this one samples.
+
+    ``edges_moved``: edges of all the lists that ever entered; what a step costs is in proportion to what it adds.
+    """
+
+    def __init__(self, adjacency: Adjacency, degrees: bool = False):
+        partitioning = adjacency.partitioning
+        narrow = source_dtype(partitioning.nodes) == np.uint32
+        kind = _native.NeighbourSampler if narrow else _native.WideNeighbourSampler
+        self._sampler = kind(partitioning.rows, partitioning.nodes)
+        self._adjacency = adjacency
+        self._here: dict[int, tuple[int, PartitionLists]] = {}  # partition -> its first row, its lists
+        self._coming: dict[int, Future[PartitionLists]] = {}
+        self._degrees = np.zeros(0, np.float32)  # by buffer row
+        self.with_degrees = degrees
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="adjacency")
+
+    @property
+    def edges_moved(self) -> int:
+        return int(self._sampler.edges_moved)
+
+    def prefetch(self, partitions: Iterable[int]) -> None:
+        """Start reading the lists of those ``partitions`` that are not here; others that were started are dropped."""
+        wanted = set(partitions)
+        for k in self._coming.keys() - wanted:
+            self._coming.pop(k).cancel()
+        self._start(wanted)
+
+    def enter(self, base_rows: Mapping[int, int]) -> None:
+        """Have the lists of exactly these partitions; ``base_rows``: the buffer row of each one's first node.
+
+        Raises UserError where the dataset was changed, RunError where it cannot be read.
+        """
+        kept = {}
+        for k, (row, lists) in list(self._here.items()):
+            if base_rows.get(k) != row:
+                self._sampler.leave(k)
+                del self._here[k]
+                kept[k] = lists  # it may go on in another place of the buffer
+        self._start(base_rows.keys() - kept.keys())
+        for k, row in base_rows.items():
+            if k not in self._here:
+                lists = kept[k] if k in kept else self._coming.pop(k).result()
+                self._sampler.enter(k, row, lists.indptr, lists.sources, lists.rel)
+                self._here[k] = row, lists
+                if self.with_degrees:
+                    self._know_degrees(k, row, lists)
+
+    def degrees(self, rows: Rows) -> npt.NDArray[np.float32]:
+        """The true in-degrees of nodes in memory, their own loops left out, by their buffer rows: (n,) float32.
+
+        Only for lists made with ``degrees``.
+        """
+        return self._degrees[rows]
+
+    def _know_degrees(self, k: int, row: int, lists: PartitionLists) -> None:
+        end = row + len(lists.indptr) - 1
+        if end > len(self._degrees):
+            self._degrees = np.concatenate([self._degrees, np.zeros(end - len(self._degrees), np.float32)])
+        self._degrees[row:end] = in_degrees(lists, k * self._adjacency.partitioning.rows)
+
+    def _start(self, partitions: Iterable[int]) -> None:
+        for k in sorted(partitions):
+            if k not in self._here and k not in self._coming:
+                self._coming[k] = self._pool.submit(self._adjacency.read, k)
+
+    def sample(self, seeds: npt.NDArray[np.int64], fanouts: Sequence[int], seed: int, threads: int = 0,
+               exclude: npt.NDArray[np.int64] | None = None, both: bool = False) -> NeighbourSample:
+        """Sample ``fanouts[h]`` in-neighbours (-1: all) of each node first seen at hop h, uniformly and without replacement.
+
+        ``seeds``: unique node ids of partitions that are here. ``seed``: 0 to 2^64 - 1; what a node draws depends on it, the hop
+        and the node alone. ``threads``: 0 for all; they change nothing but the time. ``exclude``: edges (source, destination)
+        that are not sampled, int64 (m, 2); with ``both`` the edges back neither. Raises ValueError for seeds that are not here.
+        """
+        return NeighbourSample(**self._sampler.sample(seeds, list(fanouts), seed, threads, exclude, both))
+
+    def close(self) -> None:
+        self.prefetch(())
+        self._pool.shutdown()

@@ -1,0 +1,44 @@
+"""Classifying the nodes of a split with the model and the rows of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marius_lite.config.schema import Config
+from marius_lite.evaluate.classification import ClassCounts
+from marius_lite.graph.dataset import Dataset
+from marius_lite.nn.classifier import NodeClassifier
+from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.storage.table import RowTable
+from marius_lite.train.vectors import InputRows, rows_behind, vectors
+
+
+@contextmanager
+def score_rows(dataset: Dataset, model: NodeClassifier, config: Config, table: RowTable | None, slots: int,
+               folder: Path) -> Iterator[tuple[PartitionBuffer, int]]:
+    """A buffer over every node's class scores, and how many classes there are."""
+    labels = dataset.labels
+    assert labels is not None
+    with (vectors(dataset, config, model.encoder, InputRows(dataset, config, table, model), folder) as made,
+          rows_behind(made, config, slots) as buffer):
+        yield buffer, labels.classes
+
+
+def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, table: RowTable | None, split: str,
+                   folder: Path) -> dict[str, Any]:
+    """Accuracy and macro-F1 over all nodes of ``split``, from full neighbourhoods; ``folder`` takes the scratch files."""
+    labels = dataset.labels
+    assert labels is not None
+    nodes, rows = dataset.node_split(split), dataset.partitioning.rows
+    counts = ClassCounts(labels.classes)
+    with vectors(dataset, config, model.encoder, InputRows(dataset, config, table, model), folder) as scores:
+        for k in np.unique(nodes // rows).tolist():
+            offsets = nodes[(nodes >= k * rows) & (nodes < (k + 1) * rows)] - k * rows
+            answers = scores.read_rows(k, offsets, slice(0, labels.classes)).argmax(1)
+            counts.add_answers(answers, labels.read(k)[offsets])
+    return counts.summary(split)

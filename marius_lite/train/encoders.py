@@ -1,0 +1,25 @@
+"""The encoder that a configuration names, with its first weights."""
+
+from __future__ import annotations
+
+import torch
+
+from marius_lite.config.schema import Config
+from marius_lite.nn.encoders import CustomEncoder, Encoder, make_encoder
+from marius_lite.seeds import seed_for
+
+
+def initial_encoder(config: Config, in_width: int, out_width: int, relations: int) -> Encoder | CustomEncoder:
+    """On the CPU; its weights follow from the run's seed."""
+    settings = config.model
+    torch.manual_seed(seed_for(config.training.seed, "encoder"))
+    return make_encoder(settings.encoder, in_width, [*settings.layers, out_width], dropout=settings.dropout, norm=settings.norm,
+                        residual=settings.residual, heads=settings.heads, relations=relations)
+
+
+def weight_decays(config: Config) -> dict[str, float]:
+    """By the beginning of parameters' names: one for all, or one for each of an encoder's layers."""
+    asked = config.optimizer.dense.weight_decay
+    if isinstance(asked, float):
+        return {"": asked}
+    return {f"encoder.{part}.{layer}.": value for layer, value in enumerate(asked) for part in ("convs", "norms", "residuals")}

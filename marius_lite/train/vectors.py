@@ -1,0 +1,82 @@
+"""What an encoder makes of every node, exactly: full neighbourhoods, layer after layer, in a table for the time of its use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from marius_lite import files
+from marius_lite.config.memory import EVALUATION_BYTES
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+from marius_lite.evaluate.inference import infer, true_degrees
+from marius_lite.graph.dataset import Dataset
+from marius_lite.nn.classifier import NodeClassifier
+from marius_lite.nn.encoders import CustomEncoder, Encoder
+from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.storage.table import RowTable
+
+PREFIX = ".vectors-"
+
+
+class InputRows:
+    """What an encoder begins with, by partition: features, learned rows, or both side by side, as ``model`` prepares them."""
+
+    def __init__(self, dataset: Dataset, config: Config, table: RowTable | None, model: NodeClassifier | None):
+        self._features = dataset.features if config.model.inputs != "embeddings" else None
+        self._table, self._dim, self._model, self._partitioning = table, config.model.dim, model, dataset.partitioning
+
+    def read(self, k: int) -> npt.NDArray[np.float32]:
+        parts: list[npt.NDArray[Any]] = []
+        if self._features is not None:
+            parts.append(self._features.values(k))
+        if self._table is not None:
+            parts.append(self._table.read_rows(k, np.arange(self._partitioning.size(k)), slice(0, self._dim)))
+        rows = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
+        return self._model.prepare(torch.from_numpy(rows)).numpy() if self._model else rows
+
+
+@contextmanager
+def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, inputs: InputRows,
+            folder: Path) -> Iterator[RowTable]:
+    """A table of every node's vector, in a scratch folder inside ``folder``, removed at the end."""
+    if isinstance(encoder, CustomEncoder):
+        raise UserError(f"`model.encoder` {config.model.encoder} has layers of its own, which cannot be run one at a time over "
+                        "all nodes: set `evaluation.every_epochs` to 0, or choose sage, gcn, gat or rgcn")
+    adjacency = dataset.adjacency
+    assert adjacency is not None
+    place = folder / f"{PREFIX}{os.getpid()}"
+    degrees = true_degrees(adjacency, dataset.partitioning) if config.model.encoder == "gcn" else None
+    try:
+        yield infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), place, degrees)
+    finally:
+        files.remove_tree(place)
+
+
+@contextmanager
+def rows_behind(table: RowTable, config: Config, slots: int) -> Iterator[PartitionBuffer]:
+    """A buffer over a table that is only read."""
+    buffer = PartitionBuffer(table, slots, threads=config.storage.io_threads, direct=config.storage.direct_io)
+    try:
+        yield buffer
+    finally:
+        buffer.close()
+
+
+def inference_bytes(config: Config) -> int:
+    """The memory of the run, and at least that of an evaluation."""
+    assert isinstance(config.storage.memory, int)
+    return max(EVALUATION_BYTES, config.storage.memory // 2)
+
+
+def remove_left_vectors(folder: Path) -> None:
+    """Those of processes that were killed."""
+    for left in folder.glob(f"{PREFIX}*"):
+        files.remove_tree(left)

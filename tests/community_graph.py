@@ -1,0 +1,23 @@
+"""A small attributed graph: communities whose features say little of one node and much of its neighbourhood."""
+
+import numpy as np
+
+NODES, CLASSES, WIDTH = 600, 4, 12
+
+
+def write(folder, seed=0):
+    """Edge, feature, label and node files in ``folder``; the arguments of preprocess."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(CLASSES, size=NODES)
+    src = rng.integers(NODES, size=8 * NODES)
+    near = [rng.choice(np.flatnonzero(labels == labels[s])) for s in src]
+    dst = np.where(rng.random(len(src)) < 0.85, near, rng.integers(NODES, size=len(src)))
+    features = rng.normal(size=(NODES, WIDTH)) + 0.7 * np.eye(CLASSES, WIDTH)[labels]
+    order = rng.permutation(NODES)
+    np.save(folder / "edges.npy", np.stack([src, dst], 1))
+    np.save(folder / "features.npy", features.astype(np.float16))
+    np.save(folder / "labels.npy", labels)
+    for name, part in (("train", order[:120]), ("valid", order[120:300]), ("test", order[300:])):
+        np.save(folder / f"{name}.npy", part)
+    return [folder / "edges.npy", "--undirected", "--features", folder / "features.npy", "--labels", folder / "labels.npy",
+            "--train-nodes", folder / "train.npy", "--valid-nodes", folder / "valid.npy", "--test-nodes", folder / "test.npy"]

@@ -1,0 +1,210 @@
+"""Layer-wise inference against the encoder's forward pass over the whole graph."""
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from neighbourhoods import Graph
+
+from marius_lite.errors import RunError, UserError
+from marius_lite.evaluate import inference
+from marius_lite.evaluate.inference import infer, true_degrees
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.nn.encoders import ENCODERS, make_encoder
+from marius_lite.storage.table import RowTable
+
+pytest.importorskip("torch_geometric")
+
+IN, WIDTHS, RELATIONS = 10, [8, 12, 6], 3
+LARGE = 1 << 30
+TIGHT = {"sage": 60_000, "gcn": 60_000, "rgcn": 120_000, "gat": 300_000}  # bytes for a few nodes and their neighbours
+
+
+def nothing_resident(patch):
+    """Rows come from disk for each chunk, whose memory is all for its own rows and work."""
+    patch.setattr(inference, "RESIDENT_SHARE", 0)
+    patch.setattr(inference, "READ_BYTES", 0)
+
+
+class Lists:
+    """A graph's in-edges by partition, in memory."""
+
+    def __init__(self, graph, partitioning):
+        self.graph, self.partitioning = graph, partitioning
+
+    def read(self, k):
+        ids = self.partitioning.range(k)
+        indptr = self.graph.indptr[ids.start:ids.stop + 1]
+        stretch = slice(indptr[0], indptr[-1])
+        return SimpleNamespace(indptr=indptr - indptr[0], sources=self.graph.edges[0][stretch].astype(np.uint32),
+                               rel=self.graph.rel[stretch].astype(np.uint32))
+
+
+class Features:
+    def __init__(self, x, partitioning):
+        self.x, self.partitioning = x, partitioning
+
+    def read(self, k):
+        ids = self.partitioning.range(k)
+        return self.x[ids.start:ids.stop]
+
+
+def set_up(seed, nodes, edges, partitions, dtype=np.float32):
+    rng = np.random.default_rng(seed)
+    graph, partitioning = Graph.random(rng, nodes, edges, RELATIONS), Partitioning(nodes, partitions)
+    return graph, partitioning, rng.normal(size=(nodes, IN)).astype(dtype)
+
+
+def expected_vectors(encoder, graph, x):
+    """All nodes as seeds, all neighbours: the whole graph at each layer."""
+    _, sampled = graph.sample(list(range(graph.nodes)), [-1] * len(WIDTHS))
+    assert sampled.hop_nodes == (graph.nodes, 0, 0, 0)
+    block = sampled.block(2)
+    with torch.no_grad():
+        rows = torch.from_numpy(x.astype(np.float32))
+        for layer in range(len(WIDTHS)):
+            rows = encoder.layer(layer, rows, block)
+    return rows.numpy()
+
+
+def all_rows(table):
+    return np.concatenate([table.read_rows(k, np.arange(table.size(k))) for k in range(table.partitions)])
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 10_000), st.integers(1, 60), st.integers(0, 500), st.integers(1, 5), st.booleans(),
+       st.sampled_from([np.float32, np.float16]), st.sampled_from(["none", "batch"]))
+def test_equal_to_the_whole_graph(tmp_path_factory, name, seed, nodes, edges, partitions, tight, dtype, norm):
+    graph, partitioning, x = set_up(seed, nodes, edges, partitions, dtype)
+    torch.manual_seed(seed)
+    encoder = make_encoder(name, IN, WIDTHS, norm=norm, residual=True, dropout=0.5, heads=2, relations=RELATIONS)
+    encoder.eval()
+    expected = expected_vectors(encoder, graph, x)
+    encoder.train()
+    lists = Lists(graph, partitioning)
+    degrees = true_degrees(lists, partitioning) if name == "gcn" else None
+    folder = tmp_path_factory.mktemp("inference")
+    with pytest.MonkeyPatch.context() as patch:
+        if tight:
+            nothing_resident(patch)
+        memory = TIGHT[name] if tight else LARGE
+        table = infer(encoder, Features(x, partitioning), lists, partitioning, memory, folder / "vectors", degrees)
+    assert encoder.training
+    assert table.path == folder / "vectors"
+    assert table.attributes["columns"] == 6
+    np.testing.assert_allclose(all_rows(table)[:, :6], expected, rtol=1e-5, atol=1e-5)
+    assert not all_rows(table)[:, 6:].any()
+    assert [path.name for path in folder.iterdir()] == ["vectors"]
+
+
+@pytest.mark.parametrize("tight", [True, False])
+def test_features_read_in_place_and_chunks_of_any_size(tmp_path, tight, monkeypatch):
+    graph, partitioning, x = set_up(1, 500, 4000, 3)
+    table = RowTable.create(tmp_path / "features", 500, 12, partitioning.rows)
+    for k in range(3):
+        ids = partitioning.range(k)
+        table.chunk_path(k).write_bytes(np.pad(x[ids.start:ids.stop], ((0, partitioning.rows - len(ids)), (0, 2))).tobytes())
+    encoder = make_encoder("sage", IN, WIDTHS).eval()
+    sizes = []
+    layer = type(encoder).layer
+
+    def counted(self, at, x, block):
+        sizes.append(block.targets)
+        return layer(self, at, x, block)
+
+    expected = expected_vectors(encoder, graph, x)
+    monkeypatch.setattr(type(encoder), "layer", counted)
+    if tight:
+        nothing_resident(monkeypatch)
+    vectors = infer(encoder, table, Lists(graph, partitioning), partitioning, 60_000 if tight else LARGE, tmp_path / "vectors")
+    np.testing.assert_allclose(all_rows(vectors)[:, :6], expected, rtol=1e-5, atol=1e-5)
+    assert len(sizes) > 30 if tight else len(sizes) == 9
+    assert sum(sizes) == 3 * 500
+
+
+def test_true_degrees_leave_loops_out():
+    graph, partitioning, _ = set_up(2, 40, 300, 3)
+    assert (graph.edges[0] == graph.edges[1]).any()
+    np.testing.assert_array_equal(true_degrees(Lists(graph, partitioning), partitioning), graph.degrees.numpy())
+
+
+def test_refusals_leave_nothing_behind(tmp_path):
+    graph, partitioning, x = set_up(3, 60, 600, 2)
+    encoder, lists = make_encoder("sage", IN, WIDTHS), Lists(graph, partitioning)
+    with pytest.raises(UserError, match=r"storage.memory: layer 1 of the encoder over all \d+ in-edges of node 0 needs"):
+        infer(encoder, Features(x, partitioning), lists, partitioning, 1000, tmp_path / "vectors")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "vectors").mkdir()
+    with pytest.raises(UserError, match="exists already"):
+        infer(encoder, Features(x, partitioning), lists, partitioning, LARGE, tmp_path / "vectors")
+
+
+def test_a_full_disk_is_said_in_one_line(tmp_path, monkeypatch):
+    graph, partitioning, x = set_up(3, 60, 600, 2)
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("marius_lite.evaluate.inference.os.fsync", full)
+    with pytest.raises(RunError, match="the disk is full"):
+        infer(make_encoder("sage", IN, WIDTHS), Features(x, partitioning), Lists(graph, partitioning), partitioning, LARGE,
+              tmp_path / "vectors")
+    assert list(tmp_path.iterdir()) == []
+
+
+MEASURE = """
+import re, sys
+from pathlib import Path
+from types import SimpleNamespace
+import numpy as np, torch
+from marius_lite.evaluate.inference import infer
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.nn.encoders import make_encoder
+
+name, degree, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+torch.set_num_threads(1)
+nodes, parts = 70_000, Partitioning(70_000, 8)
+
+class Lists:
+    def read(self, k):
+        size = parts.size(k)
+        sources = np.random.default_rng(k).integers(0, nodes, size * degree).astype(np.uint32)
+        sources.reshape(size, degree).sort(axis=1)
+        return SimpleNamespace(indptr=np.arange(size + 1) * degree, sources=sources, rel=None)
+
+class Features:
+    def read(self, k):
+        return np.ones((parts.size(k), 64), np.float32)
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+
+encoder = make_encoder(name, 64, [64, 8], heads=2)
+warm = SimpleNamespace(read=lambda k: SimpleNamespace(indptr=np.array([0, 1, 2]), sources=np.array([0, 1]), rel=None))
+infer(encoder, SimpleNamespace(read=lambda k: np.ones((2, 64), np.float32)), warm, Partitioning(2, 1), 1 << 30, folder / "warm")
+before = peak()
+infer(encoder, Features(), Lists(), parts, 32 << 20, folder / "vectors")
+print(peak() - before)
+"""
+
+
+@pytest.mark.parametrize("name", ["sage", "gat"])
+def test_memory_does_not_grow_with_the_edges(tmp_path, name):
+    """17.9 MB of rows a layer, 32 MiB allowed: what a process takes beside its libraries stays below, whatever the edges."""
+    def peak(degree):
+        folder = tmp_path / str(degree)
+        folder.mkdir()
+        done = subprocess.run([sys.executable, "-c", MEASURE, name, str(degree), str(folder)], capture_output=True, text=True,
+                              cwd=Path(__file__).parents[2], check=True)
+        return int(done.stdout)
+
+    few, many = peak(4), peak(16)
+    assert many < few * 1.25 + 2000
+    assert max(few, many) < 1.25 * (32 << 10)

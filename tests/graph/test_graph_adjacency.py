@@ -1,0 +1,116 @@
+"""The in-edges of a dataset: the training edges, by destination, checked at every read."""
+
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marius_lite.errors import UserError
+from marius_lite.graph import Dataset
+from marius_lite.graph.adjacency import source_dtype
+from marius_lite.preprocess import make_dataset
+
+node = st.integers(0, 30) | st.integers(0, 2)
+
+
+def edges_of(dataset):
+    """The multiset of training edges (src, rel, dst) in node ids."""
+    buckets, p = dataset.edges("train"), dataset.partitioning
+    found = Counter()
+    for i in range(p.partitions):
+        for j in range(p.partitions):
+            src, dst, rel = (column.astype(int) for column in buckets.read(i, j))
+            found.update(zip((src + i * p.rows).tolist(), rel.tolist(), (dst + j * p.rows).tolist()))
+    return found
+
+
+def lists_of(dataset):
+    """The same from the in-edge lists."""
+    p, found = dataset.partitioning, Counter()
+    for k in range(p.partitions):
+        lists = dataset.adjacency.read(k)
+        assert lists.indptr.shape == (p.size(k) + 1,)
+        assert (lists.rel is None) == (dataset.manifest.relations == 1)
+        rel = np.zeros(len(lists.sources), int) if lists.rel is None else lists.rel
+        for dst, low, high in zip(p.range(k), lists.indptr.tolist(), lists.indptr[1:].tolist()):
+            assert (np.diff(lists.sources[low:high].astype(int)) >= 0).all()
+            found.update((src, r, dst) for src, r in zip(lists.sources[low:high].tolist(), rel[low:high].tolist()))
+    return found
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(node, st.integers(0, 2), node), min_size=1, max_size=80), st.integers(1, 7), st.booleans(),
+       st.booleans(), st.booleans())
+def test_lists_are_the_training_edges(edges, partitions, with_relations, undirected, split):
+    rows = np.array(edges) if with_relations else np.array(edges)[:, [0, 2]]
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder) / "e.npy", rows)
+        options = {"split": "0.6,0.2,0.2"} if split else {}
+        dataset = make_dataset(Path(folder) / "e.npy", Path(folder) / "d", partitions=partitions, undirected=undirected,
+                               adjacency="in", **options)
+        assert lists_of(dataset) == edges_of(dataset)
+        dataset.verify()
+
+
+@pytest.fixture
+def with_lists(edge_file, tmp_path):
+    return make_dataset(edge_file, tmp_path / "d", partitions=3, split="0.8,0.1,0.1", adjacency="in")
+
+
+def test_the_manifest_says_so_and_the_rest_stays_as_it_was(with_lists, edge_file, tmp_path):
+    root = json.loads((with_lists.path / "zarr.json").read_text())["attributes"]["marius_lite"]
+    assert root["adjacency"] == ["in"]
+    without = make_dataset(edge_file, tmp_path / "without", partitions=3, split="0.8,0.1,0.1")
+    assert without.adjacency is None
+    assert "adjacency" not in json.loads((without.path / "zarr.json").read_text())["attributes"]["marius_lite"]
+    added = set(with_lists.manifest.files) - set(without.manifest.files)
+    assert added
+    assert all(name.startswith("adjacency/in/") or name == "adjacency/zarr.json" for name in added)
+    assert {name: with_lists.manifest.files[name] for name in without.manifest.files} == without.manifest.files
+
+
+def test_any_zarr_reader_opens_the_lists(with_lists):
+    found = zarr.open(with_lists.path, mode="r")["adjacency/in"]
+    p = with_lists.partitioning
+    assert found["indptr"].shape == (p.nodes + p.partitions,)
+    assert (found["sources"].dtype, found["rel"].dtype) == (np.uint32, np.uint32)
+    assert found["starts"][-1] == found["sources"].shape[0] == with_lists.manifest.edges["train"]
+    assert found["checksums"].shape == (3, 3)
+    lists = with_lists.adjacency.read(1)
+    assert np.array_equal(found["sources"][found["starts"][1]:found["starts"][2]], lists.sources)
+    assert np.array_equal(found["indptr"][p.rows + 1:2 * (p.rows + 1)], lists.indptr)
+
+
+@pytest.mark.parametrize("array", ["indptr", "sources", "rel"])
+def test_every_changed_byte_is_noticed(with_lists, array):
+    path = with_lists.path / "adjacency/in" / array / "c/0"
+    data = path.read_bytes()
+    p, itemsize = with_lists.partitioning, 8 if array == "indptr" else 4
+    first = 2 * (p.rows + 1) if array == "indptr" else int(with_lists.adjacency.starts[2])
+    end = p.nodes + 3 if array == "indptr" else int(with_lists.adjacency.starts[3])
+    for place in (first * itemsize, (first + end) // 2 * itemsize, end * itemsize - 1):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1:])
+        with_lists.adjacency.read(1)
+        with pytest.raises(UserError, match=f"adjacency/in/{array}: the lists of partition 2 do not match their checksum"):
+            with_lists.adjacency.read(2)
+        with pytest.raises(UserError, match="checksum"):
+            with_lists.verify()
+    path.write_bytes(data[:-1])
+    with pytest.raises(UserError, match=rf"adjacency/in/{array}/c/0: \d+ bytes"):
+        Dataset.open(with_lists.path)
+
+
+def test_partitions_that_do_not_exist(with_lists):
+    for k in (-1, 3):
+        with pytest.raises(ValueError, match=f"partition {k}: there are 3"):
+            with_lists.adjacency.read(k)
+
+
+def test_ids_widen_only_beyond_32_bits():
+    assert (source_dtype(1 << 32), source_dtype((1 << 32) + 1)) == (np.uint32, np.uint64)

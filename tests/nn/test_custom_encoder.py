@@ -1,0 +1,133 @@
+"""A user's own modules as encoders."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from neighbourhoods import Graph
+
+from marius_lite.errors import UserError
+from marius_lite.nn.encoders import make_encoder
+
+pyg = pytest.importorskip("torch_geometric.nn")
+
+SOURCE = '''
+import torch
+from torch_geometric.nn import RGCNConv, SAGEConv
+
+answer = 42
+
+class Two(torch.nn.Module):
+    def __init__(self, in_channels, hidden_channels, out_channels, slope=0.5):
+        super().__init__()
+        self.slope = slope
+        self.first = SAGEConv(in_channels, hidden_channels)
+        self.second = SAGEConv(hidden_channels, out_channels)
+
+    def forward(self, x, edge_index):
+        return self.second(self.first(x, edge_index).relu() * self.slope, edge_index)
+
+class Typed(torch.nn.Module):
+    def __init__(self, in_channels, out_channels, num_relations):
+        super().__init__()
+        self.conv = RGCNConv(in_channels, out_channels, num_relations)
+
+    def forward(self, x, edge_index, edge_type):
+        return self.conv(x, edge_index, edge_type)
+
+class Asks(torch.nn.Module):
+    def __init__(self, in_channels, temperature):
+        super().__init__()
+
+class Fails(torch.nn.Module):
+    def __init__(self, in_channels):
+        raise RuntimeError("out of luck")
+
+class Narrow(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x, edge_index):
+        return x[:, :1]
+
+class Plain:
+    pass
+'''
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    (tmp_path / "own_package").mkdir()
+    (tmp_path / "own_package" / "models.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    return "own_package.models"
+
+
+def test_a_module_in_the_working_folder(tmp_path, monkeypatch):
+    (tmp_path / "beside.py").write_text(SOURCE)
+    (tmp_path / "broken.py").write_text("answer = 1 / 0")
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    monkeypatch.chdir(tmp_path)
+    assert type(make_encoder("beside:Two", 5, [7, 4]).module).__name__ == "Two"
+    with pytest.raises(UserError, match="cannot import broken: ZeroDivisionError: division by zero"):
+        make_encoder("broken:Two", 5, [7, 4])
+
+
+def sampled():
+    graph = Graph.random(np.random.default_rng(0), 30, 120, 3)
+    torch.manual_seed(0)
+    x = torch.randn(30, 5)
+    ids, around = graph.sample([3, 1, 8], [-1, -1])
+    return graph, x, x[ids], around
+
+
+def test_a_module_sees_the_sampled_graph(package):
+    graph, x, rows, around = sampled()
+    model = make_encoder(f"{package}:Two", 5, [7, 4], options={"slope": 0.25})
+    assert model.module.slope == 0.25
+    expected = model.module(x, graph.edge_index)[[3, 1, 8]]
+    torch.testing.assert_close(model(rows, around), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_module_that_asks_for_relations(package):
+    graph, x, rows, around = sampled()
+    model = make_encoder(f"{package}:Typed", 5, [7, 4], relations=3)
+    expected = model.module(x, graph.edge_index, graph.edge_type)[[3, 1, 8]]
+    torch.testing.assert_close(model(rows, around), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_models_of_torch_geometric():
+    graph, x, rows, around = sampled()
+    model = make_encoder("torch_geometric.nn:GIN", 5, [7, 4])
+    torch.testing.assert_close(model(rows, around), model.module(x, graph.edge_index)[[3, 1, 8]], rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("no_such_package:Model", "cannot import no_such_package"),
+    ("{}:Nothing", "Nothing has no such name, expected a class of torch.nn.Module in own_package.models"),
+    ("{}:answer", "answer is int"),
+    ("{}:Plain", "Plain is <class"),
+    ("{}:", "expected package.module:Class"),
+    (":Two", "expected package.module:Class"),
+    ("{}:Fails", "making own_package.models:Fails failed: RuntimeError: out of luck"),
+    ("{}:Asks", "asks for temperature, allowed are in_channels"),
+])
+def test_wrong_names_are_refused(package, name, text):
+    with pytest.raises(UserError, match=text) as refused:
+        make_encoder(name.format(package), 5, [7, 4])
+    assert str(refused.value).startswith("model.encoder: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_wrong_options_and_layers_are_refused(package):
+    with pytest.raises(UserError, match=r"has no parameter speed, it has in_channels"):
+        make_encoder(f"{package}:Two", 5, [7, 4], options={"speed": 1})
+    with pytest.raises(UserError, match="one hidden width is needed"):
+        make_encoder(f"{package}:Two", 5, [7, 8, 4])
+
+
+def test_wrong_results_are_refused(package):
+    _, _, rows, around = sampled()
+    with pytest.raises(UserError, match=r"returned \(\d+, 1\) for \d+ nodes: expected"):
+        make_encoder(f"{package}:Narrow", 5, [7, 4])(rows, around)

@@ -1,0 +1,84 @@
+"""Whole collections in one .npz archive: edges, features, labels and node lists by their usual names, or by key."""
+
+import numpy as np
+import pytest
+from preprocess_tools import decoded, make, shared
+
+from marius_lite.errors import UserError
+
+
+def feature_rows(archive):
+    """The dense rows of an archive's CSR features, the plain way."""
+    rows, width = archive["feat_shape"]
+    dense = np.zeros((rows, width), archive["feat_data"].dtype)
+    counts = np.diff(archive["feat_indptr"])
+    dense[np.repeat(np.arange(rows), counts), archive["feat_indices"]] = archive["feat_data"]
+    return dense
+
+
+def test_cora(tmp_path):
+    path = shared("cora/cora.npz")
+    dataset = make(tmp_path / "d", path, features=path, labels=path, train_nodes=path, valid_nodes=path, test_nodes=path,
+                   partitions=4)
+    dataset.verify()
+    archive = np.load(path)
+    raw = dataset.raw_ids(0, 2708).to_numpy()
+    assert sorted(decoded(dataset).elements()) == sorted((s, "", d) for s, d in archive["edges"].tolist())
+    assert np.array_equal(np.concatenate([dataset.labels.read(k) for k in range(4)]), archive["labels"][raw])
+    assert np.array_equal(np.concatenate([dataset.features.read(k) for k in range(4)]), feature_rows(archive)[raw])
+    assert (dataset.features.width, dataset.labels.classes) == (1433, 7)
+    assert dataset.node_counts == {"train": 140, "valid": 500, "test": 1000}
+    assert dataset.manifest.training_partitions == 1
+    for name, key in (("train", "train"), ("valid", "val"), ("test", "test")):
+        assert sorted(raw[dataset.node_split(name)]) == sorted(archive[key])
+    assert [source.name for source in dataset.manifest.sources] == ["cora.npz"]
+
+
+def test_coauthor_physics(tmp_path):
+    path = shared("coauthor-physics/coauthor_physics.npz")
+    dataset = make(tmp_path / "d", f"{path}:edges", features=f"{path}:feat", labels=f"{path}:labels", node_split="0.6,0.2,0.2",
+                   feature_dtype="int8", memory="64MiB")
+    archive = np.load(path)
+    assert dataset.edges("train").total == len(archive["edges"])
+    assert (dataset.manifest.nodes, dataset.features.width, dataset.labels.classes) == (34493, 8415, 5)
+    ids = dataset.partitioning.range(1)
+    raw = dataset.raw_ids(ids.start, ids.stop).to_numpy()
+    assert np.array_equal(dataset.labels.read(1), archive["labels"][raw])
+    largest = np.zeros(8415, np.float32)
+    np.maximum.at(largest, archive["feat_indices"], archive["feat_data"])
+    for offset in range(0, len(ids), 500):
+        row = slice(archive["feat_indptr"][raw[offset]], archive["feat_indptr"][raw[offset] + 1])
+        expected = np.zeros(8415, np.float32)
+        expected[archive["feat_indices"][row]] = archive["feat_data"][row]
+        found = dataset.features.decode(dataset.features.table.read_rows(1, [offset], slice(0, 8415)))[0]
+        assert (np.abs(found - expected) <= largest / 253).all()
+
+
+@pytest.fixture
+def archive(tmp_path):
+    np.savez(tmp_path / "g.npz", edges=np.array([[0, 1], [1, 2]], np.int32), more=np.array([[2, 0]]), typed=np.array([[0, 5, 1]]),
+             turned=np.array([[0, 1], [1, 2]]).T)
+    return tmp_path / "g.npz"
+
+
+def test_edges_by_key(tmp_path, archive):
+    assert make(tmp_path / "a", archive).edges("train").total == 2
+    both = make(tmp_path / "b", [f"{archive}:edges", f"{archive}:more"])
+    assert decoded(both) == {(0, "", 1): 1, (1, "", 2): 1, (2, "", 0): 1}
+    assert decoded(make(tmp_path / "c", f"{archive}:typed")) == {(0, 5, 1): 1}
+    assert make(tmp_path / "d", f"{archive}:edges", test=f"{archive}:more").edges("test").total == 1
+    assert make(tmp_path / "g", f"{tmp_path}/*.npz:more").edges("train").total == 1
+
+
+def test_edges_that_are_none(tmp_path, archive):
+    for edges, message in {f"{archive}:none": r"g\.npz:none: which array\? the archive has edges, more, typed, turned",
+                           f"{archive}:turned": r"g\.npz:turned: stored column after column",
+                           f"{tmp_path}/x.npz:edges": r"x\.npz:edges: no such file"}.items():
+        with pytest.raises(UserError, match=message):
+            make(tmp_path / "d", edges)
+    with pytest.raises(UserError, match=r"g\.npz:edges: named twice"):
+        make(tmp_path / "d", [f"{archive}:edges", f"{archive}:edges"])
+    np.savez(tmp_path / "bad.npz", edges=np.array([[0, 1], [1, -2]]))
+    with pytest.raises(UserError, match=r"bad\.npz:edges: row 1: dst: negative id"):
+        make(tmp_path / "d", tmp_path / "bad.npz")
+    assert not (tmp_path / "d").exists()

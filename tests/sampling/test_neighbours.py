@@ -1,0 +1,111 @@
+"""In-edge lists come and go with their partitions, and what is sampled from a dataset are its edges."""
+
+import threading
+
+import numpy as np
+import pytest
+from sampling_tools import naive_sample
+
+from marius_lite.errors import UserError
+from marius_lite.preprocess import make_dataset
+from marius_lite.sampling.neighbours import NeighbourLists
+
+
+@pytest.fixture(scope="module", params=[1, 3])
+def dataset(request, tmp_path_factory):
+    """200 nodes in 5 partitions, 4,000 edges, with relations or without."""
+    folder = tmp_path_factory.mktemp("dataset")
+    rng = np.random.default_rng(request.param)
+    rows = np.stack([rng.integers(0, 200, 4000), rng.integers(0, request.param, 4000), rng.integers(0, 200, 4000) ** 2 // 200], 1)
+    np.save(folder / "e.npy", rows if request.param > 1 else rows[:, [0, 2]])
+    return make_dataset(folder / "e.npy", folder / "d", partitions=5, adjacency="in")
+
+
+@pytest.fixture
+def lists(dataset):
+    lists = NeighbourLists(dataset.adjacency)
+    yield lists
+    lists.close()
+
+
+def edges_of(dataset):
+    edges, p = [], dataset.partitioning
+    for i in range(p.partitions):
+        for j in range(p.partitions):
+            src, dst, rel = (column.tolist() for column in dataset.edges("train").read(i, j))
+            edges += [(s + i * p.rows, d + j * p.rows, r) for s, d, r in zip(src, dst, rel)]
+    return edges
+
+
+def test_step_after_step_the_edges_between_what_is_here(dataset, lists):
+    edges, p = edges_of(dataset), dataset.partitioning
+    counts = np.diff(dataset.adjacency.starts)
+    moved = 0
+    # 1 stays where it is, 3 stays in another slot, 0 and 4 come back.
+    steps = [{0: 0, 1: 256, 3: 512}, {4: 0, 1: 256, 3: 768}, {0: 512, 4: 0}]
+    for step, base_rows in enumerate(steps):
+        lists.enter(base_rows)
+        new = [k for k, row in base_rows.items() if step == 0 or steps[step - 1].get(k) != row]
+        moved += int(counts[new].sum())
+        assert lists.edges_moved == moved
+        if step + 1 < len(steps):
+            lists.prefetch(steps[step + 1])
+        here = np.concatenate([list(p.range(k)) for k in sorted(base_rows)])
+        seeds = np.random.default_rng(step).permutation(here)[:20]
+        exclude = np.array([(s, d) for s, d, _ in edges if d in seeds[:5]][::3])
+        found = lists.sample(seeds, [5, -1, 2], 11, exclude=exclude, both=True)
+        expected = naive_sample(p.rows, edges, base_rows, seeds.tolist(), [5, -1, 2], 11, set(map(tuple, exclude.tolist())), True)
+        assert found.nodes.tolist() == expected["nodes"]
+        assert found.rows.tolist() == expected["rows"]
+        assert found.indptr.tolist() == expected["indptr"]
+        assert found.indices.tolist() == expected["indices"]
+        assert found.rel is None if dataset.manifest.relations == 1 else found.rel.tolist() == expected["rel"]
+        assert (found.neighbours, found.missing) == (expected["neighbours"], expected["missing"])
+        assert 0 < found.missing < found.neighbours
+
+
+def test_each_partition_is_read_once_and_ahead(dataset, lists, monkeypatch):
+    read, calls, threads = dataset.adjacency.read, [], set()
+
+    def noting(k):
+        calls.append(k)
+        threads.add(threading.current_thread().name)
+        return read(k)
+
+    monkeypatch.setattr(lists._adjacency, "read", noting)
+    lists.prefetch([0, 1])
+    lists.enter({0: 0, 1: 100})
+    lists.prefetch([1, 2])
+    lists.enter({1: 100, 2: 0})
+    lists.enter({2: 0})
+    assert calls == [0, 1, 2]
+    assert threads == {"adjacency_0"}
+
+
+def test_what_leaves_is_gone(dataset, lists):
+    lists.enter({0: 0, 1: 100})
+    lists.sample(np.array([0]), [3], 0)
+    lists.enter({1: 100})
+    with pytest.raises(ValueError, match="seed 0: the lists of partition 0 are not here"):
+        lists.sample(np.array([0]), [3], 0)
+
+
+def test_a_changed_dataset_is_named(dataset, lists):
+    path = dataset.path / "adjacency/in/sources/c/0"
+    data = path.read_bytes()
+    path.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+    try:
+        lists.prefetch([0])
+        with pytest.raises(UserError, match=r"adjacency/in/sources: the lists of partition 0 do not match"):
+            lists.enter({0: 0})
+        path.write_bytes(data)
+        lists.enter({1: 0})
+        path.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+        with pytest.raises(UserError, match="partition 0"):
+            lists.enter({1: 50, 0: 0})  # 1 moves at the same time
+        path.write_bytes(data)
+        lists.enter({0: 0, 1: 50})
+        part = dataset.partitioning.range(1)
+        assert lists.sample(np.array([part.start]), [], 0).rows.tolist() == [50]
+    finally:
+        path.write_bytes(data)

@@ -1,0 +1,147 @@
+"""Nodes are classified in memory and out of core, resumed to the same bits, planned as they run, and refused with the reason."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+import zarr
+
+pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
+
+SETTINGS = ["task=node_classification", "model.encoder=sage", "model.layers=[16]", "sampling.fanouts=[5,5]", "training.threads=1",
+            "training.batch_size=40", "optimizer.dense.name=adam", "optimizer.dense.lr=0.02", "training.epochs=8",
+            "evaluation.every_epochs=4"]
+
+
+def options(*more):
+    return [part for item in (*SETTINGS, *more) for part in ("--set", item)]
+
+
+def lines(run, kind):
+    return [line for line in map(json.loads, (run / "metrics.jsonl").read_text().splitlines()) if line["kind"] == kind]
+
+
+def amounts_to(run):
+    told = [(line["epoch"], line["step"], line["batch"], line["loss"]) for line in lines(run, "batch")]
+    accuracies = [(line["epoch"], line["accuracy"]) for line in lines(run, "evaluation")]
+    live = run / "checkpoints" / "latest" / "nodes" / "c"
+    rows = [path.read_bytes() for path in sorted(live.glob("*/0"))] if live.exists() else []
+    return told, accuracies, (run / "checkpoints" / "latest" / "dense.safetensors").read_bytes(), rows
+
+
+@pytest.mark.parametrize("encoder", ["sage", "gcn", "gat", "rgcn"])
+def test_every_encoder_learns_the_communities(cli, communities, tmp_path, capfd, encoder):
+    assert cli("train", communities, "--run", tmp_path / "run", *options(f"model.encoder={encoder}")) == 0
+    capfd.readouterr()
+    assert cli("eval", tmp_path / "run", "--json") == 0
+    result = json.loads(capfd.readouterr().out)
+    assert {"split", "accuracy", "macro_f1", "count"} <= set(result)
+    assert result["count"] == 300
+    assert result["accuracy"] > 0.75  # the most frequent class: 0.3; features alone: about 0.5
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_features_of_any_type_are_trained_on(cli, communities, tmp_path, capfd, dtype):
+    files = {name: communities.parent / f"{name}.npy" for name in ("edges", "features", "labels", "train", "valid", "test")}
+    assert cli("preprocess", files["edges"], "--undirected", "--features", files["features"], "--labels", files["labels"],
+               "--train-nodes", files["train"], "--valid-nodes", files["valid"], "--test-nodes", files["test"],
+               "--output", tmp_path / "dataset", "--partitions", "8", "--feature-dtype", dtype) == 0
+    assert cli("train", tmp_path / "dataset", "--run", tmp_path / "run", *options()) == 0
+    capfd.readouterr()
+    assert cli("eval", tmp_path / "run", "--json") == 0
+    assert json.loads(capfd.readouterr().out)["accuracy"] > 0.75
+
+
+@pytest.mark.parametrize("inputs", ["features", "embeddings", "both"])
+@pytest.mark.parametrize("capacity", [1, 3])
+def test_stopped_and_resumed_it_has_the_same_bits(cli, communities, tmp_path, inputs, capacity, monkeypatch):
+    more = [f"model.inputs={inputs}", f"storage.capacity={capacity}", "model.dim=8", "model.dropout=0.3", "training.epochs=4"]
+    assert cli("train", communities, "--run", tmp_path / "whole", *options(*more)) == 0
+    from marius_lite.train.meter import Meter
+
+    batch, seen = Meter.batch, []
+
+    def interrupted(self, *arguments):
+        batch(self, *arguments)
+        seen.append(1)
+        if len(seen) in (2, 5, 9):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(Meter, "batch", interrupted)
+    code = cli("train", communities, "--run", tmp_path / "parts", *options(*more))
+    stops = 0
+    while code == 143:
+        stops += 1
+        code = cli("resume", tmp_path / "parts")
+    assert (code, stops) == (0, 3)
+    assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")
+
+
+def test_out_of_core_each_training_node_is_trained_once_an_epoch(cli, communities, tmp_path):
+    run = tmp_path / "run"
+    assert cli("train", communities, "--run", run, *options("storage.capacity=1")) == 0
+    assert [line["edges"] for line in lines(run, "epoch")] == [120] * 8
+    steps = {(line["epoch"], line["step"]) for line in lines(run, "batch")}
+    assert steps == {(epoch, step) for epoch in range(8) for step in (0, 1)}  # two partitions of training nodes, one at a time
+    assert all(line["machine"]["neighbours_not_resident"] > 0 for line in lines(run, "epoch"))
+
+
+@pytest.mark.parametrize("more", [["storage.capacity=1"], ["storage.capacity=3"], ["model.inputs=both", "storage.capacity=3"]])
+def test_bytes_read_are_those_planned(cli, communities, tmp_path, capfd, more):
+    assert cli("plan", communities, *options(*more), "--json") == 0
+    plan = json.loads(capfd.readouterr().out)
+    assert cli("train", communities, "--run", tmp_path / "run", *options(*more)) == 0
+    first, second = (line["machine"]["bytes_read"] for line in lines(tmp_path / "run", "epoch")[:2])
+    assert first == pytest.approx(plan["first_epoch"]["rows_read"], abs=8 * 4096)  # whole blocks
+    assert plan["first_epoch"]["rows_read"] > 0
+    assert second <= max(first, plan["later_epoch"]["rows_read"] * 2)
+
+
+def test_in_memory_one_thread_or_two_are_the_same_batches(cli, communities, tmp_path):
+    for threads in (1, 2):
+        assert cli("train", communities, "--run", tmp_path / str(threads), *options(f"training.threads={threads}")) == 0
+    one, two = (lines(tmp_path / str(threads), "batch") for threads in (1, 2))
+    np.testing.assert_allclose([a["loss"] for a in one], [b["loss"] for b in two], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("more", "said"), [
+    (["model.encoder=none"], "`model.encoder` is none: choose sage"),
+    (["sampling.fanouts=[5]"], "`sampling.fanouts` has 1 numbers, but `model.layers` makes 2 layers"),
+    (["loss.name=softmax"], "`loss.name` is softmax, but `task` is node_classification"),
+    (["storage.capacity=9"], "the dataset has 8 partitions"),
+    (["storage.memory=10kB"], "`storage.memory` is 10.00 KB, but one resident partition"),
+    (["optimizer.dense.weight_decay=[0.1]"], "must be one number, or one for each of the 2 layers"),
+    (["model.encoder=nowhere.to:Be"], "nowhere"),
+])
+def test_what_cannot_work_is_refused(cli, communities, tmp_path, capfd, more, said):
+    capfd.readouterr()
+    assert cli("train", communities, "--run", tmp_path / "run", *options(*more)) == 2
+    told = capfd.readouterr().err.strip().splitlines()
+    assert len(told) == 1
+    assert said in told[0]
+
+
+def test_a_dataset_without_labels_is_refused(cli, tiny_dataset, tmp_path, capfd):
+    assert cli("train", tiny_dataset, "--run", tmp_path / "run", *options()) == 2
+    assert "preprocessed with --labels, --train-nodes or --node-split, --adjacency in" in capfd.readouterr().err
+
+
+def test_links_cannot_be_predicted_from_it(cli, communities, tmp_path, capfd):
+    assert cli("train", communities, "--run", tmp_path / "run", *options("training.epochs=1")) == 0
+    (tmp_path / "q").write_text("1\t?\n")
+    assert cli("predict", tmp_path / "run", "--queries", tmp_path / "q") == 2
+    assert "its task is node_classification" in capfd.readouterr().err
+
+
+def test_class_scores_are_exported_with_raw_ids(cli, communities, tmp_path):
+    assert cli("train", communities, "--run", tmp_path / "run", *options()) == 0
+    assert cli("export", tmp_path / "run", "--output", tmp_path / "out", "--format", "zarr") == 0
+    scores, ids = zarr.open(tmp_path / "out", mode="r")["nodes"][:], np.load(tmp_path / "out" / "nodes_ids.npy")
+    labels, test = (np.load(communities.parent / f"{name}.npy") for name in ("labels", "test"))
+    assert sorted(ids.tolist()) == list(range(600))
+    right = scores.argmax(1)[np.argsort(ids)][test] == labels[test]
+    assert cli("eval", tmp_path / "run") == 0
+    told = json.loads(next((tmp_path / "run" / "eval").glob("*.test.all.json")).read_text())
+    assert right.mean() == pytest.approx(told["accuracy"])
