@@ -37,8 +37,8 @@ class State:
     """What ``state.json`` holds.
 
     ``checksums``: crc32c of each partition's chunk file; ``loss_sum``, ``edges``: of the unfinished epoch so far;
-    ``dense``: crc32c of dense.safetensors; ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``: an
-    evaluation is due before going on.
+    ``highest``: of all evaluations so far, ``since`` how many of them ago; ``dense``: crc32c of dense.safetensors;
+    ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``: an evaluation is due before going on.
     """
 
     cursor: Cursor
@@ -49,6 +49,8 @@ class State:
     edges: int = 0
     evaluate: bool = False
     best: Best | None = None
+    highest: float | None = None
+    since: int = 0
     dense: int = 0
     version: int = field(default=STATE_VERSION)
 
@@ -56,6 +58,11 @@ class State:
         """After the evaluation of this checkpoint, which is the best one now if ``value`` says so."""
         best = self.best if self.best and self.best.value >= value else Best(self.cursor.name, value)
         return replace(self, evaluate=False, best=best)
+
+    def measured(self, value: float) -> State:
+        """After an evaluation, of this checkpoint or between two."""
+        higher = self.highest is None or value > self.highest
+        return replace(self, highest=value if higher else self.highest, since=0 if higher else self.since + 1)
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()

@@ -104,7 +104,8 @@ class TrainingSection(Section):
         "auto", description="of matrix products while training; mixed: inputs rounded to bfloat16 (CPU) or TF32 (GPU), summed in "
         "float32; auto: float32")
     threads: PositiveInt | Auto = Field("auto", description="CPU threads; auto: all that the process may use")
-    early_stopping: NonNegativeInt = Field(0, description="stop after so many evaluations without a better one; 0: never")
+    early_stopping: NonNegativeInt = Field(
+        0, description="stop after so many evaluations in a row without a better one; 0: never")
 
 
 class StorageSection(Section):

@@ -38,7 +38,7 @@ class Trainer:
         with self._interrupt, closing(self._meter):
             if self.state.evaluate:
                 self._evaluate(self.state.cursor.epoch - 1)
-            while self.state.cursor.epoch < self.config.training.epochs:
+            while self.state.cursor.epoch < self.config.training.epochs and not self._stalled():
                 self._train_epoch(self.parts.work.plan(self.state.cursor.epoch))
         return self.state
 
@@ -95,7 +95,7 @@ class Trainer:
             self._checkpoint()
         if evaluate:
             self._evaluate(epoch, saved)
-        if self._interrupt.signum is not None and not saved:
+        if not saved and (self._interrupt.signum is not None or self._stalled()):
             self._checkpoint()
         self._stop_if_asked()
 
@@ -106,12 +106,19 @@ class Trainer:
         files.make_folder(self.parts.run.evaluations)
         files.write_atomic(self.parts.run.evaluations / f"{cursor.name}.{result['split']}.json",
                            json.dumps(result, indent=1).encode())
+        value = result[self.parts.work.measure]
         before, self.state = self.state, replace(self.state, evaluate=False)
         if saved and config.checkpoint.keep_best:
-            self.state = before.ranked(result[self.parts.work.measure])
+            self.state = before.ranked(value)
+        self.state = self.state.measured(value)
         if self.state.best != before.best:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)
         self._meter.evaluation(epoch, result)  # last: where this line stands, all of the above is done
+
+    def _stalled(self) -> bool:
+        """Whether the last evaluations were none better than one before them, as many as early stopping bears."""
+        patience = self.config.training.early_stopping
+        return bool(patience) and self.state.since >= patience
 
     def _pause(self) -> bool:
         """Whether the pipeline should run empty: a checkpoint is due, or a signal came."""

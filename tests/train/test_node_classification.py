@@ -145,3 +145,19 @@ def test_class_scores_are_exported_with_raw_ids(cli, communities, tmp_path):
     assert cli("eval", tmp_path / "run") == 0
     told = json.loads(next((tmp_path / "run" / "eval").glob("*.test.all.json")).read_text())
     assert right.mean() == pytest.approx(told["accuracy"])
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_early_stopping_ends_a_run_and_resuming_it_changes_nothing(cli, communities, tmp_path, every):
+    more = ["training.epochs=60", "evaluation.every_epochs=1", "training.early_stopping=3", "optimizer.dense.lr=0.1",
+            f"checkpoint.every_epochs={every}"]
+    run = tmp_path / "run"
+    assert cli("train", communities, "--run", run, *options(*more)) == 0
+    values = [line["accuracy"] for line in lines(run, "evaluation")]
+    assert 4 <= len(values) < 60
+    assert max(values[:-3]) >= max(values[-3:])
+    assert all(max(values[:stop - 3]) < max(values[stop - 3:stop]) for stop in range(4, len(values)))
+    before = amounts_to(run)
+    assert cli("resume", run) == 0
+    assert amounts_to(run) == before
+    assert json.loads((run / "checkpoints" / "latest" / "state.json").read_text())["cursor"]["epoch"] == len(values)
