@@ -26,6 +26,8 @@ from marius_lite.sampling.neighbours import in_degrees
 from marius_lite.storage.engine import read_range
 from marius_lite.storage.table import SPAN_BYTES, RowTable, padded_width, spans
 
+PART_BYTES = 8 << 20
+"""Of rows narrowed at a time."""
 BYTES_AN_EDGE = 64
 """Node ids, local numbers and what sorting them takes."""
 READ_BYTES = 2 * SPAN_BYTES
@@ -78,13 +80,13 @@ def infer(encoder: Encoder, features: Features | RowTable, adjacency: Adjacency,
     try:
         scratch.mkdir(parents=True)
         encoder.eval()
-        table = features if isinstance(features, RowTable) else _copied(features, scratch / "input", partitioning)
+        table: Features | RowTable = features
         for layer in range(len(encoder.widths)):
-            after = _create(scratch / f"layer-{layer}", encoder.widths[layer], partitioning)
-            _Layer(encoder, layer, table, after, adjacency, partitioning, memory, degrees).run()
-            if table.path.parent == scratch:
-                remove_tree(table.path)
-            table = after
+            before = _layer_input(encoder, layer, table, scratch, partitioning)
+            table = _create(scratch / f"layer-{layer}", encoder.widths[layer], partitioning)
+            _Layer(encoder, layer, before, table, adjacency, partitioning, memory, degrees).run()
+            _remove(before, scratch)
+        assert isinstance(table, RowTable)
         sync_tree(table.path)
         publish(table.path, output)
         return RowTable.open(output)
@@ -127,7 +129,8 @@ class _Layer:
     degrees: npt.NDArray[np.float32] | None
 
     def __post_init__(self) -> None:
-        self._width = self.encoder.in_width if self.layer == 0 else self.encoder.widths[self.layer - 1]
+        self._early = self.encoder.early_width(self.layer)
+        self._width = self._early or (self.encoder.in_width, *self.encoder.widths)[self.layer]
         self._device = next(self.encoder.parameters()).device
         self._resident: npt.NDArray[np.float32] | None = None
         size = self.partitioning.nodes * self._width * 4
@@ -195,7 +198,8 @@ class _Layer:
         indptr = lists.indptr[start : start + count + 1] - chunk.start
         rel = None if lists.rel is None else lists.rel[chunk.start : chunk.stop].astype(np.int64)
         parts = (None if part is None else torch.from_numpy(part).to(self._device) for part in (indptr, local, rel, degrees))
-        return self.encoder.layer(self.layer, torch.from_numpy(x).to(self._device), Block(*parts))  # type: ignore[arg-type]
+        combine = self.encoder.late if self._early else self.encoder.layer
+        return combine(self.layer, torch.from_numpy(x).to(self._device), Block(*parts))  # type: ignore[arg-type]
 
     def _read(self, ids: Ids, out: npt.NDArray[np.float32]) -> None:
         """Rows of ascending node ids of the layer before."""
@@ -221,21 +225,54 @@ def _create(path: Path, width: int, partitioning: Partitioning) -> RowTable:
     return RowTable.create(path, partitioning.nodes, padded_width(width, np.float32), partitioning.rows, {"columns": width})
 
 
-def _copied(features: Features, path: Path, partitioning: Partitioning) -> RowTable:
-    """A float32 table of ``features``, one partition at a time."""
-    table: RowTable | None = None
+def _layer_input(encoder: Encoder, layer: int, rows: Features | RowTable, scratch: Path, partitioning: Partitioning) -> RowTable:
+    """The table that a layer combines: its rows as they are, or narrowed first by the maps that come before any neighbour."""
+    width = encoder.early_width(layer)
+    if width is None and isinstance(rows, RowTable):
+        return rows
+    inner = (encoder.in_width, *encoder.widths)[layer]
+    table = _create(scratch / f"input-{layer}", width or inner, partitioning)
+    device = next(encoder.parameters()).device
     for k in range(partitioning.partitions):
-        rows = features.read(k)
-        table = table or _create(path, rows.shape[1], partitioning)
-        padded = np.zeros((len(rows), table.width), np.float32)
-        padded[:, : rows.shape[1]] = rows
         with open(table.chunk_path(k), "r+b") as file:
-            file.write(padded.data)
-    assert table is not None  # no graph is without partitions
+            for part in _parts(rows, k, inner):
+                padded = np.zeros((len(part), table.width), np.float32)
+                if width is None:
+                    padded[:, :inner] = part
+                else:
+                    with torch.no_grad():
+                        padded[:, :width] = encoder.early(layer, torch.from_numpy(part).to(device)).cpu().numpy()
+                file.write(padded.data)
+    if isinstance(rows, RowTable):
+        _remove(rows, scratch)
     return table
 
 
+def _parts(rows: Features | RowTable, k: int, width: int) -> Iterator[npt.NDArray[np.float32]]:
+    """Partition k's rows, the first ``width`` columns, as float32, some at a time."""
+    if isinstance(rows, RowTable):
+        for start in range(0, rows.size(k), step := max(1, PART_BYTES // rows.stride)):
+            part = np.empty((min(step, rows.size(k) - start), width), np.float32)
+            _read_rows(rows, k, np.arange(start, start + len(part)), part)
+            yield part
+        return
+    whole = rows.read(k)
+    for start in range(0, len(whole), step := max(1, PART_BYTES // (width * 4))):
+        yield np.ascontiguousarray(whole[start:start + step, :width], dtype=np.float32)
+
+
+def _remove(table: RowTable, scratch: Path) -> None:
+    """A table of a layer before; one that was given stays."""
+    if table.path.parent == scratch:
+        remove_tree(table.path)
+
+
 def _require_space(encoder: Encoder, features: Features | RowTable, partitioning: Partitioning, path: Path) -> None:
-    widths = [*([] if isinstance(features, RowTable) else [encoder.in_width]), *encoder.widths]
+    widths = []
+    for layer, width in enumerate(encoder.widths):
+        early = encoder.early_width(layer)
+        if early is not None or (layer == 0 and not isinstance(features, RowTable)):
+            widths.append(early or encoder.in_width)
+        widths.append(width)
     numbers = max(sum(padded_width(width, np.float32) for width in widths[at : at + 2]) for at in range(len(widths)))
     require_space(path, numbers * 4 * partitioning.rows * partitioning.partitions, "the vectors of all nodes, layer by layer,")

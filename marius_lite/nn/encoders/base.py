@@ -15,6 +15,7 @@ from torch import Tensor
 from marius_lite.errors import UserError
 from marius_lite.nn.aggregate import targets_of
 from marius_lite.nn.dropout import dropout
+from marius_lite.nn.products import linear
 
 NORMS = ("none", "layer", "batch")
 
@@ -106,11 +107,46 @@ class Encoder(torch.nn.Module, ABC):
 
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
         """One layer's result (targets, widths[layer]) from its sources' rows x (sources, width), activation included."""
-        out = self._convolve(self.convs[layer], x, block)
+        skip = self._residual(layer)
+        return self._finished(layer, self._convolve(self.convs[layer], x, block), skip(x[: block.targets]) if skip else None)
+
+    def early_width(self, layer: int) -> int | None:
+        """How many numbers `early` makes of a row, where that is fewer than the row has; else None."""
+        inner = (self.in_width, *self.widths)[layer]
+        maps = self._early_maps(layer) if inner > self.widths[layer] else []
+        width = sum(each.shape[0] for each, _ in maps)
+        return width if maps and width < inner else None
+
+    def early(self, layer: int, x: Tensor) -> Tensor:
+        """What a layer makes of single rows x (n, in) before any neighbour counts: (n, early_width)."""
+        return torch.cat([linear(x, weight, bias) for weight, bias in self._early_maps(layer)], 1)
+
+    def late(self, layer: int, x: Tensor, block: Block) -> Tensor:
+        """`layer`'s result (targets, widths[layer]) from what `early` made of its sources' rows."""
+        skipped = x[: block.targets, x.shape[1] - self.widths[layer]:] if self._residual(layer) else None
+        return self._finished(layer, self._combine(layer, x, block), skipped)
+
+    def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
+        """(weight, bias) of each map of single rows, that of the residual last; empty where there is none to come first."""
+        return []
+
+    def _combine(self, layer: int, x: Tensor, block: Block) -> Tensor:
+        """(targets, out) from the results of `_early_maps` side by side."""
+        raise AssertionError(f"{type(self).__name__} has no maps to come first")
+
+    def _residual(self, layer: int) -> torch.nn.Module | None:
+        return self.residuals[layer] if self.residuals is not None and layer < len(self.convs) - 1 else None
+
+    def _residual_map(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
+        """The residual's, of a layer that has one; a width that stays the same needs no `early`."""
+        skip = self._residual(layer)
+        return [(skip.weight, None)] if isinstance(skip, torch.nn.Linear) else []
+
+    def _finished(self, layer: int, out: Tensor, skipped: Tensor | None) -> Tensor:
         if layer == len(self.convs) - 1:
             return out
-        if self.residuals is not None:
-            out = out + self.residuals[layer](x[: block.targets])
+        if skipped is not None:
+            out = out + skipped
         out = self.norms[layer](out).relu_()
         return dropout(out, self.dropout) if self.training and self.dropout else out
 

@@ -31,6 +31,15 @@ class Gcn(Encoder):
             return out
         return linear(_propagate(x, block), weight, conv.bias)
 
+    def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
+        conv: Any = self.convs[layer]
+        return [(conv.lin.weight, None), *self._residual_map(layer)]
+
+    def _combine(self, layer: int, x: Tensor, block: Block) -> Tensor:
+        conv: Any = self.convs[layer]
+        out: Tensor = _propagate(x[:, : self.widths[layer]].contiguous(), block) + conv.bias
+        return out
+
 
 def _propagate(x: Tensor, block: Block) -> Tensor:
     if block.degrees is None:

@@ -35,6 +35,15 @@ class Sage(Encoder):
         mean = neighbour_sum(x, block.indptr, block.indices, mean=True)
         return linear(torch.cat([mean, x[: block.targets]], 1), weight, bias)
 
+    def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
+        conv: Any = self.convs[layer]
+        return [(conv.lin_l.weight, None), (conv.lin_r.weight, conv.lin_l.bias), *self._residual_map(layer)]
+
+    def _combine(self, layer: int, x: Tensor, block: Block) -> Tensor:
+        width = self.widths[layer]
+        mean = neighbour_sum(x[:, :width].contiguous(), block.indptr, block.indices, mean=True)
+        return mean + x[: block.targets, width : 2 * width]
+
 
 def transform_first(x: Tensor, block: Block, weight: Tensor) -> bool:
     """Whether weight (out, in) times every source, then the sum, costs less than the sum, then weight times every target.
