@@ -33,6 +33,15 @@ def tiny_dataset(tiny_edges, cli):
 
 
 @pytest.fixture(scope="session")
+def surrounded(tiny_edges, cli):
+    """`tiny_dataset` with the in-edges that an encoder needs."""
+    folder = tiny_edges.parent / "surrounded"
+    assert cli("preprocess", tiny_edges, "--output", folder, "--partitions", "4", "--split", "0.8,0.1,0.1",
+               "--adjacency", "in") == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
 def communities(tmp_path_factory, cli):
     """`community_graph` in 8 partitions, two of which hold the training nodes."""
     folder = tmp_path_factory.mktemp("communities")

@@ -4,15 +4,19 @@ from pathlib import Path
 
 import pytest
 
+from marius_lite.config.load import load
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize("example", sorted((DOCS / "examples").glob("*.yaml")), ids=lambda path: path.stem)
-def test_an_example_trains(example, tiny_dataset, communities, tmp_path, cli):
+def test_an_example_trains(example, tiny_dataset, surrounded, communities, tmp_path, cli):
     few = ["training.epochs=1", "training.batch_size=500", "storage.capacity=2"]
-    dataset = tiny_dataset
-    if "node_classification" in example.read_text():
+    config, dataset = load(example), tiny_dataset
+    if config.model.encoder != "none":
         pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
+        dataset = surrounded
+    if config.task == "node_classification":
         dataset = communities
     else:
         few += ["negatives.count=50", "negatives.chunks=1"]

@@ -17,15 +17,6 @@ def options(*more):
     return [part for item in (*SETTINGS, *more) for part in ("--set", item)]
 
 
-@pytest.fixture(scope="module")
-def surrounded(tiny_edges, cli, tmp_path_factory):
-    """`tiny_edges` with adjacency, in 4 partitions."""
-    folder = tmp_path_factory.mktemp("surrounded") / "dataset"
-    assert cli("preprocess", tiny_edges, "--output", folder, "--partitions", "4", "--split", "0.8,0.1,0.1",
-               "--adjacency", "in") == 0
-    return folder
-
-
 def amounts_to(run):
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     told = [(line["kind"], line["epoch"], line["step"], line["batch"], line.get("loss"), line.get("mrr")) for line in lines]
