@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from marius_lite.config import machine
 from marius_lite.config.load import load
@@ -98,6 +99,16 @@ def traffic(config: Config, plan: Plan, sizes: Sizes, partitions: int, slots: in
                       sizes.edges + sum(sizes.lists[k] for k in edges.loaded), plan(epoch).swaps)
 
 
+def absent_share(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64]) -> float:
+    """The share of the resident nodes' in-edges whose source is not resident, over an epoch's steps."""
+    absent = total = 0
+    for step in plan.steps:
+        into = bucket_counts[:, list(step.resident)]
+        total += int(into.sum())
+        absent += int(into.sum() - into[list(step.resident)].sum())
+    return absent / max(total, 1)
+
+
 def plan_of(config: Config, data: Dataset) -> Plan:
     """The plans of a run's epochs."""
     partitions, capacity, seed = data.partitioning.partitions, int(config.storage.capacity), config.training.seed
@@ -144,6 +155,7 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         "disk": {"dataset": sum(size for size, _ in data.manifest.files.values()), "rows": table,
                  "checkpoints": table * checkpoints_kept(resolved), "total": table * (1 + checkpoints_kept(resolved))},
         "start": {"rows_written": table},
+        **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if resolved.model.encoder != "none" else {}),
         "first_epoch": asdict(counted[0]),
         "later_epoch": {name: round(sum(getattr(t, name) for t in later) / len(later)) for name in asdict(later[0])},
         "config": resolved.model_dump(mode="json"),

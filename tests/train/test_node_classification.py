@@ -99,6 +99,19 @@ def test_bytes_read_are_those_planned(cli, communities, tmp_path, capfd, more):
     assert second <= max(first, plan["later_epoch"]["rows_read"] * 2)
 
 
+def test_plan_says_what_share_of_neighbours_is_invisible(cli, communities, tmp_path, capfd):
+    shares = {}
+    for capacity in (2, 8):
+        capfd.readouterr()
+        assert cli("plan", communities, *options(f"storage.capacity={capacity}"), "--json") == 0
+        shares[capacity] = json.loads(capfd.readouterr().out)["neighbours_not_resident"]
+    assert shares[8] == 0
+    assert cli("train", communities, "--run", tmp_path / "run", *options("storage.capacity=2", "sampling.fanouts=[-1,-1]")) == 0
+    epochs = [line["machine"] for line in lines(tmp_path / "run", "epoch")]
+    seen = sum(e["neighbours_not_resident"] for e in epochs) / sum(e["neighbours"] for e in epochs)
+    assert seen == pytest.approx(shares[2], abs=0.05)
+
+
 def test_in_memory_one_thread_or_two_are_the_same_batches(cli, communities, tmp_path):
     for threads in (1, 2):
         assert cli("train", communities, "--run", tmp_path / str(threads), *options(f"training.threads={threads}")) == 0
