@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.config import machine
 from marius_lite.config.load import load
 from marius_lite.config.memory import device_bytes
 from marius_lite.config.resolve import resolve
 from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, is_last
 from marius_lite.config.schema import Config
+from marius_lite.device.library import usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.ordering.plan import make_node_plan, make_plan
@@ -137,7 +137,7 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     Sizes are bytes. Raises UserError where dataset, memory and capacity disagree.
     """
     data = Dataset.open(Path(dataset))
-    resolved, memory = resolve(config or load(), facts := facts_of(data, config or load(), machine.has_nvidia()))
+    resolved, memory = resolve(config or load(), facts := facts_of(data, config or load(), usable()))
     record = record_of(resolved.optimizer.rows.name, resolved.model.dim)
     sizes, plan = sizes_of(resolved, data), plan_of(resolved, data)
     table = facts.partitions * sizes.learned

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,15 @@ def library() -> _native.CudaLibrary:
         raise UserError(f"`device: cuda` needs {LIBRARY.name}, which this build of marius_lite lacks: build it where a CUDA "
                         "compiler (nvcc) is found, or use `device: cpu`")
     return _native.CudaLibrary(str(LIBRARY))
+
+
+def usable() -> bool:
+    """Whether `device: auto` means a GPU: one is here, this build can use it, and so can torch's (which is not loaded to tell)."""
+    spec = find_spec("torch")
+    if not LIBRARY.exists() or spec is None or spec.origin is None:
+        return False
+    version = Path(spec.origin).with_name("version.py").read_text()
+    return bool(re.search(r"^cuda\b.*=\s*['\"]", version, re.MULTILINE)) and library().device_count() > 0
 
 
 def describe() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.resolve import resolve
 from marius_lite.config.schema import Config
-from marius_lite.device.library import LIBRARY
+from marius_lite.device.library import usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.metrics import MetricsLog
@@ -26,7 +26,7 @@ NODES = "nodes"
 
 
 def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
-    return resolve(config, facts_of(dataset, config, torch.cuda.is_available() and LIBRARY.exists()))
+    return resolve(config, facts_of(dataset, config, usable()))
 
 
 def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog,
