@@ -25,7 +25,7 @@ def library() -> _native.CudaLibrary:
 
 
 def usable() -> bool:
-    """Whether `device: auto` means a GPU: one is here, this build can use it, and so can torch's (which is not loaded to tell)."""
+    """Whether `device: auto` means a GPU: one is here, and both this build and torch's, which is not loaded, can use it."""
     spec = find_spec("torch")
     if not LIBRARY.exists() or spec is None or spec.origin is None:
         return False
