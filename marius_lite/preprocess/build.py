@@ -55,7 +55,7 @@ from marius_lite.seeds import seed_for
 
 SPOOLED_BYTES, STORED_BYTES = 12, 12
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
-MOST_NODES = 1 << 32  # numbered with 4 bytes
+MOST_NODES = 1 << 32  # that locality takes: it numbers them with 4 bytes
 WORK, REPORT, LOCK = "work", "report.json", "lock"
 
 
@@ -121,6 +121,9 @@ def require_space(output: Path, rows: int, options: Options, node_data: NodeData
         what += f" and {node_data.features.rows:,} feature rows"
     if node_data is not None and node_data.labels is not None:
         needed += node_data.rows.count * (LABEL.itemsize + CODE.itemsize)
+    if options.partitioner == "locality":
+        arcs = 2 * rows * RECORD_BYTES
+        needed = max(needed, rows * SPOOLED_BYTES + (0 if 2 * arcs <= sort_memory(options) else arcs))
     if options.adjacency == "in":
         needed += adjacency_bytes(0, edges)
     files.require_space(output, needed, what)

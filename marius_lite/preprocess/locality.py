@@ -4,8 +4,9 @@
     the smallest lists' order, taken apart level by level, cut into p stretches --> first partitions
     from there level by level back to the nodes: refine, then move what is too much where it costs least
 
-After Meyerhenke, Sanders and Schulz (SEA 2014) and, for lists on disk, Akhremtsev, Sanders and Schulz (ALENEX 2015). In place of a
-partitioner for the smallest graph, clustering goes on until one cluster is left: what is close in that hierarchy is close in its order.
+After Meyerhenke, Sanders and Schulz (SEA 2014) and, for lists on disk, Akhremtsev, Sanders and Schulz (ALENEX 2015). In place of
+a partitioner for the smallest graph, clustering goes on until one cluster is left: what is close in that hierarchy is close in
+its order.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ Parts = npt.NDArray[np.uint16]
 Numbers = npt.NDArray[np.uint32]
 Loads = npt.NDArray[np.int64]  # (groups, partitions)
 
-CLUSTERS_PER_PARTITION = 16  # of which the largest may consist
+CLUSTERS_PER_PARTITION = 32  # of which the largest may consist
 CLUSTER_PASSES, REFINE_PASSES, FILL_PASSES = 4, 6, 3
 SETTLED = 50  # passes end when fewer than a 50th of the nodes move
 SHRUNK = 0.8  # of nodes or arcs left: clusters of this size are found
-MOST_SLACK, SLACK_CLUSTERS = 0.03, 10  # beyond a full partition while refining: a share of it, mean clusters
+MOST_SLACK, SLACK_CLUSTERS = 0.03, 4  # beyond a full partition while refining: a share of it, mean clusters
 LOSSES = (0, 1, 4, 16, 64, 256, 1024, 4096, 1 << 16)  # in 256ths of an edge for each node moved
 ANY_LOSS = 1 << 40
 SLICE = 1 << 20
