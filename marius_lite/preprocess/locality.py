@@ -64,7 +64,7 @@ class Level:
 class Locality:
     """Works in ``folder``, which holds the lists; ``memory`` in bytes is for sorting, what stands for each node comes on top.
 
-    That is 12 bytes a node at most: two numbers while clustering nodes, three while clustering clusters, partitions of 2 bytes.
+    That is 16 bytes a node at most: up to four numbers while clusters are found or laid out, partitions of 2 bytes.
     """
 
     def __init__(self, folder: Path, partitioning: Partitioning, memory: int, threads: int, seed: int):
@@ -82,7 +82,7 @@ class Locality:
             parts = self._first_parts(levels, base)
             for below, level in reversed(list(pairwise(levels[: base + 1]))):
                 self._refine(level, parts, nodes)
-                parts = parts[below.load("parents")]
+                parts = _inherited(parts, below.load("parents"))
             deal_nodes(parts, first, self._room(first))
             self._refine(levels[0], parts, first)
             deal_nodes(parts, first, self._room(first))
@@ -185,6 +185,14 @@ class Locality:
                 found = np.bincount(parts[part], None if weights is None else weights[part], minlength=loads.shape[1])
                 loads[group] += found.astype(np.int64)
         return loads
+
+
+def _inherited(parts: Parts, parents: Numbers) -> Parts:
+    """Each node's partition from its cluster's, slice by slice: numpy widens what it indexes by."""
+    found = np.empty(len(parents), np.uint16)
+    for at in range(0, len(parents), SLICE):
+        found[at : at + SLICE] = parts[parents[at : at + SLICE]]
+    return found
 
 
 def _move(contraction: Contraction, waiting: int, sorter: ExternalSort) -> None:
