@@ -99,26 +99,28 @@ void take_strings(const IdTable<StringKeys>& table, In<uint64_t> ids, Out<uint8_
 }
 
 template <class Spooled, class Id>
-size_t pack(In<Spooled> src, In<uint32_t> rel, In<Spooled> dst, In<Id> node_rank, In<uint32_t> relation_rank, uint64_t rows,
-            uint64_t partitions, int offset_bits, uint32_t split, nb::object bounds, uint64_t key, bool undirected,
-            Records out) {
+size_t pack(In<Spooled> src, In<uint32_t> rel, In<Spooled> dst, In<Id> node_ids, In<Id> split_rank,
+            In<uint32_t> relation_rank, uint64_t rows, uint64_t partitions, int offset_bits, uint32_t split, nb::object bounds,
+            uint64_t key, bool undirected, Records out) {
     EdgeRules rules{!bounds.is_none(), key, {0, 0}, split, undirected};
     if (rules.by_hash) std::tie(rules.bounds[0], rules.bounds[1]) = nb::cast<std::tuple<uint64_t, uint64_t>>(bounds);
     require(rel.size() == src.size() && dst.size() == src.size(), "src, rel, dst: equal lengths");
+    require(split_rank.size() == node_ids.size(), "node_ids, split_rank: one entry per node");
     require(out.shape(0) >= src.size() * (undirected ? 2 : 1), "out is too short");
     nb::gil_scoped_release release;
     for (size_t i = 0; i < src.size(); ++i)
-        require(src.data()[i] < node_rank.size() && dst.data()[i] < node_rank.size() &&
+        require(src.data()[i] < node_ids.size() && dst.data()[i] < node_ids.size() &&
                     rel.data()[i] < relation_rank.size(), "provisional id out of range");
-    return pack_edges(src.data(), rel.data(), dst.data(), src.size(), node_rank.data(), relation_rank.data(),
-                      {rows, partitions, offset_bits}, rules, edge_records(out));
+    return pack_edges(src.data(), rel.data(), dst.data(), src.size(), node_ids.data(), split_rank.data(),
+                      relation_rank.data(), {rows, partitions, offset_bits}, rules, edge_records(out));
 }
 
 template <class Spooled, class Id>
 void bind_pack(nb::module_& m) {
     m.def("pack_edges", &pack<Spooled, Id>, "src"_a.noconvert(), "rel"_a.noconvert(), "dst"_a.noconvert(),
-          "node_rank"_a.noconvert(), "relation_rank"_a.noconvert(), nb::kw_only(), "rows"_a, "partitions"_a, "offset_bits"_a,
-          "split"_a, "bounds"_a.none(), "key"_a, "undirected"_a, "out"_a.noconvert());
+          "node_ids"_a.noconvert(), "split_rank"_a.noconvert(), "relation_rank"_a.noconvert(), nb::kw_only(), "rows"_a,
+          "partitions"_a, "offset_bits"_a, "split"_a, "bounds"_a.none(), "key"_a, "undirected"_a,
+          "out"_a.noconvert());
 }
 
 void sort(Records records, Records scratch, int threads) {

@@ -7,6 +7,7 @@ void bind_io(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_sampler(nb::module_& m);
+void bind_partitioner(nb::module_& m);
 void bind_cuda(nb::module_& m);
 
 NB_MODULE(_native, m) {
@@ -15,5 +16,6 @@ NB_MODULE(_native, m) {
     bind_rows(m);
     bind_graph(m);
     bind_sampler(m);
+    bind_partitioner(m);
     bind_cuda(m);
 }

@@ -25,6 +25,8 @@ EdgeRecord pack(Place src, uint64_t rel, Place dst, uint32_t split, const EdgeLa
     return {bucket << layout.offset_bits | dst.offset, src.offset << 32 | rel << 2 | split};
 }
 
+}  // namespace
+
 uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rules) {
     if (!rules.by_hash) return rules.split;
     if (rules.undirected && dst < src) std::swap(src, dst);
@@ -32,20 +34,19 @@ uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rul
     return hash < rules.bounds[0] ? 0 : hash < rules.bounds[1] ? 1 : 2;
 }
 
-}  // namespace
-
 template <class Spooled, class Id>
-size_t pack_edges(const Spooled* src, const uint32_t* rel, const Spooled* dst, size_t count, const Id* node_rank,
-                  const uint32_t* relation_rank, const EdgeLayout& layout, const EdgeRules& rules, EdgeRecord* out) {
+size_t pack_edges(const Spooled* src, const uint32_t* rel, const Spooled* dst, size_t count, const Id* node_ids,
+                  const Id* split_rank, const uint32_t* relation_rank, const EdgeLayout& layout, const EdgeRules& rules,
+                  EdgeRecord* out) {
     constexpr size_t kAhead = 16;
     EdgeRecord* end = out;
     for (size_t i = 0; i < count; ++i) {
         if (i + kAhead < count) {
-            __builtin_prefetch(node_rank + src[i + kAhead]);
-            __builtin_prefetch(node_rank + dst[i + kAhead]);
+            __builtin_prefetch(node_ids + src[i + kAhead]);
+            __builtin_prefetch(node_ids + dst[i + kAhead]);
         }
-        uint64_t s = node_rank[src[i]], d = node_rank[dst[i]], r = relation_rank[rel[i]];
-        uint32_t split = split_of(s, r, d, rules);
+        uint64_t s = node_ids[src[i]], d = node_ids[dst[i]], r = relation_rank[rel[i]];
+        uint32_t split = split_of(split_rank[src[i]], r, split_rank[dst[i]], rules);
         Place from = place_of(s, layout), to = place_of(d, layout);
         *end++ = pack(from, r, to, split, layout);
         if (rules.undirected && s != d) *end++ = pack(to, r, from, split, layout);
@@ -53,13 +54,13 @@ size_t pack_edges(const Spooled* src, const uint32_t* rel, const Spooled* dst, s
     return static_cast<size_t>(end - out);
 }
 
-template size_t pack_edges(const uint32_t*, const uint32_t*, const uint32_t*, size_t, const uint32_t*, const uint32_t*,
+template size_t pack_edges(const uint32_t*, const uint32_t*, const uint32_t*, size_t, const uint32_t*, const uint32_t*, const uint32_t*,
                            const EdgeLayout&, const EdgeRules&, EdgeRecord*);
-template size_t pack_edges(const uint32_t*, const uint32_t*, const uint32_t*, size_t, const uint64_t*, const uint32_t*,
+template size_t pack_edges(const uint32_t*, const uint32_t*, const uint32_t*, size_t, const uint64_t*, const uint64_t*, const uint32_t*,
                            const EdgeLayout&, const EdgeRules&, EdgeRecord*);
-template size_t pack_edges(const uint64_t*, const uint32_t*, const uint64_t*, size_t, const uint32_t*, const uint32_t*,
+template size_t pack_edges(const uint64_t*, const uint32_t*, const uint64_t*, size_t, const uint32_t*, const uint32_t*, const uint32_t*,
                            const EdgeLayout&, const EdgeRules&, EdgeRecord*);
-template size_t pack_edges(const uint64_t*, const uint32_t*, const uint64_t*, size_t, const uint64_t*, const uint32_t*,
+template size_t pack_edges(const uint64_t*, const uint32_t*, const uint64_t*, size_t, const uint64_t*, const uint64_t*, const uint32_t*,
                            const EdgeLayout&, const EdgeRules&, EdgeRecord*);
 
 // One pass by the leading bits that differ makes pieces that mostly fit the cache; each is sorted by comparison.

@@ -21,7 +21,7 @@ struct EdgeLayout {
     int offset_bits;       // bits of the largest offset in a partition
 };
 
-// Which split an edge falls into: 63 bits of a keyed hash of its final ids, below bounds[0] train, below bounds[1]
+// Which split an edge falls into: 63 bits of a keyed hash of its ends' ranks, below bounds[0] train, below bounds[1]
 // valid, else test. With `undirected` both directions are stored, and fall into the same split.
 struct EdgeRules {
     bool by_hash;
@@ -31,10 +31,14 @@ struct EdgeRules {
     bool undirected;
 };
 
-// Provisional ids to records, two per edge when undirected (one for a self-loop). Returns the number written.
+uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rules);
+
+// Provisional ids to records, two per edge when undirected (one for a self-loop). `node_ids`: the final id of each node;
+// `split_rank`: the number it goes by in the hash. Returns the number written.
 template <class Spooled, class Id>
-size_t pack_edges(const Spooled* src, const uint32_t* rel, const Spooled* dst, size_t count, const Id* node_rank,
-                  const uint32_t* relation_rank, const EdgeLayout& layout, const EdgeRules& rules, EdgeRecord* out);
+size_t pack_edges(const Spooled* src, const uint32_t* rel, const Spooled* dst, size_t count, const Id* node_ids,
+                  const Id* split_rank, const uint32_t* relation_rank, const EdgeLayout& layout, const EdgeRules& rules,
+                  EdgeRecord* out);
 
 // In place; `scratch` holds as many records. The result does not depend on the number of threads.
 void sort_edges(EdgeRecord* records, EdgeRecord* scratch, size_t count, int threads);

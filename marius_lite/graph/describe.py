@@ -5,15 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from marius_lite.graph.cut import balance, edge_cut
 from marius_lite.graph.dataset import Dataset
 
 
 def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
-    """A dataset's manifest without its list of files, its size in bytes, and whether it was verified."""
+    """A dataset's manifest without its list of files, how its partitions cut it, its bytes, and whether it was verified."""
     dataset = Dataset.open(folder)
     if verify:
         dataset.verify()
     facts = dataset.manifest.model_dump(mode="json", exclude={"files"})
     size = sum(size for size, _ in dataset.manifest.files.values())
-    return {"kind": "dataset", "path": str(folder), **facts, "files": len(dataset.manifest.files), "bytes": size,
+    counts = dataset.edges("train").counts
+    cut = {"partitioner": facts["options"].get("partitioner", "random"), "edge_cut": edge_cut(counts),
+           "balance": balance(counts, dataset.partitioning)}
+    return {"kind": "dataset", "path": str(folder), **facts, **cut, "files": len(dataset.manifest.files), "bytes": size,
             "verified": verify}

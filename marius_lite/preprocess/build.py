@@ -2,6 +2,7 @@
 
     files --readers--> raw edges --NodeIds, RelationIds--> provisional edges --Spool--> disk
     dictionaries --rank--> final ids, nodes.parquet, partitions
+    Spool --pack: both arcs of training edges--> ExternalSort --ArcLists--> Locality --> final ids, where asked for
     feature file --FeatureWriter: final ids--> tables/features
     label file, node lists --final ids--> tables/labels, tables/split
     Spool --pack: final ids, split, bucket--> records --ExternalSort--> sorted --SplitWriter--> edges/<split>
@@ -26,7 +27,7 @@ import numpy as np
 from tqdm import tqdm
 
 from marius_lite import files
-from marius_lite._native import pack_edges
+from marius_lite._native import pack_arcs, pack_edges, place_nodes
 from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY
 from marius_lite.graph.dataset import Dataset, file_checksum
@@ -36,10 +37,12 @@ from marius_lite.graph.manifest import LabelShape, Manifest, attributes
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.adjacency import AdjacencyWriter, adjacency_bytes
+from marius_lite.preprocess.arcs import ArcLists
 from marius_lite.preprocess.buckets import SplitWriter, Tally, write_buckets
 from marius_lite.preprocess.columns import create_group, write_node_column
 from marius_lite.preprocess.features import FeatureWriter, stored_bytes
 from marius_lite.preprocess.gather import Gatherer, gather, rows_expected
+from marius_lite.preprocess.locality import Locality
 from marius_lite.preprocess.node_data import NodeData, open_node_data, training_first
 from marius_lite.preprocess.options import Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
@@ -52,6 +55,7 @@ from marius_lite.seeds import seed_for
 
 SPOOLED_BYTES, STORED_BYTES = 12, 12
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
+MOST_NODES = 1 << 32  # that locality takes: it numbers them with 4 bytes
 WORK, REPORT, LOCK = "work", "report.json", "lock"
 
 
@@ -117,6 +121,9 @@ def require_space(output: Path, rows: int, options: Options, node_data: NodeData
         what += f" and {node_data.features.rows:,} feature rows"
     if node_data is not None and node_data.labels is not None:
         needed += node_data.rows.count * (LABEL.itemsize + CODE.itemsize)
+    if options.partitioner == "locality":
+        arcs = 2 * rows * RECORD_BYTES
+        needed = max(needed, rows * SPOOLED_BYTES + (0 if 2 * arcs <= sort_memory(options) else arcs))
     if options.adjacency == "in":
         needed += adjacency_bytes(0, edges)
     files.require_space(output, needed, what)
@@ -182,16 +189,21 @@ class Build:
             order, rank = gathered.nodes.rank(self.threads)
             if self.node_data is not None and self.node_data.codes is not None:
                 order = training_first(order, rank, self.node_data.codes)
+        relation_kind, relation_names, relation_rank = gathered.finish_relations()
+        split_rank = rank
+        if options.partitioner == "locality" and partitioning.partitions > 1:
+            with self._phase("partition"):
+                split_rank = rank.copy() if options.fractions else rank
+                self._partition(gathered, order, rank, relation_rank, partitioning)
         with self._phase("write_nodes"):
             gathered.nodes.write(self.root / "nodes.parquet", order, partitioning)
         kind = gathered.nodes.kind
-        relation_kind, relation_names, relation_rank = gathered.finish_relations()
         gathered.forget_nodes()
         about_nodes = self._write_node_data(self.node_data, order, rank, partitioning) if self.node_data else {}
         del order
         with self._phase("pack"):
-            sorter = self._pack(gathered, rank, relation_rank, partitioning)
-        del rank
+            sorter = self._pack(gathered, rank, split_rank, relation_rank, partitioning)
+        del rank, split_rank
         tally = Tally.zeros(partitioning, len(relation_names))
         with self._phase("sort_and_write"):
             writers = {
@@ -288,9 +300,33 @@ class Build:
             sum(counts) if self.options.fractions else counts[("train", "valid", "test").index(split)]
         )
 
-    def _pack(
-        self, gathered: Gatherer, rank: Any, relation_rank: Any, partitioning: Partitioning
-    ) -> ExternalSort:
+    def _partition(self, gathered: Gatherer, order: Any, rank: Any, relation_rank: Any, partitioning: Partitioning) -> None:
+        """Node ids by locality: ``order`` and ``rank`` are overwritten."""
+        if partitioning.nodes > MOST_NODES:
+            raise UserError(f"--partitioner locality: {partitioning.nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
+        counts = self.node_data.counts if self.node_data else None
+        folder, memory = self.root / WORK / "locality", sort_memory(self.options)
+        sorter = ExternalSort(self.root / WORK / "arcs", memory, self.threads, 2 * sum(gathered.spool.counts))
+        for spooled in gathered.spool.read():
+            for at in range(0, len(spooled.src), sorter.capacity // 2):
+                part = slice(at, at + sorter.capacity // 2)
+                room = sorter.room(2 * len(spooled.src[part]))
+                sorter.keep(pack_arcs(spooled.src[part], spooled.rel[part], spooled.dst[part], rank, relation_rank,
+                                      **self._split_rules(spooled.split), out=room))
+        lists = ArcLists(folder / "lists", sorter.sorted(), memory)
+        del sorter
+        locality = Locality(folder, partitioning, memory, self.threads, self.options.seed)
+        parts = locality.find(lists, first=counts["train"] if counts else partitioning.nodes)
+        place_nodes(parts, np.arange(partitioning.partitions, dtype=np.int64) * partitioning.rows, order, rank)
+
+    def _split_rules(self, split: int) -> dict[str, Any]:
+        """What decides which split a spooled edge falls into."""
+        options = self.options
+        return {"split": split, "bounds": split_bounds(options.fractions) if options.fractions else None,
+                "key": seed_for(options.seed, "split"), "undirected": options.undirected}
+
+    def _pack(self, gathered: Gatherer, rank: Any, split_rank: Any, relation_rank: Any,
+              partitioning: Partitioning) -> ExternalSort:
         """Second pass: spooled edges to records in final ids, into the sort."""
         options = self.options
         total = sum(gathered.spool.counts)
@@ -303,8 +339,6 @@ class Build:
             "partitions": partitioning.partitions,
             "offset_bits": partitioning.offset_bits,
         }
-        bounds = split_bounds(options.fractions) if options.fractions else None
-        key = seed_for(options.seed, "split")
         with tqdm(total=total, unit="edge", unit_scale=True, desc="sort", mininterval=0.5) as bar:
             for spooled in gathered.spool.drain():
                 step = sorter.capacity // width
@@ -317,12 +351,10 @@ class Build:
                             spooled.rel[part],
                             spooled.dst[part],
                             rank,
+                            split_rank,
                             relation_rank,
                             **layout,
-                            split=spooled.split,
-                            bounds=bounds,
-                            key=key,
-                            undirected=options.undirected,
+                            **self._split_rules(spooled.split),
                             out=sorter.room(count * width),
                         )
                     )

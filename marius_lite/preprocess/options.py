@@ -21,6 +21,7 @@ CHOICES = {
     "header": ("auto", "yes", "no"),
     "on_bad_row": ("error", "skip"),
     "adjacency": ("auto", "none", "in"),
+    "partitioner": ("random", "locality"),
     "feature_dtype": ("auto", "float32", "float16", "bfloat16", "int8"),
 }
 LEAST_MEMORY = 1 << 20
@@ -47,6 +48,7 @@ class Options:
     header: str = "auto"
     comment: str = "#"
     partitions: int | None = None
+    partitioner: str = "random"
     memory: int = 4_000_000_000
     seed: int = 0
     undirected: bool = False
@@ -127,6 +129,7 @@ class Options:
             "drop_duplicates": self.drop_duplicates,
             "drop_self_loops": self.drop_self_loops,
             "on_bad_row": self.on_bad_row,
+            **({"partitioner": self.partitioner} if self.partitioner != "random" else {}),
             **({"feature_dtype": self.feature_dtype} if self.feature_dtype != "auto" else {}),
             **({"node_split": self.node_fractions} if self.node_fractions else {}),
         }

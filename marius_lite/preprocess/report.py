@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.files import write_atomic
+from marius_lite.graph.cut import balance, edge_cut
 from marius_lite.graph.manifest import Manifest
+from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.buckets import Tally
 from marius_lite.preprocess.gather import Seen
 from marius_lite.preprocess.options import SPLITS, Options
@@ -23,6 +25,7 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, options: Options, 
     """The report as a JSON object; ``facts`` are added as they are."""
     splits = [(split, name) for split, name in enumerate(SPLITS) if name in manifest.edges]
     duplicates, self_loops, in_train = tally.totals
+    buckets = tally.bucket_counts[0].reshape(manifest.partitions, -1)
     unseen = {
         name: int(np.count_nonzero((tally.seen & 1 == 0) & (tally.seen >> split & 1 == 1)))
         for split, name in splits[1:]
@@ -62,6 +65,9 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, options: Options, 
             "nodes_without_edges": int(np.count_nonzero(tally.seen & 1 == 0)),
         },
         "train_buckets": _sizes(tally.bucket_counts[0]),
+        "partitioner": options.partitioner,
+        "edge_cut": edge_cut(buckets),
+        "balance": balance(buckets, Partitioning(manifest.nodes, manifest.partitions)),
         **facts,
         "seconds": {**timings, "total": round(sum(timings.values()), 3)},
     }
@@ -100,7 +106,8 @@ def summary(report: dict[str, Any]) -> str:
     skipped = f", {report['skipped_rows']['count']:,} rows skipped" if report["skipped_rows"]["count"] else ""
     return (
         f"{report['nodes']:,} nodes{_node_data(report)}, {report['relations']:,} relations, edges {edges}, "
-        f"{report['partitions']} partitions{skipped}, {report['seconds']['total']:.1f} s"
+        f"{report['partitions']} partitions ({100 * report['edge_cut']:.1f} % of edges between them){skipped}, "
+        f"{report['seconds']['total']:.1f} s"
     )
 
 

@@ -70,7 +70,15 @@ class Spool:
         self._waiting, self._waiting_edges = [], 0
 
     def drain(self) -> Iterator[SpooledEdges]:
-        """Every block once; its file is removed when the next one is asked for."""
+        """Every block once more; its file is removed when the next one is asked for."""
+        self.flush()
+        for block, edges in zip(self._blocks, self.read()):
+            yield edges
+            block.path.unlink()
+        self._blocks = []
+
+    def read(self) -> Iterator[SpooledEdges]:
+        """Every block in turn."""
         self.flush()
         for block in self._blocks:
             width = np.dtype(block.dtype).itemsize
@@ -78,5 +86,3 @@ class Spool:
             read_file_range(str(block.path), 0, data)
             src, dst, rel = np.split(data, [block.count * width, 2 * block.count * width])
             yield SpooledEdges(block.split, src.view(block.dtype), rel.view(np.uint32), dst.view(block.dtype))
-            block.path.unlink()
-        self._blocks = []

@@ -66,3 +66,18 @@ def test_labels_from_the_command_line(tmp_path):
     facts = json.loads(run("info", tmp_path / "d", "--verify", "--json").stdout)
     assert (facts["labels"], facts["node_split"]) == ({"classes": 3}, {"train": 4, "valid": 1, "test": 2})
     assert "node split" in run("info", tmp_path / "d").stdout.replace("_", " ")
+
+
+def test_partitioner_from_the_command_line(tmp_path):
+    (tmp_path / "e.tsv").write_text("a\tb\nb\tc\nd\te\ne\tf\n")
+    options = [tmp_path / "e.tsv", "--output", tmp_path / "d", "--partitions", "2"]
+    found = run("preprocess", *options, "--partitioner", "metis")
+    assert (found.returncode, found.stderr.count("\n")) == (2, 1)
+    assert "--partitioner metis: unknown: use one of random, locality" in found.stderr
+    made = run("preprocess", *options, "--partitioner", "locality", "--json")
+    assert made.returncode == 0, made.stderr
+    told = json.loads(made.stdout)
+    facts = json.loads(run("info", tmp_path / "d", "--json").stdout)
+    for name in ("partitioner", "edge_cut", "balance"):
+        assert facts[name] == told[name]
+    assert (told["partitioner"], told["balance"]["nodes"]) == ("locality", 1)

@@ -46,7 +46,7 @@ void unpacks_what_was_packed(bool undirected, bool by_hash, bool drop) {
     EdgeLayout layout{rows, partitions, 5};
     EdgeRules rules{by_hash, 99, {1ULL << 62, 3ULL << 61}, 0, undirected};
     std::vector<EdgeRecord> records(2 * src.size()), scratch(records.size());
-    size_t count = pack_edges(src.data(), rel.data(), dst.data(), src.size(), rank.data(), relation_rank.data(), layout,
+    size_t count = pack_edges(src.data(), rel.data(), dst.data(), src.size(), rank.data(), rank.data(), relation_rank.data(), layout,
                               rules, records.data());
     sort_edges(records.data(), scratch.data(), count, 2);
 

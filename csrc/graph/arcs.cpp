@@ -1,0 +1,57 @@
+#include "graph/arcs.h"
+
+namespace marius {
+
+namespace {
+
+void put(std::vector<uint8_t>& out, uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out.push_back(static_cast<uint8_t>(value | 0x80));
+    out.push_back(static_cast<uint8_t>(value));
+}
+
+}  // namespace
+
+size_t pack_arcs(const uint32_t* src, const uint32_t* rel, const uint32_t* dst, size_t count, const uint32_t* node_rank,
+                 const uint32_t* relation_rank, const EdgeRules& rules, EdgeRecord* out) {
+    constexpr size_t kAhead = 16;
+    EdgeRecord* end = out;
+    for (size_t i = 0; i < count; ++i) {
+        if (i + kAhead < count) {
+            __builtin_prefetch(node_rank + src[i + kAhead]);
+            __builtin_prefetch(node_rank + dst[i + kAhead]);
+        }
+        const uint64_t s = node_rank[src[i]], d = node_rank[dst[i]];
+        if (s == d || split_of(s, relation_rank[rel[i]], d, rules) != 0) continue;
+        *end++ = arc_record(s, d, 1);
+        *end++ = arc_record(d, s, 1);
+    }
+    return static_cast<size_t>(end - out);
+}
+
+void ArcWriter::write(std::vector<uint8_t>& out) {
+    const uint64_t source = waiting_.high >> 32, target = waiting_.high & 0xffffffff;
+    const bool opens = !open_ || source != last_source_, weighs = waiting_.low != 1;
+    put(out, (opens ? target : target - last_target_) << 2 | static_cast<uint64_t>(weighs) << 1 | opens);
+    if (opens) put(out, source - last_source_);
+    if (weighs) put(out, waiting_.low);
+    last_source_ = source, last_target_ = target, open_ = true;
+    ++arcs_;
+}
+
+void ArcWriter::append(const EdgeRecord* records, size_t count, std::vector<uint8_t>& out) {
+    for (size_t i = 0; i < count; ++i) {
+        if (waiting_.low && waiting_.high == records[i].high) {
+            waiting_.low += records[i].low;
+            continue;
+        }
+        if (waiting_.low) write(out);
+        waiting_ = records[i];
+    }
+}
+
+void ArcWriter::finish(std::vector<uint8_t>& out) {
+    if (waiting_.low) write(out);
+    waiting_.low = 0;
+}
+
+}  // namespace marius
