@@ -1,5 +1,3 @@
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
@@ -8,24 +6,15 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "bind/arrays.h"
 #include "graph/partitioner.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace marius;
+using namespace marius::bind;
 
 namespace {
-
-template <class T, int dims = 1>
-using In = nb::ndarray<const T, nb::ndim<dims>, nb::c_contig, nb::device::cpu>;
-template <class T, int dims = 1>
-using Out = nb::ndarray<T, nb::ndim<dims>, nb::c_contig, nb::device::cpu>;
-using Records = nb::ndarray<uint64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
-using Release = nb::call_guard<nb::gil_scoped_release>;
-
-void require(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
 
 EdgeRecord* edge_records(const Records& records) { return reinterpret_cast<EdgeRecord*>(records.data()); }
 

@@ -1,6 +1,4 @@
 // Neighbour sampling for Python. Arrays are C-contiguous, on the CPU, of exactly these dtypes: nothing is converted.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,21 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "bind/arrays.h"
 #include "graph/draws.h"
 #include "graph/sampler.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace marius;
+using namespace marius::bind;
 
 namespace {
-
-template <class T, int dims = 1>
-using In = nb::ndarray<const T, nb::ndim<dims>, nb::c_contig, nb::device::cpu>;
-
-void require(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
 
 template <class T>
 nb::object array_of(Growing<T>&& values, size_t from = 0) {

@@ -100,7 +100,8 @@ class NodeWork:
 
     def open(self, epoch: int, window: Window, following: Window | None) -> NodeWindow:
         targets = self.plan(epoch).steps[window.step].targets
-        return NodeWindow(self, window, epoch, *self._training.of(targets))
+        training = self._config.training
+        return NodeWindow(self, window, epoch, *self._training.of(targets), training.batch_size, training.seed)
 
     def stages(self, ids: Ids, labels: Ids) -> Stages[NodeBatch, SampledNodes, GatheredNodes, RowGrads | None]:
         if self._rows.learned:
@@ -184,10 +185,11 @@ class NodeWindow:
     epoch: int
     ids: Ids
     labels: Ids
+    batch_size: int
+    seed: int
 
     def batches(self, start: int) -> Iterator[NodeBatch]:
-        training = self.work._config.training
-        return node_batches(self.epoch, self.window, self.ids, training.batch_size, training.seed, start)
+        return node_batches(self.epoch, self.window, self.ids, self.batch_size, self.seed, start)
 
     def stages(self) -> Stages[NodeBatch, SampledNodes, GatheredNodes, RowGrads | None]:
         return self.work.stages(self.ids, self.labels)
