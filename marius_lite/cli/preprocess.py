@@ -127,8 +127,8 @@ def preprocess(
     partitioner: Annotated[
         str,
         typer.Option(
-            help="random, or locality: fewer edges between partitions, so that sampling finds more neighbours in memory, but what is "
-            "in memory at a time is less like the whole graph: compare both. Not for knowledge-graph embeddings.",
+            help="random, or locality: fewer edges between partitions, so that sampling finds more neighbours in memory, but "
+            "what is in memory at a time is less like the whole graph: compare both. Not for knowledge-graph embeddings.",
             rich_help_panel=OUTPUT,
         ),
     ] = "random",
