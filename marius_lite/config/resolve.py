@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from marius_lite.config.memory import (
     EDGE_BYTES,
-    EVALUATION_BYTES,
     MemoryPlan,
     check_device_memory,
     device_bytes,
@@ -18,7 +17,7 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
-from marius_lite.config.resolve_nodes import NodeFacts, encoder_bytes, fanouts_of, fill_nodes, resolve_nodes
+from marius_lite.config.resolve_nodes import NodeFacts, encoder_bytes, evaluation_bytes, fanouts_of, fill_nodes, resolve_nodes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -134,7 +133,7 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
                                    capacity * facts.rows_per_partition, config.model.dim, config.model.dim)
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
                       edges=window * EDGE_BYTES + slots * facts.lists, workspace=workspace,
-                      evaluation=EVALUATION_BYTES if config.evaluation.every_epochs else 0)
+                      evaluation=evaluation_bytes(config, facts.nodes))
 
 
 def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: MemoryPlan, budget: int) -> Config:

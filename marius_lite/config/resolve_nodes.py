@@ -64,7 +64,14 @@ def node_memory(config: Config, facts: NodeFacts, partitions: int, rows: int, ca
     one = slot_bytes(rows, input_stride(inputs_of(config, facts), facts))
     return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=facts.training, buffer=slots * one,
                       edges=slots * facts.lists + facts.training * 24, workspace=workspace,
-                      evaluation=EVALUATION_BYTES if config.evaluation.every_epochs else 0)
+                      evaluation=evaluation_bytes(config, partitions * rows))
+
+
+def evaluation_bytes(config: Config, nodes: int) -> int:
+    """Of a ranking or an inference beside the buffer, with the degrees of all nodes where the encoder asks for them."""
+    if not config.evaluation.every_epochs:
+        return 0
+    return EVALUATION_BYTES + (4 * nodes if config.model.encoder == "gcn" else 0)
 
 
 def encoder_bytes(config: Config, seeds: int, resident: int, in_width: int, out_width: int) -> int:
