@@ -49,7 +49,7 @@ def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, 
     """A table of every node's vector, in a scratch folder inside ``folder``, removed at the end."""
     if isinstance(encoder, CustomEncoder):
         raise UserError(f"`model.encoder` {config.model.encoder} has layers of its own, which cannot be run one at a time over "
-                        "all nodes: set `evaluation.every_epochs` to 0, or choose sage, gcn, gat or rgcn")
+                        "all nodes: choose sage, gcn, gat or rgcn for what is to be evaluated or exported")
     adjacency = dataset.adjacency
     assert adjacency is not None
     place = folder / f"{PREFIX}{os.getpid()}"

@@ -136,6 +136,19 @@ def test_what_cannot_work_is_refused(cli, communities, tmp_path, capfd, more, sa
     assert said in told[0]
 
 
+def test_a_module_of_the_users_own_trains_and_is_not_evaluated(cli, communities, tmp_path, capfd):
+    own = "model.encoder=torch_geometric.nn.models:GraphSAGE"
+    assert cli("train", communities, "--run", tmp_path / "run", *options(own)) == 0
+    losses = [line["loss"] for line in lines(tmp_path / "run", "epoch")]
+    assert losses[-1] < 0.8 * losses[0]
+    assert not lines(tmp_path / "run", "evaluation")
+    capfd.readouterr()
+    assert cli("eval", tmp_path / "run") == 2
+    assert "has layers of its own" in capfd.readouterr().err
+    assert cli("train", communities, "--run", tmp_path / "other", *options(own, "evaluation.split=valid")) == 2
+    assert not (tmp_path / "other").exists()
+
+
 def test_a_dataset_without_labels_is_refused(cli, tiny_dataset, tmp_path, capfd):
     assert cli("train", tiny_dataset, "--run", tmp_path / "run", *options()) == 2
     assert "preprocessed with --labels, --train-nodes or --node-split, --adjacency in" in capfd.readouterr().err
