@@ -79,7 +79,7 @@ def _with_evaluation(config: Config, facts: Facts) -> Config:
     settings, own_module = config.evaluation, ":" in config.model.encoder
     if own_module and settings.split != "auto" and settings.every_epochs:
         raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} has layers of its "
-                        "own, which cannot be run one at a time over all nodes: leave the split out, or take sage, gcn, gat, rgcn")
+                        "own, which cannot be run one at a time over all nodes: leave the split out, or take another encoder")
     if settings.split == "auto":
         every = settings.every_epochs if "valid" in facts.splits and not own_module else 0
         settings = settings.model_copy(update={"split": "valid", "every_epochs": every})
