@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from preprocess_tools import data_files, decoded, make
 
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.lines import Block, strip_comments
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.sniff import sniff
 from marius_lite.preprocess.readers.source import ByteStream
-from marius_lite.preprocess.readers.text import Block, BlockParser, TextReader, ordered_map, strip_comments
+from marius_lite.preprocess.readers.text import BlockParser, TextReader, ordered_map
 
 EDGES = [(f"n{random.Random(i).randrange(300)}", f"r{i % 5}", f"n{i * 7 % 301}") for i in range(5000)]
 TEXT = "".join(f"{s}\t{r}\t{d}\n" for s, r, d in EDGES).encode()
@@ -181,7 +182,7 @@ def test_blocks_of_any_size_give_every_line_once(block_bytes, threads):
         file.flush()
         stream = ByteStream(Path(file.name))
         reader = TextReader(stream, options(), block_bytes, threads)
-        reader._start = reader._start[:20]
+        reader._lines.start = reader._lines.start[:20]
         stream._stream = io.BytesIO(data[23:])
         edges = list(reader.read("str"))
         stream.close()

@@ -9,7 +9,6 @@ from marius_lite.errors import UserError
 from marius_lite.preprocess.options import IGNORE, ROLES, Options
 from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, Shape
 
-SAMPLE_BYTES = 1 << 20
 DELIMITERS = ("\t", ",", ";", "|", " ")
 SYNONYMS = {
     "src": {

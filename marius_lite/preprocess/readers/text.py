@@ -10,7 +10,6 @@ import csv
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
@@ -20,24 +19,15 @@ import pyarrow.csv
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.lines import Block, LineBlocks, strip_comments
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges
 from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, Shape
-from marius_lite.preprocess.readers.sniff import DELIMITED, SAMPLE_BYTES
+from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream
 
-BOM = b"\xef\xbb\xbf"
-LONGEST_LINE = 16 << 20
 RELATION_TYPE = pa.dictionary(pa.int32(), pa.string())
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class Block:
-    """Whole lines of a file; the first of them is line ``line`` (from 1)."""
-
-    data: bytes
-    line: int
 
 
 class TextReader:
@@ -45,26 +35,11 @@ class TextReader:
 
     def __init__(self, stream: ByteStream, options: Options, block_bytes: int, threads: int, layout: Layout = DELIMITED):
         self._stream = stream
-        self._comment = layout.comment(options)
         self._options = options
-        self._block_bytes = block_bytes
         self._threads = threads
-        self.path = str(stream.path)
-        self._start = self._read_start()
-        self._start_raw_bytes = stream.raw_bytes
-        sample = self._start[: self._start.rfind(b"\n") + 1] or self._start
-        self.shape = layout.shape_of(sample, options, self.path)
-        self._bytes_per_row = max(1.0, len(sample) / max(1, sample.count(b"\n")))
-
-    def _read_start(self) -> bytes:
-        """The first bytes, as many as it takes to see a row."""
-        start = self._stream.read(SAMPLE_BYTES).removeprefix(BOM)
-        _refuse_containers(self.path, start)
-        while not strip_comments(start, self._comment)[0].strip(b"\r\n ") and (
-            more := self._stream.read(SAMPLE_BYTES)
-        ):
-            start += more
-        return start
+        self.path = stream.name
+        self._lines = LineBlocks(stream, layout.comment(options), block_bytes)
+        self.shape = layout.shape_of(self._lines.sample, options, self.path)
 
     @property
     def kind(self) -> IdKind | None:
@@ -93,15 +68,13 @@ class TextReader:
     def rows_expected(self) -> int:
         if self.shape and self.shape.rows is not None:
             return self.shape.rows
-        size = self._stream.path.stat().st_size
-        growth = len(self._start) / max(1, self._start_raw_bytes)
-        return int(size * growth / self._bytes_per_row) + 1
+        return self._lines.expected()
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
         if self.shape is None:
             return iter(())
         parser = BlockParser(self.path, self.shape, kind, self._options)
-        edges = ordered_map(parser.parse, self._blocks(), self._threads)
+        edges = ordered_map(parser.parse, self._lines.blocks(self.shape.header), self._threads)
         return edges if self.shape.rows is None else self._counted(edges, self.shape.rows)
 
     def _counted(self, edges: Iterator[RawEdges], announced: int) -> Iterator[RawEdges]:
@@ -117,45 +90,6 @@ class TextReader:
             raise UserError(f"{fault}: the file is cut short or was changed: get it again, or take it as it is with --on-bad-row "
                             "skip")
         yield RawEdges(block.src[:0], None, block.dst[:0], 0, [fault])
-
-    def _blocks(self) -> Iterator[Block]:
-        carried, line = self._start, 1
-        if self.shape and self.shape.header:
-            carried, line = self._skip_header(carried)
-        while True:
-            fresh = self._stream.read(self._block_bytes)
-            cut = fresh.rfind(b"\n") + 1 if fresh else 0
-            if fresh and not cut:
-                carried += fresh
-                if len(carried) > LONGEST_LINE:
-                    raise UserError(
-                        f"{self.path}:{line}: no end of line within {LONGEST_LINE} bytes: this is no text "
-                        "with one edge per line"
-                    )
-                continue
-            data = carried + fresh[:cut]
-            if not fresh and data and not data.endswith(b"\n"):
-                data += b"\n"
-            if data:
-                yield Block(data, line)
-                line += data.count(b"\n")
-            if not fresh:
-                return
-            carried = fresh[cut:]
-
-    def _skip_header(self, data: bytes) -> tuple[bytes, int]:
-        """What follows the first row, and its line number; comments before it stay."""
-        comment, at, line = self._comment, 0, 1
-        kept = b""
-        while True:
-            end = data.find(b"\n", at) + 1 or len(data)
-            row = data[at:end]
-            if comment and row.startswith(comment):
-                kept += row
-            elif row.strip(b" \r\n"):
-                # The header's line stays as an empty one, so that line numbers hold.
-                return kept + b"\n" * (line - kept.count(b"\n")) + data[end:], 1
-            at, line = end, line + 1
 
 
 class BlockParser:
@@ -308,22 +242,6 @@ def id_fault(text: str, kind: IdKind) -> str | None:
     return "negative id" if value < 0 else "id above 2^63 - 1" if value >= 1 << 63 else None
 
 
-def strip_comments(data: bytes, comment: bytes) -> tuple[bytes, int]:
-    """``data`` without the lines that start with ``comment``, and how many they were."""
-    if not comment:
-        return data, 0
-
-    def next_comment(at: int) -> int:
-        return at if data.startswith(comment, at) else data.find(b"\n" + comment, at) + 1 or -1
-
-    parts, at, count = [], 0, 0
-    while (start := next_comment(at)) >= 0:
-        parts.append(data[at:start])
-        at = data.find(b"\n", start) + 1 or len(data)
-        count += 1
-    return (b"".join([*parts, data[at:]]), count) if count else (data, 0)
-
-
 def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
     """Results in the order of ``items``, at most ``threads`` + 1 of them under way."""
     with ThreadPoolExecutor(threads) as pool:
@@ -338,12 +256,3 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], threa
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def _refuse_containers(path: str, start: bytes) -> None:
-    if start[257:262] == b"ustar":
-        raise UserError(f"{path}: a tar archive: unpack it (tar -xf) and name the files inside")
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UserError(
-            f"{path}:1: UTF-16 text, not UTF-8: convert it, for example with iconv -f utf-16 -t utf-8"
-        )
