@@ -12,6 +12,7 @@ from marius_lite.preprocess.readers.lines import BOM
 from marius_lite.preprocess.readers.matrix_market import MATRIX_MARKET, is_matrix_market
 from marius_lite.preprocess.readers.metis import MetisReader, is_metis
 from marius_lite.preprocess.readers.npy import NpyReader
+from marius_lite.preprocess.readers.ntriples import NTRIPLES, is_ntriples
 from marius_lite.preprocess.readers.parquet import ParquetReader
 from marius_lite.preprocess.readers.raw import Reader
 from marius_lite.preprocess.readers.shape import Layout
@@ -20,8 +21,8 @@ from marius_lite.preprocess.readers.source import ARCHIVE, ByteStream, InputFile
 from marius_lite.preprocess.readers.text import TextReader
 
 HEAD_BYTES = 1 << 16
-LAYOUTS: dict[str, Layout] = {"text": DELIMITED, "gr": GR, "mtx": MATRIX_MARKET}
-TELLING: dict[str, Callable[[bytes], bool]] = {"gr": is_gr, "mtx": is_matrix_market}
+LAYOUTS: dict[str, Layout] = {"text": DELIMITED, "gr": GR, "mtx": MATRIX_MARKET, "nt": NTRIPLES}
+TELLING: dict[str, Callable[[bytes], bool]] = {"gr": is_gr, "mtx": is_matrix_market, "nt": is_ntriples}
 TEXTS = {*LAYOUTS, "metis"}
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 
@@ -50,6 +52,10 @@ class Shape:
     def prepare(self, data: bytes) -> bytes | None:
         """Whole lines without comments as the delimited reader wants them; None where only `split` can tell."""
         return data
+
+    def doubtful(self, role: str, values: pa.Array) -> bool:
+        """Whether a column of text that the delimited reader found may hold what `split` would refuse."""
+        return False
 
     def split(self, line: str) -> list[str]:
         """The fields of one line. Raises csv.Error for a quote that does not close, ValueError for what cannot be split."""

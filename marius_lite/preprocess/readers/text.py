@@ -166,7 +166,8 @@ class BlockParser:
         if not len(values):
             return False
         if role == "rel" or self.kind == "str":
-            return bool(pc.min(pc.binary_length(values.dictionary if role == "rel" else values)).as_py() < 1)
+            texts = values.dictionary if role == "rel" else values
+            return pc.min(pc.binary_length(texts)).as_py() < 1 or self.shape.doubtful(role, texts)
         bounds = pc.min_max(values).as_py()
         most = self.shape.nodes
         return bounds["min"] < self.shape.least or (most is not None and bounds["max"] > most)
