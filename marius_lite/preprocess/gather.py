@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from contextlib import closing
@@ -19,16 +20,15 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
 from marius_lite.preprocess.node_data import NodeData
 from marius_lite.preprocess.options import SPLITS, Options
-from marius_lite.preprocess.readers.npy import NpyReader
-from marius_lite.preprocess.readers.parquet import ParquetReader
+from marius_lite.preprocess.readers.detect import open_reader
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
-from marius_lite.preprocess.readers.source import ARCHIVE, ByteStream, InputFile, Progress, magic_of
-from marius_lite.preprocess.readers.text import TextReader
+from marius_lite.preprocess.readers.source import InputFile
 from marius_lite.preprocess.renumber import NodeIds, RelationIds, id_dtype
 from marius_lite.preprocess.spool import Spool, SpooledEdges
 
 MOST_BLOCK_BYTES = 8 << 20
 EXAMPLES = 10
+IDS_AT_ONCE = 1 << 20
 
 
 @dataclass
@@ -42,6 +42,7 @@ class Seen:
     self_loops_dropped: int = 0
     columns: int | None = None
     sources: list[Source] = field(default_factory=list)
+    read_as: Counter[str] = field(default_factory=Counter)
 
     def note_bad(self, bad: list[BadRow]) -> None:
         self.skipped.update(row.reason for row in bad)
@@ -87,8 +88,10 @@ class Gatherer:
         with closing(
             open_reader(file, self.options, self._block_bytes, self._threads, bar.update)
         ) as reader:
+            self._say(file, reader)
             if reader.columns is not None:
                 self._settle(file.path, reader.columns, reader.kind)
+            self._announce(reader.nodes or range(0))
             for edges in reader.read(self.kind or "str"):
                 self._take(edges, file.split)
                 if self.node_data is not None:
@@ -98,6 +101,20 @@ class Gatherer:
             self.seen.sources.append(
                 Source(name=file.path.name, size=file.path.stat().st_size, crc32c=reader.checksum)
             )
+
+    def _say(self, file: InputFile, reader: Reader) -> None:
+        """One line on standard error for each way of reading, at its first file."""
+        ids = f", ids {self.kind or reader.kind}" if reader.kind else ""
+        said = f"{reader.description}{ids}"
+        if said not in self.seen.read_as:
+            tqdm.write(f"{file.name}: read as {said}", file=sys.stderr)
+        self.seen.read_as[said] += 1
+
+    def _announce(self, ids: range) -> None:
+        """Nodes that exist whether or not they have edges."""
+        for first in range(ids.start, ids.stop, IDS_AT_ONCE):
+            part = pa.array(np.arange(first, min(first + IDS_AT_ONCE, ids.stop)))
+            self.nodes.add(part if self.nodes.kind == "int" else part.cast(pa.string()))
 
     def _settle(self, path: Path, columns: int, kind: IdKind | None) -> None:
         if self.seen.columns not in (None, columns):
@@ -140,29 +157,6 @@ def gather(files: list[InputFile], options: Options, folder: Path, threads: int,
                 "per line"
             )
     return gatherer
-
-
-def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
-    path, found = file.path, magic_of(file.path)
-    if found == "zip" and path.suffix != ARCHIVE:
-        raise UserError(f"{path}: a zip archive: unpack it and name the files inside")
-    found = "npy" if found == "zip" else found
-    format = options.format if options.format != "auto" else found if found in ("parquet", "npy") else "text"
-    if format != "text" and found != format:
-        raise UserError(
-            f"{path}: not a {format} file (it looks like {found}): leave out --format, or name the right file"
-        )
-    block_rows = max(1 << 12, block_bytes // 16)
-    if format == "parquet":
-        return ParquetReader(path, options, block_rows, progress)
-    if format == "npy":
-        return NpyReader(file, options, block_rows, progress)
-    stream = ByteStream(path, progress)
-    try:
-        return TextReader(stream, options, block_bytes, threads)
-    except BaseException:
-        stream.close()
-        raise
 
 
 def rows_expected(files: list[InputFile], options: Options) -> int:

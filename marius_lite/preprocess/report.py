@@ -37,6 +37,7 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, options: Options, 
         "rows_per_partition": manifest.rows_per_partition,
         "ids": manifest.ids,
         "fingerprint": manifest.fingerprint,
+        "read_as": dict(seen.read_as),
         "rows_read": seen.rows,
         "comment_lines": seen.comments,
         "skipped_rows": {

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from preprocess_tools import data_files, decoded, make
 
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.lines import Block, strip_comments
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.sniff import sniff
 from marius_lite.preprocess.readers.source import ByteStream
-from marius_lite.preprocess.readers.text import Block, BlockParser, TextReader, ordered_map, strip_comments
+from marius_lite.preprocess.readers.text import BlockParser, TextReader, ordered_map
 
 EDGES = [(f"n{random.Random(i).randrange(300)}", f"r{i % 5}", f"n{i * 7 % 301}") for i in range(5000)]
 TEXT = "".join(f"{s}\t{r}\t{d}\n" for s, r, d in EDGES).encode()
@@ -181,7 +182,7 @@ def test_blocks_of_any_size_give_every_line_once(block_bytes, threads):
         file.flush()
         stream = ByteStream(Path(file.name))
         reader = TextReader(stream, options(), block_bytes, threads)
-        reader._start = reader._start[:20]
+        reader._lines.start = reader._lines.start[:20]
         stream._stream = io.BytesIO(data[23:])
         edges = list(reader.read("str"))
         stream.close()
@@ -201,7 +202,7 @@ def test_the_slow_pass_accepts_what_the_fast_one_does():
     sample = b"1\t2\n"
     parser = BlockParser("f", sniff(sample, options(), "f"), "int", options())
     for field in ["5", " 5", "5 ", "007", "9223372036854775807"]:
-        assert parser._fault(f"{field}\t1".encode()) is None
+        assert parser._checked(f"{field}\t1".encode()) == ([field, "1"], None)
         found = parser.parse(Block(f"{field}\t1\n".encode(), 1))
         assert isinstance(found, RawEdges)
         assert found.src.to_pylist() == [int(field)]

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.readers.array_file import ArrayFile
+from marius_lite.preprocess.readers.lines import BOM, LONGEST_LINE
 from marius_lite.preprocess.readers.source import ByteStream, locate, magic_of
-from marius_lite.preprocess.readers.text import BOM, LONGEST_LINE, id_fault
+from marius_lite.preprocess.readers.text import id_fault
 
 LARGEST_ID = 2**63 - 1
 ADVICE = "save a one-dimensional array of integer ids with numpy.save, or write text with one id a line"

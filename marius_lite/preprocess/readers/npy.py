@@ -26,6 +26,7 @@ class NpyReader:
     """Columns are src, dst or src, rel, dst unless --columns says otherwise."""
 
     kind: IdKind = "int"
+    nodes: range | None = None
 
     def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress):
         self.path = file.path
@@ -55,6 +56,7 @@ class NpyReader:
             )
         self._place = {role: place for place, role in enumerate(roles) if role != IGNORE}
         self.columns = len(self._place)
+        self.description = f"array of {dtype.newbyteorder('=')}, columns {','.join(roles)}"
 
     def close(self) -> None:
         """Nothing stays open between blocks."""

@@ -20,6 +20,8 @@ from marius_lite.preprocess.readers.source import Progress, checksum_of, reading
 class ParquetReader:
     """Columns by name (--columns or the usual names), else the only two or three in their order."""
 
+    nodes: range | None = None
+
     def __init__(self, path: Path, options: Options, block_rows: int, progress: Progress):
         self.path = path
         self._block_rows = block_rows
@@ -40,6 +42,7 @@ class ParquetReader:
                 )
         self.kind: IdKind = "int" if kinds["src"] == kinds["dst"] == "int" else "str"
         self.columns = len(self._roles)
+        self.description = f"Parquet, columns {','.join(self._roles)} from {', '.join(self._roles.values())}"
 
     def close(self) -> None:
         """Nothing stays open between blocks."""

@@ -52,6 +52,16 @@ class Reader(Protocol):
     def columns(self) -> int | None: ...
 
     @property
+    def nodes(self) -> range | None:
+        """Raw ids that exist whether or not they have edges, where the file says so."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What the file was taken for."""
+        ...
+
+    @property
     def checksum(self) -> int:
         """crc32c of the file's bytes, known when all are read."""
         ...

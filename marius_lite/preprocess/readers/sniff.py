@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections import Counter
-from dataclasses import dataclass
 
 from marius_lite.errors import UserError
-from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import IGNORE, ROLES, Options
+from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, Shape
 
-SAMPLE_BYTES = 1 << 20
 DELIMITERS = ("\t", ",", ";", "|", " ")
 SYNONYMS = {
     "src": {
@@ -48,29 +45,6 @@ SYNONYMS = {
     },
     "rel": {"rel", "relation", "relation_id", "rel_id", "r", "predicate", "p", "edge_type", "type", "label"},
 }
-PLAIN_INT = re.compile(r"\s*(0|-?[1-9][0-9]*)\s*")
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How to read a text file: ``roles`` maps src, dst and perhaps rel to field numbers among ``fields``."""
-
-    delimiter: str
-    header: bool
-    fields: int
-    roles: dict[str, int]
-    ids: IdKind
-
-    @property
-    def quoted(self) -> bool:
-        """Quotes mean something in comma-separated files only."""
-        return self.delimiter == ","
-
-    def split(self, line: str) -> list[str]:
-        """The fields of one line. Raises csv.Error for a quote that does not close."""
-        if self.quoted and '"' in line:
-            return next(csv.reader([line], strict=True))
-        return line.split(self.delimiter)
 
 
 def sniff(sample: bytes, options: Options, path: str) -> Shape | None:
@@ -102,7 +76,10 @@ def sniff(sample: bytes, options: Options, path: str) -> Shape | None:
     header = options.header == "yes" or (options.header == "auto" and bool(first) and (named or typed))
     if not header:
         plain = all(PLAIN_INT.fullmatch(row[end]) for row in rows for end in ends)
-    return Shape(delimiter, header, fields, roles, "int" if plain else "str")
+    shown = {"\t": "tab", " ": "space"}.get(delimiter, repr(delimiter))
+    by_place = ",".join(sorted(roles, key=roles.__getitem__))
+    return Shape(delimiter, header, fields, roles, "int" if plain else "str", options.comment.encode(),
+                 description=f"text, delimiter {shown}, columns {by_place}{', with a header' if header else ''}")
 
 
 def _fields(shape: Shape, line: str) -> list[str]:
@@ -175,3 +152,6 @@ def _usual_roles(names: list[str], fields: int, header: str, path: str) -> tuple
         f"{path}:1: {fields} columns: say which they are with --columns, for example src,rel,dst,"
         + ",".join(["_"] * (fields - 3))
     )
+
+
+DELIMITED = Layout(lambda options: options.comment.encode(), sniff)

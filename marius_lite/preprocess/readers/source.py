@@ -98,6 +98,7 @@ class ByteStream:
 
     def __init__(self, path: Path, progress: Progress = lambda _: None):
         self.path = path
+        self.name = str(path)
         self.compression = magic_of(path)
         self.raw_bytes = 0
         self.checksum = 0
@@ -123,6 +124,11 @@ class ByteStream:
                 parts.append(part)
                 size -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    @property
+    def size(self) -> int:
+        """Raw bytes of the whole file."""
+        return self.path.stat().st_size
 
     def take_raw(self, size: int) -> bytes:
         data = self._file.read(size)

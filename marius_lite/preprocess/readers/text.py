@@ -10,7 +10,6 @@ import csv
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
@@ -20,50 +19,27 @@ import pyarrow.csv
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.lines import Block, LineBlocks, strip_comments
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges
-from marius_lite.preprocess.readers.sniff import PLAIN_INT, SAMPLE_BYTES, Shape, sniff
+from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, Shape
+from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream
 
-BOM = b"\xef\xbb\xbf"
-LONGEST_LINE = 16 << 20
 RELATION_TYPE = pa.dictionary(pa.int32(), pa.string())
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
-class Block:
-    """Whole lines of a file; the first of them is line ``line`` (from 1)."""
-
-    data: bytes
-    line: int
-
-
 class TextReader:
     """Reads one text file; ``block_bytes`` is how much is parsed at a time by each of ``threads``."""
 
-    def __init__(self, stream: ByteStream, options: Options, block_bytes: int, threads: int):
+    def __init__(self, stream: ByteStream, options: Options, block_bytes: int, threads: int, layout: Layout = DELIMITED):
         self._stream = stream
         self._options = options
-        self._block_bytes = block_bytes
         self._threads = threads
-        self.path = str(stream.path)
-        self._start = self._read_start()
-        self._start_raw_bytes = stream.raw_bytes
-        sample = self._start[: self._start.rfind(b"\n") + 1] or self._start
-        self.shape = sniff(sample, options, self.path)
-        self._bytes_per_row = max(1.0, len(sample) / max(1, sample.count(b"\n")))
-
-    def _read_start(self) -> bytes:
-        """The first bytes, as many as it takes to see a row."""
-        start = self._stream.read(SAMPLE_BYTES).removeprefix(BOM)
-        _refuse_containers(self.path, start)
-        comment = self._options.comment.encode()
-        while not strip_comments(start, comment)[0].strip(b"\r\n ") and (
-            more := self._stream.read(SAMPLE_BYTES)
-        ):
-            start += more
-        return start
+        self.path = stream.name
+        self._lines = LineBlocks(stream, layout.comment(options), block_bytes)
+        self.shape = layout.shape_of(self._lines.sample, options, self.path)
 
     @property
     def kind(self) -> IdKind | None:
@@ -74,6 +50,15 @@ class TextReader:
         return len(self.shape.roles) if self.shape else None
 
     @property
+    def nodes(self) -> range | None:
+        return range(1, self.shape.nodes + 1) if self.shape and self.shape.nodes is not None else None
+
+    @property
+    def description(self) -> str:
+        said = self.shape.description if self.shape else "empty text"
+        return said + ("" if self._stream.compression == "text" else f", {self._stream.compression}")
+
+    @property
     def checksum(self) -> int:
         return self._stream.checksum
 
@@ -81,54 +66,30 @@ class TextReader:
         self._stream.close()
 
     def rows_expected(self) -> int:
-        size = self._stream.path.stat().st_size
-        growth = len(self._start) / max(1, self._start_raw_bytes)
-        return int(size * growth / self._bytes_per_row) + 1
+        if self.shape and self.shape.rows is not None:
+            return self.shape.rows
+        return self._lines.expected()
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
         if self.shape is None:
             return iter(())
         parser = BlockParser(self.path, self.shape, kind, self._options)
-        return ordered_map(parser.parse, self._blocks(), self._threads)
+        edges = ordered_map(parser.parse, self._lines.blocks(self.shape.header), self._threads)
+        return edges if self.shape.rows is None else self._counted(edges, self.shape.rows)
 
-    def _blocks(self) -> Iterator[Block]:
-        carried, line = self._start, 1
-        if self.shape and self.shape.header:
-            carried, line = self._skip_header(carried)
-        while True:
-            fresh = self._stream.read(self._block_bytes)
-            cut = fresh.rfind(b"\n") + 1 if fresh else 0
-            if fresh and not cut:
-                carried += fresh
-                if len(carried) > LONGEST_LINE:
-                    raise UserError(
-                        f"{self.path}:{line}: no end of line within {LONGEST_LINE} bytes: this is no text "
-                        "with one edge per line"
-                    )
-                continue
-            data = carried + fresh[:cut]
-            if not fresh and data and not data.endswith(b"\n"):
-                data += b"\n"
-            if data:
-                yield Block(data, line)
-                line += data.count(b"\n")
-            if not fresh:
-                return
-            carried = fresh[cut:]
-
-    def _skip_header(self, data: bytes) -> tuple[bytes, int]:
-        """What follows the first row, and its line number; comments before it stay."""
-        comment, at, line = self._options.comment.encode(), 0, 1
-        kept = b""
-        while True:
-            end = data.find(b"\n", at) + 1 or len(data)
-            row = data[at:end]
-            if comment and row.startswith(comment):
-                kept += row
-            elif row.strip(b" \r\n"):
-                # The header's line stays as an empty one, so that line numbers hold.
-                return kept + b"\n" * (line - kept.count(b"\n")) + data[end:], 1
-            at, line = end, line + 1
+    def _counted(self, edges: Iterator[RawEdges], announced: int) -> Iterator[RawEdges]:
+        """``edges``, of which there must be as many as the file says. Raises UserError unless bad rows are skipped."""
+        found = 0
+        for block in edges:
+            found += len(block.src) + len(block.bad)
+            yield block
+        if found == announced:
+            return
+        fault = BadRow(self.path, f"{found} edges where its header says {announced}", "")
+        if self._options.on_bad_row == "error":
+            raise UserError(f"{fault}: the file is cut short or was changed: get it again, or take it as it is with --on-bad-row "
+                            "skip")
+        yield RawEdges(block.src[:0], None, block.dst[:0], 0, [fault])
 
 
 class BlockParser:
@@ -137,14 +98,16 @@ class BlockParser:
     def __init__(self, path: str, shape: Shape, kind: IdKind, options: Options):
         self.path = path
         self.shape = shape
-        self.kind = kind
-        self._comment = options.comment.encode()
+        self.kind: IdKind = "int" if shape.numbered else kind
+        self._as_text = kind != self.kind
         self._skip = options.on_bad_row == "skip"
         self._auto = options.ids == "auto"
         names = [str(i) for i in range(shape.fields)]
         self._name_of = {role: names[place] for role, place in shape.roles.items()}
-        id_type = pa.int64() if kind == "int" else pa.string()
+        id_type = pa.int64() if self.kind == "int" else pa.string()
         types = {name: RELATION_TYPE if role == "rel" else id_type for role, name in self._name_of.items()}
+        self._fixed = {names[place]: text for place, text in shape.fixed.items()}
+        types |= dict.fromkeys(self._fixed, RELATION_TYPE)
         self._parse = pa.csv.ParseOptions(
             delimiter=shape.delimiter, quote_char='"' if shape.quoted else False
         )
@@ -155,15 +118,16 @@ class BlockParser:
         self._empty = {name: pa.array([], type) for name, type in types.items()}
 
     def parse(self, block: Block) -> RawEdges:
-        data, comments = strip_comments(block.data, self._comment)
+        data, comments = strip_comments(block.data, self.shape.comment)
         if not data.strip(b"\r\n"):
             return self._edges(pa.table(self._empty), comments, [])
-        try:
-            table = self._table(data)
-            if not self._hides_something(table, data):
-                return self._edges(table, comments, [])
-        except pa.ArrowInvalid:
-            pass
+        if (prepared := self.shape.prepare(data)) is not None:
+            try:
+                table = self._table(prepared)
+                if not self._hides_something(table, prepared):
+                    return self._edges(table, comments, [])
+            except pa.ArrowInvalid:
+                pass
         good, bad = self._go_over(block)
         try:
             table = self._table(b"\n".join([*good, b""])) if good else pa.table(self._empty)
@@ -180,25 +144,33 @@ class BlockParser:
 
     def _edges(self, table: pa.Table, comments: int, bad: list[BadRow]) -> RawEdges:
         ends = [table.column(self._name_of[role]).combine_chunks() for role in ("src", "dst")]
+        if self._as_text:
+            ends = [ids.cast(pa.string()) for ids in ends]
         rel = None
         if "rel" in self._name_of:
             rel = table.column(self._name_of["rel"]).unify_dictionaries().combine_chunks()
         return RawEdges(ends[0], rel, ends[1], comments, bad)
 
     def _hides_something(self, table: pa.Table, data: bytes) -> bool:
-        for role, name in self._name_of.items():
-            for chunk in table.column(name).chunks:
-                values = chunk.dictionary if role == "rel" else chunk
-                if not len(values):
-                    continue
-                least = pc.min(
-                    values if self.kind == "int" and role != "rel" else pc.binary_length(values)
-                ).as_py()
-                if least < (0 if self.kind == "int" and role != "rel" else 1):
-                    return True
+        if any(self._outside(role, chunk) for role, name in self._name_of.items() for chunk in table.column(name).chunks):
+            return True
+        for name, text in self._fixed.items():
+            if any(chunk.dictionary.to_pylist() != [text] for chunk in table.column(name).chunks if len(chunk)):
+                return True
         if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
             return True
         return self.shape.quoted and b'"' in data and table.num_rows != data.count(b"\n")
+
+    def _outside(self, role: str, values: pa.Array) -> bool:
+        """Whether a column has an empty text, or an integer that is no id."""
+        if not len(values):
+            return False
+        if role == "rel" or self.kind == "str":
+            texts = values.dictionary if role == "rel" else values
+            return pc.min(pc.binary_length(texts)).as_py() < 1 or self.shape.doubtful(role, texts)
+        bounds = pc.min_max(values).as_py()
+        most = self.shape.nodes
+        return bounds["min"] < self.shape.least or (most is not None and bounds["max"] > most)
 
     def _go_over(self, block: Block) -> tuple[list[bytes], list[BadRow]]:
         """Good lines, and what is wrong with the others. Raises UserError at the first unless skipping."""
@@ -206,11 +178,11 @@ class BlockParser:
         bad: list[BadRow] = []
         for number, line in enumerate(block.data.split(b"\n")[:-1], block.line):
             line = line.removesuffix(b"\r")
-            if not line.strip(b" ") or (self._comment and line.startswith(self._comment)):
+            if not line.strip(b" ") or (self.shape.comment and line.startswith(self.shape.comment)):
                 continue
-            reason = self._fault(line)
+            fields, reason = self._checked(line)
             if reason is None:
-                good.append(line)
+                good.append(self.shape.joined(line, fields))
                 continue
             row = BadRow(f"{self.path}:{number}", reason, line.decode("utf-8", "backslashreplace")[:200])
             if not self._skip:
@@ -222,31 +194,41 @@ class BlockParser:
         return good, bad
 
     def _advice(self, reason: str) -> str:
-        if "id" not in reason:
+        if "id" not in reason or self.shape.numbered:
             return ""
         return ", or keep ids as text with --ids str" + (
             " (the first rows looked like integers)" if self._auto else ""
         )
 
-    def _fault(self, line: bytes) -> str | None:
+    def _checked(self, line: bytes) -> tuple[list[str], str | None]:
+        """The fields of a line, and what is wrong with it, if anything."""
         try:
             text = line.decode()
             fields = self.shape.split(text)
         except UnicodeDecodeError as error:
-            return f"byte {error.start + 1} of the line is not UTF-8"
+            return [], f"byte {error.start + 1} of the line is not UTF-8"
         except csv.Error:
-            return "a quote does not close"
+            return [], "a quote does not close"
+        except ValueError as error:
+            return [], str(error)
         if "\r" in text:
-            return "a carriage return inside the line"
+            return fields, "a carriage return inside the line"
         if len(fields) != self.shape.fields:
-            return f"{len(fields)} columns where {self.shape.fields} were expected"
+            return fields, f"{len(fields)} columns where {self.shape.fields} were expected"
+        for place, expected in self.shape.fixed.items():
+            if fields[place] != expected:
+                return fields, f"column {place + 1}: {fields[place]!r} where {expected!r} was expected"
         for role, place in self.shape.roles.items():
             if reason := self._field_fault(role, fields[place]):
-                return f"column {place + 1} ({role}): {reason}"
-        return None
+                return fields, f"column {place + 1} ({role}): {reason}"
+        return fields, None
 
     def _field_fault(self, role: str, field: str) -> str | None:
-        return id_fault(field, "str" if role == "rel" else self.kind)
+        fault = id_fault(field, "str" if role == "rel" else self.kind)
+        most = self.shape.nodes
+        if fault is None and most is not None and role != "rel" and not 1 <= int(field) <= most:
+            return f"no id from 1 to {most}, which the header announces"
+        return fault
 
 
 def id_fault(text: str, kind: IdKind) -> str | None:
@@ -259,22 +241,6 @@ def id_fault(text: str, kind: IdKind) -> str | None:
         return "not an integer id"
     value = int(text)
     return "negative id" if value < 0 else "id above 2^63 - 1" if value >= 1 << 63 else None
-
-
-def strip_comments(data: bytes, comment: bytes) -> tuple[bytes, int]:
-    """``data`` without the lines that start with ``comment``, and how many they were."""
-    if not comment:
-        return data, 0
-
-    def next_comment(at: int) -> int:
-        return at if data.startswith(comment, at) else data.find(b"\n" + comment, at) + 1 or -1
-
-    parts, at, count = [], 0, 0
-    while (start := next_comment(at)) >= 0:
-        parts.append(data[at:start])
-        at = data.find(b"\n", start) + 1 or len(data)
-        count += 1
-    return (b"".join([*parts, data[at:]]), count) if count else (data, 0)
 
 
 def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
@@ -291,12 +257,3 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], threa
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def _refuse_containers(path: str, start: bytes) -> None:
-    if start[257:262] == b"ustar":
-        raise UserError(f"{path}: a tar archive: unpack it (tar -xf) and name the files inside")
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UserError(
-            f"{path}:1: UTF-16 text, not UTF-8: convert it, for example with iconv -f utf-16 -t utf-8"
-        )

@@ -1,0 +1,67 @@
+"""Which format a file is in: what it says itself decides, then its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+
+from marius_lite.errors import UserError
+from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.gr import GR, is_gr
+from marius_lite.preprocess.readers.lines import BOM
+from marius_lite.preprocess.readers.matrix_market import MATRIX_MARKET, is_matrix_market
+from marius_lite.preprocess.readers.metis import MetisReader, is_metis
+from marius_lite.preprocess.readers.npy import NpyReader
+from marius_lite.preprocess.readers.ntriples import NTRIPLES, is_ntriples
+from marius_lite.preprocess.readers.parquet import ParquetReader
+from marius_lite.preprocess.readers.raw import Reader
+from marius_lite.preprocess.readers.shape import Layout
+from marius_lite.preprocess.readers.sniff import DELIMITED
+from marius_lite.preprocess.readers.source import ARCHIVE, ByteStream, InputFile, Progress, magic_of
+from marius_lite.preprocess.readers.text import TextReader
+
+HEAD_BYTES = 1 << 16
+LAYOUTS: dict[str, Layout] = {"text": DELIMITED, "gr": GR, "mtx": MATRIX_MARKET, "nt": NTRIPLES}
+TELLING: dict[str, Callable[[bytes], bool]] = {"gr": is_gr, "mtx": is_matrix_market, "nt": is_ntriples}
+TEXTS = {*LAYOUTS, "metis"}
+
+
+def format_of(file: InputFile) -> str:
+    """The --format that ``file`` is in, by its first bytes. Raises UserError for a container of other files."""
+    found = magic_of(file.path)
+    if found == "zip" and file.path.suffix != ARCHIVE:
+        raise UserError(f"{file.path}: a zip archive: unpack it and name the files inside")
+    if found in ("zip", "npy"):
+        return "npy"
+    if found == "parquet":
+        return found
+    with closing(ByteStream(file.path)) as stream:
+        head = stream.read(HEAD_BYTES).removeprefix(BOM)
+    metis = is_metis(head, len(head) < HEAD_BYTES, file.path.name)
+    return next((name for name, tells in TELLING.items() if tells(head)), "metis" if metis else "text")
+
+
+def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
+    """The reader of one file. Raises UserError for a file that cannot be what --format says."""
+    path, found = file.path, format_of(file)
+    format = found if options.format == "auto" else options.format
+    if format != found and not {format, found} <= TEXTS:
+        raise UserError(
+            f"{path}: not a {format} file (it looks like {found}): leave out --format, or name the right file"
+        )
+    if format in TEXTS - {"text"} and options.columns is not None:
+        raise UserError(f"{path}: --columns {','.join(options.columns)}: a {format} file says itself what its columns are: leave "
+                        "out --columns, or force --format text")
+    block_rows = max(1 << 12, block_bytes // 16)
+    if format == "parquet":
+        return ParquetReader(path, options, block_rows, progress)
+    if format == "npy":
+        return NpyReader(file, options, block_rows, progress)
+    stream = ByteStream(path, progress)
+    try:
+        if format == "metis":
+            return MetisReader(stream, options, block_bytes // 2, threads)
+        return TextReader(stream, options, block_bytes, threads, LAYOUTS[format])
+    except BaseException:
+        stream.close()
+        raise

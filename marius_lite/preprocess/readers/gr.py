@@ -1,0 +1,54 @@
+"""PACE and DIMACS graphs: comment lines ``c ...``, a line ``p NAME NODES EDGES``, then a line for each edge or arc.
+
+PACE treewidth (``p tw``) has lines ``u v``; DIMACS shortest paths (``p sp``) has arcs ``a u v length``, whose lengths are left
+out; DIMACS graph colouring (``p edge``, ``p col``) has edges ``e u v``. Ids count from 1, and all up to NODES exist.
+Sources: https://pacechallenge.org/2017/treewidth/, http://www.diag.uniroma1.it/challenge9/format.shtml.
+"""
+
+from __future__ import annotations
+
+import re
+
+from marius_lite.errors import UserError
+from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.shape import Layout, Shape, SpacedShape
+
+PROBLEM = re.compile(rb"p[ \t]+(tw|sp|edge|col)[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]*\r?")
+COMMENT = b"c"
+LEADS = {"tw": None, "sp": "a", "edge": "e", "col": "e"}  # what a line of each problem starts with
+KIND = "PACE/DIMACS .gr"
+
+
+def first_row(sample: bytes, comment: bytes) -> tuple[int, bytes]:
+    """The first line that is neither blank nor a comment, and its number."""
+    for number, line in enumerate(sample.split(b"\n"), 1):
+        if line.strip() and not line.startswith(comment):
+            return number, line
+    return 0, b""
+
+
+def is_gr(sample: bytes) -> bool:
+    """Whether a file that starts so is such a graph."""
+    return PROBLEM.fullmatch(first_row(sample, COMMENT)[1]) is not None
+
+
+def gr_shape(sample: bytes, options: Options, path: str) -> Shape | None:
+    """The shape that the problem line says. Raises UserError without one."""
+    number, line = first_row(sample, COMMENT)
+    if not number:
+        return None
+    if not (found := PROBLEM.fullmatch(line)):
+        text = line[:80].decode("utf-8", "backslashreplace")
+        raise UserError(f"{path}:{number}: no problem line: {text!r}: a {KIND} file says first 'p tw NODES EDGES', or "
+                        "p sp, p edge, p col: is --format right?")
+    problem, nodes, rows = found[1].decode(), int(found[2]), int(found[3])
+    lead = LEADS[problem]
+    at = 0 if lead is None else 1
+    # Files of p edge and p col are known to count each edge once and list it twice, or the other way round.
+    exact = lead != "e"
+    return SpacedShape(" ", True, 2 + at + (problem == "sp"), {"src": at, "dst": at + 1}, "int", COMMENT,
+                       fixed={0: lead} if lead else {}, nodes=nodes, rows=rows if exact else None,
+                       description=f"{KIND} (p {problem}, {nodes:,} nodes, {rows:,} edges announced)")
+
+
+GR = Layout(lambda _: COMMENT, gr_shape)

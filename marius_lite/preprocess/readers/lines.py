@@ -1,0 +1,105 @@
+"""Blocks of whole lines from a stream of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from marius_lite.errors import UserError
+from marius_lite.preprocess.readers.source import ByteStream
+
+SAMPLE_BYTES = 1 << 20
+BOM = b"\xef\xbb\xbf"
+LONGEST_LINE = 16 << 20
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines of a file; the first of them is line ``line`` (from 1)."""
+
+    data: bytes
+    line: int
+
+
+class LineBlocks:
+    """A file's lines. ``start``: its first bytes, as many as it takes to see a row; ``sample``: the whole lines of them."""
+
+    def __init__(self, stream: ByteStream, comment: bytes, block_bytes: int):
+        self._stream = stream
+        self._comment = comment
+        self._block_bytes = block_bytes
+        self.path = stream.name
+        self.start = self._read_start()
+        self._start_raw_bytes = stream.raw_bytes
+        self.sample = self.start[: self.start.rfind(b"\n") + 1] or self.start
+
+    def _read_start(self) -> bytes:
+        start = self._stream.read(SAMPLE_BYTES).removeprefix(BOM)
+        _refuse_containers(self.path, start)
+        while not strip_comments(start, self._comment)[0].strip(b"\r\n ") and (more := self._stream.read(SAMPLE_BYTES)):
+            start += more
+        return start
+
+    def expected(self) -> int:
+        """About how many lines the file has."""
+        bytes_per_row = max(1.0, len(self.sample) / max(1, self.sample.count(b"\n")))
+        return int(self._stream.size * (len(self.start) / max(1, self._start_raw_bytes)) / bytes_per_row) + 1
+
+    def blocks(self, header: bool) -> Iterator[Block]:
+        """Every line once, but for the ``header``, which becomes an empty one; the last ends with a newline too."""
+        carried, line = self._without_header() if header else self.start, 1
+        while True:
+            fresh = self._stream.read(self._block_bytes)
+            cut = fresh.rfind(b"\n") + 1 if fresh else 0
+            if fresh and not cut:
+                carried += fresh
+                if len(carried) > LONGEST_LINE:
+                    raise UserError(f"{self.path}:{line}: no end of line within {LONGEST_LINE} bytes: this is no text with one "
+                                    "edge per line")
+                continue
+            data = carried + fresh[:cut]
+            if not fresh and data and not data.endswith(b"\n"):
+                data += b"\n"
+            if data:
+                yield Block(data, line)
+                line += data.count(b"\n")
+            if not fresh:
+                return
+            carried = fresh[cut:]
+
+    def _without_header(self) -> bytes:
+        """The start; its first row, and blank lines before it, are made empty so that line numbers hold; comments stay."""
+        at, line, kept = 0, 1, b""
+        while True:
+            end = self.start.find(b"\n", at) + 1 or len(self.start)
+            row = self.start[at:end]
+            if self._comment and row.startswith(self._comment):
+                kept += row
+            elif row.strip(b" \r\n"):
+                return kept + b"\n" * (line - kept.count(b"\n")) + self.start[end:]
+            at, line = end, line + 1
+
+
+def strip_comments(data: bytes, comment: bytes) -> tuple[bytes, int]:
+    """``data`` without the lines that start with ``comment``, and how many they were."""
+    if not comment:
+        return data, 0
+
+    def next_comment(at: int) -> int:
+        return at if data.startswith(comment, at) else data.find(b"\n" + comment, at) + 1 or -1
+
+    parts, at, count = [], 0, 0
+    while (start := next_comment(at)) >= 0:
+        parts.append(data[at:start])
+        at = data.find(b"\n", start) + 1 or len(data)
+        count += 1
+    return (b"".join([*parts, data[at:]]), count) if count else (data, 0)
+
+
+def _refuse_containers(path: str, start: bytes) -> None:
+    if start[257:262] == b"ustar":
+        raise UserError(f"{path}: a tar archive: unpack it (tar -xf) and name the files inside")
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UserError(
+            f"{path}:1: UTF-16 text, not UTF-8: convert it, for example with iconv -f utf-16 -t utf-8"
+        )

@@ -1,0 +1,210 @@
+"""METIS graph files: a line ``NODES EDGES [FORMAT [WEIGHTS]]``, then for each node, in turn, a line of its neighbours.
+
+Ids count from 1. The file lists every undirected edge at both ends; it is taken once, from its smaller end. Vertex sizes, vertex
+weights and edge weights are left out. Source: the METIS 5 manual, section 4.1.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv
+
+from marius_lite.errors import UserError
+from marius_lite.graph.ids import IdKind
+from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.lines import Block, LineBlocks, strip_comments
+from marius_lite.preprocess.readers.raw import BadRow, RawEdges
+from marius_lite.preprocess.readers.shape import PLAIN_INT
+from marius_lite.preprocess.readers.source import ByteStream
+from marius_lite.preprocess.readers.text import ordered_map
+
+COMMENT = b"%"
+HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})([ \t]+([01]{1,3})([ \t]+([0-9]{1,3}))?)?[ \t]*\r?")
+SUFFIXES = {".graph", ".metis"}
+TO_NEWLINE = bytes.maketrans(b"\t\r ", b"\n\n\n")
+Ints = npt.NDArray[np.int64]
+
+
+class MetisReader:
+    """``read`` gives the edges by their smaller ends, and at the end compares their number with the header's."""
+
+    kind: IdKind = "int"
+    columns = 2
+
+    def __init__(self, stream: ByteStream, options: Options, block_bytes: int, threads: int):
+        self._stream = stream
+        self._threads = threads
+        self._skip = options.on_bad_row == "skip"
+        self.path = stream.name
+        self._lines = LineBlocks(stream, COMMENT, block_bytes)
+        first = strip_comments(self._lines.sample, COMMENT)[0].split(b"\n")[0]
+        if not (found := HEADER.fullmatch(first)):
+            text = first[:80].decode("utf-8", "backslashreplace")
+            raise UserError(f"{self.path}: {text!r}: a METIS file says first NODES EDGES, perhaps a format of three digits 0 or "
+                            "1 and a number of weights: is --format right?")
+        self._count, self._edges = int(found[1]), int(found[2])
+        sizes, weights, lengths = (digit == ord("1") for digit in (found[4] or b"").rjust(3, b"0"))
+        self._before = sizes + (int(found[6] or 1) if weights else 0)
+        self._step = 2 if lengths else 1
+
+    @property
+    def nodes(self) -> range:
+        return range(1, self._count + 1)
+
+    @property
+    def description(self) -> str:
+        packed = "" if self._stream.compression == "text" else f", {self._stream.compression}"
+        return f"METIS ({self._count:,} nodes, {self._edges:,} edges announced, each taken once){packed}"
+
+    @property
+    def checksum(self) -> int:
+        return self._stream.checksum
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def rows_expected(self) -> int:
+        return self._edges
+
+    def read(self, kind: IdKind) -> Iterator[RawEdges]:
+        found, surplus, last = 0, 0, RawEdges(pa.array([], pa.int64()), None, pa.array([], pa.int64()))
+        for last, more in ordered_map(lambda item: self._parse(*item, kind), self._numbered(), self._threads):
+            found, surplus = found + len(last.src), surplus + more
+            yield last
+        if found == self._edges and surplus == 0:
+            return
+        what = f"{found} edges where its header says {self._edges}"
+        if found == self._edges:
+            what = f"{abs(surplus)} edges are listed at one end only"
+        fault = BadRow(self.path, what, "")
+        if not self._skip:
+            raise UserError(f"{fault}: the file is cut short or was changed: get it again, read it as something else with "
+                            "--format, or take it as it is with --on-bad-row skip")
+        yield RawEdges(last.src[:0], None, last.dst[:0], 0, [fault])
+
+    def _numbered(self) -> Iterator[tuple[Block, int]]:
+        """Blocks of lines, and the node that the first line of each belongs to; 0 is the header."""
+        node = 0
+        for block in self._lines.blocks(header=False):
+            yield block, node
+            lines = block.data.count(b"\n")
+            node += lines - strip_comments(block.data, COMMENT)[1]
+
+    def _parse(self, block: Block, first: int, kind: IdKind) -> tuple[RawEdges, int]:
+        """Edges, and how many more of them are listed at their smaller ends than at the others."""
+        data, comments = strip_comments(block.data, COMMENT)
+        bad: list[BadRow] = []
+        if first == 0:
+            data = b"\n" + data.split(b"\n", 1)[1]
+        edges = self._edges_of(data, first)
+        if edges is None:
+            data, bad = self._go_over(block, first)
+            edges = self._edges_of(data, first)
+        assert edges is not None, "what was gone over line by line is good"
+        node, neighbour = edges
+        once = neighbour >= node
+        surplus = int(np.count_nonzero(neighbour > node) - np.count_nonzero(~once))
+        ends = [pa.array(end[once]) for end in edges]
+        if kind == "str":
+            ends = [end.cast(pa.string()) for end in ends]
+        return RawEdges(ends[0], None, ends[1], comments, bad), surplus
+
+    def _edges_of(self, data: bytes, first: int) -> tuple[Ints, Ints] | None:
+        """(node, neighbour) of whole lines of nodes ``first``, ...; None where something is wrong."""
+        text = np.frombuffer(data, np.uint8)
+        gap = text <= ord(" ")
+        starts = np.flatnonzero(~gap & np.concatenate([[True], gap[:-1]]))
+        if not len(starts):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        tokens = _integers(data)
+        if tokens is None or len(tokens) != len(starts):
+            return None
+        node = first + np.searchsorted(np.flatnonzero(text == ord("\n")), starts)
+        if self._before or self._step > 1:
+            counts = np.bincount(node - first)
+            counts = counts[counts > 0]
+            place = np.arange(len(node)) - np.repeat(np.cumsum(counts) - counts, counts) - self._before
+            if (counts < self._before).any() or ((counts - self._before) % self._step).any():
+                return None
+            is_neighbour = (place >= 0) & (place % self._step == 0)
+            node, tokens = node[is_neighbour], tokens[is_neighbour]
+        if len(node) and (node[-1] > self._count or tokens.min() < 1 or tokens.max() > self._count):
+            return None
+        return node, tokens
+
+    def _go_over(self, block: Block, first: int) -> tuple[bytes, list[BadRow]]:
+        """The lines of nodes, bad ones made empty, and what is wrong with these. Raises UserError unless skipping."""
+        kept: list[bytes] = []
+        bad: list[BadRow] = []
+        for number, line in enumerate(block.data.split(b"\n")[:-1], block.line):
+            if line.startswith(COMMENT):
+                continue
+            node = first + len(kept)
+            reason = self._fault(line, node) if node else None
+            kept.append(b"" if reason or not node else line)
+            if reason:
+                bad.append(BadRow(f"{self.path}:{number}", reason, line.decode("utf-8", "backslashreplace")[:200]))
+                if not self._skip:
+                    raise UserError(f"{bad[0]}: mend the line, leave such lines out with --on-bad-row skip, or read the file as "
+                                    "something else with --format")
+        return b"\n".join([*kept, b""]), bad
+
+    def _fault(self, line: bytes, node: int) -> str | None:
+        tokens = line.decode("utf-8", "backslashreplace").split()
+        if tokens and node > self._count:
+            return f"a line for node {node}, the header announces {self._count} nodes"
+        for token in tokens:
+            if not PLAIN_INT.fullmatch(token) or not -(2**63) <= int(token) < 2**63:
+                return f"{token[:20]!r} is no integer"
+        if tokens and (len(tokens) < self._before or (len(tokens) - self._before) % self._step):
+            return f"{len(tokens)} numbers where the header's format asks for {self._before} before the neighbours" + (
+                ", and pairs of neighbour and weight" if self._step > 1 else "")
+        for token in tokens[self._before :: self._step]:
+            if not 1 <= int(token) <= self._count:
+                return f"neighbour {token} is no id from 1 to {self._count}, which the header announces"
+        return None
+
+
+def _integers(data: bytes) -> Ints | None:
+    """All numbers of a text; None where it has something else."""
+    try:
+        table = pa.csv.read_csv(pa.BufferReader(data.translate(TO_NEWLINE)),
+                                pa.csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=["0"]),
+                                pa.csv.ParseOptions(quote_char=False),
+                                pa.csv.ConvertOptions(column_types={"0": pa.int64()}, null_values=[]))
+    except pa.ArrowInvalid:
+        return None
+    found: Ints = table.column("0").to_numpy()
+    return found
+
+
+def is_metis(head: bytes, whole: bool, name: str) -> bool:
+    """Whether a file that starts with ``head`` (all of it if ``whole``) is a METIS graph.
+
+    A first line of two numbers is as well an edge: without a telling name, the lines must differ in length, and their numbers
+    keep to what the first announces.
+    """
+    lines = [line for line in head.split(b"\n") if not line.startswith(COMMENT)]
+    if not (found := HEADER.fullmatch(lines[0])) or (not whole and len(lines) < 3):
+        return False
+    if SUFFIXES & set(Path(name).suffixes[-2:]):
+        return True
+    rows = lines[1:] if whole else lines[1:-1]
+    try:
+        neighbours: list[Any] = [[int(token) for token in row.split()] for row in rows]
+    except ValueError:
+        return False
+    nodes, edges = int(found[1]), int(found[2])
+    if found[3] is not None or any(not 1 <= one <= nodes for row in neighbours for one in row):
+        return False
+    widths = {len(row) for row in neighbours if row}
+    if whole:
+        return sum(map(len, neighbours)) == 2 * edges and not any(neighbours[nodes:]) and widths != {2}
+    return len(widths) > 1

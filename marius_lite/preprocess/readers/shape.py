@@ -1,0 +1,96 @@
+"""How lines of text become fields: what a file of any line-by-line format looks like to the parser of blocks."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from marius_lite.graph.ids import IdKind
+from marius_lite.preprocess.options import Options
+
+PLAIN_INT = re.compile(r"\s*(0|-?[1-9][0-9]*)\s*")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How to read a text file: ``roles`` maps src, dst and perhaps rel to field numbers among ``fields``.
+
+    ``fixed``: what always stands in a field. ``nodes``: the file says that ids 1 to ``nodes`` exist, and no others; ``rows``: how
+    many edges it says it has.
+    """
+
+    delimiter: str
+    header: bool
+    fields: int
+    roles: dict[str, int]
+    ids: IdKind
+    comment: bytes = b""
+    fixed: Mapping[int, str] = field(default_factory=dict)
+    nodes: int | None = None
+    rows: int | None = None
+    description: str = "text"
+
+    @property
+    def quoted(self) -> bool:
+        """Quotes mean something in comma-separated files only."""
+        return self.delimiter == ","
+
+    @property
+    def numbered(self) -> bool:
+        """Ids are 1 to ``nodes``, whatever kind is asked for."""
+        return self.nodes is not None
+
+    @property
+    def least(self) -> int:
+        """The smallest integer id."""
+        return 1 if self.numbered else 0
+
+    def prepare(self, data: bytes) -> bytes | None:
+        """Whole lines without comments as the delimited reader wants them; None where only `split` can tell."""
+        return data
+
+    def doubtful(self, role: str, values: pa.Array) -> bool:
+        """Whether a column of text that the delimited reader found may hold what `split` would refuse."""
+        return False
+
+    def split(self, line: str) -> list[str]:
+        """The fields of one line. Raises csv.Error for a quote that does not close, ValueError for what cannot be split."""
+        if self.quoted and '"' in line:
+            return next(csv.reader([line], strict=True))
+        return line.split(self.delimiter)
+
+    def joined(self, line: bytes, fields: list[str]) -> bytes:
+        """A good line, split into ``fields``, as the delimited reader wants it."""
+        return line
+
+
+class SpacedShape(Shape):
+    """Fields stand apart by any number of spaces or tabs."""
+
+    def prepare(self, data: bytes) -> bytes | None:
+        data = data.replace(b"\r\n", b"\n") if b"\r" in data else data
+        if any(part in data for part in (b"\t", b"  ", b" \n", b"\n ")) or data.startswith(b" "):
+            data = re.sub(rb"[ \t]+", b" ", data)
+            data = re.sub(rb"^ | $", b"", data, flags=re.MULTILINE)
+        return data
+
+    def split(self, line: str) -> list[str]:
+        return line.split()
+
+    def joined(self, line: bytes, fields: list[str]) -> bytes:
+        return self.delimiter.join(fields).encode()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A format of text: what its comment lines start with, and the shape a file has that starts with given whole lines.
+
+    ``shape_of`` (sample, options, file name) gives None without a row, and raises UserError where the sample makes no sense.
+    """
+
+    comment: Callable[[Options], bytes]
+    shape_of: Callable[[bytes, Options, str], Shape | None]
