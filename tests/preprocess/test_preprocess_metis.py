@@ -28,8 +28,8 @@ def test_the_manual_s_graphs(tmp_path, content):
     assert (dataset.edges("train").total, dataset.manifest.nodes) == (11, 7)
 
 
-@pytest.mark.parametrize(("name", "pack"), [("g", bytes), ("g.txt.gz", gzip.compress), ("g.graph.gz", gzip.compress)])
-def test_by_content_and_both_ways(tmp_path, name, pack):
+@pytest.mark.parametrize(("name", "pack"), [("g.metis", bytes), ("g.graph.gz", gzip.compress)])
+def test_by_name_and_both_ways(tmp_path, name, pack):
     (tmp_path / name).write_bytes(pack(MANUAL))
     dataset = make(tmp_path / "d", tmp_path / name, undirected=True)
     assert set(decoded(dataset).elements()) == EDGES | {(d, r, s) for s, r, d in EDGES}
@@ -48,9 +48,9 @@ def test_blocks_of_any_size_give_the_same(tmp_path):
     pairs = pairs[pairs[:, 0] < pairs[:, 1]]
     ends = np.concatenate([pairs, pairs[:, ::-1]])
     lines = [" ".join(map(str, ends[ends[:, 0] == node, 1])) for node in range(1, 3001)]
-    (tmp_path / "g").write_text(f"3000 {len(pairs)}\n" + "\n".join(lines))
+    (tmp_path / "g.graph").write_text(f"3000 {len(pairs)}\n" + "\n".join(lines))
     for memory in ("1MiB", "1GB"):
-        found = decoded(make(tmp_path / memory, tmp_path / "g", memory=memory))
+        found = decoded(make(tmp_path / memory, tmp_path / "g.graph", memory=memory))
         assert sorted(found.elements()) == sorted((s, "", d) for s, d in pairs.tolist())
 
 
@@ -59,7 +59,8 @@ def test_blocks_of_any_size_give_the_same(tmp_path):
     [
         (b"3 3\n2 3\n1 3\n1 2\n", "g.txt", False),  # as well an edge list
         (b"3 3\n2 3\n1 3\n1 2\n", "g.graph", True),
-        (b"2 1\n2\n1\n", "g.txt", True),
+        (b"2 1\n2\n1\n", "g.txt", False),  # nothing but a name tells
+        (b"2 1\n2\n1\n", "g.metis", True),
         (b"1 2\n3\n", "g.txt", False),
         (b"5 4\n3 4\n1 1\n", "g.txt", False),
         (b"1\t2\t3\n", "g.graph", False),
@@ -67,7 +68,7 @@ def test_blocks_of_any_size_give_the_same(tmp_path):
     ],
 )
 def test_what_is_taken_for_metis(text, name, expected):
-    assert is_metis(text, True, name) is expected
+    assert is_metis(text, name) is expected
 
 
 @pytest.mark.parametrize(

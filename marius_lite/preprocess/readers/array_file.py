@@ -7,6 +7,7 @@ it with a signal where the file is cut while it is read.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -94,7 +95,9 @@ class ArrayFile:
             version = npy.read_magic(stream)
             if version not in HEADERS:
                 raise ValueError(f"format version {version}")
-            shape, by_column, dtype = HEADERS[version](stream)
+            with warnings.catch_warnings():  # an old or odd header is read all the same
+                warnings.simplefilter("ignore")
+                shape, by_column, dtype = HEADERS[version](stream)
         except (ValueError, SyntaxError, TokenError) as error:
             reason = str(error).splitlines()[0]
             raise UserError(f"{self.name}: not a readable .npy array ({reason}): {self._advice}") from error

@@ -37,7 +37,7 @@ def format_of(file: InputFile) -> str:
         return found
     with closing(ByteStream(file.path)) as stream:
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
-    metis = is_metis(head, len(head) < HEAD_BYTES, file.path.name)
+    metis = is_metis(head, file.path.name)
     return next((name for name, tells in TELLING.items() if tells(head)), "metis" if metis else "text")
 
 
