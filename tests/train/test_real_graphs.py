@@ -31,8 +31,9 @@ def dense_features(data):
     return torch.from_numpy(x)
 
 
+# torch_geometric's GraphSAGE and GAT would hold a row of 8,415 numbers for each of coauthor-physics' half a million edges.
 @pytest.mark.parametrize(("name", "partitions", "encoders"), [("cora/cora.npz", 4, ["sage", "gcn", "gat"]),
-                                                               ("coauthor-physics/coauthor_physics.npz", 16, ["gcn", "sage"])])
+                                                               ("coauthor-physics/coauthor_physics.npz", 16, ["gcn"])])
 def test_vectors_are_those_of_the_full_batch(cli, tmp_path, name, partitions, encoders):
     path = archive(name)
     assert cli("preprocess", path, "--output", tmp_path / "dataset", "--features", path, "--labels", path, "--node-split",
