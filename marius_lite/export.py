@@ -30,20 +30,22 @@ Blocks = Iterator[tuple[pa.Array, Values]]
 def export_run(run: Path | str, output: Path | str, format: str = "parquet",
                checkpoint: str | None = None) -> dict[str, Any]:
     """Write a checkpoint's vectors into the new folder ``output``; a summary of what was written."""
-    from marius_lite.train.classification import score_rows
-    from marius_lite.train.opened import open_checkpoint, open_classifier, open_run
+    from marius_lite.train.opened import open_checkpoint, open_classifier, open_links
+    from marius_lite.train.vectors import InputRows, vector_rows
 
     found = open_checkpoint(Path(run), checkpoint)
-    if found.config.task == "node_classification":
-        with score_rows(found.dataset, open_classifier(found), found.config, found.table, found.memory.slots,
-                        found.run.path) as (scores, classes):
-            return export(scores, found.dataset, classes, np.empty((0, 0), np.float32), Path(output), format,
+    labels = found.dataset.labels
+    if found.config.task == "node_classification" and labels is not None:
+        model = open_classifier(found)
+        inputs = InputRows(found.dataset, found.config, found.table, model)
+        with vector_rows(found.dataset, found.config, model.encoder, inputs, found.memory.slots, found.run.path) as scores:
+            return export(scores, found.dataset, labels.classes, np.empty((0, 0), np.float32), Path(output), format,
                           {"checkpoint": found.path.name, "encoder": found.config.model.encoder})
-    with closing(open_run(Path(run), checkpoint)) as opened:
-        model = opened.config.model
+    with closing(open_links(found)) as opened:
+        settings = opened.config.model
         relations = opened.model.relations.detach().cpu().numpy()
-        return export(opened.buffer, opened.dataset, model.dim, relations, Path(output), format,
-                      {"checkpoint": opened.checkpoint.name, "decoder": model.decoder})
+        return export(opened.buffer, opened.dataset, settings.dim, relations, Path(output), format,
+                      {"checkpoint": opened.checkpoint.name, "decoder": settings.decoder})
 
 
 def export(buffer: Buffer, dataset: Dataset, dim: int, relations: Values, output: Path, format: str,

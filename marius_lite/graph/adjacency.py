@@ -47,9 +47,9 @@ class Adjacency:
         self.has_relations = relations > 1
 
     @property
-    def sources_bytes(self) -> int:
-        """Bytes of one source's id."""
-        return source_dtype(self.partitioning.nodes).itemsize
+    def edge_bytes(self) -> int:
+        """Of one in-edge: its source's id, and its relation where there are several."""
+        return source_dtype(self.partitioning.nodes).itemsize + (4 if self.has_relations else 0)
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:

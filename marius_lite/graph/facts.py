@@ -29,8 +29,7 @@ def list_bytes(dataset: Dataset) -> int:
     adjacency = dataset.adjacency
     if adjacency is None:
         raise UserError(f"{dataset.path}: `model.encoder` needs a dataset preprocessed with --adjacency in")
-    edge_bytes = adjacency.sources_bytes + (4 if adjacency.has_relations else 0)
-    return int(np.diff(adjacency.starts).max(initial=0)) * edge_bytes + (dataset.partitioning.rows + 1) * (8 + 4)
+    return int(np.diff(adjacency.starts).max(initial=0)) * adjacency.edge_bytes + (dataset.partitioning.rows + 1) * (8 + 4)
 
 
 def node_facts(dataset: Dataset, embeddings: int) -> NodeFacts:

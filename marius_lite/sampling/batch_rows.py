@@ -40,11 +40,17 @@ class RowTracker:
             here, held = common_rows(rows, self._hot)
             rows, order, starts = _last(rows, order, starts, here)
             cold, hot = len(rows) - len(held), held.astype(np.int64)
-        inverse = np.empty(len(order), np.int32)
-        inverse[order] = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(starts))
+        inverse = inverse_of(order, starts)
         again = tuple((len(self._before) - k, *common_rows(before, rows[:cold])) for k, before in enumerate(self._before))
         self._before.append(rows[:cold])
         return BatchRows(rows, cold, hot, inverse, order, starts, tuple(each for each in again if len(each[1])))
+
+
+def inverse_of(order: Places, starts: Places) -> Places:
+    """The group of each place, (m,) int32, from what `sort_rows` gave."""
+    inverse = np.empty(len(order), np.int32)
+    inverse[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+    return inverse
 
 
 def _last(rows: Rows, order: Places, starts: Places, chosen: Places) -> tuple[Rows, Places, Places]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +11,8 @@ from marius_lite.config.schema import Config
 from marius_lite.evaluate.classification import ClassCounts
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.classifier import NodeClassifier
-from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
-from marius_lite.train.vectors import InputRows, rows_behind, vectors
-
-
-@contextmanager
-def score_rows(dataset: Dataset, model: NodeClassifier, config: Config, table: RowTable | None, slots: int,
-               folder: Path) -> Iterator[tuple[PartitionBuffer, int]]:
-    """A buffer over every node's class scores, and how many classes there are."""
-    labels = dataset.labels
-    assert labels is not None
-    with (vectors(dataset, config, model.encoder, InputRows(dataset, config, table, model), folder) as made,
-          rows_behind(made, config, slots) as buffer):
-        yield buffer, labels.classes
+from marius_lite.train.vectors import InputRows, vectors
 
 
 def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, table: RowTable | None, split: str,

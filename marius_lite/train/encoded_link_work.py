@@ -14,6 +14,7 @@ from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.nn.model import finite
 from marius_lite.nn.precision import products_in
 from marius_lite.pipeline.batches import Stages
+from marius_lite.sampling.batch_rows import inverse_of
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 from marius_lite.seeds import seed_for
 from marius_lite.train.layer_graph import layer_graph
@@ -69,15 +70,13 @@ class EncodedLinkWork(LinkWork):
         # By node id, not by row: which slot a partition came into must not change the order of any sum.
         places = self._node_ids(np.concatenate([edges.src, edges.dst, sampled.negatives.reshape(-1)]))
         seeds, order, starts = sort_rows(places)
-        inverse = np.empty(len(order), np.int64)
-        inverse[order] = np.repeat(np.arange(len(seeds)), np.diff(starts))
         fanouts, training = self._config.sampling.fanouts, self._config.training
         assert not isinstance(fanouts, str)
         own = np.stack([places[:edges.size], places[edges.size:2 * edges.size]], 1)
         seed = seed_for(training.seed, "neighbours", edges.epoch, edges.step, edges.index)
         around = self._lists.sample(seeds, fanouts, seed, int(training.threads), own, both=True)
         self._edges_seen += around.neighbours, around.missing
-        return SurroundedBatch(sampled, around, inverse, order, starts)
+        return SurroundedBatch(sampled, around, inverse_of(order, starts), order, starts)
 
     def _node_ids(self, rows: np.ndarray) -> np.ndarray:
         slot, offset = np.divmod(rows, self.buffer.slot_rows)

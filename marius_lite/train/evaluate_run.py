@@ -10,7 +10,7 @@ from typing import Any
 from marius_lite import files
 from marius_lite.train.classification import classify_split
 from marius_lite.train.evaluation import evaluate_split
-from marius_lite.train.opened import Checkpoint, open_checkpoint, open_classifier, open_run
+from marius_lite.train.opened import Checkpoint, open_checkpoint, open_classifier, open_links
 
 
 def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = None) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = 
     if found.config.task == "node_classification":
         result = classify_split(found.dataset, open_classifier(found), found.config, found.table, split, found.run.path)
         return _written(found, split, result)
-    with closing(open_run(Path(run), checkpoint)) as opened:
+    with closing(open_links(found)) as opened:
         return _written(found, split, evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,7 @@ from marius_lite.evaluate.ranking import RankingOptions, rank
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.storage.buffer import PartitionBuffer
-from marius_lite.storage.table import RowTable
-from marius_lite.train.vectors import InputRows, rows_behind, vectors
+from marius_lite.train.vectors import InputRows, vector_rows
 
 
 def evaluate_trained(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config,
@@ -24,18 +21,9 @@ def evaluate_trained(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredi
     split, most = config.evaluation.split, int(config.evaluation.max_edges)
     if model.encoder is None:
         return evaluate_split(dataset, buffer, model, config, split, most)
-    with encoded_rows(dataset, config, model, buffer.table, buffer.slots, folder) as encoded:
+    inputs = InputRows(dataset, config, buffer.table, None)
+    with vector_rows(dataset, config, model.encoder, inputs, buffer.slots, folder) as encoded:
         return evaluate_split(dataset, encoded, model, config, split, most)
-
-
-@contextmanager
-def encoded_rows(dataset: Dataset, config: Config, model: LinkPredictionModel, table: RowTable, slots: int,
-                 folder: Path) -> Iterator[PartitionBuffer]:
-    """A buffer over the encoder's vectors of all nodes, made of the learned rows in ``table``."""
-    assert model.encoder is not None
-    with (vectors(dataset, config, model.encoder, InputRows(dataset, config, table, None), folder) as made,
-          rows_behind(made, config, slots) as buffer):
-        yield buffer
 
 
 def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config, split: str,

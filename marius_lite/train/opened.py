@@ -21,7 +21,7 @@ from marius_lite.storage.table import RowTable
 from marius_lite.train import build
 from marius_lite.train.build_links import make_model
 from marius_lite.train.build_nodes import make_classifier
-from marius_lite.train.evaluation import encoded_rows
+from marius_lite.train.vectors import InputRows, rows_behind, vector_rows
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,16 @@ def open_checkpoint(path: Path, name: str | None) -> Checkpoint:
 
 
 def open_run(path: Path, checkpoint: str | None) -> OpenedRun:
-    """A link-prediction checkpoint behind a read-only buffer, and its model. Raises UserError where there is none."""
-    found = open_checkpoint(path, checkpoint)
+    """A link-prediction checkpoint by its name. Raises UserError where there is none."""
+    return open_links(open_checkpoint(path, checkpoint))
+
+
+def open_links(found: Checkpoint) -> OpenedRun:
+    """A checkpoint behind a read-only buffer, and its model. Raises UserError for one that predicts no links."""
     config = found.config
     if config.task != "link_prediction" or found.table is None:
-        raise UserError(f"{path}: its task is {config.task}, it has no links to predict: `marius-lite eval` classifies, and "
+        raise UserError(f"{found.run.path}: its task is {config.task}, it has no links to predict: "
+                        "`marius-lite eval` classifies, and "
                         "`marius-lite export` writes what its encoder makes of every node")
     state = read_state(found.path)
     model = make_model(found.dataset, config)
@@ -78,13 +83,12 @@ def open_run(path: Path, checkpoint: str | None) -> OpenedRun:
     model.eval()
     with ExitStack() as stack:
         if model.encoder is None:
-            buffer = PartitionBuffer(found.table, found.memory.slots, threads=config.storage.io_threads,
-                                     direct=config.storage.direct_io)
-            stack.callback(buffer.close)
+            buffer = stack.enter_context(rows_behind(found.table, config, found.memory.slots))
             buffer.expect(state.checksums)
         else:
-            buffer = stack.enter_context(encoded_rows(found.dataset, config, model, found.table, found.memory.slots,
-                                                      found.run.path))
+            inputs = InputRows(found.dataset, config, found.table, None)
+            buffer = stack.enter_context(vector_rows(found.dataset, config, model.encoder, inputs, found.memory.slots,
+                                                     found.run.path))
         return OpenedRun(found.run, found.path, config, found.dataset, buffer, model, stack.pop_all())
 
 

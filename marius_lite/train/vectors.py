@@ -70,6 +70,14 @@ def rows_behind(table: RowTable, config: Config, slots: int) -> Iterator[Partiti
         buffer.close()
 
 
+@contextmanager
+def vector_rows(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, inputs: InputRows, slots: int,
+                folder: Path) -> Iterator[PartitionBuffer]:
+    """A buffer over every node's vector."""
+    with vectors(dataset, config, encoder, inputs, folder) as made, rows_behind(made, config, slots) as buffer:
+        yield buffer
+
+
 def inference_bytes(config: Config) -> int:
     """The memory of the run, and at least that of an evaluation."""
     assert isinstance(config.storage.memory, int)
