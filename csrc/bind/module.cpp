@@ -6,6 +6,7 @@ namespace nb = nanobind;
 void bind_io(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_graph(nb::module_& m);
+void bind_graph_ids(nb::module_& m);
 void bind_sampler(nb::module_& m);
 void bind_partitioner(nb::module_& m);
 void bind_cuda(nb::module_& m);
@@ -15,6 +16,7 @@ NB_MODULE(_native, m) {
     bind_io(m);
     bind_rows(m);
     bind_graph(m);
+    bind_graph_ids(m);
     bind_sampler(m);
     bind_partitioner(m);
     bind_cuda(m);

@@ -16,7 +16,7 @@ using namespace marius::bind;
 
 namespace {
 
-EdgeRecord* edge_records(const Records& records) { return reinterpret_cast<EdgeRecord*>(records.data()); }
+ArcRecord* edge_records(const Records& records) { return reinterpret_cast<ArcRecord*>(records.data()); }
 
 template <class T>
 T* data_or_null(const std::optional<nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>& array) {
@@ -61,7 +61,7 @@ struct Clustering {
 struct Contracting {
     In<uint32_t> labels;
     Contraction contraction;
-    std::vector<EdgeRecord> records;
+    std::vector<ArcRecord> records;
 
     explicit Contracting(In<uint32_t> labels_) : labels(labels_), contraction(labels.data(), labels.size()) {}
     size_t read(In<uint8_t> bytes) {

@@ -14,12 +14,13 @@
 
 namespace marius {
 
-// An arc to sort: high = u << 32 | v, low = weight. Arcs of equal ends add up while they are written.
-inline EdgeRecord arc_record(uint64_t u, uint64_t v, uint64_t weight) { return {u << 32 | v, weight}; }
+// An arc to sort: u << 32 | v, then its weight. Arcs of equal ends add up while they are written.
+using ArcRecord = Record<2>;
+inline ArcRecord arc_record(uint64_t u, uint64_t v, uint64_t weight) { return {{u << 32 | v, weight}}; }
 
 // Training edges in provisional ids to both arcs of each, numbers given by `node_rank`; self-loops are left out. Returns how many.
 size_t pack_arcs(const uint32_t* src, const uint32_t* rel, const uint32_t* dst, size_t count, const uint32_t* node_rank,
-                 const uint32_t* relation_rank, const EdgeRules& rules, EdgeRecord* out);
+                 const uint32_t* relation_rank, const EdgeRules& rules, ArcRecord* out);
 
 struct Arc {
     uint32_t target;
@@ -32,7 +33,7 @@ public:
     static constexpr size_t kMostBytes = 25;  // that one arc takes
 
     // Appends to `out` what is surely complete; the last arc waits for its equals.
-    void append(const EdgeRecord* records, size_t count, std::vector<uint8_t>& out);
+    void append(const ArcRecord* records, size_t count, std::vector<uint8_t>& out);
     void finish(std::vector<uint8_t>& out);
     void new_block() { open_ = false, last_source_ = 0; }
     uint64_t arcs() const { return arcs_; }
@@ -40,7 +41,7 @@ public:
 private:
     void write(std::vector<uint8_t>& out);
 
-    EdgeRecord waiting_{0, 0};  // weight 0: none
+    ArcRecord waiting_{{0, 0}};  // weight 0: none
     uint64_t last_source_ = 0, last_target_ = 0, arcs_ = 0;
     bool open_ = false;
 };

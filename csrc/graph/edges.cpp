@@ -2,14 +2,56 @@
 
 #include <algorithm>
 #include <bit>
+#include <stdexcept>
 #include <vector>
 
+#include "base/parallel.h"
 #include "graph/hash.h"
-#include "graph/parallel.h"
 
 namespace marius {
 
 namespace {
+
+using Wide = unsigned __int128;
+constexpr int kSplitBits = 2;
+constexpr int64_t kGrain = 1 << 15;
+
+struct Edge {
+    uint64_t src_partition, src, dst_partition, dst, rel, split;
+};
+
+// Keys of one word or two: the same fields, shifted in a number of 64 or 128 bits.
+template <class Key>
+Key key_of(const Edge& e, const EdgeLayout& l) {
+    Key key = e.src_partition;
+    key = key << l.partition_bits | e.dst_partition;
+    key = key << l.offset_bits | e.dst;
+    key = key << l.offset_bits | e.src;
+    key = key << l.relation_bits | e.rel;
+    return key << kSplitBits | e.split;
+}
+
+template <class Key>
+Edge edge_of(Key key, const EdgeLayout& l) {
+    auto take = [&key](int bits) {
+        const uint64_t field = static_cast<uint64_t>(key) & ((1ULL << bits) - 1);
+        key >>= bits;
+        return field;
+    };
+    Edge e;
+    e.split = take(kSplitBits), e.rel = take(l.relation_bits), e.src = take(l.offset_bits), e.dst = take(l.offset_bits);
+    e.dst_partition = take(l.partition_bits), e.src_partition = static_cast<uint64_t>(key);
+    return e;
+}
+
+void store(uint64_t key, uint64_t* record) { record[0] = key; }
+void store(Wide key, uint64_t* record) { record[0] = static_cast<uint64_t>(key >> 64), record[1] = static_cast<uint64_t>(key); }
+
+template <class Key>
+Key load(const uint64_t* record) {
+    if constexpr (sizeof(Key) == 8) return record[0];
+    else return static_cast<Key>(record[0]) << 64 | record[1];
+}
 
 struct Place {
     uint64_t partition, offset;
@@ -20,12 +62,114 @@ Place place_of(uint64_t id, const EdgeLayout& layout) {
     return {partition, id - partition * layout.rows};
 }
 
-EdgeRecord pack(Place src, uint64_t rel, Place dst, uint32_t split, const EdgeLayout& layout) {
-    uint64_t bucket = src.partition * layout.partitions + dst.partition;
-    return {bucket << layout.offset_bits | dst.offset, src.offset << 32 | rel << 2 | split};
+template <class Key, class Id>
+uint64_t* pack_one(const SpooledEdges<Id>& edges, size_t i, const EdgeLayout& layout, const EdgeRules& rules,
+                   uint64_t* out) {
+    const uint64_t s = edges.node_ids[edges.src[i]], d = edges.node_ids[edges.dst[i]], r = edges.relation_ids[edges.rel[i]];
+    const uint32_t split =
+        rules.by_hash ? split_of(edges.split_ids[edges.src[i]], r, edges.split_ids[edges.dst[i]], rules) : rules.split;
+    const Place from = place_of(s, layout), to = place_of(d, layout);
+    auto put = [&](Place a, Place b) {
+        store(key_of<Key>({a.partition, a.offset, b.partition, b.offset, r, split}, layout), out);
+        std::copy_n(edges.carried + i * layout.carried, layout.carried, out + layout.key_words);
+        out += layout.words();
+    };
+    put(from, to);
+    if (rules.undirected && s != d) put(to, from);
+    return out;
+}
+
+// How many records come before each piece of kGrain edges.
+template <class Id>
+std::vector<size_t> places(const SpooledEdges<Id>& edges, bool undirected, int threads) {
+    const size_t pieces = (edges.count + kGrain - 1) / kGrain;
+    std::vector<size_t> before(pieces + 1, 0);
+    parallel_for(static_cast<int64_t>(pieces), 1, threads, [&](int64_t first, int64_t last) {
+        for (int64_t p = first; p < last; ++p) {
+            const size_t end = std::min(edges.count, static_cast<size_t>(p + 1) * kGrain);
+            size_t records = 0;
+            for (size_t i = static_cast<size_t>(p) * kGrain; i < end; ++i) records += undirected && edges.src[i] != edges.dst[i] ? 2 : 1;
+            before[p + 1] = records;
+        }
+    });
+    for (size_t p = 0; p < pieces; ++p) before[p + 1] += before[p];
+    return before;
+}
+
+template <class Key, class Id>
+void pack_piece(const SpooledEdges<Id>& edges, size_t first, size_t last, const EdgeLayout& layout,
+                const EdgeRules& rules, uint64_t* out) {
+    constexpr size_t kAhead = 16;
+    for (size_t i = first; i < last; ++i) {
+        if (i + kAhead < last) {
+            __builtin_prefetch(edges.node_ids + edges.src[i + kAhead]);
+            __builtin_prefetch(edges.node_ids + edges.dst[i + kAhead]);
+        }
+        out = pack_one<Key>(edges, i, layout, rules, out);
+    }
+}
+
+template <class Id>
+bool in_range(const SpooledEdges<Id>& edges, size_t first, size_t last) {
+    bool inside = true;
+    for (size_t i = first; i < last; ++i)
+        inside &= (edges.src[i] < edges.nodes) & (edges.dst[i] < edges.nodes) & (edges.rel[i] < edges.relations);
+    return inside;
+}
+
+template <class Key>
+Unpacked unpack(const uint64_t* records, size_t count, const EdgeLayout& layout, uint64_t nodes, uint64_t relations,
+                bool drop_duplicates, EdgeStream& stream, const EdgeTally& tally, uint32_t* out, uint64_t* carried_out,
+                size_t stride) {
+    Unpacked written{};
+    const uint64_t buckets = layout.partitions * layout.partitions;
+    const int words = layout.words();
+    Key last = (stream.split < 3) ? load<Key>(stream.key) : static_cast<Key>(0);
+    for (size_t i = 0; i < count; ++i, records += words) {
+        const Key key = load<Key>(records);
+        const Edge e = edge_of(key, layout);
+        const uint64_t src_id = e.src_partition * layout.rows + e.src, dst_id = e.dst_partition * layout.rows + e.dst;
+        if (e.split > 2 || e.rel >= relations || e.src_partition >= layout.partitions || e.dst_partition >= layout.partitions ||
+            e.src >= layout.rows || e.dst >= layout.rows || src_id >= nodes || dst_id >= nodes)
+            throw std::invalid_argument("a record lies in no partition");
+        const Key edge = key >> kSplitBits;
+        const bool same_edge = stream.split < 3 && edge == last;
+        const bool duplicate = same_edge && e.split == stream.split;
+        // The split is the last part of the key: training comes first among equal edges.
+        stream.in_train = e.split == 0 || (same_edge && stream.in_train);
+        last = edge, stream.split = e.split;
+        tally.duplicates[e.split] += duplicate;
+        tally.also_in_train[e.split] += e.split && stream.in_train && !duplicate;
+        if (duplicate && drop_duplicates) continue;
+        const size_t place = written.counts[e.split]++;
+        uint32_t* column = out + e.split * 3 * stride + place;
+        column[0] = static_cast<uint32_t>(e.src);
+        column[stride] = static_cast<uint32_t>(e.dst);
+        column[2 * stride] = static_cast<uint32_t>(e.rel);
+        std::copy_n(records + layout.key_words, layout.carried, carried_out + (e.split * stride + place) * layout.carried);
+        ++tally.bucket_counts[e.split * buckets + e.src_partition * layout.partitions + e.dst_partition];
+        ++tally.relation_counts[e.rel];
+        tally.self_loops[e.split] += src_id == dst_id;
+        if (tally.seen == nullptr) continue;
+        tally.out_degrees[src_id] += e.split == 0;
+        tally.in_degrees[dst_id] += e.split == 0;
+        tally.seen[src_id] |= static_cast<uint8_t>(1u << e.split);
+        tally.seen[dst_id] |= static_cast<uint8_t>(1u << e.split);
+    }
+    if (count) store(last, stream.key);
+    return written;
 }
 
 }  // namespace
+
+EdgeLayout::EdgeLayout(uint64_t rows_, uint64_t partitions_, uint64_t relations, int carried_)
+    : rows(rows_), partitions(partitions_), carried(carried_) {
+    if (!rows || rows - 1 > UINT32_MAX || !partitions || partitions > 1 << 16 || relations > 1ULL << 32 || carried < 0 || carried > 2)
+        throw std::invalid_argument("edge layout: rows, partitions or relations out of range");
+    auto bits = [](uint64_t count) { return count ? std::bit_width(count - 1) : 0; };
+    partition_bits = bits(partitions), offset_bits = bits(rows), relation_bits = bits(relations);
+    key_words = 2 * (partition_bits + offset_bits) + relation_bits + kSplitBits <= 64 ? 1 : 2;
+}
 
 uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rules) {
     if (!rules.by_hash) return rules.split;
@@ -34,93 +178,37 @@ uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rul
     return hash < rules.bounds[0] ? 0 : hash < rules.bounds[1] ? 1 : 2;
 }
 
-template <class Spooled, class Id>
-size_t pack_edges(const Spooled* src, const uint32_t* rel, const Spooled* dst, size_t count, const Id* node_ids,
-                  const Id* split_rank, const uint32_t* relation_rank, const EdgeLayout& layout, const EdgeRules& rules,
-                  EdgeRecord* out) {
-    constexpr size_t kAhead = 16;
-    EdgeRecord* end = out;
-    for (size_t i = 0; i < count; ++i) {
-        if (i + kAhead < count) {
-            __builtin_prefetch(node_ids + src[i + kAhead]);
-            __builtin_prefetch(node_ids + dst[i + kAhead]);
+template <class Id>
+size_t pack_edges(const SpooledEdges<Id>& edges, const EdgeLayout& layout, const EdgeRules& rules, uint64_t* out,
+                  int threads) {
+    const std::vector<size_t> before = places(edges, rules.undirected, threads);
+    std::vector<uint8_t> sound(before.size() - 1, 1);
+    parallel_for(static_cast<int64_t>(sound.size()), 1, threads, [&](int64_t from, int64_t to) {
+        for (int64_t p = from; p < to; ++p) {
+            const size_t first = static_cast<size_t>(p) * kGrain, last = std::min(edges.count, first + kGrain);
+            if (!(sound[p] = in_range(edges, first, last))) continue;
+            uint64_t* place = out + before[p] * layout.words();
+            if (layout.key_words == 1) pack_piece<uint64_t>(edges, first, last, layout, rules, place);
+            else pack_piece<Wide>(edges, first, last, layout, rules, place);
         }
-        uint64_t s = node_ids[src[i]], d = node_ids[dst[i]], r = relation_rank[rel[i]];
-        uint32_t split = split_of(split_rank[src[i]], r, split_rank[dst[i]], rules);
-        Place from = place_of(s, layout), to = place_of(d, layout);
-        *end++ = pack(from, r, to, split, layout);
-        if (rules.undirected && s != d) *end++ = pack(to, r, from, split, layout);
-    }
-    return static_cast<size_t>(end - out);
-}
-
-template size_t pack_edges(const uint32_t*, const uint32_t*, const uint32_t*, size_t, const uint32_t*, const uint32_t*, const uint32_t*,
-                           const EdgeLayout&, const EdgeRules&, EdgeRecord*);
-template size_t pack_edges(const uint32_t*, const uint32_t*, const uint32_t*, size_t, const uint64_t*, const uint64_t*, const uint32_t*,
-                           const EdgeLayout&, const EdgeRules&, EdgeRecord*);
-template size_t pack_edges(const uint64_t*, const uint32_t*, const uint64_t*, size_t, const uint32_t*, const uint32_t*, const uint32_t*,
-                           const EdgeLayout&, const EdgeRules&, EdgeRecord*);
-template size_t pack_edges(const uint64_t*, const uint32_t*, const uint64_t*, size_t, const uint64_t*, const uint64_t*, const uint32_t*,
-                           const EdgeLayout&, const EdgeRules&, EdgeRecord*);
-
-// One pass by the leading bits that differ makes pieces that mostly fit the cache; each is sorted by comparison.
-void sort_edges(EdgeRecord* records, EdgeRecord* scratch, size_t count, int threads) {
-    constexpr int kDigit = 12;
-    if (count < 2) return;
-    auto [least, most] = std::minmax_element(records, records + count,
-                                             [](const EdgeRecord& a, const EdgeRecord& b) { return a.high < b.high; });
-    const uint64_t base = least->high;
-    const int shift = std::max(0, static_cast<int>(std::bit_width(most->high - base)) - kDigit);
-    std::vector<size_t> starts((1 << kDigit) + 1, 0);
-    for (size_t i = 0; i < count; ++i) ++starts[((records[i].high - base) >> shift) + 1];
-    for (size_t d = 0; d < 1 << kDigit; ++d) starts[d + 1] += starts[d];
-    std::vector<size_t> next(starts.begin(), starts.end() - 1);
-    for (size_t i = 0; i < count; ++i) scratch[next[(records[i].high - base) >> shift]++] = records[i];
-    parallel_tasks(1 << kDigit, threads, [&](size_t digit) {
-        std::sort(scratch + starts[digit], scratch + starts[digit + 1]);
-        std::copy(scratch + starts[digit], scratch + starts[digit + 1], records + starts[digit]);
     });
+    if (std::find(sound.begin(), sound.end(), 0) != sound.end()) throw std::invalid_argument("a spooled id is out of range");
+    return before.back();
 }
 
-size_t count_not_above(const EdgeRecord* records, size_t count, EdgeRecord key) {
-    return static_cast<size_t>(std::upper_bound(records, records + count, key) - records);
+template size_t pack_edges(const SpooledEdges<uint32_t>&, const EdgeLayout&, const EdgeRules&, uint64_t*, int);
+template size_t pack_edges(const SpooledEdges<uint64_t>&, const EdgeLayout&, const EdgeRules&, uint64_t*, int);
+
+uint64_t bucket_of(const uint64_t* record, const EdgeLayout& layout) {
+    const Edge e = layout.key_words == 1 ? edge_of(load<uint64_t>(record), layout) : edge_of(load<Wide>(record), layout);
+    return e.src_partition * layout.partitions + e.dst_partition;
 }
 
-Unpacked unpack_edges(const EdgeRecord* records, size_t count, const EdgeLayout& layout, bool drop_duplicates,
-                      EdgeStream& stream, const EdgeTally& tally, uint32_t* out, size_t stride) {
-    Unpacked written{};
-    const uint64_t offset_mask = (1ULL << layout.offset_bits) - 1, buckets = layout.partitions * layout.partitions;
-    uint64_t bucket = ~0ULL, src_base = 0, dst_base = 0;
-    for (size_t i = 0; i < count; ++i) {
-        const EdgeRecord record = records[i];
-        const uint32_t split = record.low & 3;
-        const bool duplicate = record == stream.last;
-        const bool same_edge = record.high == stream.last.high && record.low >> 2 == stream.last.low >> 2;
-        // The split is the last part of the order: training comes first among equal edges.
-        stream.in_train = split == 0 || (same_edge && stream.in_train);
-        stream.last = record;
-        tally.duplicates[split] += duplicate;
-        tally.also_in_train[split] += split && stream.in_train && !duplicate;
-        if (duplicate && drop_duplicates) continue;
-        if (record.high >> layout.offset_bits != bucket) {
-            bucket = record.high >> layout.offset_bits;
-            src_base = bucket / layout.partitions * layout.rows;
-            dst_base = bucket % layout.partitions * layout.rows;
-        }
-        const uint64_t src = record.low >> 32, dst = record.high & offset_mask, rel = (record.low & 0xffffffff) >> 2;
-        uint32_t* column = out + split * 3 * stride + written.counts[split]++;
-        column[0] = static_cast<uint32_t>(src);
-        column[stride] = static_cast<uint32_t>(dst);
-        column[2 * stride] = static_cast<uint32_t>(rel);
-        ++tally.bucket_counts[split * buckets + bucket];
-        ++tally.relation_counts[rel];
-        tally.self_loops[split] += src_base + src == dst_base + dst;
-        tally.out_degrees[src_base + src] += split == 0;
-        tally.in_degrees[dst_base + dst] += split == 0;
-        tally.seen[src_base + src] |= static_cast<uint8_t>(1u << split);
-        tally.seen[dst_base + dst] |= static_cast<uint8_t>(1u << split);
-    }
-    return written;
+Unpacked unpack_edges(const uint64_t* records, size_t count, const EdgeLayout& layout, uint64_t nodes, uint64_t relations,
+                      bool drop_duplicates, EdgeStream& stream, const EdgeTally& tally, uint32_t* out, uint64_t* carried_out,
+                      size_t stride) {
+    const auto with = layout.key_words == 1 ? unpack<uint64_t> : unpack<Wide>;
+    return with(records, count, layout, nodes, relations, drop_duplicates, stream, tally, out, carried_out, stride);
 }
 
 }  // namespace marius

@@ -1,24 +1,25 @@
-// Edges on their way into buckets: packed into 16-byte records whose plain order is the dataset's order.
+// Edges on their way into buckets: packed into records whose plain order is the dataset's order.
+//
+// A key is, from its highest bits on: source partition, destination partition, destination offset, source offset, relation,
+// split; in one word where that fits 64 bits, else in two. What an edge carries besides (weight, time) follows in words of its
+// own. So edges are ordered by (bucket, destination, source, relation, split, what they carry); equal edges of different
+// splits lie side by side.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
+#include "graph/records.h"
+
 namespace marius {
 
-// high: bucket << offset_bits | destination offset; low: source offset << 32 | relation << 2 | split.
-// Ordered by (bucket, destination, source, relation, split); equal edges of different splits lie side by side.
-struct EdgeRecord {
-    uint64_t high, low;
-    bool operator==(const EdgeRecord&) const = default;
-    bool operator<(const EdgeRecord& other) const {
-        return high != other.high ? high < other.high : low < other.low;
-    }
-};
-
 struct EdgeLayout {
-    uint64_t rows;         // nodes per partition
+    EdgeLayout(uint64_t rows, uint64_t partitions, uint64_t relations, int carried);
+
+    uint64_t rows;        // nodes per partition
     uint64_t partitions;
-    int offset_bits;       // bits of the largest offset in a partition
+    int partition_bits, offset_bits, relation_bits;
+    int key_words, carried;  // 1 or 2; 0 to 2
+    int words() const { return key_words + carried; }
 };
 
 // Which split an edge falls into: 63 bits of a keyed hash of its ends' ranks, below bounds[0] train, below bounds[1]
@@ -33,24 +34,35 @@ struct EdgeRules {
 
 uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rules);
 
-// Provisional ids to records, two per edge when undirected (one for a self-loop). `node_ids`: the final id of each node;
-// `split_rank`: the number it goes by in the hash. Returns the number written.
-template <class Spooled, class Id>
-size_t pack_edges(const Spooled* src, const uint32_t* rel, const Spooled* dst, size_t count, const Id* node_ids,
-                  const Id* split_rank, const uint32_t* relation_rank, const EdgeLayout& layout, const EdgeRules& rules,
-                  EdgeRecord* out);
+// Spooled edges and the numbers their ends go by: node_ids[src[i]] is the final id, split_ids[src[i]] the one that is hashed.
+template <class Id>
+struct SpooledEdges {
+    const uint32_t* src;
+    const uint32_t* rel;
+    const uint32_t* dst;
+    const uint64_t* carried;  // (count, layout.carried), or null
+    size_t count;
+    const Id* node_ids;
+    const Id* split_ids;
+    size_t nodes;
+    const uint32_t* relation_ids;
+    size_t relations;
+};
 
-// In place; `scratch` holds as many records. The result does not depend on the number of threads.
-void sort_edges(EdgeRecord* records, EdgeRecord* scratch, size_t count, int threads);
+// To records of layout.words() words, two per edge when undirected (one for a self-loop). Returns the number written, the same
+// for any number of threads; std::invalid_argument for an end or a relation out of range.
+template <class Id>
+size_t pack_edges(const SpooledEdges<Id>& edges, const EdgeLayout& layout, const EdgeRules& rules, uint64_t* out,
+                  int threads);
 
-// How many leading records of a sorted array are <= key.
-size_t count_not_above(const EdgeRecord* records, size_t count, EdgeRecord key);
+// Flat index of the bucket a record lies in.
+uint64_t bucket_of(const uint64_t* record, const EdgeLayout& layout);
 
 // What is counted while sorted records pass by. Arrays are the caller's; `nodes` long where not said otherwise.
 struct EdgeTally {
     int64_t* bucket_counts;   // (3, partitions^2)
     int64_t* relation_counts; // (relations)
-    uint32_t* out_degrees;    // of training edges
+    uint32_t* out_degrees;    // of training edges; these three may be null together
     uint32_t* in_degrees;
     uint8_t* seen;            // bit s: has an edge in split s
     int64_t* duplicates;      // (3)
@@ -62,15 +74,17 @@ struct Unpacked {
     size_t counts[3];
 };
 
-// Where a stream of sorted records stands: the last one, and whether a training edge equals it.
+// Where a stream of sorted records stands: the last key, its split taken out, the last split, and whether a training edge equals it.
 struct EdgeStream {
-    EdgeRecord last;
-    uint64_t in_train;
+    uint64_t key[2] = {~0ULL, ~0ULL};
+    uint64_t split = 3, in_train = 0;
 };
 
-// Sorted records to offsets: out is (3 splits, 3 columns src dst rel, stride). `stream` (all ones before the first
-// call) is moved on; with `drop_duplicates` equal records are written once.
-Unpacked unpack_edges(const EdgeRecord* records, size_t count, const EdgeLayout& layout, bool drop_duplicates,
-                      EdgeStream& stream, const EdgeTally& tally, uint32_t* out, size_t stride);
+// Sorted records to offsets: out is (3 splits, 3 columns src dst rel, stride), carried_out (3 splits, stride, layout.carried) or
+// null. With `drop_duplicates` edges of equal ends, relation and split are written once. std::invalid_argument for a record
+// that lies in no partition.
+Unpacked unpack_edges(const uint64_t* records, size_t count, const EdgeLayout& layout, uint64_t nodes, uint64_t relations,
+                      bool drop_duplicates, EdgeStream& stream, const EdgeTally& tally, uint32_t* out, uint64_t* carried_out,
+                      size_t stride);
 
 }  // namespace marius

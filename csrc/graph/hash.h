@@ -13,8 +13,16 @@ inline uint64_t mix64(uint64_t x) {
     return x ^ (x >> 33);
 }
 
+inline uint64_t unmix64(uint64_t x) {
+    x = (x ^ (x >> 33)) * 0x9cb4b2f8129337dbULL;  // the inverse factors modulo 2^64
+    x = (x ^ (x >> 33)) * 0x4f74430c22a54005ULL;
+    return x ^ (x >> 33);
+}
+
 // A bijection of the id for each key, so integer ids never collide.
 inline uint64_t hash_int(uint64_t id, uint64_t key) { return mix64(mix64(id + key) ^ key); }
+
+inline uint64_t unhash_int(uint64_t hash, uint64_t key) { return unmix64(unmix64(hash) ^ key) - key; }
 
 // Folded 64 x 64 -> 128-bit products over 8-byte words (the scheme of wyhash, Wang Yi, public domain).
 inline uint64_t fold(uint64_t a, uint64_t b) {

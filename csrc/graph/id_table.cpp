@@ -13,9 +13,10 @@ void IdTable<Keys>::grow() {
     std::vector<uint64_t> slots(slots_.size() * 2, 0);
     const uint64_t mask = slots.size() - 1;
     for (size_t id = 0; id < keys_.size(); ++id) {
-        uint64_t hash = Keys::hash(keys_.at(id), key_), place = hash & mask;
+        const uint64_t h = hash(keys_.at(id));
+        uint64_t place = h & mask;
         while (slots[place]) place = (place + 1) & mask;
-        slots[place] = tag(hash) | (id + 1);
+        slots[place] = tag(h) | (id + 1);
     }
     slots_.swap(slots);
 }
@@ -27,7 +28,7 @@ uint64_t IdTable<Keys>::find_or_insert(typename Keys::Key raw, uint64_t hash) {
         uint64_t slot = slots_[place];
         if (!slot) {
             uint64_t id = keys_.size();
-            if (id + 1 > kIdMask) throw std::length_error("more than 2^40 distinct ids");
+            if (id >= kMostIds) throw std::length_error("more than 2^32 - 1 distinct ids in one table");
             keys_.push(raw);
             slots_[place] = tag(hash) | (id + 1);
             return id;
@@ -39,28 +40,28 @@ uint64_t IdTable<Keys>::find_or_insert(typename Keys::Key raw, uint64_t hash) {
 
 template <class Keys>
 template <class Raw>
-void IdTable<Keys>::add(Raw raw, size_t count, uint64_t* out) {
+void IdTable<Keys>::add(Raw raw, size_t count, uint32_t* out) {
     constexpr size_t kBatch = 64;
     uint64_t hashes[kBatch];
+    if (slots_.empty()) throw std::logic_error("the table is closed");
     for (size_t start = 0; start < count; start += kBatch) {
         const size_t n = std::min(kBatch, count - start);
         while ((keys_.size() + n) * 8 > slots_.size() * 5) grow();
         const uint64_t mask = slots_.size() - 1;
         for (size_t i = 0; i < n; ++i) {
-            hashes[i] = Keys::hash(raw[start + i], key_);
+            hashes[i] = hash(raw[start + i]);
             __builtin_prefetch(&slots_[hashes[i] & mask]);
         }
         for (size_t i = 0; i < n; ++i) {
             uint64_t slot = slots_[hashes[i] & mask];
             if (slot) keys_.prefetch((slot & kIdMask) - 1);
         }
-        for (size_t i = 0; i < n; ++i) out[start + i] = find_or_insert(raw[start + i], hashes[i]);
+        for (size_t i = 0; i < n; ++i) out[start + i] = static_cast<uint32_t>(find_or_insert(raw[start + i], hashes[i]));
     }
 }
 
 template <class Keys>
-template <class Id>
-void IdTable<Keys>::rank(Id* order, Id* rank, int threads) const {
+void IdTable<Keys>::rank(uint32_t* order, uint32_t* rank, int threads) const {
     struct Entry {
         uint64_t hash, id;
     };
@@ -68,31 +69,27 @@ void IdTable<Keys>::rank(Id* order, Id* rank, int threads) const {
     const size_t count = keys_.size();
     std::unique_ptr<Entry[]> entries(new Entry[count]);
     std::vector<size_t> starts((1 << kDigit) + 1, 0);
-    for (size_t id = 0; id < count; ++id) ++starts[(Keys::hash(keys_.at(id), key_) >> (64 - kDigit)) + 1];
+    for (size_t id = 0; id < count; ++id) ++starts[(hash(keys_.at(id)) >> (64 - kDigit)) + 1];
     for (size_t d = 0; d < 1 << kDigit; ++d) starts[d + 1] += starts[d];
     std::vector<size_t> next(starts.begin(), starts.end() - 1);
     for (size_t id = 0; id < count; ++id) {
-        uint64_t hash = Keys::hash(keys_.at(id), key_);
-        entries[next[hash >> (64 - kDigit)]++] = {hash, id};
+        const uint64_t h = hash(keys_.at(id));
+        entries[next[h >> (64 - kDigit)]++] = {h, id};
     }
     parallel_tasks(1 << kDigit, threads, [&](size_t digit) {
         std::sort(entries.get() + starts[digit], entries.get() + starts[digit + 1], [&](const Entry& a, const Entry& b) {
             return a.hash != b.hash ? a.hash < b.hash : keys_.at(a.id) < keys_.at(b.id);
         });
         for (size_t r = starts[digit]; r < starts[digit + 1]; ++r) {
-            order[r] = static_cast<Id>(entries[r].id);
-            rank[entries[r].id] = static_cast<Id>(r);
+            order[r] = static_cast<uint32_t>(entries[r].id);
+            rank[entries[r].id] = static_cast<uint32_t>(r);
         }
     });
 }
 
 template class IdTable<IntKeys>;
 template class IdTable<StringKeys>;
-template void IdTable<IntKeys>::add(const int64_t*, size_t, uint64_t*);
-template void IdTable<StringKeys>::add(ArrowStrings, size_t, uint64_t*);
-template void IdTable<IntKeys>::rank(uint32_t*, uint32_t*, int) const;
-template void IdTable<IntKeys>::rank(uint64_t*, uint64_t*, int) const;
-template void IdTable<StringKeys>::rank(uint32_t*, uint32_t*, int) const;
-template void IdTable<StringKeys>::rank(uint64_t*, uint64_t*, int) const;
+template void IdTable<IntKeys>::add(const int64_t*, size_t, uint32_t*);
+template void IdTable<StringKeys>::add(ArrowStrings, size_t, uint32_t*);
 
 }  // namespace marius

@@ -5,6 +5,7 @@
 // lie beside, in order of id. Lookups run in batches of three passes (hash, probe, compare), each pass prefetching
 // what the next one reads. Not safe to share between threads.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,7 @@ struct IntKeys {
     Growing<int64_t> values;
 
     size_t size() const { return values.size(); }
-    size_t bytes() const { return values.bytes(); }
+    size_t bytes() const { return values.size() * sizeof(int64_t); }
     Key at(size_t id) const { return values[id]; }
     void push(Key key) { values.push(key); }
     void prefetch(size_t id) const { __builtin_prefetch(values.data() + id); }
@@ -32,7 +33,7 @@ struct StringKeys {
     Growing<uint64_t> ends;
 
     size_t size() const { return ends.size(); }
-    size_t bytes() const { return arena.bytes() + ends.bytes(); }
+    size_t bytes() const { return arena.size() + ends.size() * sizeof(uint64_t); }
     Key at(size_t id) const {
         uint64_t start = id ? ends[id - 1] : 0;
         return {arena.data() + start, static_cast<size_t>(ends[id] - start)};
@@ -57,27 +58,36 @@ struct ArrowStrings {
 template <class Keys>
 class IdTable {
 public:
-    explicit IdTable(uint64_t key) : key_(key), slots_(1024, 0) {}
+    // `mask`: the bits of the hash that are used; fewer than all make collisions common, for tests.
+    explicit IdTable(uint64_t key, uint64_t mask = ~0ULL) : key_(key), mask_(mask), slots_(1024, 0) {}
 
     size_t size() const { return keys_.size(); }
     size_t bytes() const { return keys_.bytes() + slots_.size() * sizeof(uint64_t); }
+    // The most it takes until its ids are ranked, if few more come: growing stands beside the old slots, ranking takes 24 bytes an id.
+    size_t peak_bytes() const {
+        const size_t slots = slots_.size() * sizeof(uint64_t), more = keys_.size() + keys_.size() / 8 + 1024;
+        return keys_.bytes() + std::max(more * 8 > slots_.size() * 5 ? 3 * slots : slots, 24 * keys_.size());
+    }
+    // No more ids come: gives the memory of finding them back.
+    void close() { slots_ = std::vector<uint64_t>(); }
     const Keys& keys() const { return keys_; }
 
     // out[i] = provisional id of raw[i], new ones appended.
     template <class Raw>
-    void add(Raw raw, size_t count, uint64_t* out);
+    void add(Raw raw, size_t count, uint32_t* out);
 
-    // order[r] = provisional id of final id r; rank[order[r]] = r. Id is uint32_t or uint64_t.
-    template <class Id>
-    void rank(Id* order, Id* rank, int threads) const;
+    // order[r] = provisional id of the id that comes r-th; rank[order[r]] = r.
+    void rank(uint32_t* order, uint32_t* rank, int threads) const;
 
 private:
-    static constexpr uint64_t kIdBits = 40, kIdMask = (1ULL << kIdBits) - 1;
+    static constexpr uint64_t kMostIds = UINT32_MAX, kIdBits = 40, kIdMask = (1ULL << kIdBits) - 1;
     static uint64_t tag(uint64_t hash) { return hash & ~kIdMask; }
     uint64_t find_or_insert(typename Keys::Key raw, uint64_t hash);
     void grow();
 
-    uint64_t key_;
+    uint64_t hash(typename Keys::Key raw) const { return Keys::hash(raw, key_) & mask_; }
+
+    uint64_t key_, mask_;
     std::vector<uint64_t> slots_;
     Keys keys_;
 };

@@ -100,16 +100,16 @@ void ClusterPass::move(uint64_t node, uint32_t label, uint32_t weight) {
     ++moves_;
 }
 
-void Contraction::read(const uint8_t* bytes, size_t count, std::vector<EdgeRecord>& out) {
+void Contraction::read(const uint8_t* bytes, size_t count, std::vector<ArcRecord>& out) {
     reader_.read(bytes, bytes + count,
                  [&](uint64_t node, const Arc* arcs, size_t size, bool) { visit(node, arcs, size, out); });
 }
 
-void Contraction::finish(std::vector<EdgeRecord>& out) {
+void Contraction::finish(std::vector<ArcRecord>& out) {
     reader_.finish([&](uint64_t node, const Arc* arcs, size_t size, bool) { visit(node, arcs, size, out); });
 }
 
-void Contraction::visit(uint64_t node, const Arc* arcs, size_t count, std::vector<EdgeRecord>& out) {
+void Contraction::visit(uint64_t node, const Arc* arcs, size_t count, std::vector<ArcRecord>& out) {
     votes_.start(count);
     for_targets(labels_, arcs, count, [this](uint32_t label, uint64_t weight) { votes_.add(label, weight); });
     for (auto [label, slot, weight] : votes_.entries())

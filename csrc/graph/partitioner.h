@@ -67,11 +67,11 @@ private:
 class Contraction {
 public:
     Contraction(const uint32_t* labels, uint64_t nodes) : labels_(labels), reader_(nodes) {}
-    void read(const uint8_t* bytes, size_t count, std::vector<EdgeRecord>& out);
-    void finish(std::vector<EdgeRecord>& out);
+    void read(const uint8_t* bytes, size_t count, std::vector<ArcRecord>& out);
+    void finish(std::vector<ArcRecord>& out);
 
 private:
-    void visit(uint64_t node, const Arc* arcs, size_t count, std::vector<EdgeRecord>& out);
+    void visit(uint64_t node, const Arc* arcs, size_t count, std::vector<ArcRecord>& out);
 
     const uint32_t* labels_;
     ArcReader reader_;

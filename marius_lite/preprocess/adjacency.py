@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tqdm import tqdm
 
 from marius_lite._native import append_in_edges, crc32c
@@ -25,11 +24,11 @@ PIECE = 1 << 18
 class AdjacencyWriter:
     """Writes ``folder`` (a dataset's ``adjacency/in``) from ``edges``; ``memory`` in bytes bounds one partition's lists.
 
-    ``degrees``: in-edges of each node. Raises UserError where the lists of a partition do not fit. ``files``: chunk files with
-    (size, crc32c).
+    ``degrees``: a file of the in-edges of each node, uint32. Raises UserError where the lists of a partition do not fit.
+    ``files``: chunk files with (size, crc32c).
     """
 
-    def __init__(self, edges: EdgeBuckets, folder: Path, degrees: npt.NDArray[np.uint32], relations: int, memory: int):
+    def __init__(self, edges: EdgeBuckets, folder: Path, degrees: Path, relations: int, memory: int):
         self.files: dict[Path, tuple[int, int]] = {}
         self._edges, self._folder, self._degrees = edges, folder, degrees
         self._partitioning = edges.partitioning
@@ -65,7 +64,8 @@ class AdjacencyWriter:
         sources = np.empty(count, self._dtypes[1])
         rel = np.empty(count, np.uint32) if self._relations else None
         cursors = indptr[1:]  # where each list starts, and once it is filled where it ends
-        np.cumsum(self._degrees[part.start : part.stop - 1], out=cursors[1:])
+        degrees = np.fromfile(self._degrees, np.uint32, len(part) - 1, offset=4 * part.start)
+        np.cumsum(degrees, out=cursors[1:])
         for i in range(self._partitioning.partitions):
             for piece in self._edges.stream(i, k, PIECE):
                 append_in_edges(*piece, i * self._partitioning.rows, cursors, sources, rel)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import crc32c, unpack_edges
+from marius_lite._native import EdgeCounts, EdgeLayout, crc32c
 from marius_lite.graph.edges import COLUMNS
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.columns import ColumnWriter, chunk_length, create_group, write_array
@@ -17,55 +18,55 @@ from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.sort import Records
 
 PIECE = 1 << 18
+CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64}  # what edges may carry, as it is stored
+NODE_BYTES = 9  # of a tally, for each node
 
 
 @dataclass(frozen=True)
 class Tally:
     """What was counted on the way, by split (train, valid, test) where an array's first axis is 3.
 
-    ``out_degrees``, ``in_degrees``: of training edges, per node. ``seen``: bit s set for a node with an edge
-    in split s.
-    ``totals``: rows duplicates, self-loops, edges that also stand in train.
+    ``totals``: rows duplicates, self-loops, edges that also stand in train. By node, where there is memory for it:
+    ``out_degrees``, ``in_degrees`` of training edges; ``seen``: bit s set for a node with an edge in split s.
     """
 
     bucket_counts: npt.NDArray[np.int64]
     relation_counts: npt.NDArray[np.int64]
-    out_degrees: npt.NDArray[np.uint32]
-    in_degrees: npt.NDArray[np.uint32]
-    seen: npt.NDArray[np.uint8]
     totals: npt.NDArray[np.int64]
+    out_degrees: npt.NDArray[np.uint32] | None
+    in_degrees: npt.NDArray[np.uint32] | None
+    seen: npt.NDArray[np.uint8] | None
 
     @classmethod
-    def zeros(cls, partitioning: Partitioning, relations: int) -> Tally:
+    def zeros(cls, partitioning: Partitioning, relations: int, by_node: bool) -> Tally:
         nodes = partitioning.nodes
         return cls(
             np.zeros((3, partitioning.partitions**2), np.int64),
             np.zeros(relations, np.int64),
-            np.zeros(nodes, np.uint32),
-            np.zeros(nodes, np.uint32),
-            np.zeros(nodes, np.uint8),
             np.zeros((3, 3), np.int64),
+            np.zeros(nodes, np.uint32) if by_node else None,
+            np.zeros(nodes, np.uint32) if by_node else None,
+            np.zeros(nodes, np.uint8) if by_node else None,
         )
 
 
 class SplitWriter:
-    """Writes ``edges/<split>``: src, dst, rel, bucket_offsets, bucket_checksums."""
+    """Writes ``edges/<split>``: src, dst, rel, what edges carry, bucket_offsets, bucket_checksums."""
 
-    def __init__(self, folder: Path, upper_bound: int, partitioning: Partitioning):
+    def __init__(self, folder: Path, upper_bound: int, partitioning: Partitioning, carried: Sequence[str]):
         self.folder = folder
         create_group(folder)
-        self._columns = [ColumnWriter(folder / name, chunk_length(upper_bound)) for name in COLUMNS]
-        self._checksums = np.zeros((partitioning.partitions**2, 3), np.uint32)
+        self._columns = [ColumnWriter(folder / name, chunk_length(upper_bound), CARRIED.get(name, np.uint32))
+                         for name in (*COLUMNS, *carried)]
+        self._checksums = np.zeros((partitioning.partitions**2, len(self._columns)), np.uint32)
 
-    def append(
-        self, columns: npt.NDArray[np.uint32], first_bucket: int, counts: npt.NDArray[np.int64]
-    ) -> None:
-        """(3, n) edges of buckets ``first_bucket``, ... with so many edges each."""
+    def append(self, columns: Sequence[npt.NDArray[Any]], first_bucket: int, counts: npt.NDArray[np.int64]) -> None:
+        """Columns of the edges of buckets ``first_bucket``, ... with so many edges each."""
         ends = np.cumsum(counts)
         for place in np.flatnonzero(counts).tolist():
-            part = columns[:, ends[place] - counts[place] : ends[place]]
+            part = slice(ends[place] - counts[place], ends[place])
             checksums = self._checksums[first_bucket + place]
-            checksums[:] = [crc32c(part[k].view(np.uint8), int(checksums[k])) for k in range(3)]
+            checksums[:] = [crc32c(values[part].view(np.uint8), int(before)) for values, before in zip(columns, checksums)]
         for column, values in zip(self._columns, columns):
             column.append(values)
 
@@ -80,43 +81,42 @@ class SplitWriter:
         return {path: entry for column in self._columns for path, entry in column.files.items()}
 
 
-def write_buckets(
-    pieces: Iterable[Records],
-    writers: dict[str, SplitWriter],
-    partitioning: Partitioning,
-    tally: Tally,
-    drop_duplicates: bool,
-) -> dict[Path, tuple[int, int]]:
-    """Write sorted records; the files written, with (size, crc32c). ``tally`` is filled."""
-    stream = np.full(3, 2**64 - 1, np.uint64)
-    stream[2] = 0
+def write_buckets(pieces: Iterable[Records], writers: Mapping[str, SplitWriter], layout: EdgeLayout, nodes: int,
+                  carried: Sequence[str], tally: Tally, drop_duplicates: bool) -> dict[Path, tuple[int, int]]:
+    """Write sorted records of ``layout``; the files written, with (size, crc32c). ``tally`` is filled."""
+    counts = EdgeCounts(tally.bucket_counts, tally.relation_counts, tally.totals, tally.out_degrees, tally.in_degrees, tally.seen)
     out = np.empty((3, 3, PIECE), np.uint32)
+    words = np.empty((3, PIECE, len(carried)), np.uint64) if carried else None
     for records in pieces:
         for at in range(0, len(records), PIECE):
             piece = records[at : at + PIECE]
-            first, last = (int(piece[end, 0]) >> partitioning.offset_bits for end in (0, -1))
+            first, last = (layout.bucket(piece[end]) for end in (0, -1))
             before = tally.bucket_counts[:, first : last + 1].copy()
-            written = unpack_edges(
-                piece,
-                rows=partitioning.rows,
-                partitions=partitioning.partitions,
-                offset_bits=partitioning.offset_bits,
-                drop_duplicates=drop_duplicates,
-                stream=stream,
-                out=out,
-                bucket_counts=tally.bucket_counts,
-                relation_counts=tally.relation_counts,
-                out_degrees=tally.out_degrees,
-                in_degrees=tally.in_degrees,
-                seen=tally.seen,
-                totals=tally.totals,
-            )
-            counts = tally.bucket_counts[:, first : last + 1] - before
+            written = layout.unpack(piece, nodes, drop_duplicates, counts, out, words)
+            new = tally.bucket_counts[:, first : last + 1] - before
             for split, name in enumerate(SPLITS):
-                if written[split]:
-                    writers[name].append(out[split, :, : written[split]], first, counts[split])
-    files: dict[Path, tuple[int, int]] = {}
+                if count := written[split]:
+                    beside = () if words is None else _carried(words[split, :count], carried)
+                    writers[name].append((*out[split, :, :count], *beside), first, new[split])
+    done: dict[Path, tuple[int, int]] = {}
     for split, name in enumerate(SPLITS):
         if name in writers:
-            files |= writers[name].close(tally.bucket_counts[split])
-    return files
+            done |= writers[name].close(tally.bucket_counts[split])
+    return done
+
+
+def _carried(words: npt.NDArray[np.uint64], names: Sequence[str]) -> list[npt.NDArray[Any]]:
+    """The columns that edges carry, from a word for each: its lowest bytes are the value's."""
+    columns = []
+    for word, name in zip(words.T, names):
+        dtype = np.dtype(CARRIED[name])
+        columns.append(np.ascontiguousarray(word).view(dtype)[:: 8 // dtype.itemsize].copy())
+    return columns
+
+
+def carried_words(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
+    """(edges, columns): the words that edges carry."""
+    words = np.zeros((len(columns[0]), len(columns)), np.uint64)
+    for place, values in enumerate(columns):
+        words[:, place] = values.view(f"u{values.itemsize}")
+    return words

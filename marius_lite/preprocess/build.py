@@ -1,75 +1,93 @@
 """`preprocess`: raw files -> dataset folder.
 
-    files --readers--> raw edges --NodeIds, RelationIds--> provisional edges --Spool--> disk
-    dictionaries --rank--> final ids, nodes.parquet, partitions
-    Spool --pack: both arcs of training edges--> ExternalSort --ArcLists--> Locality --> final ids, where asked for
-    feature file --FeatureWriter: final ids--> tables/features
-    label file, node lists --final ids--> tables/labels, tables/split
-    Spool --pack: final ids, split, bucket--> records --ExternalSort--> sorted --SplitWriter--> edges/<split>
-    edges/train --AdjacencyWriter--> adjacency/in
+    files --readers--> raw edges --NodeKeys, RelationKeys--> edges in keys --Spool--> disk                         read
+    dictionaries --number_ids--> raw ids in order of id; the id of each key                                        number
+    feature rows, labels, node lists --NodeData--> on disk by id                                                   nodes
+    Spool --pack_arcs: both arcs of training edges--> ExternalSort --ArcLists--> Locality --> last ids, where asked for  partition
+    raw ids --last ids--> nodes.parquet                                                                            names
+    features, labels, splits --last ids--> tables/                                                                 tables
+    Spool --EdgeLayout.pack: last ids, split, bucket--> records --ExternalSort--> sorted runs                      sort
+    sorted --SplitWriter--> edges/<split>                                                                          write
+    edges/train --AdjacencyWriter--> adjacency/in                                                                  adjacency
     manifest, report.json; the folder is synced and renamed into place
 
-Everything is written into `.<name>.tmp` beside the output, so that a dataset folder is whole or does not
-exist.
+Everything is written into `.<name>.tmp` beside the output, so that a dataset folder is whole or does not exist. Passes that were
+finished there are not repeated when the same command runs again.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import os
 import re
-import time
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
+import marius_lite
 from marius_lite import files
-from marius_lite._native import pack_arcs, pack_edges, place_nodes
+from marius_lite._native import EdgeLayout, pack_arcs, place_nodes
 from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY
 from marius_lite.graph.dataset import Dataset, file_checksum
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES
-from marius_lite.graph.manifest import LabelShape, Manifest, attributes
+from marius_lite.graph.manifest import LabelShape, Manifest, Source, attributes
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.adjacency import AdjacencyWriter, adjacency_bytes
+from marius_lite.preprocess import buckets
+from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.arcs import ArcLists
+from marius_lite.preprocess.background import read_ahead
 from marius_lite.preprocess.buckets import SplitWriter, Tally, write_buckets
 from marius_lite.preprocess.columns import create_group, write_node_column
-from marius_lite.preprocess.features import FeatureWriter, stored_bytes
-from marius_lite.preprocess.gather import Gatherer, gather, rows_expected
+from marius_lite.preprocess.degrees import DegreeFacts, degree_facts
+from marius_lite.preprocess.features import FeatureWriter
+from marius_lite.preprocess.gather import Gathered, gather, rows_expected
 from marius_lite.preprocess.locality import Locality
-from marius_lite.preprocess.node_data import NodeData, open_node_data, training_first
-from marius_lite.preprocess.options import Options, split_bounds
+from marius_lite.preprocess.node_data import NodeData, NodeLabels, open_node_data
+from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_ids
+from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
-from marius_lite.preprocess.readers.features import FeatureFile
+from marius_lite.preprocess.passes import PROGRESS, Passes
+from marius_lite.preprocess.plan import counts_by_node, merge_memory, pass_memory, plan_disk, sort_memory
 from marius_lite.preprocess.readers.source import find_files
-from marius_lite.preprocess.renumber import write_relations
+from marius_lite.preprocess.relations import write_relations
+from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
 from marius_lite.preprocess.report import make_report, write_report
-from marius_lite.preprocess.sort import RECORD_BYTES, ExternalSort
+from marius_lite.preprocess.sort import ExternalSort, Records, merge
+from marius_lite.preprocess.spool import KEY_BYTES, Keys, SpooledEdges
 from marius_lite.seeds import seed_for
 
-SPOOLED_BYTES, STORED_BYTES = 12, 12
+Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
 MOST_NODES = 1 << 32  # that locality takes: it numbers them with 4 bytes
+EXPECTED_WORDS = 1  # of a record, before nodes are counted
 WORK, REPORT, LOCK = "work", "report.json", "lock"
 
 
 def preprocess(options: Options) -> dict[str, Any]:
-    """Make the dataset; returns its report. Raises UserError or RunError, and then leaves nothing behind."""
+    """Make the dataset; returns its report. Raises UserError or RunError: after a RunError the same command goes on."""
     output = options.output.absolute()
     check_output(output, options.overwrite)
     inputs = find_files(options)
     node_data = open_node_data(options)
-    require_space(output, rows_expected(inputs, options), options, node_data)
+    rows = rows_expected(inputs, options)
     try:
-        with temporary_folder(output) as temporary:
-            report = Build(options, temporary, node_data).run()
+        with temporary_folder(output, command_digest(options), options.overwrite) as (temporary, passes):
+            build = Build(options, temporary, passes, node_data)
+            if not passes.any:
+                build.require_space(rows, KEY_BYTES * 2, EXPECTED_WORDS)
+            report = build.run()
             files.remove_tree(temporary / WORK)
+            (temporary / PROGRESS).unlink()
             (temporary / LOCK).unlink()
             files.sync_tree(temporary)
             put_in_place(temporary, output)
@@ -110,43 +128,30 @@ def check_output(output: Path, overwrite: bool) -> None:
         )
 
 
-def require_space(output: Path, rows: int, options: Options, node_data: NodeData | None) -> None:
-    """Refuse to start where the temporary files and the result surely do not fit."""
-    edges = rows * (2 if options.undirected else 1)
-    in_memory = edges * 2 * RECORD_BYTES <= sort_memory(options)
-    runs = 0 if in_memory else edges * RECORD_BYTES
-    needed, what = max(rows * SPOOLED_BYTES, runs + edges * STORED_BYTES), f"preprocessing about {rows:,} edges"
-    if node_data is not None and node_data.features is not None:
-        needed += stored_bytes(node_data.features)
-        what += f" and {node_data.features.rows:,} feature rows"
-    if node_data is not None and node_data.labels is not None:
-        needed += node_data.rows.count * (LABEL.itemsize + CODE.itemsize)
-    if options.partitioner == "locality":
-        arcs = 2 * rows * RECORD_BYTES
-        needed = max(needed, rows * SPOOLED_BYTES + (0 if 2 * arcs <= sort_memory(options) else arcs))
-    if options.adjacency == "in":
-        needed += adjacency_bytes(0, edges)
-    files.require_space(output, needed, what)
-
-
-def sort_memory(options: Options) -> int:
-    """What of --memory the sort, or placing features, may take; the rest is for blocks being packed and written."""
-    return options.memory * 3 // 4
+def command_digest(options: Options) -> str:
+    """What tells one command from another: its options but those that do not shape the dataset, and its files as they are now."""
+    shaping = dataclasses.replace(options, memory=0, output=Path(), overwrite=False)
+    node_files = (options.features, options.labels, options.node_ids, *options.node_lists.values())
+    paths = [file.path for file in find_files(options)] + [file for file in node_files if file is not None and file.exists()]
+    inputs = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
+    return hashlib.sha256(repr((marius_lite.__version__, shaping, inputs)).encode()).hexdigest()
 
 
 @contextmanager
-def temporary_folder(output: Path) -> Iterator[Path]:
-    """`.<name>.tmp` beside the output, emptied of what a killed run left; removed when an error passes."""
+def temporary_folder(output: Path, command: str, afresh: bool) -> Iterator[tuple[Path, Passes]]:
+    """`.<name>.tmp` beside the output, and the passes that were finished there. It is removed when the user's input is
+    wrong, or no pass is finished; after another error the same command goes on in it, unless ``afresh``."""
     temporary = output.with_name(f".{output.name}.tmp")
     temporary.mkdir(parents=True, exist_ok=True)
     with files.lock(temporary / LOCK):
+        if afresh:
+            files.remove_tree(temporary / PROGRESS)
+        passes = Passes(temporary, command, keep=(LOCK,))
         try:
-            for leftover in temporary.iterdir():
-                if leftover.name != LOCK:
-                    files.remove_tree(leftover)
-            yield temporary
-        except BaseException:
-            files.remove_tree(temporary)
+            yield temporary, passes
+        except BaseException as error:
+            if isinstance(error, UserError) or not passes.any:
+                files.remove_tree(temporary)
             raise
 
 
@@ -160,164 +165,180 @@ def put_in_place(temporary: Path, output: Path) -> None:
     files.remove_tree(old)
 
 
-class Build:
-    """One run into ``root``, phase after phase; ``timings`` in seconds."""
+@dataclass(frozen=True)
+class Named:
+    """Everything about ids: ``last`` turns the numbering's into those of the dataset."""
 
-    def __init__(self, options: Options, root: Path, node_data: NodeData | None):
-        self.options = options
-        self.node_data = node_data
-        self.root = root
+    numbering: Numbering
+    labels: NodeLabels | None
+    partitioning: Partitioning
+    last: Renumbering
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What was written to ``tables/``, and what the report says of it."""
+
+    files: Files
+    said: dict[str, Any]
+    sources: list[Source]
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """Lengths of the sorted runs on disk; none where all records fit the memory."""
+
+    runs: list[int]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written to ``edges/``; the counts of its tally lie in a file, in-degrees in another."""
+
+    files: Files
+    degrees: DegreeFacts
+    runs: int
+
+
+class Build:
+    """One run into ``root``, pass after pass."""
+
+    def __init__(self, options: Options, root: Path, passes: Passes, node_data: NodeData | None):
+        self.options, self.passes, self.node_data = options, passes, node_data
+        self.root, self.work = root, root / WORK
         self.threads = len(os.sched_getaffinity(0))
-        self.timings: dict[str, float] = {}
-        self.files: dict[Path, tuple[int, int]] = {}
+
+    def require_space(self, rows: int, spooled_bytes: int, words: int) -> None:
+        """Say what disk this takes. Raises UserError where less is free."""
+        plan = plan_disk(rows, spooled_bytes, words, self.options, self.node_data)
+        tqdm.write(f"{self.options.output}: {plan}", file=sys.stderr)
+        features = "" if self.node_data is None or self.node_data.features is None else (
+            f" and {self.node_data.features.rows:,} feature rows")
+        files.require_space(self.options.output, plan.most, f"preprocessing about {rows:,} edges{features}")
 
     def run(self) -> dict[str, Any]:
-        options, work = self.options, self.root / WORK
-        work.mkdir()
-        with self._phase("read"):
-            gathered = gather(find_files(options), options, work / "spool", self.threads, self.node_data)
-        spooled = sum(gathered.spool.counts)
-        nodes = len(gathered.nodes)
-        partitioning = Partitioning(
-            nodes, options.partitions or choose_partitions(nodes, self._stored(spooled))
-        )
-        dictionary_bytes = gathered.nodes.bytes
-        require_space(self.root, spooled, options, self.node_data)
-        create_group(self.root)
-        create_group(self.root / "edges")
-        with self._phase("rank"):
-            order, rank = gathered.nodes.rank(self.threads)
-            if self.node_data is not None and self.node_data.codes is not None:
-                order = training_first(order, rank, self.node_data.codes)
-        relation_kind, relation_names, relation_rank = gathered.finish_relations()
-        split_rank = rank
-        if options.partitioner == "locality" and partitioning.partitions > 1:
-            with self._phase("partition"):
-                split_rank = rank.copy() if options.fractions else rank
-                self._partition(gathered, order, rank, relation_rank, partitioning)
-        with self._phase("write_nodes"):
-            gathered.nodes.write(self.root / "nodes.parquet", order, partitioning)
-        kind = gathered.nodes.kind
-        gathered.forget_nodes()
-        about_nodes = self._write_node_data(self.node_data, order, rank, partitioning) if self.node_data else {}
-        del order
-        with self._phase("pack"):
-            sorter = self._pack(gathered, rank, split_rank, relation_rank, partitioning)
-        del rank, split_rank
-        tally = Tally.zeros(partitioning, len(relation_names))
-        with self._phase("sort_and_write"):
-            writers = {
-                name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning)
-                for name in options.splits
-            }
-            runs = sorter.runs
-            self.files |= write_buckets(sorter.sorted(), writers, partitioning, tally, options.drop_duplicates)
-        del sorter, writers
-        self._write_adjacency(tally, partitioning, len(relation_names))
-        write_relations(self.root / "relations.parquet", relation_kind, relation_names, tally.relation_counts)
-        sources = list(gathered.seen.sources)
-        sources += [source for source in (self.node_data.sources() if self.node_data else []) if source not in sources]
-        counts = self.node_data.counts if self.node_data else None
-        with self._phase("checksum"):
-            manifest = Manifest(
-                nodes=nodes,
-                relations=len(relation_names),
-                partitions=partitioning.partitions,
-                edges={
-                    name: int(tally.bucket_counts[split].sum())
-                    for split, name in enumerate(("train", "valid", "test"))
-                    if name in options.splits
-                },
-                rows_per_partition=partitioning.rows,
-                seed=options.seed,
-                ids=kind,
-                relation_ids=relation_kind,
-                options=options.recorded(),
-                features=self.node_data.shape if self.node_data else None,
-                labels=LabelShape(classes=self.node_data.classes) if self.node_data and self.node_data.classes else None,
-                node_split=counts,
-                training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
-                adjacency=None if options.adjacency == "none" else (options.adjacency,),
-                sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
-                files=self._checksums(),
-            ).sealed()
+        options, once, work = self.options, self.passes.once, self.work
+        work.mkdir(exist_ok=True)
+        for group in (self.root, self.root / "edges"):
+            if not (group / "zarr.json").exists():
+                create_group(group)
+        gathered = once("read", Gathered, [work / "read"],
+                        lambda: gather(find_files(options), options, work / "read", self.threads, self.node_data))
+        numbering = once("number", Numbering, [work / "number"], lambda: number_ids(
+            gathered.dictionaries, options.seed, work / "number", options.memory // 2, self.threads))
+        named = self._name(gathered, numbering)
+        kind, names, relation_ids = gathered.relations.finish()
+        layout = EdgeLayout(named.partitioning.rows, named.partitioning.partitions, len(names), gathered.shape.carried)
+        tables = once("tables", Tables, [self.root / TABLES, work / "features"], lambda: self._write_tables(named))
+        written, tally = self._sort_and_write(gathered, named, layout, relation_ids)
+        lists = once("adjacency", Files, [self.root / ADJACENCY.parent], lambda: self._write_adjacency(named, len(names)))
+        write_relations(self.root / "relations.parquet", kind, names, tally.relation_counts)
+        known = tables.files | written.files | lists
+        manifest = self._manifest(gathered, named, kind, len(names), tables, tally, known)
         files.write_atomic(self.root / "zarr.json", manifest.root_json())
-        report = make_report(
-            manifest,
-            gathered.seen,
-            tally,
-            options,
-            self.timings,
-            {**about_nodes, "dictionary_bytes": dictionary_bytes, "sorted_runs": runs},
-        )
+        report = make_report(manifest, gathered.seen, tally, written.degrees, options, self.passes.seconds,
+                             {**tables.said, "sorted_runs": written.runs})
         write_report(self.root / REPORT, report)
         return report
 
-    def _write_node_data(self, given: NodeData, order: Any, rank: Any, partitioning: Partitioning) -> dict[str, Any]:
-        """``tables/``, and what the report says of it."""
+    def _name(self, gathered: Gathered, numbering: Numbering) -> Named:
+        """From the first numbering to the ids of the dataset, and ``nodes.parquet``."""
+        data, once, work = self.node_data, self.passes.once, self.work
+        nodes, edges = numbering.nodes, self._stored(sum(gathered.counts))
+        partitioning = Partitioning(nodes, self.options.partitions or choose_partitions(nodes, edges))
+        labels, training = None, None
+        if data is not None and gathered.node_lists is not None:
+            lists = gathered.node_lists
+            labels = once("nodes", NodeLabels, [work / "nodes"], lambda: data.place(numbering, lists, work / "nodes"))
+            if labels.codes is not None:
+                training = TrainingFirst(np.fromfile(labels.codes, CODE))
+        last = Renumbering(training, None, id_dtype(nodes))
+        if self.options.partitioner == "locality" and partitioning.partitions > 1:
+            first = labels.counts["train"] if labels and labels.counts else nodes
+            places = once("partition", Path, [work / "locality", work / "arcs", work / "places"],
+                          lambda: self._partition(gathered, numbering, last, partitioning, first))
+            last = Renumbering(training, places, id_dtype(nodes))
+        file = self.root / "nodes.parquet"
+        once("names", type(None), [file, work / "names"],
+             lambda: write_nodes(file, numbering.raw_ids, last, partitioning, work / "names"))
+        return Named(numbering, labels, partitioning, last)
+
+    def _write_tables(self, named: Named) -> Tables:
+        """``tables/``, where there is something about nodes."""
+        given, labels = self.node_data, named.labels
+        if given is None or labels is None:
+            return Tables({}, {}, [])
         create_group(self.root / TABLES)
+        written: Files = {}
         said: dict[str, Any] = {}
+        sources = []
         if given.features is not None:
-            with self._phase("features"):
-                said["features"] = self._write_features(given.features, order, rank, partitioning)
-        if given.labels is not None:
-            self._write_column(LABELS, LABEL, given.labels, order, partitioning)
-            said["labels"] = {"classes": given.classes, "labelled": int(np.count_nonzero(given.labels >= 0))}
-        if given.codes is not None:
-            self._write_column(SPLIT, CODE, given.codes, order, partitioning)
-            said["node_split"] = given.counts
-        given.forget()
-        return said
-
-    def _write_column(self, column: Path, dtype: Any, values: Any, order: Any, partitioning: Partitioning) -> None:
-        self.files |= write_node_column(self.root / column, dtype, partitioning, lambda ids: values[order[ids.start : ids.stop]])
-
-    def _write_features(self, file: FeatureFile, order: Any, rank: Any, partitioning: Partitioning) -> dict[str, Any]:
-        writer = FeatureWriter(file, self.root / FEATURES, order, rank, partitioning, self.root / WORK / "features",
-                               sort_memory(self.options))
-        writer.write()
-        self.files |= writer.files
-        return {"rows": file.rows, "width": file.width, "dtype": file.type, "source_dtype": file.source_dtype.name,
-                "converted": file.source_dtype.name != file.type, "spooled_bytes": writer.spooled_bytes}
-
-    def _write_adjacency(self, tally: Tally, partitioning: Partitioning, relations: int) -> None:
-        """``adjacency/in``, where it is asked for."""
-        if self.options.adjacency == "none":
-            return
-        with self._phase("adjacency"):
-            writer = AdjacencyWriter(EdgeBuckets(self.root / "edges/train", partitioning), self.root / ADJACENCY,
-                                     tally.in_degrees, relations, sort_memory(self.options))
+            file, dtype = given.features, named.last.dtype
+            row_ids = self.work / "row_ids"
+            with open(row_ids, "wb") as out:
+                for at in range(0, file.rows, buckets.PIECE):
+                    ids = np.fromfile(labels.row_ids, dtype, buckets.PIECE, offset=at * np.dtype(dtype).itemsize)
+                    out.write(named.last.apply(ids).data)
+            writer = FeatureWriter(file, self.root / FEATURES, row_ids, dtype, named.partitioning, self.work / "features",
+                                   pass_memory(self.options))
             writer.write()
-        self.files |= writer.files
+            written |= writer.files
+            said["features"] = {"rows": file.rows, "width": file.width, "dtype": file.type,
+                                "source_dtype": file.source_dtype.name, "converted": file.source_dtype.name != file.type,
+                                "spooled_bytes": writer.spooled_bytes}
+            sources = [Source(name=file.path.name, size=file.size, crc32c=file.checksum)]
+        if labels.labels is not None:
+            written |= self._write_column(named, LABELS, LABEL, np.fromfile(labels.labels, np.int32))
+            said["labels"] = {"classes": given.classes, "labelled": labels.labelled}
+        if labels.codes is not None:
+            written |= self._write_column(named, SPLIT, CODE, np.fromfile(labels.codes, CODE))
+            said["node_split"] = labels.counts
+        return Tables(written, said, sources)
+
+    def _write_column(self, named: Named, column: Path, dtype: Any, values: Any) -> Files:
+        placed = np.empty_like(values)
+        for first, ids in named.last.blocks(len(values)):
+            placed[ids] = values[first : first + len(ids)]
+        return write_node_column(self.root / column, dtype, named.partitioning, lambda ids: placed[ids.start : ids.stop])
 
     def _stored(self, edges: int) -> int:
         return edges * (2 if self.options.undirected else 1)
 
-    def _bound(self, split: str, gathered: Gatherer) -> int:
+    def _bound(self, split: str, gathered: Gathered) -> int:
         """At most how many edges a split will store."""
-        counts = gathered.spool.counts
-        return self._stored(
-            sum(counts) if self.options.fractions else counts[("train", "valid", "test").index(split)]
-        )
+        return self._stored(sum(gathered.counts) if self.options.fractions else gathered.counts[SPLITS.index(split)])
 
-    def _partition(self, gathered: Gatherer, order: Any, rank: Any, relation_rank: Any, partitioning: Partitioning) -> None:
-        """Node ids by locality: ``order`` and ``rank`` are overwritten."""
-        if partitioning.nodes > MOST_NODES:
-            raise UserError(f"--partitioner locality: {partitioning.nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
-        counts = self.node_data.counts if self.node_data else None
-        folder, memory = self.root / WORK / "locality", sort_memory(self.options)
-        sorter = ExternalSort(self.root / WORK / "arcs", memory, self.threads, 2 * sum(gathered.spool.counts))
-        for spooled in gathered.spool.read():
+    def _partition(self, gathered: Gathered, numbering: Numbering, before: Renumbering, partitioning: Partitioning,
+                   first: int) -> Path:
+        """A file of the last id of each node, by the id that it has ``before``."""
+        nodes = partitioning.nodes
+        if nodes > MOST_NODES:
+            raise UserError(f"--partitioner locality: {nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
+        folder, memory = self.work / "locality", sort_memory(self.options)
+        sorter = ExternalSort(self.work / "arcs", memory, self.threads, 2 * sum(gathered.counts))
+        relation_ids = gathered.relations.finish()[2]
+        for spooled, ids in self._with_ids(gathered, numbering):
+            numbers = before.apply(ids)
             for at in range(0, len(spooled.src), sorter.capacity // 2):
                 part = slice(at, at + sorter.capacity // 2)
                 room = sorter.room(2 * len(spooled.src[part]))
-                sorter.keep(pack_arcs(spooled.src[part], spooled.rel[part], spooled.dst[part], rank, relation_rank,
+                sorter.keep(pack_arcs(spooled.src[part], spooled.rel[part], spooled.dst[part], numbers, relation_ids,
                                       **self._split_rules(spooled.split), out=room))
         lists = ArcLists(folder / "lists", sorter.sorted(), memory)
         del sorter
-        locality = Locality(folder, partitioning, memory, self.threads, self.options.seed)
-        parts = locality.find(lists, first=counts["train"] if counts else partitioning.nodes)
-        place_nodes(parts, np.arange(partitioning.partitions, dtype=np.int64) * partitioning.rows, order, rank)
+        parts = Locality(folder, partitioning, memory, self.threads, self.options.seed).find(lists, first=first)
+        order, places = np.arange(nodes, dtype=np.uint32), np.arange(nodes, dtype=np.uint32)
+        place_nodes(parts, np.arange(partitioning.partitions, dtype=np.int64) * partitioning.rows, order, places)
+        places.tofile(self.work / "places")
+        return self.work / "places"
+
+    def _with_ids(self, gathered: Gathered, numbering: Numbering) -> Iterator[tuple[SpooledEdges, Ids]]:
+        """Spooled edges, and the ids of their keys in the first numbering."""
+        known, ids = -1, np.empty(0, np.uint32)
+        for spooled in read_ahead(gathered.edges()):
+            if spooled.dictionary != known:
+                known, ids = spooled.dictionary, numbering.ids(spooled.dictionary)
+            yield spooled, ids
 
     def _split_rules(self, split: int) -> dict[str, Any]:
         """What decides which split a spooled edge falls into."""
@@ -325,57 +346,109 @@ class Build:
         return {"split": split, "bounds": split_bounds(options.fractions) if options.fractions else None,
                 "key": seed_for(options.seed, "split"), "undirected": options.undirected}
 
-    def _pack(self, gathered: Gatherer, rank: Any, split_rank: Any, relation_rank: Any,
-              partitioning: Partitioning) -> ExternalSort:
-        """Second pass: spooled edges to records in final ids, into the sort."""
+    def _sort_and_write(self, gathered: Gathered, named: Named, layout: EdgeLayout, relation_ids: Keys) -> tuple[Written, Tally]:
+        """``edges/``. The sort is a pass of its own where its records do not fit the memory."""
+        once, runs = self.passes.once, self.work / "runs"
+        memory = merge_memory(self.options, gathered.shape.carried)
+        places = [*(self.root / "edges" / name for name in SPLITS), self.work / "tally.npz", self.work / "in_degrees"]
+
+        def write(records: Iterator[Records], count: int) -> Written:
+            return self._write_edges(records, count, gathered, named, layout, len(relation_ids))
+
+        if not self.passes.done("sort") and not self.passes.done("write"):
+            self.require_space(sum(gathered.counts), gathered.shape.edge_bytes, layout.words)
+            self.passes.clear([runs])
+            sorter = self._pack(gathered, named, layout, relation_ids)
+            if sorter.settle():
+                once("sort", Sorted, [], lambda: Sorted(sorter.runs))
+            else:
+                once("write", Written, places, lambda: write(sorter.sorted(), 0))
+            del sorter
+        if self.passes.done("sort"):
+            lengths = once("sort", Sorted, [], lambda: Sorted([])).runs
+            self.passes.clear([gathered.spool])
+            pieces = merge(runs, lengths, layout.words, memory, self.threads)
+            once("write", Written, places, lambda: write(pieces, len(lengths)))
+        self.passes.clear([gathered.spool, runs])
+        written = once("write", Written, [], lambda: Written({}, DegreeFacts({}, {}, 0, {}), 0))
+        with np.load(self.work / "tally.npz") as counts:
+            return written, Tally(counts["buckets"], counts["relations"], counts["totals"], None, None, None)
+
+    def _pack(self, gathered: Gathered, named: Named, layout: EdgeLayout, relation_ids: Keys) -> ExternalSort:
+        """Spooled edges to records in last ids, into the sort."""
         options = self.options
-        total = sum(gathered.spool.counts)
-        width = 2 if options.undirected else 1
-        sorter = ExternalSort(
-            self.root / WORK / "runs", sort_memory(options), self.threads, self._stored(total)
-        )
-        layout = {
-            "rows": partitioning.rows,
-            "partitions": partitioning.partitions,
-            "offset_bits": partitioning.offset_bits,
-        }
+        total, width = sum(gathered.counts), 2 if options.undirected else 1
+        sorter = ExternalSort(self.work / "runs", sort_memory(options), self.threads, self._stored(total), layout.words)
+        known, last, hashed = None, np.empty(0, np.uint32), np.empty(0, np.uint32)
         with tqdm(total=total, unit="edge", unit_scale=True, desc="sort", mininterval=0.5) as bar:
-            for spooled in gathered.spool.drain():
+            for spooled, ids in self._with_ids(gathered, named.numbering):
+                if known is not ids:
+                    known, last = ids, named.last.apply(ids)
+                    hashed = Renumbering(named.last.training).apply(ids) if options.fractions else last
                 step = sorter.capacity // width
                 for at in range(0, len(spooled.src), step):
                     part = slice(at, at + step)
                     count = len(spooled.src[part])
-                    sorter.keep(
-                        pack_edges(
-                            spooled.src[part],
-                            spooled.rel[part],
-                            spooled.dst[part],
-                            rank,
-                            split_rank,
-                            relation_rank,
-                            **layout,
-                            **self._split_rules(spooled.split),
-                            out=sorter.room(count * width),
-                        )
-                    )
+                    sorter.keep(layout.pack(
+                        spooled.src[part], spooled.rel[part], spooled.dst[part],
+                        None if spooled.carried is None else spooled.carried[part], last, hashed, relation_ids,
+                        **self._split_rules(spooled.split), threads=self.threads, out=sorter.room(count * width)))
                     bar.update(count)
         return sorter
 
-    def _checksums(self) -> dict[str, tuple[int, int]]:
+    def _write_edges(self, pieces: Iterator[Records], runs: int, gathered: Gathered, named: Named, layout: EdgeLayout,
+                     relations: int) -> Written:
+        options, partitioning = self.options, named.partitioning
+        tally = Tally.zeros(partitioning, relations, counts_by_node(partitioning, options, buckets.NODE_BYTES))
+        writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, ())
+                   for name in options.splits}
+        written = write_buckets(pieces, writers, layout, partitioning.nodes, (), tally, options.drop_duplicates)
+        np.savez(self.work / "tally.npz", buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
+        facts = degree_facts(self.root / "edges", options.splits, partitioning, tally, self.work / "in_degrees")
+        return Written(written, facts, runs)
+
+    def _write_adjacency(self, named: Named, relations: int) -> Files:
+        """``adjacency/in``, where it is asked for."""
+        if self.options.adjacency == "none":
+            return {}
+        writer = AdjacencyWriter(EdgeBuckets(self.root / "edges/train", named.partitioning), self.root / ADJACENCY,
+                                 self.work / "in_degrees", relations, pass_memory(self.options))
+        writer.write()
+        return writer.files
+
+    def _manifest(self, gathered: Gathered, named: Named, relation_kind: Any, relations: int, tables: Tables, tally: Tally,
+                  written: Files) -> Manifest:
+        options, data, partitioning = self.options, self.node_data, named.partitioning
+        counts = named.labels.counts if named.labels else None
+        sources = gathered.seen.sources + [source for source in tables.sources if source not in gathered.seen.sources]
+        return Manifest(
+            nodes=partitioning.nodes,
+            relations=relations,
+            partitions=partitioning.partitions,
+            edges={name: int(tally.bucket_counts[SPLITS.index(name)].sum()) for name in options.splits},
+            rows_per_partition=partitioning.rows,
+            seed=options.seed,
+            ids=named.numbering.raw_ids.kind,
+            relation_ids=relation_kind,
+            options=options.recorded(),
+            features=data.shape if data else None,
+            labels=LabelShape(classes=data.classes) if data and data.classes else None,
+            node_split=counts,
+            training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
+            adjacency=None if options.adjacency == "none" else (options.adjacency,),
+            sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
+            files=self._checksums(written),
+        ).sealed()
+
+    def _checksums(self, known: Files) -> dict[str, tuple[int, int]]:
         """(size, crc32c) of every data file, by path relative to the dataset."""
         found = {}
         for path in sorted(self.root.rglob("*")):
             inside = path.relative_to(self.root)
-            if path.is_file() and inside.parts[0] not in (WORK, REPORT, LOCK, "zarr.json"):
+            if path.is_file() and inside.parts[0] not in (WORK, REPORT, LOCK, PROGRESS, "zarr.json"):
                 size = path.stat().st_size
-                found[inside.as_posix()] = self.files.get(path) or (size, file_checksum(path, size))
+                found[inside.as_posix()] = known.get(path) or (size, file_checksum(path, size))
         return found
-
-    @contextmanager
-    def _phase(self, name: str) -> Iterator[None]:
-        started = time.perf_counter()
-        yield
-        self.timings[name] = round(time.perf_counter() - started, 3)
 
 
 def _with_errno(error: OSError) -> OSError:

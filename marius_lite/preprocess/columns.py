@@ -12,6 +12,7 @@ import zarr
 
 from marius_lite._native import write_file
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.preprocess.background import WriteBehind
 
 CHUNK = 4 << 20
 
@@ -22,13 +23,17 @@ def chunk_length(upper_bound: int) -> int:
 
 
 class ColumnWriter:
-    """Appends to a 1-D array at ``path``; ``files`` maps chunk files to (size, crc32c)."""
+    """Appends to a 1-D array at ``path``; ``files`` maps chunk files to (size, crc32c), once it is closed.
+
+    A chunk is written by another thread while the next one fills.
+    """
 
     def __init__(self, path: Path, chunk: int, dtype: npt.DTypeLike = np.uint32):
         self.path = path
         self.length = 0
         self.files: dict[Path, tuple[int, int]] = {}
-        self._chunk = np.zeros(chunk, dtype)
+        self._chunk, self._other = np.zeros(chunk, dtype), np.empty(0, dtype)
+        self._writer = WriteBehind()
         (path / "c").mkdir(parents=True)
 
     def append(self, values: npt.NDArray[Any]) -> None:
@@ -43,8 +48,11 @@ class ColumnWriter:
                 self._write(self.length // size - 1)
 
     def _write(self, index: int) -> None:
-        path = self.path / "c" / str(index)
-        data = self._chunk.view(np.uint8)
+        """The chunk goes to its file; the one before it is there."""
+        self._writer.call(self._write_now, self.path / "c" / str(index), self._chunk.view(np.uint8))
+        self._chunk, self._other = self._other if len(self._other) else np.zeros_like(self._chunk), self._chunk
+
+    def _write_now(self, path: Path, data: npt.NDArray[np.uint8]) -> None:
         self.files[path] = (len(data), write_file(str(path), data))
 
     def close(self) -> None:
@@ -53,6 +61,7 @@ class ColumnWriter:
         if self.length % size:
             self._chunk[self.length % size :] = 0
             self._write(self.length // size)
+        self._writer.close()
         zarr.create_array(self.path, shape=(self.length,), chunks=(size,), dtype=self._chunk.dtype, **PLAIN)
 
 

@@ -7,7 +7,7 @@ is read and its rows are placed. With g stretches 2 (g - 1) / g times the featur
 once for each stretch would read it g - 1 more times, which is never less and from g = 3 on more. With g = 1 nothing is spooled.
 (Source: the hybrid hash join of DeWitt et al., Implementation techniques for main memory database systems, SIGMOD 1984.)
 
-A spool needs no ids beside the rows: they are those of its stretch's nodes, in the order of the file.
+Beside its rows a spool has their places in the stretch, in a file of their own.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def stored_bytes(file: FeatureFile) -> int:
 class FeatureWriter:
     """Writes the rows of ``file`` as a table at ``path``; ``memory`` in bytes, ``spools`` a folder to be made.
 
-    ``order``, ``rank``: the row of each node id, and the node id of each row. ``files``: chunk files with (size, crc32c).
+    ``row_ids``: a file of the node id of each row, of dtype ``id_dtype``. ``files``: chunk files with (size, crc32c).
     ``stretch_rows``: node ids of a stretch, at least 1, of ``stretches``; ``spooled_bytes``: what did not fit the first.
     """
 
-    def __init__(self, file: FeatureFile, path: Path, order: Ids, rank: Ids, partitioning: Partitioning, spools: Path,
-                 memory: int):
+    def __init__(self, file: FeatureFile, path: Path, row_ids: Path, id_dtype: npt.DTypeLike, partitioning: Partitioning,
+                 spools: Path, memory: int):
         columns = padded_width(file.width, file.dtype)
         self.files: dict[Path, tuple[int, int]] = {}
         self.spooled_bytes = 0
-        self._file, self._order, self._rank, self._spools = file, order, rank, spools
+        self._file, self._row_ids, self._id_dtype, self._spools = file, row_ids, np.dtype(id_dtype), spools
         self._all_rows = partitioning.partitions * partitioning.rows  # those that fill up the last chunk included
         self.stretch_rows = max(1, min(self._all_rows, memory // 2 // (columns * file.dtype.itemsize + PLACE_BYTES)))
         self.stretches = -(-self._all_rows // self.stretch_rows)
@@ -69,7 +69,7 @@ class FeatureWriter:
         for stretch, first in enumerate(range(0, self._all_rows, self.stretch_rows)):
             count = min(self.stretch_rows, self._all_rows - first)
             if stretch:
-                self._read_spool(stretch, first, rows[:, :self._file.width])
+                self._read_spool(stretch, rows[:, :self._file.width])
             rows[max(0, self.table.nodes - first):] = 0
             self._write_rows(first, rows[:count])
 
@@ -77,7 +77,7 @@ class FeatureWriter:
         """Rows of the first stretch into ``out``, all others into the spools."""
         with tqdm(total=self._file.rows, unit="row", unit_scale=True, desc="features", mininterval=0.5) as bar:
             for first, rows in self._file.blocks(self._step):
-                places = self._rank[first : first + len(rows)]
+                places = np.fromfile(self._row_ids, self._id_dtype, len(rows), offset=first * self._id_dtype.itemsize)
                 if self.stretches == 1:
                     out[places] = rows
                 else:
@@ -94,21 +94,26 @@ class FeatureWriter:
         dealt = rows[by_stretch[counts[0]:]]
         self.spooled_bytes += dealt.nbytes
         ends = np.cumsum(counts) - counts[0]
+        offsets = (places % self.stretch_rows).astype(np.uint32)[by_stretch[counts[0]:]]
         for number in (1 + np.flatnonzero(counts[1:])).tolist():
-            with open(self._spools / str(number), "ab") as spool:
-                spool.write(dealt[ends[number - 1] : ends[number]].data)
+            for name, values in ((str(number), dealt), (f"{number}.places", offsets)):
+                with open(self._spools / name, "ab") as spool:
+                    spool.write(values[ends[number - 1] : ends[number]].data)
 
-    def _read_spool(self, stretch: int, first: int, out: Rows) -> None:
+    def _read_spool(self, stretch: int, out: Rows) -> None:
         """A stretch's rows to their places, its spool removed."""
-        places = np.argsort(self._order[first : first + self.stretch_rows])
+        spool, beside = self._spools / str(stretch), self._spools / f"{stretch}.places"
+        if not spool.exists():
+            return
+        places = np.fromfile(beside, np.uint32)
         step = max(1, self._block_bytes // (out.shape[1] * out.itemsize + PLACE_BYTES))
         block = np.empty((min(step, len(places)), out.shape[1]), out.dtype)
-        spool = self._spools / str(stretch)
         for at in range(0, len(places), step):
             rows = block[: len(places) - at]
             read_range(spool, at * out.shape[1] * out.itemsize, rows.view(np.uint8).reshape(-1))
             out[places[at : at + step]] = rows
-        spool.unlink(missing_ok=True)
+        spool.unlink()
+        beside.unlink()
 
     def _write_rows(self, first: int, rows: Rows) -> None:
         """Rows of node ids ``first``, ...: the end of a chunk file, whole ones, the start of one."""

@@ -1,30 +1,32 @@
-"""First pass over the files: raw ids into the dictionaries, edges in provisional ids into the spool."""
+"""First pass over the files: raw ids to keys, edges in keys into the spool, what was seen into a record."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from tqdm import tqdm
 
+from marius_lite import files
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
-from marius_lite.preprocess.node_data import NodeData
+from marius_lite.preprocess.keys import Dictionaries, NodeKeys, TableKeys, open_keys
+from marius_lite.preprocess.node_data import NodeData, NodeKeyLists
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.detect import open_reader
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
 from marius_lite.preprocess.readers.source import InputFile
-from marius_lite.preprocess.renumber import NodeIds, RelationIds, id_dtype
-from marius_lite.preprocess.spool import Spool, SpooledEdges
+from marius_lite.preprocess.relations import NO_RELATIONS, RelationKeys, Relations
+from marius_lite.preprocess.spool import Keys, Spool, SpoolBlock, SpooledEdges, SpoolShape, read_spool
 
 MOST_BLOCK_BYTES = 8 << 20
 EXAMPLES = 10
@@ -49,39 +51,69 @@ class Seen:
         self.examples += [str(row) for row in bad[: EXAMPLES - len(self.examples)]]
 
 
+@dataclass(frozen=True)
+class Gathered:
+    """What the first pass leaves: the spool's blocks, what its keys stand for, what was seen."""
+
+    spool: Path
+    shape: SpoolShape
+    blocks: tuple[SpoolBlock, ...]
+    dictionaries: Dictionaries
+    relations: Relations
+    node_lists: NodeKeyLists | None
+    seen: Seen
+
+    @property
+    def counts(self) -> list[int]:
+        """Spooled edges of each split."""
+        return [sum(block.count for block in self.blocks if block.split == split) for split in range(len(SPLITS))]
+
+    def edges(self) -> Iterator[SpooledEdges]:
+        """Everything spooled, block after block, those of one dictionary together."""
+        return read_spool(self.spool, sorted(self.blocks, key=lambda block: block.dictionary), self.shape)
+
+
+class _TooLarge(Exception):
+    """An integer that can be no key."""
+
+
 class Gatherer:
     """Owns the dictionaries while files are read; ``kind`` of ids: as asked, else as in the first file."""
 
     def __init__(self, options: Options, folder: Path, threads: int, node_data: NodeData | None = None):
-        self.options = options
-        self.node_data = node_data
+        self.options, self.node_data = options, node_data
         self.seen = Seen()
         self.kind: IdKind | None = None if options.ids == "auto" else "int" if options.ids == "int" else "str"
-        self.relations = RelationIds(options.seed, force_text=options.ids == "str")
-        self._nodes: NodeIds | None = None
-        self._threads = threads
+        self._folder, self._ids, self._threads = folder, folder / "ids", threads
+        self._relations = RelationKeys(options.seed, options.memory)
+        self._nodes: NodeKeys | None = None
+        self._spool: Spool | None = None
+        self._lists: NodeKeyLists | None = None
         self._started = time.monotonic()
         self._block_bytes = max(1 << 16, min(MOST_BLOCK_BYTES, options.memory // (16 * (threads + 1))))
-        self.spool = Spool(folder, block_edges=max(1 << 12, min(1 << 21, options.memory // 64)))
+        folder.mkdir(parents=True)
 
     @property
-    def nodes(self) -> NodeIds:
+    def nodes(self) -> NodeKeys:
         """The node dictionary. It begins, once the kind of ids is known, with those of the files about nodes."""
         if self._nodes is None:
-            self._nodes = NodeIds(self.kind or "str", self.options.seed)
-            if self.node_data is not None:
-                self.node_data.number(self._nodes, self._block_bytes)
+            self._nodes = open_keys(self.kind or "str", self.options.seed, self._ids, self.options.memory, self._threads)
+            self._key_lists()
         return self._nodes
 
-    def forget_nodes(self) -> None:
-        """Give the memory of the node dictionary back."""
-        self._nodes = None
+    @property
+    def _shape(self) -> SpoolShape:
+        return SpoolShape(self.seen.columns == 3, 0)
 
-    def finish_relations(self) -> tuple[IdKind, pa.Array, npt.NDArray[np.uint32]]:
-        """(kind, raw ids in order, relation id of each provisional id); without a column one, nameless."""
-        if self.seen.columns == 2:
-            return "str", pa.array([""]), np.zeros(1, np.uint32)
-        return self.relations.finish()
+    @property
+    def spool(self) -> Spool:
+        if self._spool is None:
+            self._spool = Spool(self._folder / "spool", self._block_edges, self._shape)
+        return self._spool
+
+    @property
+    def _block_edges(self) -> int:
+        return max(1 << 12, min(1 << 21, self.options.memory // 512))
 
     def read(self, file: InputFile, bar: tqdm[Any]) -> None:
         """All edges of one file into the spool."""
@@ -94,13 +126,20 @@ class Gatherer:
             self._announce(reader.nodes or range(0))
             for edges in reader.read(self.kind or "str"):
                 self._take(edges, file.split)
-                if self.node_data is not None:
-                    self.node_data.require(self.nodes, file.path)
                 rate = self.seen.rows / max(1e-3, time.monotonic() - self._started)
                 bar.set_postfix_str(f"{self.seen.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
             self.seen.sources.append(
                 Source(name=file.path.name, size=file.path.stat().st_size, crc32c=reader.checksum)
             )
+
+    def finish(self) -> Gathered:
+        """Everything is on disk."""
+        self.spool.close()
+        if self.node_data is not None:
+            self.seen.sources += [source for source in self.node_data.sources() if source not in self.seen.sources]
+        relations = NO_RELATIONS if self.seen.columns == 2 else Relations(self._relations.names(), self.options.ids == "str")
+        return Gathered(self._folder / "spool", self._shape, tuple(self.spool.blocks), self.nodes.finish(), relations,
+                        self._lists, self.seen)
 
     def _say(self, file: InputFile, reader: Reader) -> None:
         """One line on standard error for each way of reading, at its first file."""
@@ -114,7 +153,7 @@ class Gatherer:
         """Nodes that exist whether or not they have edges."""
         for first in range(ids.start, ids.stop, IDS_AT_ONCE):
             part = pa.array(np.arange(first, min(first + IDS_AT_ONCE, ids.stop)))
-            self.nodes.add(part if self.nodes.kind == "int" else part.cast(pa.string()))
+            self._key(part if self.kind == "int" else part.cast(pa.string()))
 
     def _settle(self, path: Path, columns: int, kind: IdKind | None) -> None:
         if self.seen.columns not in (None, columns):
@@ -131,38 +170,81 @@ class Gatherer:
         if not len(edges.src):
             return
         self.seen.rows += len(edges.src)
-        src, dst = self.nodes.add(edges.src), self.nodes.add(edges.dst)
-        rel = np.zeros(len(src), np.uint32) if edges.rel is None else self.relations.add(edges.rel)
+        dictionary, (src, dst) = self._key(edges.src, edges.dst)
+        rel = np.zeros(len(src), np.uint32) if edges.rel is None else self._relations.add(edges.rel)
         if self.options.drop_self_loops:
             keep = src != dst
             self.seen.self_loops_dropped += int(len(src) - keep.sum())
             src, rel, dst = src[keep], rel[keep], dst[keep]
-        narrow = id_dtype(len(self.nodes))
-        self.spool.append(SpooledEdges(split, src.astype(narrow), rel, dst.astype(narrow)))
+        self.spool.append(SpooledEdges(split, dictionary, src, rel, dst))
+
+    def _key(self, *raw: pa.Array) -> tuple[int, list[Keys]]:
+        """(dictionary, keys) of arrays of raw ids, all of one dictionary."""
+        try:
+            return self._key_once(*raw)
+        except _TooLarge:
+            self._use_tables()
+            return self._key_once(*raw)
+
+    def _key_once(self, *raw: pa.Array) -> tuple[int, list[Keys]]:
+        self.nodes.rest()
+        keys = [self.nodes.add(ids) for ids in raw]
+        known = [found for found in keys if found is not None]
+        if len(known) < len(raw):
+            raise _TooLarge
+        return self.nodes.dictionary, known
+
+    def _use_tables(self) -> None:
+        """Integers are too large to be keys themselves: what has been keyed is keyed again."""
+        old = self._spool
+        self._nodes = TableKeys("int", self.options.seed, self._ids, self.options.memory, self._threads)
+        self._spool = None
+        self._key_lists()
+        if old is None:
+            return
+        old.close()
+        before = self._folder / "before"
+        (self._folder / "spool").rename(before)
+        for edges in read_spool(before, old.blocks, self._shape):
+            dictionary, (src, dst) = self._key(*(pa.array(ends.astype(np.int64)) for ends in (edges.src, edges.dst)))
+            self.spool.append(SpooledEdges(edges.split, dictionary, src, edges.rel, dst, edges.carried))
+        files.remove_tree(before)
+
+    def _key_lists(self) -> None:
+        if self.node_data is None:
+            return
+
+        def key(raw: pa.Array) -> tuple[int, Keys]:
+            dictionary, (keys,) = self._key_once(raw)
+            return dictionary, keys
+
+        try:
+            self._lists = self.node_data.key(self._folder / "lists", self.kind or "str", self._block_bytes, key)
+        except _TooLarge:
+            self._use_tables()
 
 
-def gather(files: list[InputFile], options: Options, folder: Path, threads: int,
-           node_data: NodeData | None = None) -> Gatherer:
+def gather(inputs: list[InputFile], options: Options, folder: Path, threads: int, node_data: NodeData | None = None) -> Gathered:
     """Read every file. Raises UserError for bad input, and where a split has no edges at all."""
     gatherer = Gatherer(options, folder, threads, node_data)
-    total = sum(file.path.stat().st_size for file in files)
+    total = sum(file.path.stat().st_size for file in inputs)
     with tqdm(total=total, unit="B", unit_scale=True, desc="read", mininterval=0.5) as bar:
-        for file in files:
+        for file in inputs:
             gatherer.read(file, bar)
-    gatherer.spool.flush()
+    gathered = gatherer.finish()
     for split, patterns in enumerate((options.edges, options.valid, options.test)):
-        if patterns and not gatherer.spool.counts[split]:
+        if patterns and not gathered.counts[split]:
             raise UserError(
                 f"{', '.join(patterns)}: no edges at all for {SPLITS[split]}: give files with one edge "
                 "per line"
             )
-    return gatherer
+    return gathered
 
 
-def rows_expected(files: list[InputFile], options: Options) -> int:
+def rows_expected(inputs: list[InputFile], options: Options) -> int:
     """About how many rows the files have, from sizes and first bytes; checks each file's shape on the way."""
     total = 0
-    for file in files:
+    for file in inputs:
         reader = open_reader(file, options, 1 << 20, 1, lambda _: None)
         total += reader.rows_expected()
         reader.close()

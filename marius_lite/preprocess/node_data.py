@@ -1,37 +1,66 @@
-"""What is given for each node beside its edges: features, labels, splits."""
+"""What is given for each node beside its edges: features, labels, splits.
+
+    files --NodeKeys--> lists of keys: whose row is whose, which nodes are for training       while files are read
+    lists, labels --Numbering--> on disk by id: labels, splits; by row: ids                   once ids are known
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 
 from marius_lite.errors import UserError
+from marius_lite.files import format_bytes
+from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import FeatureShape, Source
 from marius_lite.graph.node_columns import NODE_SPLITS
-from marius_lite.preprocess.node_rows import NodeRows
-from marius_lite.preprocess.node_sets import Codes, Labels, NodeFractions, NodeLists
+from marius_lite.preprocess.key_list import KeyList, KeyListWriter
+from marius_lite.preprocess.node_rows import NodeRows, raw_at
+from marius_lite.preprocess.node_sets import Codes, Labels, NodeFractions, NodeLists, ids_of
+from marius_lite.preprocess.numbering import Ids, Numbering
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.features import FeatureFile
 from marius_lite.preprocess.readers.labels import LabelFile
 from marius_lite.preprocess.readers.node_ids import open_ids
-from marius_lite.preprocess.renumber import NodeIds
+from marius_lite.preprocess.spool import Keys
 
-Ids = npt.NDArray[Any]
+NODE_BYTES = 8  # a node takes while labels and splits are placed: a label twice, or a label, a split and a mark
+NO_ROW = -2  # in place of a label
+
+
+@dataclass(frozen=True)
+class NodeLabels:
+    """By id: ``labels`` (int32) and ``codes`` (uint8), each None where there are none; ``row_ids``: the id of each row."""
+
+    labels: Path | None
+    codes: Path | None
+    row_ids: Path
+    counts: dict[str, int] | None
+    labelled: int
+
+
+@dataclass(frozen=True)
+class NodeKeyLists:
+    """Keys of the rows' ids and of the ids that are listed for each split."""
+
+    rows: KeyList
+    sets: dict[str, KeyList]
 
 
 class NodeData:
     """The opened files. ``rows``: whose row is whose, the same for ``features`` and ``labels``, of which one may be None.
 
-    Labels are read at once, 4 bytes a node: what is wrong with them shows before any edge is read. ``codes``: the split of each
-    node by provisional id, ``counts``: nodes of each split; known when `number` has run, None without splits.
+    ``classes``: of the labels. Labels are gone over at once: what is wrong with them shows before any edge is read.
     """
 
     def __init__(self, options: Options):
         self.features = None if options.features is None else FeatureFile(options.features, options.feature_dtype)
-        self._label_file = None if options.labels is None else LabelFile(options.labels)
+        self.labels = None if options.labels is None else LabelFile(options.labels)
         names = None if options.node_ids is None else open_ids(options.node_ids)
         self.sets: NodeLists | NodeFractions | None = None
         if options.node_lists:
@@ -40,31 +69,14 @@ class NodeData:
             self.sets = NodeFractions(options.node_fractions, options.seed)
         if self.features is not None:
             self.rows = NodeRows(self.features.path, self.features.rows, "feature", names)
-        elif self._label_file is not None:
-            self.rows = NodeRows(self._label_file.path, self._label_file.rows, "label", names)
-        if self._label_file is not None and self._label_file.rows != self.rows.count:
-            raise UserError(f"{self._label_file.path}: {self._label_file.rows} rows, {self.rows.path} has {self.rows.count}: row "
+        elif self.labels is not None:
+            self.rows = NodeRows(self.labels.path, self.labels.rows, "label", names)
+        if self.labels is not None and self.labels.rows != self.rows.count:
+            raise UserError(f"{self.labels.path}: {self.labels.rows} rows, {self.rows.path} has {self.rows.count}: row "
                             "i of both belongs to the same node: give as many labels as feature rows, -1 where there is none")
-        self.labels: Labels | None = None if self._label_file is None else self._label_file.read()
-        self.classes = None if self.labels is None else int(self.labels.max()) + 1
-        self.codes: Codes | None = None
-        self.counts: dict[str, int] | None = None
-
-    def number(self, nodes: NodeIds, block_bytes: int) -> None:
-        """Into an empty dictionary, so that row i becomes provisional id i. Raises UserError for wrong ids, also of lists."""
-        self.rows.number(nodes, block_bytes)
-        if self.sets is not None and self.labels is not None:
-            self.codes = self.sets.codes(nodes, self.labels, block_bytes)
-            found = np.bincount(self.codes, minlength=1 + len(NODE_SPLITS))
-            self.counts = {name: int(found[1 + NODE_SPLITS.index(name)]) for name in self.sets.names}
-
-    def forget(self) -> None:
-        """Give the memory of labels and codes back."""
-        self.labels = self.codes = None
-
-    def require(self, nodes: NodeIds, edges: Path) -> None:
-        """Raise UserError if ``edges`` brought a node that has no row."""
-        self.rows.require(nodes, edges)
+        self.classes = None if self.labels is None else self.labels.classes()
+        if (needed := self.rows.count * NODE_BYTES) > options.memory and self.labels is not None:
+            raise UserError(f"--memory: the labels of {self.rows.count:,} nodes take {format_bytes(needed)}: give more --memory")
 
     @property
     def shape(self) -> FeatureShape | None:
@@ -73,10 +85,67 @@ class NodeData:
             return None
         return FeatureShape.model_validate({"width": self.features.width, "dtype": self.features.type})
 
+    def key(self, folder: Path, kind: IdKind, block_bytes: int, add: Callable[[pa.Array], tuple[int, Keys]]) -> NodeKeyLists:
+        """Every raw id of the files about nodes through ``add``. Raises UserError for wrong ids."""
+        folder.mkdir(exist_ok=True)
+
+        def listed(name: str, blocks: Iterator[pa.Array]) -> KeyList:
+            with KeyListWriter(folder / name) as writer:
+                for raw in blocks:
+                    writer.append(*add(raw))
+            return writer.listed
+
+        sets = {} if self.sets is None else self.sets.lists
+        return NodeKeyLists(listed("rows", self.rows.read(kind, block_bytes)),
+                          {name: listed(name, ids.read(kind, block_bytes)) for name, ids in sets.items()})
+
+    def place(self, numbering: Numbering, lists: NodeKeyLists, folder: Path) -> NodeLabels:
+        """Ids of rows, and labels and splits by id. Raises UserError for ids that stand twice, have no row, or are in no list."""
+        folder.mkdir()
+        labels: Labels = np.full(numbering.nodes, NO_ROW, np.int32)
+        values = iter(() if self.labels is None else (block for _, block in self.labels.blocks()))
+        with open(folder / "row_ids", "wb") as row_ids:
+            waiting = np.empty(0, np.int32)
+            first = 0
+            for ids in ids_of(numbering, lists.rows):
+                while self.labels is not None and len(waiting) < len(ids):
+                    waiting = np.concatenate([waiting, next(values)])
+                self._require_new(ids, first, labels, numbering, lists.rows)
+                labels[ids] = waiting[: len(ids)] if self.labels is not None else -1
+                waiting = waiting[len(ids):]
+                row_ids.write(ids.data)
+                first += len(ids)
+        codes, counts = self._codes(numbering, lists, labels)
+        if first < numbering.nodes:
+            raise self.rows.missing(numbering.raw_ids, int((labels == NO_ROW).argmax()))
+        return NodeLabels(_saved(folder / "labels", labels if self.labels is not None else None), _saved(folder / "codes", codes),
+                          folder / "row_ids", counts, int(np.count_nonzero(labels >= 0)))
+
+    def _codes(self, numbering: Numbering, lists: NodeKeyLists, labels: Labels) -> tuple[Codes | None, dict[str, int] | None]:
+        if self.sets is None:
+            return None, None
+        codes = self.sets.codes(numbering, lists.sets, labels)
+        found = np.bincount(codes, minlength=1 + len(NODE_SPLITS))
+        return codes, {name: int(found[1 + NODE_SPLITS.index(name)]) for name in self.sets.names}
+
+    def _require_new(self, ids: Ids, first: int, labels: Labels, numbering: Numbering, rows: KeyList) -> None:
+        """Refuse a block of rows, the first of which is row ``first``, for an id that stood before."""
+        fresh = np.zeros(len(ids), bool)
+        fresh[np.unique(ids, return_index=True)[1]] = True
+        again = ~fresh | (labels[ids] != NO_ROW)
+        if not again.any():
+            return
+        second = int(again.argmax())
+        before = 0
+        for block in ids_of(numbering, rows):
+            if len(found := np.flatnonzero(block == ids[second])):
+                raise self.rows.twice(raw_at(numbering.raw_ids, int(ids[second])), before + int(found[0]), first + second)
+            before += len(block)
+
     def sources(self) -> list[Source]:
-        """The files, each once, for the manifest; when all are read."""
+        """The files but that of features, each once, for the manifest; when all are read."""
         lists = () if self.sets is None else self.sets.lists.values()
-        read = [file for file in (self.features, self._label_file, self.rows.names, *lists) if file is not None]
+        read = [file for file in (self.labels, self.rows.names, *lists) if file is not None]
         return list({file.path.resolve(): Source(name=file.path.name, size=file.size, crc32c=file.checksum)
                      for file in read}.values())
 
@@ -86,12 +155,8 @@ def open_node_data(options: Options) -> NodeData | None:
     return None if options.features is None and options.labels is None else NodeData(options)
 
 
-def training_first(order: Ids, rank: Ids, codes: Codes) -> Ids:
-    """The provisional id of each node id once training nodes come before all others, which keep their order among each other.
-
-    ``order``: that of (keyed hash, raw id). ``rank``, its inverse, is overwritten by the result's.
-    """
-    training = codes[order] == 1
-    dealt = np.concatenate([order[training], order[~training]])
-    rank[dealt] = np.arange(len(dealt), dtype=rank.dtype)
-    return dealt
+def _saved(path: Path, values: Any) -> Path | None:
+    if values is None:
+        return None
+    values.tofile(path)
+    return path

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from marius_lite.errors import UserError
+from marius_lite.graph.ids import IdKind
+from marius_lite.preprocess.id_runs import IdRun
 from marius_lite.preprocess.readers.node_ids import IdList
-from marius_lite.preprocess.renumber import NodeIds
 
 BLOCK = 1 << 16
 
@@ -23,39 +25,52 @@ class NodeRows:
     def __init__(self, path: Path, count: int, what: str, names: IdList | None):
         self.path, self.count, self.what, self.names = path, count, what, names
 
-    def number(self, nodes: NodeIds, block_bytes: int) -> None:
-        """Into an empty dictionary, so that row i becomes provisional id i. UserError unless each row has an id of its own."""
+    def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
+        """The raw ids of the rows in turn. UserError where there are fewer or more than rows, or no such ids."""
         if self.names is not None:
-            self._number_names(nodes, self.names, block_bytes)
+            yield from self._read_names(self.names, kind, block_bytes)
             return
-        if nodes.kind == "str":
+        if kind == "str":
             raise UserError(f"{self.path}: the edges name nodes by text: say whose rows these are with --node-ids FILE, one id a "
                             "line")
         for first in range(0, self.count, BLOCK):
-            nodes.add(pa.array(np.arange(first, min(first + BLOCK, self.count), dtype=np.int64)))
+            yield pa.array(np.arange(first, min(first + BLOCK, self.count), dtype=np.int64))
 
-    def _number_names(self, nodes: NodeIds, names: IdList, block_bytes: int) -> None:
+    def _read_names(self, names: IdList, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
         expected = f"{self.path} has {self.count} rows: give one id for each row, in their order"
-        for ids in names.read(nodes.kind, block_bytes):
-            first = len(nodes)
-            given = nodes.add(ids)
-            again = np.flatnonzero(given != np.arange(first, first + len(ids), dtype=np.uint64))
-            if len(again):
-                place = int(again[0])
-                raise UserError(f"{names.place(first + place)}: id {ids[place].as_py()!r} stands at "
-                                f"{names.place(int(given[place]))} already: a node has one row: remove one of them, and its row")
-            if len(nodes) > self.count:
+        found = 0
+        for ids in names.read(kind, block_bytes):
+            found += len(ids)
+            if found > self.count:
                 raise UserError(f"{names.place(self.count)}: more ids than rows: {expected}")
-        if len(nodes) < self.count:
-            raise UserError(f"{names.path}: {len(nodes)} ids: {expected}")
+            yield ids
+        if found < self.count:
+            raise UserError(f"{names.path}: {found} ids: {expected}")
 
-    def require(self, nodes: NodeIds, edges: Path) -> None:
-        """Raise UserError if ``edges`` brought a node that has no row."""
-        if len(nodes) <= self.count:
-            return
-        raw = nodes.take(np.array([self.count]))[0].as_py()
+    def place(self, row: int) -> str:
+        """Where it is said whose row this is, for messages."""
+        return f"{self.path}: row {row}" if self.names is None else self.names.place(row)
+
+    def twice(self, raw: str | int, first: int, second: int) -> UserError:
+        """An id that two rows have."""
+        return UserError(f"{self.place(second)}: id {raw!r} stands at {self.place(first)} already: a node has one row: remove "
+                         "one of them, and its row")
+
+    def missing(self, raw_ids: IdRun, place: int) -> UserError:
+        """A node that has no row, the one that is ``place``-th among ``raw_ids``."""
+        raw = raw_at(raw_ids, place)
         if self.names is not None:
-            raise UserError(f"{edges}: node {raw!r} does not stand in {self.names.path}: every node of the edges needs a "
-                            f"{self.what} row: add its id there and its row")
-        raise UserError(f"{edges}: node {raw} has no {self.what} row, {self.path} has rows 0 to {self.count - 1}: add rows up to "
-                        "the largest id, or say whose rows these are with --node-ids FILE")
+            return UserError(f"node {raw!r} of the edges does not stand in {self.names.path}: every node of the edges needs a "
+                             f"{self.what} row: add its id there and its row")
+        return UserError(f"node {raw} of the edges has no {self.what} row, {self.path} has rows 0 to {self.count - 1}: add rows "
+                         "up to the largest id, or say whose rows these are with --node-ids FILE")
+
+
+def raw_at(raw_ids: IdRun, place: int) -> str | int:
+    """One raw id of a run."""
+    for ids in raw_ids.read():
+        if place < len(ids):
+            found: str | int = ids[place].as_py()
+            return found
+        place -= len(ids)
+    raise IndexError(place)

@@ -1,13 +1,9 @@
-"""Raw ids to node ids and relation ids.
-
-While files are read, ids are numbered in order of first sight (provisional ids). Then nodes are put in the
-order of (keyed hash of the raw id, raw id), a random permutation that depends on the data and the seed only:
-partitions, being ranges of node ids, are then random too. Relations are put in the order of their raw ids.
-"""
+"""From the first numbering of nodes to the last: training nodes before all others, partitions by locality."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,144 +12,112 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marius_lite._native import IntIdTable, StringIdTable
-from marius_lite.errors import UserError
-from marius_lite.graph.ids import IdKind, node_schema, relation_schema
+from marius_lite import files
+from marius_lite.graph.ids import node_schema
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.seeds import seed_for
+from marius_lite.preprocess.id_runs import IdRun
+from marius_lite.preprocess.node_sets import Codes
+from marius_lite.preprocess.numbering import Ids
 
-Ids = npt.NDArray[np.uint64]
-MOST_RELATIONS = 1 << 30
+GROUP_ROWS, GROUP_BYTES = 1 << 20, 64 << 20  # of nodes.parquet: no row group is larger, or crosses partitions
 SLICE = 1 << 20
-CANONICAL_INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
+WORD = 64
 
 
-class NodeIds:
-    """The dictionary of node ids, in memory."""
+class TrainingFirst:
+    """Training nodes get the first ids; these and the others keep their order among each other. Takes a quarter byte a node."""
 
-    def __init__(self, kind: IdKind, seed: int):
-        self.kind = kind
-        key = seed_for(seed, "node-order")
-        self._table: Any = IntIdTable(key) if kind == "int" else StringIdTable(key)
+    def __init__(self, codes: Codes):
+        padded = np.zeros(-(-len(codes) // WORD) * WORD, bool)
+        padded[: len(codes)] = codes == 1
+        self._words: npt.NDArray[np.uint64] = np.packbits(padded, bitorder="little").view(np.uint64)
+        counts = np.bitwise_count(self._words).astype(np.int64)
+        self._before = np.cumsum(counts) - counts
+        self._training = int(counts.sum())
 
-    def __len__(self) -> int:
-        return len(self._table)
+    def apply(self, ids: Ids) -> Ids:
+        word, bit = ids // WORD, (ids % WORD).astype(np.uint64)
+        bits = self._words[word]
+        before = self._before[word] + np.bitwise_count(bits & ((np.uint64(1) << bit) - np.uint64(1)))
+        training = (bits >> bit) & np.uint64(1) == 1
+        places: Ids = np.where(training, before, self._training + ids.astype(np.int64) - before).astype(ids.dtype)
+        return places
+
+
+@dataclass(frozen=True)
+class Renumbering:
+    """``training``, then ``places`` (the new id of each, on disk), each where there is one."""
+
+    training: TrainingFirst | None = None
+    places: Path | None = None
+    dtype: npt.DTypeLike = np.uint32
 
     @property
-    def bytes(self) -> int:
-        """Memory the dictionary takes."""
-        return int(self._table.bytes)
+    def changes(self) -> bool:
+        return self.training is not None or self.places is not None
 
-    def add(self, raw: pa.Array) -> Ids:
-        """Provisional ids of raw ids (int64, or string without nulls)."""
-        out = np.empty(len(raw), np.uint64)
-        if self.kind == "int":
-            self._table.add(np.ascontiguousarray(raw.to_numpy()), out)
-        elif len(raw):
-            self._table.add(*string_buffers(raw), out)
+    def apply(self, ids: Ids) -> Ids:
+        """The last id for each of the first, of the same dtype."""
+        if not self.changes:
+            return ids
+        places = None if self.places is None else np.fromfile(self.places, self.dtype)
+        out = np.empty_like(ids)
+        for at in range(0, len(ids), SLICE):
+            part = ids[at : at + SLICE]
+            if self.training is not None:
+                part = self.training.apply(part)
+            out[at : at + SLICE] = part if places is None else places[part]
         return out
 
-    def rank(self, threads: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """(order, rank): the provisional id of each node id, and the node id of each provisional id."""
-        dtype = id_dtype(len(self))
-        order, rank = np.empty(len(self), dtype), np.empty(len(self), dtype)
-        self._table.rank(order, rank, threads)
-        return order, rank
-
-    def hash(self, first: int, key: int, count: int) -> Ids:
-        """64-bit hashes, under ``key``, of the raw ids of ``count`` provisional ids from ``first`` on."""
-        out = np.empty(count, np.uint64)
-        self._table.hash(first, key, out)
-        return out
-
-    def take(self, provisional: npt.NDArray[Any]) -> pa.Array:
-        """Raw ids of provisional ids."""
-        ids = provisional.astype(np.uint64)
-        if self.kind == "int":
-            raw = np.empty(len(ids), np.int64)
-            self._table.take(ids, raw)
-            return pa.array(raw)
-        return take_strings(self._table, ids)
-
-    def write(self, path: Path, order: npt.NDArray[Any], partitioning: Partitioning) -> None:
-        """``nodes.parquet``: node_id and raw_id, one row group per partition."""
-        schema = node_schema(self.kind)
-        with pq.ParquetWriter(
-            path, schema, compression="zstd", use_dictionary=False, store_schema=False
-        ) as writer:
-            for k in range(partitioning.partitions):
-                part = partitioning.range(k)
-                slices = [range(at, min(at + SLICE, part.stop)) for at in range(part.start, part.stop, SLICE)]
-                raw = pa.chunked_array(
-                    [self.take(order[s.start : s.stop]) for s in slices], schema.field("raw_id").type
-                )
-                ids = pa.array(np.arange(part.start, part.stop, dtype=np.int64))
-                writer.write_table(pa.table([ids, raw], schema=schema), row_group_size=len(part))
+    def blocks(self, nodes: int) -> Iterator[tuple[int, Ids]]:
+        """(first of the first ids, the last ids of a block of them)."""
+        for first in range(0, nodes, SLICE):
+            yield first, self.apply(np.arange(first, min(first + SLICE, nodes), dtype=self.dtype))
 
 
-class RelationIds:
-    """The dictionary of relation ids: always text while reading, integers at the end if all of them are."""
-
-    def __init__(self, seed: int, force_text: bool):
-        self._table = StringIdTable(seed_for(seed, "relations"))
-        self._force_text = force_text
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def add(self, rel: pa.DictionaryArray) -> npt.NDArray[np.uint32]:
-        """Provisional ids of a dictionary<string> column."""
-        ids = np.empty(len(rel.dictionary), np.uint64)
-        if len(ids):
-            self._table.add(*string_buffers(rel.dictionary), ids)
-        if len(self) > MOST_RELATIONS:
-            raise UserError(
-                f"more than {MOST_RELATIONS} distinct relations: is the relation column the right one "
-                "(--columns)?"
-            )
-        places: npt.NDArray[np.int32] = rel.indices.to_numpy()
-        return ids.astype(np.uint32)[places]
-
-    def finish(self) -> tuple[IdKind, pa.Array, npt.NDArray[np.uint32]]:
-        """(kind, raw ids in their order, relation id of each provisional id)."""
-        raw: list[str] = take_strings(self._table, np.arange(len(self), dtype=np.uint64)).to_pylist()
-        kind: IdKind = "str"
-        values: list[Any] = raw
-        if not self._force_text and raw and all(CANONICAL_INT.fullmatch(name) for name in raw):
-            kind, values = "int", [int(name) for name in raw]
-        else:
-            values = [name.encode() for name in raw]
-        order = sorted(range(len(values)), key=values.__getitem__)
-        rank = np.empty(len(order), np.uint32)
-        rank[order] = np.arange(len(order), dtype=np.uint32)
-        ordered = [values[i] if kind == "int" else raw[i] for i in order]
-        return kind, pa.array(ordered, relation_schema(kind).field("raw_id").type), rank
+def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path) -> None:
+    """``nodes.parquet``: node_id and raw_id; a partition's rows are one row group, or several that are bounded."""
+    blocks = raw_ids.read() if not renumbering.changes else _renumbered(raw_ids, renumbering, partitioning, work)
+    schema = node_schema(raw_ids.kind)
+    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False, store_schema=False) as writer:
+        waiting: list[pa.Array] = []
+        first = count = 0
+        for block in blocks:
+            while len(block):
+                end = min(first + GROUP_ROWS, (first // partitioning.rows + 1) * partitioning.rows, partitioning.nodes)
+                part, block = block[: end - first - count], block[end - first - count :]
+                waiting.append(part)
+                count += len(part)
+                if first + count == end or sum(array.nbytes for array in waiting) >= GROUP_BYTES:
+                    raw = pa.chunked_array(waiting, schema.field("raw_id").type)
+                    ids = pa.array(np.arange(first, first + count, dtype=np.int64))
+                    writer.write_table(pa.table([ids, raw], schema=schema), row_group_size=count)
+                    first, count, waiting = first + count, 0, []
 
 
-def write_relations(path: Path, kind: IdKind, raw: pa.Array, counts: npt.NDArray[np.int64]) -> None:
-    """``relations.parquet``: relation_id, raw_id, and how many stored edges each has."""
-    ids = pa.array(np.arange(len(raw), dtype=np.int64))
-    table = pa.table([ids, raw, pa.array(counts)], schema=relation_schema(kind))
-    pq.write_table(table, path, compression="zstd", use_dictionary=False, store_schema=False)
-
-
-def id_dtype(count: int) -> type[np.unsignedinteger[Any]]:
-    """The smallest dtype we use for ids below ``count``."""
-    return np.uint32 if count <= 1 << 32 else np.uint64
-
-
-def string_buffers(values: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-    """(offsets, bytes) of a string array of at least one value."""
-    _, offsets, data = values.buffers()
-    places = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
-    return places, np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-
-
-def take_strings(table: Any, ids: Ids) -> pa.Array:
-    """The strings of provisional ids, as an Arrow string array."""
-    offsets = np.empty(len(ids) + 1, np.int64)
-    table.offsets(ids, offsets)
-    data = np.empty(int(offsets[-1]), np.uint8)
-    table.take(ids, data)
-    large = pa.LargeStringArray.from_buffers(len(ids), pa.py_buffer(offsets), pa.py_buffer(data))
-    return large.cast(pa.string())
+def _renumbered(raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path) -> Iterator[pa.Array]:
+    """The raw ids in the order of their last ids: dealt to a file for each partition, then put in order there."""
+    schema = pa.schema([("offset", pa.uint32()), ("raw_id", node_schema(raw_ids.kind).field("raw_id").type)])
+    work.mkdir()
+    paths = [work / str(k) for k in range(partitioning.partitions)]
+    writers = [pa.ipc.new_stream(str(path), schema) for path in paths]
+    first = 0
+    for raw in raw_ids.read():
+        ids = renumbering.apply(np.arange(first, first + len(raw), dtype=renumbering.dtype))
+        part, offset = np.divmod(ids, ids.dtype.type(partitioning.rows))
+        order = np.argsort(part, kind="stable")
+        ends = np.cumsum(np.bincount(part.astype(np.int64), minlength=len(paths)))
+        dealt = pa.record_batch([pa.array(offset[order].astype(np.uint32)), raw.take(pa.array(order))], schema=schema)
+        for k, end in enumerate(ends.tolist()):
+            begin = 0 if k == 0 else int(ends[k - 1])
+            if end > begin:
+                writers[k].write_batch(dealt[begin:end])
+        first += len(raw)
+    for writer in writers:
+        writer.close()
+    for path in paths:
+        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as stream:
+            table: Any = stream.read_all().combine_chunks()
+        path.unlink()
+        yield from table.take(np.argsort(table["offset"].to_numpy())).column("raw_id").chunks
+    files.remove_tree(work)

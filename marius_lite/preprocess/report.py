@@ -14,22 +14,17 @@ from marius_lite.graph.cut import balance, edge_cut
 from marius_lite.graph.manifest import Manifest
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.buckets import Tally
+from marius_lite.preprocess.degrees import DegreeFacts
 from marius_lite.preprocess.gather import Seen
 from marius_lite.preprocess.options import SPLITS, Options
 
-QUANTILES = (0.5, 0.9, 0.99)
 
-
-def make_report(manifest: Manifest, seen: Seen, tally: Tally, options: Options, timings: dict[str, float],
+def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFacts, options: Options, timings: dict[str, float],
                 facts: dict[str, Any]) -> dict[str, Any]:
     """The report as a JSON object; ``facts`` are added as they are."""
     splits = [(split, name) for split, name in enumerate(SPLITS) if name in manifest.edges]
     duplicates, self_loops, in_train = tally.totals
     buckets = tally.bucket_counts[0].reshape(manifest.partitions, -1)
-    unseen = {
-        name: int(np.count_nonzero((tally.seen & 1 == 0) & (tally.seen >> split & 1 == 1)))
-        for split, name in splits[1:]
-    }
     return {
         "nodes": manifest.nodes,
         "relations": manifest.relations,
@@ -53,7 +48,7 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, options: Options, 
                 "duplicates": int(duplicates[split]),
                 "duplicates_dropped": options.drop_duplicates,
                 **(
-                    {"also_in_train": int(in_train[split]), "nodes_unseen_in_train": unseen[name]}
+                    {"also_in_train": int(in_train[split]), "nodes_unseen_in_train": degrees.unseen[name]}
                     if split
                     else {}
                 ),
@@ -61,9 +56,9 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, options: Options, 
             for split, name in splits
         },
         "train_degrees": {
-            "out": _degrees(tally.out_degrees),
-            "in": _degrees(tally.in_degrees),
-            "nodes_without_edges": int(np.count_nonzero(tally.seen & 1 == 0)),
+            "out": degrees.out,
+            "in": degrees.into,
+            "nodes_without_edges": degrees.without_edges,
         },
         "train_buckets": _sizes(tally.bucket_counts[0]),
         "partitioner": options.partitioner,
@@ -72,19 +67,6 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, options: Options, 
         **facts,
         "seconds": {**timings, "total": round(sum(timings.values()), 3)},
     }
-
-
-def _degrees(degrees: npt.NDArray[np.uint32]) -> dict[str, float]:
-    """Mean, quantiles and maximum, from a histogram so that nothing is copied or sorted."""
-    counts = np.bincount(degrees[:0], minlength=1)
-    for at in range(0, len(degrees), 1 << 20):
-        part = np.bincount(degrees[at : at + (1 << 20)])
-        if len(part) > len(counts):
-            counts, part = part, counts
-        counts[: len(part)] += part
-    below = np.cumsum(counts)
-    quantiles = {f"p{round(100 * q)}": int(np.searchsorted(below, q * below[-1])) for q in QUANTILES}
-    return {"mean": round(float(degrees.mean()), 3), **quantiles, "max": int(degrees.max())}
 
 
 def _sizes(counts: npt.NDArray[np.int64]) -> dict[str, float]:

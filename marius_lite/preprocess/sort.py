@@ -1,4 +1,4 @@
-"""External sort of packed edges (16-byte records, see csrc/graph/edges.h) within a memory bound.
+"""External sort of records (see csrc/graph/records.h) within a memory bound.
 
 Records gather in memory; a full buffer is sorted and written as a run. At the end the runs are merged: in
 each round every run shows a block of its smallest records, all records up to the least of the blocks' last
@@ -8,30 +8,31 @@ total over the records' bits, so the result does not depend on the bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import count_not_above, read_file_range, sort_edges, write_file
+from marius_lite._native import count_not_above, read_file_range, sort_records, write_file
 
-Records = npt.NDArray[np.uint64]
-RECORD_BYTES = 16
+Records = npt.NDArray[np.uint64]  # (n, words)
+WORD_BYTES = 8
 LEAST_RECORDS = 1024
+COPIES = 4  # of a record that is being merged: in its run's block, old and new, in the round, in what uses it
 
 
-def record_array(count: int) -> Records:
-    return np.empty((count, 2), np.uint64)
+def record_array(count: int, words: int) -> Records:
+    return np.empty((count, words), np.uint64)
 
 
 @dataclass
 class _Run:
     path: Path
     total: int
+    shown: Records
     read: int = 0
-    shown: Records = field(default_factory=lambda: record_array(0))
 
     @property
     def rest(self) -> int:
@@ -42,25 +43,23 @@ class _Run:
         fresh = min(count - len(self.shown), self.rest)
         if fresh <= 0 or len(self.shown) * 2 > count:
             return
-        both = record_array(len(self.shown) + fresh)
+        both = record_array(len(self.shown) + fresh, self.shown.shape[1])
         both[: len(self.shown)] = self.shown
         into = both[len(self.shown) :].reshape(-1).view(np.uint8)
-        read_file_range(str(self.path), self.read * RECORD_BYTES, into)
+        read_file_range(str(self.path), self.read * self.shown.shape[1] * WORD_BYTES, into)
         self.read += fresh
         self.shown = both
 
 
 class ExternalSort:
-    """``memory`` in bytes; runs go to ``folder``."""
+    """Sorts ``expected`` records or fewer, of ``words`` words each. ``memory`` in bytes; runs go to ``folder``."""
 
-    def __init__(self, folder: Path, memory: int, threads: int, expected: int):
-        self._folder = folder
-        self._memory = memory
-        self._threads = threads
-        self.capacity = max(LEAST_RECORDS, min(memory // (2 * RECORD_BYTES), expected))
-        self._buffer = record_array(self.capacity)
+    def __init__(self, folder: Path, memory: int, threads: int, expected: int, words: int = 2):
+        self._folder, self._memory, self._threads, self._words = folder, memory, threads, words
+        self.capacity = max(LEAST_RECORDS, min(memory // (words * WORD_BYTES), expected))
+        self._buffer = record_array(self.capacity, words)
         self._used = 0
-        self._runs: list[_Run] = []
+        self.runs: list[int] = []  # records in each run written to disk
         folder.mkdir()
 
     def room(self, wanted: int) -> Records:
@@ -74,44 +73,49 @@ class ExternalSort:
 
     def _sort_buffer(self) -> Records:
         records = self._buffer[: self._used]
-        sort_edges(records, record_array(len(records)), self._threads)
+        sort_records(records, self._threads)
         return records
 
     def _spill(self) -> None:
-        run = _Run(self._folder / str(len(self._runs)), self._used)
-        write_file(str(run.path), self._sort_buffer().reshape(-1).view(np.uint8))
-        self._runs.append(run)
+        write_file(str(self._folder / str(len(self.runs))), self._sort_buffer().reshape(-1).view(np.uint8))
+        self.runs.append(self._used)
         self._used = 0
 
-    @property
-    def runs(self) -> int:
-        """Runs written to disk."""
-        return len(self._runs)
+    def settle(self) -> list[int]:
+        """No more records come: if there are runs all of it is on disk, as runs of these lengths; `merge` gives it back."""
+        if self.runs and self._used:
+            self._spill()
+        return self.runs
 
     def sorted(self) -> Iterator[Records]:
         """All records in order, in pieces."""
-        if not self._runs:
+        if not self.settle():
             yield self._sort_buffer()
             return
-        if self._used:
-            self._spill()
-        self._buffer = record_array(0)
-        # A record shown stands in its block, in the round's array and in the sort's scratch.
-        block = max(LEAST_RECORDS, self._memory // (3 * RECORD_BYTES * len(self._runs)))
-        while live := [run for run in self._runs if run.rest or len(run.shown)]:
-            for run in live:
-                run.show(block)
-            yield self._merge_round(live)
-        for run in self._runs:
-            run.path.unlink()
+        self._buffer = record_array(0, self._words)
+        yield from merge(self._folder, self.runs, self._words, self._memory, self._threads)
+        for number in range(len(self.runs)):
+            (self._folder / str(number)).unlink()
 
-    def _merge_round(self, runs: list[_Run]) -> Records:
-        bounds = [tuple(run.shown[-1].tolist()) for run in runs if run.rest]
-        pieces = []
-        for run in runs:
-            safe = count_not_above(run.shown, *min(bounds)) if bounds else len(run.shown)
-            pieces.append(run.shown[:safe])
-            run.shown = run.shown[safe:]
-        records = np.concatenate(pieces)
-        sort_edges(records, record_array(len(records)), self._threads)
-        return records
+
+def merge(folder: Path, lengths: Sequence[int], words: int, memory: int, threads: int) -> Iterator[Records]:
+    """The records of sorted runs in order, in pieces; the files stay."""
+    runs = [_Run(folder / str(number), length, record_array(0, words)) for number, length in enumerate(lengths)]
+    block = max(LEAST_RECORDS, memory // (COPIES * words * WORD_BYTES * max(1, len(runs))))
+    while live := [run for run in runs if run.rest or len(run.shown)]:
+        for run in live:
+            run.show(block)
+        yield _merge_round(live, threads)
+
+
+def _merge_round(runs: list[_Run], threads: int) -> Records:
+    bounds = [run.shown[-1] for run in runs if run.rest]
+    least = min(bounds, key=lambda record: tuple(record.tolist())) if bounds else None
+    pieces = []
+    for run in runs:
+        safe = len(run.shown) if least is None else count_not_above(run.shown, least)
+        pieces.append(run.shown[:safe])
+        run.shown = run.shown[safe:]
+    records = np.concatenate(pieces)
+    sort_records(records, threads)
+    return records

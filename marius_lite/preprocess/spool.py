@@ -1,88 +1,108 @@
-"""Edges in provisional ids, between the pass that reads and the one that sorts: blocks on disk."""
+"""Edges in keys (see `keys`), between the pass that reads and the one that sorts: blocks on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import read_file_range, write_file
+from marius_lite.preprocess.background import WriteBehind
+
+Keys = npt.NDArray[np.uint32]
+KEY_BYTES, CARRIED_BYTES = 4, 8
 
 
 @dataclass(frozen=True)
 class SpooledEdges:
-    """Edges of one split: ``src``, ``dst`` uint32 or uint64, ``rel`` uint32, provisional ids."""
+    """Edges of one split: ``src``, ``rel``, ``dst`` keys uint32, ends of dictionary ``dictionary``.
+
+    ``carried``: (edges, columns) uint64, what each carries besides (`graph.edge_columns`), or None.
+    """
 
     split: int
-    src: npt.NDArray[Any]
-    rel: npt.NDArray[np.uint32]
-    dst: npt.NDArray[Any]
+    dictionary: int
+    src: Keys
+    rel: Keys
+    dst: Keys
+    carried: npt.NDArray[np.uint64] | None = None
 
 
 @dataclass(frozen=True)
-class _Block:
-    path: Path
+class SpoolShape:
+    """What is kept of an edge beside its ends: its relation (else all are 0), and ``carried`` words."""
+
+    relations: bool
+    carried: int
+
+    @property
+    def edge_bytes(self) -> int:
+        return KEY_BYTES * (2 + self.relations) + CARRIED_BYTES * self.carried
+
+
+@dataclass(frozen=True)
+class SpoolBlock:
+    """A file of ``count`` edges, column after column."""
+
+    number: int
     split: int
+    dictionary: int
     count: int
-    dtype: type[np.unsignedinteger[Any]]
 
 
 class Spool:
-    """Gathers ``block_edges`` or more edges, then writes them as one file: src, dst, rel in turn."""
+    """Gathers edges into blocks of ``block_edges``, each a file of ``folder``; files are written by another thread."""
 
-    def __init__(self, folder: Path, block_edges: int):
-        self._folder = folder
-        self._block_edges = block_edges
-        self._blocks: list[_Block] = []
-        self._waiting: list[SpooledEdges] = []
-        self._waiting_edges = 0
-        self.counts = [0, 0, 0]
-        folder.mkdir()
+    def __init__(self, folder: Path, block_edges: int, shape: SpoolShape):
+        self._folder, self._block_edges, self._shape = folder, block_edges, shape
+        self._writer = WriteBehind()
+        self._parts: list[SpooledEdges] = []
+        self._waiting = 0
+        self.blocks: list[SpoolBlock] = []
+        folder.mkdir(exist_ok=True)
 
     def append(self, edges: SpooledEdges) -> None:
-        if self._waiting and self._waiting[0].split != edges.split:
+        if self._parts and (self._parts[0].split, self._parts[0].dictionary) != (edges.split, edges.dictionary):
             self.flush()
-        self._waiting.append(edges)
-        self._waiting_edges += len(edges.src)
-        self.counts[edges.split] += len(edges.src)
-        if self._waiting_edges >= self._block_edges:
+        self._parts.append(edges)
+        self._waiting += len(edges.src)
+        if self._waiting >= self._block_edges:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is gathered."""
-        if self._waiting_edges:
-            wide = any(edges.src.dtype == np.uint64 for edges in self._waiting)
-            dtype = np.uint64 if wide else np.uint32
-            block = _Block(
-                self._folder / str(len(self._blocks)), self._waiting[0].split, self._waiting_edges, dtype
-            )
-            ends = [
-                np.concatenate([getattr(edges, name) for edges in self._waiting], dtype=dtype)
-                for name in ("src", "dst")
-            ]
-            rel = np.concatenate([edges.rel for edges in self._waiting])
-            write_file(str(block.path), np.concatenate([part.view(np.uint8) for part in (*ends, rel)]))
-            self._blocks.append(block)
-        self._waiting, self._waiting_edges = [], 0
+        """Have everything on its way to a file."""
+        parts, count = self._parts, self._waiting
+        self._parts, self._waiting = [], 0
+        if not count:
+            return
+        block = SpoolBlock(len(self.blocks), parts[0].split, parts[0].dictionary, count)
+        self.blocks.append(block)
+        self._writer.call(self._write, block, parts)
 
-    def drain(self) -> Iterator[SpooledEdges]:
-        """Every block once more; its file is removed when the next one is asked for."""
-        self.flush()
-        for block, edges in zip(self._blocks, self.read()):
-            yield edges
-            block.path.unlink()
-        self._blocks = []
+    def _write(self, block: SpoolBlock, parts: list[SpooledEdges]) -> None:
+        names = ("src", "dst", "rel") if self._shape.relations else ("src", "dst")
+        columns = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
+        if self._shape.carried:
+            columns.append(np.concatenate([part.carried for part in parts if part.carried is not None]))
+        write_file(str(self._folder / str(block.number)),
+                   np.concatenate([column.reshape(-1).view(np.uint8) for column in columns]))
 
-    def read(self) -> Iterator[SpooledEdges]:
-        """Every block in turn."""
+    def close(self) -> None:
+        """Everything is in files."""
         self.flush()
-        for block in self._blocks:
-            width = np.dtype(block.dtype).itemsize
-            data = np.empty(block.count * (2 * width + 4), np.uint8)
-            read_file_range(str(block.path), 0, data)
-            src, dst, rel = np.split(data, [block.count * width, 2 * block.count * width])
-            yield SpooledEdges(block.split, src.view(block.dtype), rel.view(np.uint32), dst.view(block.dtype))
+        self._writer.close()
+
+
+def read_spool(folder: Path, blocks: Iterable[SpoolBlock], shape: SpoolShape) -> Iterator[SpooledEdges]:
+    """Every block in turn."""
+    for block in blocks:
+        count = block.count
+        data = np.empty(count * shape.edge_bytes, np.uint8)
+        read_file_range(str(folder / str(block.number)), 0, data)
+        keys = data[: count * KEY_BYTES * (2 + shape.relations)].view(np.uint32).reshape(-1, count)
+        rel = keys[2] if shape.relations else np.zeros(count, np.uint32)
+        carried = data[keys.nbytes :].view(np.uint64).reshape(count, shape.carried) if shape.carried else None
+        yield SpooledEdges(block.split, block.dictionary, keys[0], rel, keys[1], carried)

@@ -20,11 +20,11 @@ using Weighted = std::map<Pair, uint64_t>;
 // 40 communities of 50 nodes with numbers dealt out at random, a hub that ends a third of all edges, and 100 nodes alone.
 constexpr uint32_t kNodes = 2100, kConnected = 2000, kHub = 7;
 
-std::vector<EdgeRecord> planted(std::mt19937_64& rng) {
+std::vector<ArcRecord> planted(std::mt19937_64& rng) {
     std::vector<uint32_t> number(kNodes);
     std::iota(number.begin(), number.end(), 0u);
     std::shuffle(number.begin(), number.end(), rng);
-    std::vector<EdgeRecord> records;
+    std::vector<ArcRecord> records;
     for (int i = 0; i < 30'000; ++i) {
         uint32_t u = rng() % kConnected, v = i % 3 == 0 ? kHub : rng() % 10 ? u / 50 * 50 + rng() % 50 : rng() % kConnected;
         if (u == v) continue;
@@ -35,7 +35,7 @@ std::vector<EdgeRecord> planted(std::mt19937_64& rng) {
     return records;
 }
 
-std::vector<std::vector<uint8_t>> written(const std::vector<EdgeRecord>& records, size_t block, uint64_t& arcs) {
+std::vector<std::vector<uint8_t>> written(const std::vector<ArcRecord>& records, size_t block, uint64_t& arcs) {
     std::vector<std::vector<uint8_t>> blocks;
     std::vector<uint8_t> bytes;
     ArcWriter writer;
@@ -57,13 +57,13 @@ auto run(Pass&& pass, const std::vector<std::vector<uint8_t>>& blocks) {
     return pass.finish();
 }
 
-Weighted summed(const std::vector<EdgeRecord>& records) {
+Weighted summed(const std::vector<ArcRecord>& records) {
     Weighted found;
     for (auto [high, low] : records) found[{high >> 32, high & 0xffffffff}] += low;
     return found;
 }
 
-void lists_come_back(const std::vector<EdgeRecord>& records, uint64_t nodes, size_t block) {
+void lists_come_back(const std::vector<ArcRecord>& records, uint64_t nodes, size_t block) {
     uint64_t arcs = 0, next = 0;
     auto blocks = written(records, block, arcs);
     Weighted found;
@@ -80,13 +80,13 @@ void lists_come_back(const std::vector<EdgeRecord>& records, uint64_t nodes, siz
 
 void long_lists_come_in_parts() {
     constexpr uint32_t nodes = 2 * ArcReader::kPart + 10;
-    std::vector<EdgeRecord> records;
+    std::vector<ArcRecord> records;
     for (uint32_t v = 1; v < nodes; ++v) records.push_back(arc_record(3, v, v % 5 + 1));
     lists_come_back(records, nodes, 100'000);
     std::vector<uint32_t> labels(nodes, 0);
     uint64_t arcs;
     Contraction contraction(labels.data(), nodes);
-    std::vector<EdgeRecord> out;
+    std::vector<ArcRecord> out;
     labels[3] = 1;
     for (const auto& block : written(records, 1 << 20, arcs)) contraction.read(block.data(), block.size(), out);
     contraction.finish(out);
@@ -112,13 +112,13 @@ void broken_bytes_are_refused() {
     CHECK_THROWS(feed({1, 2, 1, 1, 1, 0x80}), std::invalid_argument);
 }
 
-uint64_t cut(const std::vector<EdgeRecord>& records, const std::vector<uint16_t>& parts) {
+uint64_t cut(const std::vector<ArcRecord>& records, const std::vector<uint16_t>& parts) {
     uint64_t found = 0;
     for (auto [high, low] : records) found += parts[high >> 32] != parts[high & 0xffffffff] ? low : 0;
     return found;
 }
 
-void clusters_stay_within_bounds(const std::vector<EdgeRecord>& records) {
+void clusters_stay_within_bounds(const std::vector<ArcRecord>& records) {
     for (uint64_t most : {1, 7, 50, 4000}) {
         std::vector<uint32_t> same;
         for (size_t block : {50, 1 << 20}) {
@@ -141,7 +141,7 @@ void clusters_stay_within_bounds(const std::vector<EdgeRecord>& records) {
     }
 }
 
-void refinement_lowers_the_cut_within_room(const std::vector<EdgeRecord>& records, uint64_t first) {
+void refinement_lowers_the_cut_within_room(const std::vector<ArcRecord>& records, uint64_t first) {
     constexpr uint64_t p = 7;
     uint64_t arcs = 0;
     auto blocks = written(records, 1000, arcs);

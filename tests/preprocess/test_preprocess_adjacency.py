@@ -25,7 +25,7 @@ def test_unknown_directions_are_refused(tmp_path):
 
 def test_the_space_for_lists_is_asked_for(tmp_path, monkeypatch):
     np.save(tmp_path / "e.npy", np.zeros((10_000, 2), int))
-    monkeypatch.setattr("marius_lite.files.free_bytes", lambda _: 140_000)
+    monkeypatch.setattr("marius_lite.files.free_bytes", lambda _: 220_000)
     make(tmp_path / "without", tmp_path / "e.npy")
     with pytest.raises(UserError, match="preprocessing about 10,000 edges needs"):
         make(tmp_path / "d", tmp_path / "e.npy", adjacency="in")

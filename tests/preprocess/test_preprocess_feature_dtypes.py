@@ -34,7 +34,7 @@ def everything(dataset, read):
 @settings(max_examples=12, deadline=None)
 @given(MATRICES, st.sampled_from(["float32", "float64"]), st.integers(1, 4), st.sampled_from([100, 10**6]))
 def test_int8_is_within_half_a_scale(array, given_as, partitions, memory):
-    with tempfile.TemporaryDirectory() as name, patch.object(build, "sort_memory", lambda _: memory):
+    with tempfile.TemporaryDirectory() as name, patch.object(build, "pass_memory", lambda _: memory):
         dataset = featured(Path(name), array.astype(given_as), feature_dtype="int8", partitions=partitions)
         raw = dataset.raw_ids(0, len(array)).to_numpy()
         stored, values = (everything(dataset, read) for read in (dataset.features.read, dataset.features.values))

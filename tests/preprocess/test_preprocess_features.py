@@ -49,7 +49,7 @@ def named_nodes(draw):
 def test_each_node_has_the_row_of_its_raw_id(nodes, dtype, width, partitions, memory, seed):
     kind, names, named, edges = nodes
     source = np.arange(len(names) * width).reshape(-1, width).astype(dtype)
-    with tempfile.TemporaryDirectory() as name, patch.object(build, "sort_memory", lambda _: memory):
+    with tempfile.TemporaryDirectory() as name, patch.object(build, "pass_memory", lambda _: memory):
         folder = Path(name)
         (folder / "e.tsv").write_text("".join(f"{s}\t{d}\n" for s, d in edges), newline="")
         np.save(folder / "x.npy", source)
@@ -82,7 +82,8 @@ def test_any_memory_writes_the_same_complete_table(nodes, width, partitions, mem
         folder = Path(name)
         np.save(folder / "x.npy", source)
         file = FeatureFile(folder / "x.npy")
-        writer = FeatureWriter(file, folder / "t", order, rank, partitioning, folder / "spools", memory)
+        rank.tofile(folder / "ids")
+        writer = FeatureWriter(file, folder / "t", folder / "ids", np.uint32, partitioning, folder / "spools", memory)
         writer.write()
         table = zarr.open_array(folder / "t")
         assert np.array_equal(table[:, :width], source[order])
@@ -95,7 +96,7 @@ def test_any_memory_writes_the_same_complete_table(nodes, width, partitions, mem
             assert path.stat().st_size == size == partitioning.rows * table.shape[1] * source.itemsize
             assert file_checksum(path, size) == checksum
         assert not any((folder / "spools").iterdir())
-        assert writer.spooled_bytes == source[writer.stretch_rows:].nbytes
+        assert writer.spooled_bytes == source[order][writer.stretch_rows:].nbytes
         assert file.checksum == file_checksum(folder / "x.npy", file.size)
         assert stored_bytes(file) == nodes * table.shape[1] * source.itemsize
 
@@ -168,15 +169,17 @@ def test_the_space_for_features_is_asked_for_before_writing(inputs, monkeypatch)
     make(inputs / "d", inputs / "e.tsv")
 
 
-def test_a_full_disk_is_one_line_and_leaves_nothing(inputs, monkeypatch):
+def test_after_a_full_disk_the_same_command_goes_on(inputs, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(FeatureWriter, "_write_rows", full)
-    before = sorted(inputs.iterdir())
     with pytest.raises(RunError, match="disk is full"):
         make(inputs / "d", inputs / "e.tsv", features=inputs / "x.npy")
-    assert sorted(inputs.iterdir()) == before
+    assert not (inputs / "d").exists()
+    monkeypatch.undo()
+    make(inputs / "d", inputs / "e.tsv", features=inputs / "x.npy").verify()
+    assert not (inputs / ".d.tmp").exists()
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.02, 0.1])

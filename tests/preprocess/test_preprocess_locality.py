@@ -67,7 +67,7 @@ def test_same_bytes_for_any_memory_threads_and_file_order(tmp_path, planted, mon
     options = {"partitions": 4, "split": "0.8,0.1,0.1", "partitioner": "locality"}
     make(tmp_path / "much", files, **options)
     monkeypatch.setattr(sort, "LEAST_RECORDS", 64)
-    monkeypatch.setattr(build, "sort_memory", lambda _: 100_000)
+    monkeypatch.setattr(build, "sort_memory", lambda _: 40_000)
     monkeypatch.setattr(arcs, "MOST_BLOCK_BYTES", 500)
     monkeypatch.setattr(build.os, "sched_getaffinity", lambda _: range(5))
     make(tmp_path / "little", files[::-1], memory="1MiB", **options)

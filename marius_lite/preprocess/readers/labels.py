@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ ADVICE = "save a one-dimensional array of integers, a class number for each node
 class LabelFile:
     """An opened label file of ``rows`` integers. Raises UserError for a file that holds anything else.
 
-    ``checksum``: the crc32c of the file's bytes, known when `read` has ended.
+    ``checksum``: the crc32c of the file's bytes, known when `blocks` has ended.
     """
 
     def __init__(self, path: Path):
@@ -38,9 +39,8 @@ class LabelFile:
     def checksum(self) -> int:
         return self._array.checksum
 
-    def read(self) -> npt.NDArray[np.int32]:
-        """All labels, -1 for none. Raises UserError for one that is neither that nor a class number, or where no row has one."""
-        labels = np.empty(self.rows, np.int32)
+    def blocks(self) -> Iterator[tuple[int, npt.NDArray[np.int32]]]:
+        """(first row, labels), -1 for none. Raises UserError for one that is neither that nor a class number."""
         for first, block in self._array.blocks(BLOCK):
             values = block.reshape(-1)
             wrong = (values < -1) | (values >= MOST_CLASSES)
@@ -48,7 +48,11 @@ class LabelFile:
                 row = int(wrong.argmax())
                 raise UserError(f"{self._array.name}: row {first + row}: label {values[row]}: class numbers are 0 to "
                                 f"{MOST_CLASSES - 1}, or -1 for no label: number the classes from 0")
-            labels[first : first + len(values)] = values
-        if labels.max() < 0:
+            yield first, values.astype(np.int32)
+
+    def classes(self) -> int:
+        """How many there are: the largest class number and one. Raises UserError for a wrong label, or where no row has one."""
+        largest = max(int(labels.max()) for _, labels in self.blocks())
+        if largest < 0:
             raise UserError(f"{self._array.name}: no row has a label, all are -1: give the class numbers of some nodes")
-        return labels
+        return largest + 1

@@ -1,0 +1,83 @@
+"""The passes of one preprocess, each remembered on disk once it is finished, so that the same command goes on from there.
+
+A pass is a function whose result is JSON, and which writes nothing outside the places it names. When it ends, what it wrote is
+synced and then its result is added to `progress.json`. A pass that was cut short starts over: its places are emptied first.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+from tqdm import tqdm
+
+from marius_lite import files
+
+PROGRESS = "progress.json"
+Result = TypeVar("Result")
+
+
+class Passes:
+    """Of the command whose digest is ``command``, in folder ``root``; what another command left there is removed.
+
+    ``seconds``: by pass, those of finished passes of earlier runs included.
+    """
+
+    def __init__(self, root: Path, command: str, keep: Sequence[str] = ()):
+        self._root, self._command = root, command
+        self._done: dict[str, Any] = {}
+        if (found := _read(root / PROGRESS)) and found["command"] == command:
+            self._done = found["passes"]
+        else:
+            for leftover in root.iterdir():
+                if leftover.name not in keep:
+                    files.remove_tree(leftover)
+        if self._done:
+            tqdm.write(f"{root}: going on after pass {list(self._done)[-1]!r} of a run that was interrupted", file=sys.stderr)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        return {name: entry["seconds"] for name, entry in self._done.items()}
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a finished pass."""
+        return bool(self._done)
+
+    def done(self, name: str) -> bool:
+        return name in self._done
+
+    def once(self, name: str, kind: type[Result], places: Sequence[Path], run: Callable[[], Result]) -> Result:
+        """The result of pass ``name``: remembered, or that of ``run``, which writes to ``places`` alone (files or folders)."""
+        adapter = TypeAdapter(kind)
+        if name in self._done:
+            return adapter.validate_python(self._done[name]["result"])
+        self.clear(places)
+        started = time.perf_counter()
+        result = run()
+        for place in places:
+            if place.is_dir():
+                files.sync_tree(place)
+            elif place.exists():
+                files.sync(place)
+        seconds = round(time.perf_counter() - started, 3)
+        self._done[name] = {"seconds": seconds, "result": adapter.dump_python(result, mode="json")}
+        files.write_atomic(self._root / PROGRESS, json.dumps({"command": self._command, "passes": self._done}).encode())
+        return result
+
+    def clear(self, places: Sequence[Path]) -> None:
+        """Remove what is no longer needed, or half written."""
+        for place in places:
+            files.remove_tree(place)
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
