@@ -62,7 +62,7 @@ from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.relations import write_relations
 from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
 from marius_lite.preprocess.report import make_report, write_report
-from marius_lite.preprocess.sort import ExternalSort, Records, merge
+from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
 from marius_lite.preprocess.spool import KEY_BYTES, Keys, SpooledEdges
 from marius_lite.seeds import seed_for
 
@@ -182,13 +182,6 @@ class Tables:
     files: Files
     said: dict[str, Any]
     sources: list[Source]
-
-
-@dataclass(frozen=True)
-class Sorted:
-    """Lengths of the sorted runs on disk; none where all records fit the memory."""
-
-    runs: list[int]
 
 
 @dataclass(frozen=True)
@@ -355,24 +348,23 @@ class Build:
         def write(records: Iterator[Records], count: int) -> Written:
             return self._write_edges(records, count, gathered, named, layout, len(relation_ids))
 
-        if not self.passes.done("sort") and not self.passes.done("write"):
+        if not self.passes.any_of("sort", "write"):
             self.require_space(sum(gathered.counts), gathered.shape.edge_bytes, layout.words)
-            self.passes.clear([runs])
-            sorter = self._pack(gathered, named, layout, relation_ids)
-            if sorter.settle():
-                once("sort", Sorted, [], lambda: Sorted(sorter.runs))
-            else:
-                once("write", Written, places, lambda: write(sorter.sorted(), 0))
-            del sorter
-        if self.passes.done("sort"):
-            lengths = once("sort", Sorted, [], lambda: Sorted([])).runs
+        if self._fits(gathered, layout):
+            written = once("write", Written, [*places, runs],
+                           lambda: write(self._pack(gathered, named, layout, relation_ids).sorted(), 0))
+        else:
+            lengths = once("sort", list[int], [runs], lambda: self._pack(gathered, named, layout, relation_ids).settle())
             self.passes.clear([gathered.spool])
-            pieces = merge(runs, lengths, layout.words, memory, self.threads)
-            once("write", Written, places, lambda: write(pieces, len(lengths)))
+            written = once("write", Written, places,
+                           lambda: write(merge(runs, lengths, layout.words, memory, self.threads), len(lengths)))
         self.passes.clear([gathered.spool, runs])
-        written = once("write", Written, [], lambda: Written({}, DegreeFacts({}, {}, 0, {}), 0))
         with np.load(self.work / "tally.npz") as counts:
             return written, Tally(counts["buckets"], counts["relations"], counts["totals"], None, None, None)
+
+    def _fits(self, gathered: Gathered, layout: EdgeLayout) -> bool:
+        """Whether all records can be sorted in memory."""
+        return self._stored(sum(gathered.counts)) * layout.words * WORD_BYTES <= sort_memory(self.options)
 
     def _pack(self, gathered: Gathered, named: Named, layout: EdgeLayout, relation_ids: Keys) -> ExternalSort:
         """Spooled edges to records in last ids, into the sort."""
