@@ -102,7 +102,7 @@ class RegularizerSection(Section):
 
 class SamplingSection(Section):
     fanouts: tuple[Fanout, ...] | Auto = Field(
-        "auto", description="neighbours drawn for each node, hop after hop, one for each layer: a number, or numbers by relation: "
+        "auto", description="neighbours drawn for a node, hop after hop, one for each layer: a number, or numbers by relation, "
         "{cites: 5, default: 2}, where `default` stands for relations not named, 0 if left out; -1: all; auto: 15, 10, 5, 5, ...")
     weighted: bool = Field(
         False, description="draw neighbours in proportion to the weights of their edges; one of weight 0 is only taken by -1")

@@ -53,7 +53,8 @@ class Manifest(BaseModel):
     ``edges``: stored edges by split. ``features``, ``labels``, ``adjacency`` (the directions stored), ``edge_columns`` (what
     edges have beside src, dst and rel): None where there are none. ``node_split``: nodes by split, where nodes are split;
     training nodes then stand in the first ``training_partitions`` partitions. Nothing is stored for these where they are None:
-    datasets without them keep the fingerprint they had before there were any. ``files``: relative path -> (size in bytes, crc32c), every data file but the root zarr.json and report.json.
+    datasets without them keep the fingerprint they had before there were any. ``files``: relative path -> (size in bytes,
+    crc32c), every data file but the root zarr.json and report.json.
     ``fingerprint``: sha256 (hex) over all other fields; equal fingerprints, equal data.
     """
 

@@ -34,10 +34,12 @@ class AdjacencyWriter:
         self._edges, self._folder, self._degrees = edges, folder, degrees
         self._partitioning = edges.partitioning
         source = source_dtype(edges.partitioning.nodes)
-        dtypes = (np.dtype(np.int64), source, np.dtype(np.uint32), np.dtype(np.float32))
         self._relations, self._weights = relations > 1, "weight" in edges.columns
-        kept = (True, True, self._relations, self._weights)
-        self._dtypes: dict[str, np.dtype[Any]] = {name: dtype for name, dtype, keep in zip(ARRAYS, dtypes, kept) if keep}
+        self._dtypes: dict[str, np.dtype[Any]] = {"indptr": np.dtype(np.int64), "sources": source}
+        if self._relations:
+            self._dtypes["rel"] = np.dtype(np.uint32)
+        if self._weights:
+            self._dtypes["weight"] = np.dtype(np.float32)
         self._require_memory(memory)
 
     def write(self) -> None:

@@ -71,8 +71,9 @@ class NodeWork:
     measure = MEASURES["node_classification"]
 
     def __init__(self, config: Config, partitioning: Partitioning, training: TrainingNodes, training_partitions: int,
-                 rows: NodeRows, lists: NeighbourLists, fanouts: Sequence[Fanout], model: NodeClassifier, optimizer: DenseOptimizer,
-                 device: torch.device, first_rows: Callable[[], dict[int, int]], score: Callable[[], dict[str, Any]]):
+                 rows: NodeRows, lists: NeighbourLists, fanouts: Sequence[Fanout], model: NodeClassifier,
+                 optimizer: DenseOptimizer, device: torch.device, first_rows: Callable[[], dict[int, int]],
+                 score: Callable[[], dict[str, Any]]):
         self.items = len(training.ids)
         self._config, self._partitioning, self._training, self._rows = config, partitioning, training, rows
         self._training_partitions, self._lists, self._model, self._optimizer = training_partitions, lists, model, optimizer

@@ -67,10 +67,10 @@ def test_step_after_step_the_edges_between_what_is_here(dataset, lists):
 def test_each_partition_is_read_once_and_ahead(dataset, lists, monkeypatch):
     read, calls, threads = dataset.adjacency.read, [], set()
 
-    def noting(k):
+    def noting(k, weights):
         calls.append(k)
         threads.add(threading.current_thread().name)
-        return read(k)
+        return read(k, weights)
 
     monkeypatch.setattr(lists._adjacency, "read", noting)
     lists.prefetch([0, 1])
