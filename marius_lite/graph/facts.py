@@ -15,7 +15,8 @@ from marius_lite.storage.record import record_of
 
 
 def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
-    hop_fanouts(config, dataset)  # names of relations that are not there are told before anything is planned or written
+    if config.model.encoder != "none":
+        hop_fanouts(config, dataset)  # a relation that is not there is told of before anything is planned or written
     record = record_of(config.optimizer.rows.name, config.model.dim)
     to_classify = node_facts(dataset, record.stride, config) if config.task == "node_classification" else None
     splits = tuple(dataset.node_counts if to_classify else dataset.manifest.edges)
