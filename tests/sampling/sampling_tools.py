@@ -8,7 +8,7 @@ from marius_lite import _native
 
 
 def in_lists(nodes, rows, edges):
-    """Per partition (indptr, sources, rel) of (src, dst, rel) edges, sources ascending; with weights where edges have a fourth."""
+    """Per partition (indptr, sources, rel[, weights]) of (src, dst, rel[, weight]) edges, sources ascending."""
     lists = []
     for low in range(0, nodes, rows):
         high = min(low + rows, nodes)
