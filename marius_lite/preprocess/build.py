@@ -364,7 +364,8 @@ class Build:
 
     def _fits(self, gathered: Gathered, layout: EdgeLayout) -> bool:
         """Whether all records can be sorted in memory."""
-        return self._stored(sum(gathered.counts)) * layout.words * WORD_BYTES <= sort_memory(self.options)
+        records = self._stored(sum(gathered.counts))
+        return records * int(layout.words) * WORD_BYTES <= sort_memory(self.options)
 
     def _pack(self, gathered: Gathered, named: Named, layout: EdgeLayout, relation_ids: Keys) -> ExternalSort:
         """Spooled edges to records in last ids, into the sort."""
