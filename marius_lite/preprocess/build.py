@@ -221,10 +221,11 @@ class Build:
             gathered.dictionaries, options.seed, work / "number", options.memory // 2, self.threads))
         named = self._name(gathered, numbering)
         kind, names, relation_ids = gathered.relations.finish()
-        layout = EdgeLayout(named.partitioning.rows, named.partitioning.partitions, len(names), gathered.shape.carried)
+        layout = EdgeLayout(named.partitioning.rows, named.partitioning.partitions, len(names), len(gathered.shape.carried))
         tables = once("tables", Tables, [self.root / TABLES, work / "features"], lambda: self._write_tables(named))
         written, tally = self._sort_and_write(gathered, named, layout, relation_ids)
-        lists = once("adjacency", Files, [self.root / ADJACENCY.parent], lambda: self._write_adjacency(named, len(names)))
+        lists = once("adjacency", Files, [self.root / ADJACENCY.parent],
+                     lambda: self._write_adjacency(gathered, named, len(names)))
         write_relations(self.root / "relations.parquet", kind, names, tally.relation_counts)
         known = tables.files | written.files | lists
         manifest = self._manifest(gathered, named, kind, len(names), tables, tally, known)
@@ -342,7 +343,7 @@ class Build:
     def _sort_and_write(self, gathered: Gathered, named: Named, layout: EdgeLayout, relation_ids: Keys) -> tuple[Written, Tally]:
         """``edges/``. The sort is a pass of its own where its records do not fit the memory."""
         once, runs = self.passes.once, self.work / "runs"
-        memory = merge_memory(self.options, gathered.shape.carried)
+        memory = merge_memory(self.options, len(gathered.shape.carried))
         places = [*(self.root / "edges" / name for name in SPLITS), self.work / "tally.npz", self.work / "in_degrees"]
 
         def write(records: Iterator[Records], count: int) -> Written:
@@ -391,20 +392,22 @@ class Build:
 
     def _write_edges(self, pieces: Iterator[Records], runs: int, gathered: Gathered, named: Named, layout: EdgeLayout,
                      relations: int) -> Written:
-        options, partitioning = self.options, named.partitioning
+        options, partitioning, carried = self.options, named.partitioning, gathered.shape.carried
         tally = Tally.zeros(partitioning, relations, counts_by_node(partitioning, options, buckets.NODE_BYTES))
-        writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, ())
+        writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, carried)
                    for name in options.splits}
-        written = write_buckets(pieces, writers, layout, partitioning.nodes, (), tally, options.drop_duplicates)
+        written = write_buckets(pieces, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
         np.savez(self.work / "tally.npz", buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
-        facts = degree_facts(self.root / "edges", options.splits, partitioning, tally, self.work / "in_degrees")
+        edges = {name: EdgeBuckets(self.root / "edges" / name, partitioning, carried) for name in options.splits}
+        facts = degree_facts(edges, partitioning, tally, self.work / "in_degrees")
         return Written(written, facts, runs)
 
-    def _write_adjacency(self, named: Named, relations: int) -> Files:
+    def _write_adjacency(self, gathered: Gathered, named: Named, relations: int) -> Files:
         """``adjacency/in``, where it is asked for."""
         if self.options.adjacency == "none":
             return {}
-        writer = AdjacencyWriter(EdgeBuckets(self.root / "edges/train", named.partitioning), self.root / ADJACENCY,
+        edges = EdgeBuckets(self.root / "edges/train", named.partitioning, gathered.shape.carried)
+        writer = AdjacencyWriter(edges, self.root / ADJACENCY,
                                  self.work / "in_degrees", relations, pass_memory(self.options))
         writer.write()
         return writer.files
@@ -429,6 +432,7 @@ class Build:
             node_split=counts,
             training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
             adjacency=None if options.adjacency == "none" else (options.adjacency,),
+            edge_columns=gathered.shape.carried or None,
             sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
             files=self._checksums(written),
         ).sealed()
