@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
-
+from marius_lite.config.facts import Facts
 from marius_lite.config.memory import (
     EDGE_BYTES,
     MemoryPlan,
+    batch_places,
+    check_capacity_fits,
     check_device_memory,
     device_bytes,
     host_bytes_for_device,
@@ -17,7 +15,7 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
-from marius_lite.config.resolve_nodes import NodeFacts, encoder_bytes, evaluation_bytes, fanouts_of, fill_nodes, resolve_nodes
+from marius_lite.config.resolve_nodes import encoder_bytes, evaluation_bytes, fanouts_of, inputs_of, resolve_nodes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -30,39 +28,18 @@ ROWS_MAX = 2**32 - 1  # edges hold rows of the buffer as uint32
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What `resolve` must know of the dataset, the record and the machine."""
-
-    nodes: int
-    relations: int
-    splits: tuple[str, ...]
-    partitions: int
-    rows_per_partition: int
-    bucket_counts: npt.NDArray[np.int64]
-    stride: int
-    available_memory: int
-    threads: int
-    cuda: bool
-    nodes_to_classify: NodeFacts | None = None
-    lists: int = 0  # bytes of the in-edges of the largest partition, where an encoder needs them
-
-
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
     config = _with_evaluation(config, facts)
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
     if facts.nodes_to_classify:
-        given = facts.nodes_to_classify
-        capacity, memory = resolve_nodes(config, given, facts.partitions, facts.rows_per_partition, budget)
-        return _filled(fill_nodes(config, given), capacity, "node_classification", facts, memory, budget), memory
+        capacity, memory = resolve_nodes(config, facts, facts.nodes_to_classify, budget)
+        return _filled(config, capacity, "node_classification", facts, memory, budget), memory
     if config.storage.capacity != "auto" or config.storage.ordering == "in_memory":
         capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
         check(_ordering(config, facts, capacity), facts.partitions, capacity)
         memory = _memory(config, facts, capacity, budget)
-        if memory.total > budget and config.storage.memory != "auto":
-            raise UserError(f"`storage.capacity` {capacity} needs {format_bytes(memory.total)}, `storage.memory` is "
-                            f"{format_bytes(budget)}: lower the capacity, raise the memory, or leave one of them out")
+        check_capacity_fits(config, capacity, memory, budget)
     else:
         capacity, memory = _best_capacity(config, facts, budget)
     if memory.buffer // facts.stride > ROWS_MAX:
@@ -117,23 +94,21 @@ def _ordering(config: Config, facts: Facts, capacity: int) -> str:
 
 def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryPlan:
     ordering = _ordering(config, facts, capacity)
-    training, negatives = config.training, config.negatives
     spare = spare_slots(ordering, facts.partitions, capacity) if config.storage.prefetch else 0
     slots = min(capacity + spare, facts.partitions)
     one = slot_bytes(facts.rows_per_partition, facts.stride)
-    workspace = workspace_bytes(training.batch_size, negatives.chunks, negatives.count, config.model.dim,
-                                training.staleness, facts.relations * (2 if config.model.reciprocal else 1))
+    workspace = workspace_bytes(config, facts.relations)
     if _device(config, facts) != "cpu":
         workspace = host_bytes_for_device(config, facts.stride)
-    plan = make_plan(ordering, facts.partitions, capacity, training.seed, 0)
+    plan = make_plan(ordering, facts.partitions, capacity, config.training.seed, 0)
     total, largest_bucket = int(facts.bucket_counts.sum()), int(facts.bucket_counts.max(initial=0))
     largest_step = largest_window([step.buckets for step in plan.steps], facts.bucket_counts)
     asked = config.storage.window_edges
     wanted = asked if asked != "auto" else min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES)
     window = max(largest_bucket, wanted, 1)
     if facts.lists:
-        workspace += encoder_bytes(config, 2 * training.batch_size + 2 * negatives.chunks * negatives.count,
-                                   capacity * facts.rows_per_partition, config.model.dim, config.model.dim)
+        workspace += encoder_bytes(config, batch_places(config), capacity * facts.rows_per_partition, config.model.dim,
+                                   config.model.dim)
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
                       edges=window * EDGE_BYTES + slots * facts.lists, workspace=workspace,
                       evaluation=evaluation_bytes(config, facts.nodes))
@@ -152,7 +127,7 @@ def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: 
                     "window_edges": memory.window_edges},
         "loss": {"name": value(config.loss.name, LOSS[config.task])},
         "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else ()},
-        "model": {"inputs": value(config.model.inputs, "embeddings")},
+        "model": {"inputs": inputs_of(config, facts) if facts.nodes_to_classify else "embeddings"},
         "evaluation": {"max_edges": value(config.evaluation.max_edges, EVALUATION_EDGES)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
-from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, slot_bytes
+from marius_lite.config.facts import Facts, NodeFacts
+from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, check_capacity_fits, slot_bytes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
+from marius_lite.ordering.plan import check_node_capacity
 
 FANOUTS = (15, 10, 5)
 """Of the first hops; later ones take the last."""
-
-
-@dataclass(frozen=True)
-class NodeFacts:
-    """What a dataset and a record hold for each node; sizes in bytes, 0 where there is nothing.
-
-    ``training`` nodes fill the first ``training_partitions``; ``lists``: the in-edges of the largest partition;
-    ``features`` and ``embeddings``: a row's stride.
-    """
-
-    classes: int
-    feature_width: int
-    features: int
-    embeddings: int
-    lists: int
-    training: int
-    training_partitions: int
 
 
 def fanouts_of(config: Config) -> tuple[int, ...]:
@@ -39,7 +23,7 @@ def fanouts_of(config: Config) -> tuple[int, ...]:
     return asked
 
 
-def inputs_of(config: Config, facts: NodeFacts) -> str:
+def inputs_of(config: Config, facts: Facts) -> str:
     """Raises UserError for features that are not there."""
     asked = config.model.inputs
     if asked in ("features", "both") and not facts.features:
@@ -48,23 +32,29 @@ def inputs_of(config: Config, facts: NodeFacts) -> str:
     return asked if asked != "auto" else "features" if facts.features else "embeddings"
 
 
-def input_stride(inputs: str, facts: NodeFacts) -> int:
+def input_stride(config: Config, facts: Facts) -> int:
     """Bytes of a node's rows that the buffers hold."""
-    return (facts.features if inputs != "embeddings" else 0) + (facts.embeddings if inputs != "features" else 0)
+    inputs = inputs_of(config, facts)
+    return (facts.features if inputs != "embeddings" else 0) + (facts.stride if inputs != "features" else 0)
 
 
-def node_memory(config: Config, facts: NodeFacts, partitions: int, rows: int, capacity: int) -> MemoryPlan:
+def input_width(config: Config, facts: Facts) -> int:
+    """Numbers of a node that an encoder begins with."""
+    inputs = inputs_of(config, facts)
+    return (facts.feature_width if inputs != "embeddings" else 0) + (config.model.dim if inputs != "features" else 0)
+
+
+def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> MemoryPlan:
     """Memory with ``capacity`` partitions resident; spare slots let a rotation load ahead."""
-    spare = 0
-    if config.storage.prefetch and facts.training_partitions > capacity:
-        spare = min(capacity - capacity // 2, partitions - capacity)
+    spare, rows = 0, facts.rows_per_partition
+    if config.storage.prefetch and nodes.training_partitions > capacity:
+        spare = min(capacity - capacity // 2, facts.partitions - capacity)
     slots = capacity + spare
-    workspace = encoder_bytes(config, config.training.batch_size, capacity * rows, facts.feature_width or config.model.dim,
-                              facts.classes)
-    one = slot_bytes(rows, input_stride(inputs_of(config, facts), facts))
-    return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=facts.training, buffer=slots * one,
-                      edges=slots * facts.lists + facts.training * 24, workspace=workspace,
-                      evaluation=evaluation_bytes(config, partitions * rows))
+    workspace = encoder_bytes(config, config.training.batch_size, capacity * rows, input_width(config, facts), nodes.classes)
+    one = slot_bytes(rows, input_stride(config, facts))
+    return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=nodes.training, buffer=slots * one,
+                      edges=slots * facts.lists + nodes.training * 24, workspace=workspace,
+                      evaluation=evaluation_bytes(config, facts.nodes))
 
 
 def evaluation_bytes(config: Config, nodes: int) -> int:
@@ -84,29 +74,18 @@ def encoder_bytes(config: Config, seeds: int, resident: int, in_width: int, out_
     return 3 * 4 * sizes[-1] * widths[0] + values + 24 * edges
 
 
-def resolve_nodes(config: Config, facts: NodeFacts, partitions: int, rows: int, budget: int) -> tuple[int, MemoryPlan]:
+def resolve_nodes(config: Config, facts: Facts, nodes: NodeFacts, budget: int) -> tuple[int, MemoryPlan]:
     """The capacity, and its memory. Raises UserError where they disagree."""
-    asked, given = config.storage.capacity, config.storage.memory != "auto"
+    asked, partitions = config.storage.capacity, facts.partitions
     if asked != "auto":
-        if not 1 <= asked <= partitions:
-            raise UserError(f"`storage.capacity` is {asked}, but the dataset has {partitions} partitions: give 1 to {partitions},"
-                            " or auto")
-        memory = node_memory(config, facts, partitions, rows, asked)
-        if given and memory.total > budget:
-            raise UserError(f"`storage.capacity` {asked} needs {format_bytes(memory.total)}, `storage.memory` is "
-                            f"{format_bytes(budget)}: lower the capacity, raise the memory, or leave one of them out")
+        check_node_capacity(partitions, asked)
+        memory = node_memory(config, facts, nodes, asked)
+        check_capacity_fits(config, asked, memory, budget)
         return asked, memory
     for capacity in range(partitions, 0, -1):
-        memory = node_memory(config, facts, partitions, rows, capacity)
+        memory = node_memory(config, facts, nodes, capacity)
         if memory.total <= budget:
             return capacity, memory
     raise UserError(f"`storage.memory` is {format_bytes(budget)}, but one resident partition, its edges and a batch need "
                     f"{format_bytes(memory.total)}: raise it, lower training.batch_size or sampling.fanouts, or preprocess with "
                     f"more than {partitions} partitions")
-
-
-def fill_nodes(config: Config, facts: NodeFacts) -> Config:
-    """Everything that shapes the work, as a value."""
-    model = config.model.model_copy(update={"inputs": inputs_of(config, facts)})
-    sampling = config.sampling.model_copy(update={"fanouts": fanouts_of(config)})
-    return config.model_copy(update={"model": model, "sampling": sampling})

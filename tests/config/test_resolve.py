@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marius_lite.config.facts import Facts
 from marius_lite.config.load import load
 from marius_lite.config.memory import EDGE_BYTES, largest_window
-from marius_lite.config.resolve import Facts, resolve
+from marius_lite.config.resolve import resolve
 from marius_lite.errors import UserError
 from marius_lite.ordering.plan import make_plan
 
