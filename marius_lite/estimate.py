@@ -73,7 +73,7 @@ def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool
         if checkpoint_due(config, epoch) or evaluation_due(config, epoch):
             written += len(dirty)
             dirty = set()
-        if learned and config.task == "link_prediction" and evaluation_due(config, epoch) and slots < partitions:
+        if learned and config.model.encoder == "none" and evaluation_due(config, epoch) and slots < partitions:
             held = {0}
         yield Moved(loaded, written)
 

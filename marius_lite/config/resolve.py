@@ -15,7 +15,15 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
-from marius_lite.config.resolve_nodes import encoder_bytes, evaluation_bytes, fanouts_of, inputs_of, resolve_nodes
+from marius_lite.config.resolve_nodes import (
+    encoder_bytes,
+    evaluation_bytes,
+    fanouts_of,
+    input_stride,
+    input_width,
+    inputs_of,
+    resolve_nodes,
+)
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -42,9 +50,10 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
         check_capacity_fits(config, capacity, memory, budget)
     else:
         capacity, memory = _best_capacity(config, facts, budget)
-    if memory.buffer // facts.stride > ROWS_MAX:
-        raise UserError(f"`storage.capacity` {capacity} makes a buffer of {memory.buffer // facts.stride} rows, an edge can name "
-                        f"{ROWS_MAX}: give a smaller capacity")
+    buffer_rows = memory.buffer // input_stride(config, facts)
+    if buffer_rows > ROWS_MAX:
+        raise UserError(f"`storage.capacity` {capacity} makes a buffer of {buffer_rows} rows, an edge can name {ROWS_MAX}: give "
+                        "a smaller capacity")
     if config.storage.device_memory != "auto" and _device(config, facts) != "cpu":
         held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
         check_device_memory(device_bytes(config, facts.stride, held), config.storage.device_memory)
@@ -96,7 +105,7 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     ordering = _ordering(config, facts, capacity)
     spare = spare_slots(ordering, facts.partitions, capacity) if config.storage.prefetch else 0
     slots = min(capacity + spare, facts.partitions)
-    one = slot_bytes(facts.rows_per_partition, facts.stride)
+    one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
     workspace = workspace_bytes(config, facts.relations)
     if _device(config, facts) != "cpu":
         workspace = host_bytes_for_device(config, facts.stride)
@@ -107,8 +116,8 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     wanted = asked if asked != "auto" else min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES)
     window = max(largest_bucket, wanted, 1)
     if facts.lists:
-        workspace += encoder_bytes(config, batch_places(config), capacity * facts.rows_per_partition, config.model.dim,
-                                   config.model.dim)
+        workspace += encoder_bytes(config, batch_places(config), capacity * facts.rows_per_partition,
+                                   input_width(config, facts), config.model.dim)
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
                       edges=window * EDGE_BYTES + slots * facts.lists, workspace=workspace,
                       evaluation=evaluation_bytes(config, facts.nodes))
@@ -127,7 +136,7 @@ def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: 
                     "window_edges": memory.window_edges},
         "loss": {"name": value(config.loss.name, LOSS[config.task])},
         "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else ()},
-        "model": {"inputs": inputs_of(config, facts) if facts.nodes_to_classify else "embeddings"},
+        "model": {"inputs": inputs_of(config, facts)},
         "evaluation": {"max_edges": value(config.evaluation.max_edges, EVALUATION_EDGES)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}

@@ -24,12 +24,15 @@ def fanouts_of(config: Config) -> tuple[int, ...]:
 
 
 def inputs_of(config: Config, facts: Facts) -> str:
-    """Raises UserError for features that are not there."""
-    asked = config.model.inputs
+    """What is learned from: features, embeddings or both. Raises UserError for features that are not there."""
+    asked = config.model.inputs if config.model.encoder != "none" else "embeddings"
     if asked in ("features", "both") and not facts.features:
         raise UserError(f"`model.inputs` is {asked}, but the dataset has no features: preprocess with --features, or learn "
                         "embeddings")
-    return asked if asked != "auto" else "features" if facts.features else "embeddings"
+    inputs = asked if asked != "auto" else "features" if facts.features else "embeddings"
+    if inputs == "embeddings" and config.model.normalize_features:
+        raise UserError("`model.normalize_features` is true, but there are no features to learn from: leave it out")
+    return inputs
 
 
 def input_stride(config: Config, facts: Facts) -> int:

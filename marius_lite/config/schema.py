@@ -40,7 +40,8 @@ class ModelSection(Section):
     layers: tuple[PositiveInt, ...] = Field(
         (), description="widths between an encoder's layers: one layer more than widths, the last as wide as classes or dim")
     inputs: Literal["auto", "features", "embeddings", "both"] = Field(
-        "auto", description="what an encoder begins with; auto: features where the dataset has them, else learned embeddings")
+        "auto", description="what an encoder begins with; auto: features where the dataset has them, else learned embeddings; "
+        "without an encoder, embeddings")
     heads: PositiveInt = Field(1, description="attention heads of each layer but the last (gat)")
     norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
     residual: bool = Field(False, description="add a layer's input, projected where widths differ, to its output")

@@ -35,7 +35,6 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
     prepare_torch(config)
     if config.task == "node_classification":
         return build_nodes(run, dataset, config, memory, metrics, table, show_progress)
-    assert table is not None
     return build_links(run, dataset, config, memory, metrics, table, show_progress)
 
 

@@ -18,7 +18,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.optim.dense import DenseOptimizer
-from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS
 from marius_lite.ordering.plan import make_plan
 from marius_lite.sampling.negatives import NegativeSampler
 from marius_lite.sampling.neighbours import NeighbourLists
@@ -26,8 +26,9 @@ from marius_lite.sampling.windows import WindowReader
 from marius_lite.seeds import generator_for
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
+from marius_lite.train.build_nodes import node_rows
 from marius_lite.train.encoded_link_work import EncodedLinkWork
-from marius_lite.train.encoders import initial_encoder, weight_decays
+from marius_lite.train.encoders import initial_encoder, input_width, normalized_columns, weight_decays
 from marius_lite.train.evaluation import evaluate_trained
 from marius_lite.train.first_rows import initialise
 from marius_lite.train.link_work import LinkWork
@@ -35,15 +36,15 @@ from marius_lite.train.parts import Parts
 
 
 def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog,
-                table: RowTable, show_progress: bool) -> Parts:
-    """Every part of a run over the rows in ``table``."""
-    model_config, threads = config.model, int(config.training.threads)
+                table: RowTable | None, show_progress: bool) -> Parts:
+    """Every part of a run over the learned rows in ``table`` and, for an encoder, a dataset's features, of what there is."""
     device = check_device(config.device)
     edges = dataset.edges("train")
     model = make_model(dataset, config).to(device)
-    buffer = PartitionBuffer(table, memory.slots, threads=config.storage.io_threads, direct=config.storage.direct_io)
+    rows = node_rows(dataset, config, memory, table)
+    buffer = rows.buffers[0]
     ring = config.training.staleness + 2 if config.training.staleness else 1
-    gather = HostGather(buffer.rows, model_config.dim, ring, threads)
+    gather = HostGather(buffer.rows, config.model.dim, ring, int(config.training.threads))
     accelerator = open_accelerator(device)
     try:
         on_device = make_device_rows(accelerator, dataset, buffer, config) if accelerator else None
@@ -52,18 +53,17 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         raise
     sampler = NegativeSampler(config.negatives.count, config.negatives.chunks, config.negatives.degree_fraction,
                               config.training.seed)
-    rows = config.optimizer.rows
-    updater = RowUpdater(ROW_OPTIMIZERS[rows.name](), model_config.dim, rows.lr)
     optimizer = DenseOptimizer(config.optimizer.dense.name, model, config.optimizer.dense.lr, weight_decays(config))
     arguments = (
         config, dataset.partitioning, edges, buffer, WindowReader(edges, memory.window_edges), memory.window_edges, sampler,
-        gather, partial(updater.apply, buffer.rows), on_device, model, optimizer, partial(initialise, buffer, config),
+        gather, rows.apply, on_device, model, optimizer, partial(initialise, buffer, config) if rows.learned else dict,
         partial(evaluate_trained, dataset, buffer, model, config, run.path))
     if model.encoder is None:
         return Parts(run, config, LinkWork(*arguments), model, optimizer, metrics, show_progress)
     adjacency = dataset.adjacency
     assert adjacency is not None
-    work = EncodedLinkWork(model.encoder, NeighbourLists(adjacency, degrees=config.model.encoder == "gcn"), *arguments)
+    work = EncodedLinkWork(model.encoder, NeighbourLists(adjacency, degrees=config.model.encoder == "gcn"), rows,
+                           normalized_columns(dataset, config), *arguments)
     return Parts(run, config, work, model, optimizer, metrics, show_progress)
 
 
@@ -85,7 +85,7 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
     model, loss = config.model, config.loss
     encoder = None
     if model.encoder != "none":
-        encoder = initial_encoder(config, model.dim, model.dim, dataset.manifest.relations)
+        encoder = initial_encoder(config, input_width(dataset, config), model.dim, dataset.manifest.relations)
     options = {"logistic": {"temperature": loss.adversarial_temperature}, "margin": {"margin": loss.margin}}
     return LinkPredictionModel(
         model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"),

@@ -21,7 +21,7 @@ from marius_lite.sampling.node_batches import TrainingNodes
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 from marius_lite.train.classification import classify_split
-from marius_lite.train.encoders import initial_encoder, weight_decays
+from marius_lite.train.encoders import initial_encoder, input_width, normalized_columns, weight_decays
 from marius_lite.train.first_rows import initialise
 from marius_lite.train.node_work import NodeRows, NodeWork
 from marius_lite.train.parts import Parts
@@ -47,14 +47,8 @@ def make_classifier(dataset: Dataset, config: Config) -> NodeClassifier:
     """The model with its initial weights, which follow from the run's seed, on the CPU."""
     settings, labels = config.model, dataset.labels
     assert labels is not None
-    width = 0
-    if settings.inputs != "embeddings":
-        assert dataset.features is not None
-        width += dataset.features.width
-    if settings.inputs != "features":
-        width += settings.dim
-    encoder = initial_encoder(config, width, labels.classes, dataset.manifest.relations)
-    return NodeClassifier(encoder, settings.dropout, settings.normalize_features)
+    encoder = initial_encoder(config, input_width(dataset, config), labels.classes, dataset.manifest.relations)
+    return NodeClassifier(encoder, settings.dropout, normalized_columns(dataset, config))
 
 
 def node_rows(dataset: Dataset, config: Config, memory: MemoryPlan, table: RowTable | None) -> NodeRows:

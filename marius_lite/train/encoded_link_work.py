@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from marius_lite._native import gather, segment_sum, sort_rows
+from marius_lite._native import segment_sum, sort_rows
 from marius_lite.nn.encoders import CustomEncoder, Encoder
+from marius_lite.nn.inputs import normalized
 from marius_lite.nn.model import finite
 from marius_lite.nn.precision import products_in
 from marius_lite.pipeline.batches import Stages
@@ -19,6 +20,7 @@ from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 from marius_lite.seeds import seed_for
 from marius_lite.train.layer_graph import layer_graph
 from marius_lite.train.link_work import LinkWork
+from marius_lite.train.node_work import NodeRows
 from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch, Step
 
 CPU = torch.device("cpu")
@@ -38,9 +40,9 @@ class SurroundedBatch:
 class EncodedLinkWork(LinkWork):
     """As LinkWork, on the CPU. No edge of a batch is among the edges that its messages pass, in neither direction."""
 
-    def __init__(self, encoder: Encoder | CustomEncoder, lists: NeighbourLists, *arguments: Any):
+    def __init__(self, encoder: Encoder | CustomEncoder, lists: NeighbourLists, rows: NodeRows, normalize: int, *arguments: Any):
         super().__init__(*arguments)
-        self._encoder, self._lists = encoder, lists
+        self._encoder, self._lists, self._rows, self._normalize = encoder, lists, rows, normalize
         self._partition_of_slot = np.empty(0, np.int64)
         self._edges_seen = np.zeros(2, np.int64)
 
@@ -53,17 +55,30 @@ class EncodedLinkWork(LinkWork):
         for k, base in bases.items():
             self._partition_of_slot[base // self.buffer.slot_rows] = k
 
-    def stages(self) -> Stages[EdgeBatch, SurroundedBatch, tuple[SurroundedBatch, torch.Tensor], RowGrads]:  # type: ignore[override]
-        self.buffer.mark_dirty(self._resident.partitions)
-        return Stages(self._surround, self._gather_around, self._learn_encoded, self.apply)
+    def stages(self) -> Stages[EdgeBatch, SurroundedBatch, tuple[SurroundedBatch, torch.Tensor], RowGrads | None]:  # type: ignore[override]
+        if self._rows.learned:
+            self.buffer.mark_dirty(self._resident.partitions)
+        return Stages(self._surround, self._gather_around, self._learn_encoded, self._apply)
+
+    def expect(self, checksums: dict[int, int]) -> None:
+        if self._rows.learned:
+            super().expect(checksums)
+
+    def flush(self) -> dict[int, int]:
+        return super().flush() if self._rows.learned else {}
 
     def counters(self) -> dict[str, float]:
-        return {**super().counters(), "neighbours": int(self._edges_seen[0]),
+        return {**self._rows.counters(), "neighbours": int(self._edges_seen[0]),
                 "neighbours_not_resident": int(self._edges_seen[1])}
 
     def close(self) -> None:
         self._lists.close()
         super().close()
+        for buffer in self._rows.buffers[1:]:
+            buffer.close()
+
+    def _load(self, resident: Sequence[int], following: Sequence[int]) -> None:
+        self._rows.enter(resident, following)
 
     def _surround(self, edges: EdgeBatch) -> SurroundedBatch:
         sampled = self.sampler.sample(edges, self._resident)
@@ -84,22 +99,23 @@ class EncodedLinkWork(LinkWork):
         return ids
 
     def _gather_around(self, batch: SurroundedBatch) -> tuple[SurroundedBatch, torch.Tensor]:
-        x = np.empty((len(batch.around.rows), self._config.model.dim), np.float32)
-        gather(self.buffer.rows, batch.around.rows, x)
-        return batch, torch.from_numpy(x)
+        return batch, torch.from_numpy(self._rows.gather(batch.around, int(self._config.training.threads)))
 
-    def _learn_encoded(self, gathered: tuple[SurroundedBatch, torch.Tensor]) -> tuple[float, RowGrads]:
+    def _learn_encoded(self, gathered: tuple[SurroundedBatch, torch.Tensor]) -> tuple[float, RowGrads | None]:
         batch, x = gathered
         torch.manual_seed(batch.sampled.seed)
         graph = layer_graph(batch.around, self._lists, CPU)
         with products_in(self._config.training.precision):
-            encoded = self._encoder(x.requires_grad_(), graph)
+            encoded = self._encoder(normalized(x.requires_grad_(self._rows.learned is not None), self._normalize), graph)
             loss, grads = self._model.gradients(self._decoded(batch, encoded.detach()))
             encoded.backward(self._summed(batch, grads, encoded.shape[1]))
         mean = finite(float(loss), batch.sampled.edges)
         self._optimizer.step()
-        assert x.grad is not None
-        return mean, RowGrads((batch.around.rows,), (x.grad,))
+        return mean, self._rows.gradients(batch.around, x.grad)
+
+    def _apply(self, grads: RowGrads | None) -> None:
+        if grads is not None:
+            self.apply(grads)
 
     def _decoded(self, batch: SurroundedBatch, encoded: torch.Tensor) -> DeviceBatch:
         edges, negatives = batch.sampled.edges, batch.sampled.negatives

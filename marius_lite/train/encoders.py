@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from marius_lite.config.schema import Config
+from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.encoders import CustomEncoder, Encoder, make_encoder
 from marius_lite.seeds import seed_for
 
@@ -15,6 +16,22 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
     torch.manual_seed(seed_for(config.training.seed, "encoder"))
     return make_encoder(settings.encoder, in_width, [*settings.layers, out_width], dropout=settings.dropout, norm=settings.norm,
                         residual=settings.residual, heads=settings.heads, relations=relations)
+
+
+def input_width(dataset: Dataset, config: Config) -> int:
+    """Numbers of a node that an encoder begins with: features, then learned ones."""
+    return feature_width(dataset, config) + (config.model.dim if config.model.inputs != "features" else 0)
+
+
+def feature_width(dataset: Dataset, config: Config) -> int:
+    """How many of them are features."""
+    features = dataset.manifest.features
+    return features.width if features is not None and config.model.inputs != "embeddings" else 0
+
+
+def normalized_columns(dataset: Dataset, config: Config) -> int:
+    """How many of them are normalised."""
+    return feature_width(dataset, config) if config.model.normalize_features else 0
 
 
 def weight_decays(config: Config) -> dict[str, float]:

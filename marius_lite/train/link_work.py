@@ -58,7 +58,7 @@ class LinkWork:
         held, following = self._held(), after.resident if after else ()
         if held:
             held.leave(step.resident)
-        self.buffer.enter(step.resident, [k for k in following if k not in step.resident])
+        self._load(step.resident, [k for k in following if k not in step.resident])
         bases = {k: self.buffer.base_row(k) for k in step.resident}
         if held:
             held.enter(bases)
@@ -118,6 +118,9 @@ class LinkWork:
         if self.on_device:
             self.on_device.close()
         self.buffer.close()
+
+    def _load(self, resident: Sequence[int], following: Sequence[int]) -> None:
+        self.buffer.enter(resident, following)
 
     def _held(self) -> Any:
         return self.on_device.held if self.on_device else None

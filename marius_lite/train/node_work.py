@@ -31,37 +31,57 @@ from marius_lite.types import EpochPlan, NodeBatch, RowGrads, Step
 Values = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True)
 class NodeRows:
-    """Rows of sampled nodes (n, width) side by side from the buffers that hold them; ``learned`` is the part that changes."""
+    """What nodes begin with, side by side from the buffers that hold it: ``features``, stored as ``stored`` says, and the first
+    ``dim`` numbers of ``learned`` rows, which ``apply`` changes. The rows of a sample are rows of the first of ``buffers``."""
 
-    stored: Features | None
-    features: PartitionBuffer | None
-    learned: PartitionBuffer | None
-    dim: int
-    apply: Callable[[RowGrads], object]
-    partitioning: Partitioning
+    def __init__(self, stored: Features | None, features: PartitionBuffer | None, learned: PartitionBuffer | None, dim: int,
+                 apply: Callable[[RowGrads], object], partitioning: Partitioning):
+        self.learned, self.dim, self.apply = learned, dim, apply
+        self.buffers = [buffer for buffer in (learned, features) if buffer]
+        self._stored, self._features, self._partitioning = stored, features, partitioning
+        self._feature_base = np.full(partitioning.partitions, -1, np.int64)
 
-    @property
-    def buffers(self) -> list[PartitionBuffer]:
-        return [buffer for buffer in (self.features, self.learned) if buffer]
+    def enter(self, resident: Sequence[int], following: Sequence[int]) -> None:
+        """Make partitions resident, and begin to load the ``following`` ones."""
+        for buffer in self.buffers:
+            buffer.enter(resident, following)
+        if self._features:
+            self._feature_base[list(resident)] = [self._features.base_row(k) for k in resident]
 
-    def bases(self, buffer: PartitionBuffer, resident: Sequence[int]) -> Ids:
-        """The first row of each resident partition, -1 of the others."""
-        found = np.full(self.partitioning.partitions, -1, np.int64)
-        found[list(resident)] = [buffer.base_row(k) for k in resident]
-        return found
+    def gather(self, around: NeighbourSample, threads: int) -> Values:
+        """Of each sampled node: float32 (n, width)."""
+        parts = []
+        if self._features:
+            rows = around.rows
+            if self.learned:
+                partition, offset = np.divmod(around.nodes, self._partitioning.rows)
+                rows = self._feature_base[partition] + offset
+            assert self._stored is not None
+            parts.append(take(self._features.rows, rows, self._stored.width, self._stored, threads))
+        if self.learned:
+            parts.append(take(self.learned.rows, around.rows, self.dim, threads=threads))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, 1)
+
+    def gradients(self, around: NeighbourSample, d_x: torch.Tensor | None) -> RowGrads | None:
+        """Those of the learned rows, from that of what `gather` gave."""
+        if not self.learned or d_x is None:
+            return None
+        return RowGrads((around.rows,), (d_x[:, d_x.shape[1] - self.dim:].cpu().contiguous(),))
+
+    def counters(self) -> dict[str, float]:
+        counted = [buffer.counters() for buffer in self.buffers]
+        return {key: sum(each[key] for each in counted) for key in counted[0]}
 
 
 @dataclass(frozen=True, slots=True)
 class GatheredNodes:
-    """``x`` (n, width) float32, the graph as tensors, labels (seeds,); ``learned``: rows of the learned table, (n,)."""
+    """``x`` (n, width) float32, the graph as tensors, labels (seeds,)."""
 
     sampled: SampledNodes
     x: torch.Tensor
     graph: LayerGraph
     labels: torch.Tensor
-    learned: Ids | None
 
 
 class NodeWork:
@@ -76,7 +96,6 @@ class NodeWork:
         self._config, self._partitioning, self._training, self._rows = config, partitioning, training, rows
         self._training_partitions, self._lists, self._model, self._optimizer = training_partitions, lists, model, optimizer
         self._device, self.initialise, self._score = device, first_rows, score
-        self._learned_base: Ids | None = None
         self._resident: tuple[int, ...] = ()
         self._missing = np.zeros(2, np.int64)
 
@@ -86,13 +105,10 @@ class NodeWork:
 
     def enter(self, step: Step, after: Step | None) -> None:
         following = [k for k in after.resident if k not in step.resident] if after else []
-        for buffer in self._rows.buffers:
-            buffer.enter(step.resident, following)
+        self._rows.enter(step.resident, following)
         first = self._rows.buffers[0]
         self._lists.enter({k: first.base_row(k) for k in step.resident})
         self._lists.prefetch(following)
-        if self._rows.learned:
-            self._learned_base = self._rows.bases(self._rows.learned, step.resident)
         self._resident = step.resident
 
     def windows(self, step: Step) -> list[Window]:
@@ -126,9 +142,8 @@ class NodeWork:
         return self._score()
 
     def counters(self) -> dict[str, float]:
-        counted = [buffer.counters() for buffer in self._rows.buffers]
-        return {**{key: sum(each[key] for each in counted) for key in counted[0]},
-                "neighbours": int(self._missing[0]), "neighbours_not_resident": int(self._missing[1])}
+        return {**self._rows.counters(), "neighbours": int(self._missing[0]),
+                "neighbours_not_resident": int(self._missing[1])}
 
     def close(self) -> None:
         self._lists.close()
@@ -136,28 +151,19 @@ class NodeWork:
             buffer.close()
 
     def _gather(self, sampled: SampledNodes) -> GatheredNodes:
-        parts, learned, around = [], None, sampled.around
-        threads = int(self._config.training.threads)
-        if self._rows.features and self._rows.stored:
-            stored = self._rows.stored
-            parts.append(take(self._rows.features.rows, around.rows, stored.width, stored, threads))
-        if self._rows.learned and self._learned_base is not None:
-            partition, offset = np.divmod(around.nodes, self._partitioning.rows)
-            learned = self._learned_base[partition] + offset
-            parts.append(take(self._rows.learned.rows, learned, self._rows.dim, threads=threads))
+        around = sampled.around
         self._missing += around.neighbours, around.missing
-        x = torch.from_numpy(parts[0] if len(parts) == 1 else np.concatenate(parts, 1)).to(self._device)
+        x = torch.from_numpy(self._rows.gather(around, int(self._config.training.threads))).to(self._device)
         labels = torch.from_numpy(sampled.labels).to(self._device)
-        return GatheredNodes(sampled, x, layer_graph(around, self._lists, self._device), labels, learned)
+        return GatheredNodes(sampled, x, layer_graph(around, self._lists, self._device), labels)
 
     def _learn(self, batch: GatheredNodes) -> tuple[float, RowGrads | None]:
         with products_in(self._config.training.precision):
-            loss, d_x = self._model.learn(batch.x, batch.graph, batch.labels, batch.sampled.seed, batch.learned is not None)
+            learned = self._rows.learned is not None
+            loss, d_x = self._model.learn(batch.x, batch.graph, batch.labels, batch.sampled.seed, learned)
         mean = finite(float(loss), batch.sampled.batch)
         self._optimizer.step()
-        if batch.learned is None or d_x is None:
-            return mean, None
-        return mean, RowGrads((batch.learned,), (d_x[:, d_x.shape[1] - self._rows.dim:].cpu().contiguous(),))
+        return mean, self._rows.gradients(batch.sampled.around, d_x)
 
     def _apply(self, grads: RowGrads | None) -> None:
         if grads is not None:

@@ -18,20 +18,22 @@ from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer, true_degrees
 from marius_lite.graph.dataset import Dataset
-from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.nn.encoders import CustomEncoder, Encoder
+from marius_lite.nn.inputs import normalized
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
+from marius_lite.train.encoders import normalized_columns
 
 PREFIX = ".vectors-"
 
 
 class InputRows:
-    """What an encoder begins with, by partition: features, learned rows, or both side by side, as ``model`` prepares them."""
+    """What an encoder begins with, by partition: features, the learned rows in ``table``, or both side by side."""
 
-    def __init__(self, dataset: Dataset, config: Config, table: RowTable | None, model: NodeClassifier | None):
+    def __init__(self, dataset: Dataset, config: Config, table: RowTable | None):
         self._features = dataset.features if config.model.inputs != "embeddings" else None
-        self._table, self._dim, self._model, self._partitioning = table, config.model.dim, model, dataset.partitioning
+        self._table, self._dim, self._partitioning = table, config.model.dim, dataset.partitioning
+        self._normalized = normalized_columns(dataset, config)
 
     def read(self, k: int) -> npt.NDArray[np.float32]:
         parts: list[npt.NDArray[Any]] = []
@@ -40,7 +42,7 @@ class InputRows:
         if self._table is not None:
             parts.append(self._table.read_rows(k, np.arange(self._partitioning.size(k)), slice(0, self._dim)))
         rows = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
-        return self._model.prepare(torch.from_numpy(rows)).numpy() if self._model else rows
+        return normalized(torch.from_numpy(rows), self._normalized).numpy()
 
 
 @contextmanager
