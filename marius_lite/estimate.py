@@ -19,6 +19,7 @@ from marius_lite.config.schema import Config
 from marius_lite.device.library import usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
+from marius_lite.nn.evaluable import with_encoder
 from marius_lite.ordering.plan import make_node_plan, make_plan
 from marius_lite.storage.record import record_of
 from marius_lite.types import EpochPlan
@@ -136,8 +137,9 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
 
     Sizes are bytes. Raises UserError where dataset, memory and capacity disagree.
     """
-    data = Dataset.open(Path(dataset))
-    resolved, memory = resolve(config or load(), facts := facts_of(data, config or load(), usable()))
+    data, asked = Dataset.open(Path(dataset)), config or load()
+    facts = with_encoder(asked, facts_of(data, asked, usable()))
+    resolved, memory = resolve(asked, facts)
     record = record_of(resolved.optimizer.rows.name, resolved.model.dim)
     sizes, plan = sizes_of(resolved, data), plan_of(resolved, data)
     table = facts.partitions * sizes.learned

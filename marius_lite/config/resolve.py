@@ -62,12 +62,12 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
 
 def _with_evaluation(config: Config, facts: Facts) -> Config:
     """The evaluation split as a name; no evaluations where it was left open and there is nothing, or no way, to evaluate."""
-    settings, own_module = config.evaluation, ":" in config.model.encoder
-    if own_module and settings.split != "auto" and settings.every_epochs:
-        raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} has layers of its "
-                        "own, which cannot be run one at a time over all nodes: leave the split out, or take another encoder")
+    settings = config.evaluation
+    if facts.why_whole and settings.split != "auto" and settings.every_epochs:
+        raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} {facts.why_whole}: "
+                        "leave the split out, or take another encoder")
     if settings.split == "auto":
-        every = settings.every_epochs if "valid" in facts.splits and not own_module else 0
+        every = settings.every_epochs if "valid" in facts.splits and not facts.why_whole else 0
         settings = settings.model_copy(update={"split": "valid", "every_epochs": every})
     elif settings.every_epochs and settings.split not in facts.splits:
         raise UserError(f"`evaluation.split` is {settings.split}, but the dataset has {', '.join(facts.splits)}: "

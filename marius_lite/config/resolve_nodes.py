@@ -61,10 +61,10 @@ def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -
 
 
 def evaluation_bytes(config: Config, nodes: int) -> int:
-    """Of a ranking or an inference beside the buffer, with the degrees of all nodes where the encoder asks for them."""
+    """Of a ranking or an inference beside the buffer, with the degrees of all nodes where the encoder may ask for them."""
     if not config.evaluation.every_epochs:
         return 0
-    return EVALUATION_BYTES + (4 * nodes if config.model.encoder == "gcn" else 0)
+    return EVALUATION_BYTES + (4 * nodes if config.model.encoder == "gcn" or ":" in config.model.encoder else 0)
 
 
 def encoder_bytes(config: Config, seeds: int, resident: int, in_width: int, out_width: int) -> int:

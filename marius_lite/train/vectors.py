@@ -18,7 +18,7 @@ from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer, true_degrees
 from marius_lite.graph.dataset import Dataset
-from marius_lite.nn.encoders import CustomEncoder, Encoder
+from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, why_whole
 from marius_lite.nn.inputs import normalized
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
@@ -49,13 +49,13 @@ class InputRows:
 def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, inputs: InputRows,
             folder: Path) -> Iterator[RowTable]:
     """A table of every node's vector, in a scratch folder inside ``folder``, removed at the end."""
-    if isinstance(encoder, CustomEncoder):
-        raise UserError(f"`model.encoder` {config.model.encoder} has layers of its own, which cannot be run one at a time over "
-                        "all nodes: choose sage, gcn, gat or rgcn for what is to be evaluated or exported")
+    if not isinstance(encoder, Layered):
+        raise UserError(f"`model.encoder` {config.model.encoder} {why_whole(encoder.module)}: choose sage, gcn, gat, rgcn or a "
+                        "model of torch_geometric for what is to be evaluated or exported")
     adjacency = dataset.adjacency
     assert adjacency is not None
     place = folder / f"{PREFIX}{os.getpid()}"
-    degrees = true_degrees(adjacency, dataset.partitioning) if config.model.encoder == "gcn" else None
+    degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
     try:
         yield infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), place, degrees)
     finally:

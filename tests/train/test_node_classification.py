@@ -6,6 +6,7 @@ import signal
 
 import numpy as np
 import pytest
+import torch
 import zarr
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
@@ -136,8 +137,37 @@ def test_what_cannot_work_is_refused(cli, communities, tmp_path, capfd, more, sa
     assert said in told[0]
 
 
-def test_a_module_of_the_users_own_trains_and_is_not_evaluated(cli, communities, tmp_path, capfd):
-    own = "model.encoder=torch_geometric.nn.models:GraphSAGE"
+@pytest.mark.parametrize("kind", ["GraphSAGE", "GCN", "GAT"])
+def test_a_model_of_torch_geometric_is_evaluated_as_its_own_forward_would(cli, communities, tmp_path, capfd, kind):
+    own = f"model.encoder=torch_geometric.nn.models:{kind}"
+    assert cli("train", communities, "--run", tmp_path / "run", *options(own)) == 0
+    assert [line["epoch"] for line in lines(tmp_path / "run", "evaluation")] == [3, 7]
+    capfd.readouterr()
+    assert cli("plan", communities, *options(own), "--json") == 0
+    assert json.loads(capfd.readouterr().out)["config"]["evaluation"]["every_epochs"] == 4
+    assert cli("eval", tmp_path / "run", "--json") == 0
+    assert json.loads(capfd.readouterr().out)["accuracy"] > 0.75
+    assert cli("export", tmp_path / "run", "--output", tmp_path / "out", "--format", "npy") == 0
+    scores = np.load(tmp_path / "out" / "nodes.npy")
+
+    from marius_lite.graph.dataset import Dataset
+    from marius_lite.train.opened import open_checkpoint, open_classifier
+
+    model, data = open_classifier(open_checkpoint(tmp_path / "run", None)), Dataset.open(communities)
+    x = torch.from_numpy(np.concatenate([data.features.values(k) for k in range(8)]))
+    lists = [data.adjacency.read(k) for k in range(8)]
+    targets = np.repeat(np.arange(600), np.concatenate([np.diff(each.indptr) for each in lists]))
+    edge_index = torch.from_numpy(np.stack([np.concatenate([each.sources for each in lists]).astype(np.int64), targets]))
+    with torch.no_grad():
+        np.testing.assert_allclose(scores, model.encoder.module(x, edge_index).numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_module_of_the_users_own_trains_and_is_not_evaluated(cli, communities, tmp_path, capfd, monkeypatch):
+    (tmp_path / "own_encoder.py").write_text(
+        "from torch_geometric.nn import GraphSAGE\nclass Own(GraphSAGE):\n    def forward(self, x, edge_index):\n"
+        "        return super().forward(x, edge_index)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    own = "model.encoder=own_encoder:Own"
     assert cli("train", communities, "--run", tmp_path / "run", *options(own)) == 0
     losses = [line["loss"] for line in lines(tmp_path / "run", "epoch")]
     assert losses[-1] < 0.8 * losses[0]
