@@ -43,6 +43,7 @@ from marius_lite.preprocess.columns import create_group, write_node_column
 from marius_lite.preprocess.features import FeatureWriter, stored_bytes
 from marius_lite.preprocess.gather import Gatherer, gather, rows_expected
 from marius_lite.preprocess.locality import Locality
+from marius_lite.preprocess.metis_partitioner import Metis
 from marius_lite.preprocess.node_data import NodeData, open_node_data, training_first
 from marius_lite.preprocess.options import Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
@@ -55,7 +56,7 @@ from marius_lite.seeds import seed_for
 
 SPOOLED_BYTES, STORED_BYTES = 12, 12
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
-MOST_NODES = 1 << 32  # that locality takes: it numbers them with 4 bytes
+MOST_NODES = 1 << 32  # that a partitioner takes: it numbers them with 4 bytes
 WORK, REPORT, LOCK = "work", "report.json", "lock"
 
 
@@ -121,7 +122,7 @@ def require_space(output: Path, rows: int, options: Options, node_data: NodeData
         what += f" and {node_data.features.rows:,} feature rows"
     if node_data is not None and node_data.labels is not None:
         needed += node_data.rows.count * (LABEL.itemsize + CODE.itemsize)
-    if options.partitioner == "locality":
+    if options.partitioner != "random":
         arcs = 2 * rows * RECORD_BYTES
         needed = max(needed, rows * SPOOLED_BYTES + (0 if 2 * arcs <= sort_memory(options) else arcs))
     if options.adjacency == "in":
@@ -191,7 +192,7 @@ class Build:
                 order = training_first(order, rank, self.node_data.codes)
         relation_kind, relation_names, relation_rank = gathered.finish_relations()
         split_rank = rank
-        if options.partitioner == "locality" and partitioning.partitions > 1:
+        if options.partitioner != "random" and partitioning.partitions > 1:
             with self._phase("partition"):
                 split_rank = rank.copy() if options.fractions else rank
                 self._partition(gathered, order, rank, relation_rank, partitioning)
@@ -301,9 +302,10 @@ class Build:
         )
 
     def _partition(self, gathered: Gatherer, order: Any, rank: Any, relation_rank: Any, partitioning: Partitioning) -> None:
-        """Node ids by locality: ``order`` and ``rank`` are overwritten."""
+        """Node ids by the partitioner: ``order`` and ``rank`` are overwritten."""
         if partitioning.nodes > MOST_NODES:
-            raise UserError(f"--partitioner locality: {partitioning.nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
+            raise UserError(f"--partitioner {self.options.partitioner}: {partitioning.nodes:,} nodes, it takes at most "
+                            f"{MOST_NODES:,}: use random")
         counts = self.node_data.counts if self.node_data else None
         folder, memory = self.root / WORK / "locality", sort_memory(self.options)
         sorter = ExternalSort(self.root / WORK / "arcs", memory, self.threads, 2 * sum(gathered.spool.counts))
@@ -315,8 +317,9 @@ class Build:
                                       **self._split_rules(spooled.split), out=room))
         lists = ArcLists(folder / "lists", sorter.sorted(), memory)
         del sorter
-        locality = Locality(folder, partitioning, memory, self.threads, self.options.seed)
-        parts = locality.find(lists, first=counts["train"] if counts else partitioning.nodes)
+        partitioner = Metis if self.options.partitioner == "metis" else Locality
+        found = partitioner(folder, partitioning, memory, self.threads, self.options.seed)
+        parts = found.find(lists, first=counts["train"] if counts else partitioning.nodes)
         place_nodes(parts, np.arange(partitioning.partitions, dtype=np.int64) * partitioning.rows, order, rank)
 
     def _split_rules(self, split: int) -> dict[str, Any]:
