@@ -42,6 +42,8 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
         (isinstance(config.optimizer.dense.weight_decay, tuple)
          and len(config.optimizer.dense.weight_decay) != len(model.layers) + 1,
          f"`optimizer.dense.weight_decay` must be one number, or one for each of the {len(model.layers) + 1} layers"),
+        (model.encoder == "none" and isinstance(config.optimizer.dense.weight_decay, tuple),
+         "`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` is none: give one number"),
         (negatives.chunks > config.training.batch_size,
          f"`negatives.chunks` is {negatives.chunks}, more than `training.batch_size` {config.training.batch_size}"),
     ]

@@ -53,7 +53,8 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         raise
     sampler = NegativeSampler(config.negatives.count, config.negatives.chunks, config.negatives.degree_fraction,
                               config.training.seed)
-    optimizer = DenseOptimizer(config.optimizer.dense.name, model, config.optimizer.dense.lr, weight_decays(config))
+    dense = config.optimizer.dense
+    optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder))
     arguments = (
         config, dataset.partitioning, edges, buffer, WindowReader(edges, memory.window_edges), memory.window_edges, sampler,
         gather, rows.apply, on_device, model, optimizer, partial(initialise, buffer, config) if rows.learned else dict,

@@ -32,7 +32,8 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
     """Every part of a run over a dataset's features and the learned rows in ``table``, of what there is."""
     device = check_device(config.device)
     model = make_classifier(dataset, config).to(device)
-    optimizer = DenseOptimizer(config.optimizer.dense.name, model, config.optimizer.dense.lr, weight_decays(config))
+    dense = config.optimizer.dense
+    optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder))
     rows = node_rows(dataset, config, memory, table)
     adjacency = dataset.adjacency
     assert adjacency is not None

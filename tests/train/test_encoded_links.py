@@ -105,6 +105,7 @@ def test_partitions_loaded_are_those_planned(cli, featured, tmp_path, capfd, inp
 @pytest.mark.parametrize(("more", "said"), [
     (["model.encoder=none", "model.inputs=features"], "without `model.encoder` the learned row is all there is"),
     (["model.inputs=embeddings", "model.normalize_features=true"], "there are no features to learn from"),
+    (["model.encoder=none", "optimizer.dense.weight_decay=[0.1]"], "has a number for each layer, but `model.encoder` is none"),
 ])
 def test_settings_that_contradict_are_refused(cli, featured, tmp_path, capfd, more, said):
     assert cli("train", featured, "--run", tmp_path / "run", *options(*more)) == 2
