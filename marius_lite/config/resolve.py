@@ -7,6 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.config.encoder_memory import (
+    EncoderSizes,
+    encoder_bytes,
+    encoder_device_bytes,
+    encoder_host_bytes_for_device,
+    fanouts_of,
+    link_sizes,
+)
 from marius_lite.config.memory import (
     EDGE_BYTES,
     MemoryPlan,
@@ -17,7 +25,7 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
-from marius_lite.config.resolve_nodes import NodeFacts, encoder_bytes, evaluation_bytes, fanouts_of, fill_nodes, resolve_nodes
+from marius_lite.config.resolve_nodes import NodeFacts, evaluation_bytes, fill_nodes, node_sizes, resolve_nodes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -50,11 +58,12 @@ class Facts:
 
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
-    config = _with_evaluation(config, facts)
+    config = _with_evaluation(config, facts).model_copy(update={"device": _device(config, facts)})
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
     if facts.nodes_to_classify:
         given = facts.nodes_to_classify
         capacity, memory = resolve_nodes(config, given, facts.partitions, facts.rows_per_partition, budget)
+        _check_device(config, facts, capacity, memory)
         return _filled(fill_nodes(config, given), capacity, "node_classification", facts, memory, budget), memory
     if config.storage.capacity != "auto" or config.storage.ordering == "in_memory":
         capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
@@ -68,10 +77,30 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     if memory.buffer // facts.stride > ROWS_MAX:
         raise UserError(f"`storage.capacity` {capacity} makes a buffer of {memory.buffer // facts.stride} rows, an edge can name "
                         f"{ROWS_MAX}: give a smaller capacity")
-    if config.storage.device_memory != "auto" and _device(config, facts) != "cpu":
-        held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
-        check_device_memory(device_bytes(config, facts.stride, held), config.storage.device_memory)
+    _check_device(config, facts, capacity, memory)
     return _filled(config, capacity, _ordering(config, facts, capacity), facts, memory, budget), memory
+
+
+def device_needs(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> dict[str, int]:
+    """Bytes on the device by purpose; nothing on the CPU."""
+    if config.device == "cpu":
+        return {}
+    held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
+    if config.model.encoder == "none":
+        return device_bytes(config, facts.stride, held)
+    return encoder_device_bytes(config, _encoder_sizes(config, facts, capacity), held)
+
+
+def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> None:
+    if config.storage.device_memory != "auto" and config.device != "cpu":
+        check_device_memory(device_needs(config, facts, capacity, memory), config.storage.device_memory)
+
+
+def _encoder_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
+    resident = capacity * facts.rows_per_partition
+    if facts.nodes_to_classify:
+        return node_sizes(config, facts.nodes_to_classify, resident)
+    return link_sizes(config, resident, facts.stride)
 
 
 def _with_evaluation(config: Config, facts: Facts) -> Config:
@@ -123,7 +152,7 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     one = slot_bytes(facts.rows_per_partition, facts.stride)
     workspace = workspace_bytes(training.batch_size, negatives.chunks, negatives.count, config.model.dim,
                                 training.staleness, facts.relations * (2 if config.model.reciprocal else 1))
-    if _device(config, facts) != "cpu":
+    if config.device != "cpu":
         workspace = host_bytes_for_device(config, facts.stride)
     plan = make_plan(ordering, facts.partitions, capacity, training.seed, 0)
     total, largest_bucket = int(facts.bucket_counts.sum()), int(facts.bucket_counts.max(initial=0))
@@ -131,7 +160,9 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     asked = config.storage.window_edges
     wanted = asked if asked != "auto" else min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES)
     window = max(largest_bucket, wanted, 1)
-    if facts.lists:
+    if facts.lists and config.device != "cpu":
+        workspace = encoder_host_bytes_for_device(config, _encoder_sizes(config, facts, capacity))
+    elif facts.lists:
         workspace += encoder_bytes(config, 2 * training.batch_size + 2 * negatives.chunks * negatives.count,
                                    capacity * facts.rows_per_partition, config.model.dim, config.model.dim)
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
@@ -156,7 +187,7 @@ def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: 
         "evaluation": {"max_edges": value(config.evaluation.max_edges, EVALUATION_EDGES)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}
-    return config.model_copy(update={**sections, "device": _device(config, facts)})
+    return config.model_copy(update=sections)
 
 
 def _device(config: Config, facts: Facts) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
+from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, fanouts_of
 from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, slot_bytes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
-
-FANOUTS = (15, 10, 5)
-"""Of the first hops; later ones take the last."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +28,6 @@ class NodeFacts:
     training_partitions: int
 
 
-def fanouts_of(config: Config) -> tuple[int, ...]:
-    """One for each layer."""
-    asked = config.sampling.fanouts
-    if asked == "auto":
-        return tuple(FANOUTS[min(hop, len(FANOUTS) - 1)] for hop in range(len(config.model.layers) + 1))
-    return asked
-
-
 def inputs_of(config: Config, facts: NodeFacts) -> str:
     """Raises UserError for features that are not there."""
     asked = config.model.inputs
@@ -53,14 +42,23 @@ def input_stride(inputs: str, facts: NodeFacts) -> int:
     return (facts.features if inputs != "embeddings" else 0) + (facts.embeddings if inputs != "features" else 0)
 
 
+def node_sizes(config: Config, facts: NodeFacts, resident: int) -> EncoderSizes:
+    inputs = inputs_of(config, facts)
+    features, learned = inputs != "embeddings", inputs != "features"
+    return EncoderSizes(config.training.batch_size, resident, features * facts.feature_width + learned * config.model.dim,
+                        facts.classes, input_stride(inputs, facts), features + learned)
+
+
 def node_memory(config: Config, facts: NodeFacts, partitions: int, rows: int, capacity: int) -> MemoryPlan:
-    """Memory with ``capacity`` partitions resident; spare slots let a rotation load ahead."""
+    """Memory with ``capacity`` partitions resident; spare slots let a rotation load ahead. ``config.device`` is no more auto."""
     spare = 0
     if config.storage.prefetch and facts.training_partitions > capacity:
         spare = min(capacity - capacity // 2, partitions - capacity)
     slots = capacity + spare
     workspace = encoder_bytes(config, config.training.batch_size, capacity * rows, facts.feature_width or config.model.dim,
                               facts.classes)
+    if config.device != "cpu":
+        workspace = encoder_host_bytes_for_device(config, node_sizes(config, facts, capacity * rows))
     one = slot_bytes(rows, input_stride(inputs_of(config, facts), facts))
     return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=facts.training, buffer=slots * one,
                       edges=slots * facts.lists + facts.training * 24, workspace=workspace,
@@ -72,16 +70,6 @@ def evaluation_bytes(config: Config, nodes: int) -> int:
     if not config.evaluation.every_epochs:
         return 0
     return EVALUATION_BYTES + (4 * nodes if config.model.encoder == "gcn" else 0)
-
-
-def encoder_bytes(config: Config, seeds: int, resident: int, in_width: int, out_width: int) -> int:
-    """A batch's sampled nodes and edges, its rows, and each layer's values and gradients: at most all that is resident."""
-    fanouts = [fanout if fanout >= 0 else FANOUTS[0] for fanout in fanouts_of(config)]
-    sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), resident) for hop in range(len(fanouts) + 1)]
-    widths = [in_width, *config.model.layers, out_width]
-    values = sum(4 * 4 * nodes * width for nodes, width in zip(reversed(sizes), widths))
-    edges = sum(nodes * fanout for nodes, fanout in zip(sizes, fanouts))
-    return 3 * 4 * sizes[-1] * widths[0] + values + 24 * edges
 
 
 def resolve_nodes(config: Config, facts: NodeFacts, partitions: int, rows: int, budget: int) -> tuple[int, MemoryPlan]:
