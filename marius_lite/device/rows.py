@@ -84,11 +84,11 @@ class DeviceTable:
 
     def reserve(self, number: int, rows: int) -> bool:
         """Have room for the rows of batch ``number``, whose room no batch under way has: whether it is in a new place."""
+        if self.update and rows > len(self._sums):
+            self._sums = self._make_sums(with_room(rows))
         if rows <= len(self._ring[number % RING].block):
             return False
         self._ring[number % RING] = self._make(with_room(rows))
-        if len(self._sums) < rows:
-            self._sums = self._make_sums(with_room(rows))
         return True
 
     def part(self, number: int, rows: BatchRows, packet: Packet) -> TablePart:

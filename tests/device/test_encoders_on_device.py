@@ -131,7 +131,7 @@ def test_the_rows_that_most_edges_lead_from_are_cached(communities, emulated, tm
 def test_too_little_device_memory_is_refused(communities, surrounded, emulated, tmp_path):
     for dataset, settings in ((communities, NODES), (surrounded, LINKS)):
         with pytest.raises(UserError, match=r"`storage.device_memory` is 10.00 KB, but the device needs .*batches .* tensors"):
-            train_run(dataset, tmp_path / "run", load(sets=[*settings, "storage.device_memory=10kB"]))
+            train_run(dataset, tmp_path / dataset.name, load(sets=[*settings, "storage.device_memory=10kB"]))
 
 
 def test_a_buffer_that_cannot_be_pinned_gives_the_others_up(communities, emulated, tmp_path, monkeypatch):
