@@ -13,7 +13,7 @@ import torch
 import marius_lite.device.accelerator as devices
 from marius_lite import _native
 from marius_lite.device import verified
-from marius_lite.train import build_links
+from marius_lite.train import build_links, build_nodes
 
 ROOT = Path(__file__).parents[1]
 BENCH = ROOT / "scripts" / "bench"
@@ -39,7 +39,7 @@ def result(library, monkeypatch, capsys):
     emulated = load(ROOT / "tests/device/emulated.py")
     monkeypatch.syspath_prepend(str(BENCH))
     monkeypatch.setattr(devices, "check_device", lambda name: torch.device("cpu"))
-    for module in (devices, build_links):
+    for module in (devices, build_links, build_nodes):
         monkeypatch.setattr(module, "open_accelerator", lambda device: emulated.accelerator(library, seed=5)[0])
     monkeypatch.setattr(verified, "GPUS", ())
 
@@ -115,6 +115,18 @@ def test_link_prediction(result, tmp_path):
                               "epoch with rows on disk / longer of the two bounds": ("less", 1.1)}
     assert {f"in memory, {path}" for path in ("zero_copy", "staged", "bulk", "auto")} <= set(figures)
     assert figures["bytes of an epoch with rows on disk / disk rate"]["value"] > 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_gnn(result, tmp_path):
+    pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
+    figures = result("gpu_gnn", "--work", tmp_path, "--device", "cpu", "--nodes", 400, "--edges", 1500, "--batch", 10,
+                     "--batches", 4, "--fanouts", "3,2", "--workers", 0, "--partitions", 4)
+    assert goals(figures) == {"ours, auto / peer": ("more", 2),
+                              "a batch with hot rows held / with all rows in device memory": ("less", 1.15)}
+    rates = ("peer", *(f"ours, {path}" for path in ("zero_copy", "staged", "bulk", "auto", "zero_copy, hot rows held")))
+    assert all(figures[name]["value"] > 0 for name in rates)
+    assert "DataLoader" in figures["peer"]["detail"] or "NeighborLoader" in figures["peer"]["detail"]
     assert not list(tmp_path.iterdir())
 
 

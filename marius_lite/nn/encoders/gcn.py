@@ -44,7 +44,7 @@ class Gcn(Encoder):
 def _propagate(x: Tensor, block: Block) -> Tensor:
     if block.degrees is None:
         raise ValueError("GCN needs the true degrees of the sampled nodes")
-    targets = targets_of(block.indptr)
+    targets = targets_of(block.indptr, len(block.indices))
     ends = block.degrees[: block.targets]
     counts = block.indptr.diff()
     loops = block.indices == targets
