@@ -68,7 +68,7 @@ class DeviceBatches:
         """Put a batch on the streams. What is returned waits until its update has landed, and gives its loss.
 
         ``rows``: of each table; ``arrays``: what else ``learn`` asks for. At most RING batches may be under way: the oldest ends
-        before one more begins. Raises RunError where the device's memory is too little.
+        before one more begins. Raises RunError where the device's memory is too little, or torch has no deterministic way.
         """
         try:
             return self._begin(rows, arrays, learn)
@@ -76,6 +76,11 @@ class DeviceBatches:
             reason = str(error).splitlines()[0]
             raise RunError(f"{self.accelerator.device}: a batch needs more memory than storage.device_memory leaves: lower "
                            f"training.batch_size, sampling.fanouts or storage.device_cache ({reason})") from error
+        except RuntimeError as error:
+            if "deterministic implementation" not in str(error):
+                raise
+            raise RunError(f"{self.accelerator.device}: {str(error).splitlines()[0]}: use another model.encoder or `device: "
+                           "cpu`, or give up equal bits by `training.staleness: 1`") from error
 
     def _begin(self, rows: Sequence[BatchRows], arrays: Arrays, learn: Learn) -> Callable[[], float]:
         slot, device = self._slot(0), self.accelerator

@@ -223,5 +223,25 @@ def test_memory_that_does_not_suffice_is_told(host_library, monkeypatch):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nmore")
 
     monkeypatch.setattr(module.DeviceTable, "reserve", exhausted)
+    rows = [read_rows(np.arange(5)), RowTracker(0).track(np.arange(5))]
     with pytest.raises(RunError, match=r"lower training.batch_size.* \(CUDA out of memory"):
-        batches.begin([read_rows(np.arange(5)), RowTracker(0).track(np.arange(5))], {}, lambda here: None)
+        batches.begin(rows, {}, lambda here: None)
+
+
+def test_what_torch_cannot_do_deterministically_is_told(host_library, monkeypatch):
+    device, schedule = accelerator(host_library, 1)
+    features, scales = make_features("int8", 1)
+    batches = on_device(device, "zero_copy", features, "int8", scales, make_learned(1), 0)
+    for stream in schedule.streams.values():
+        monkeypatch.setattr(stream, "run", lambda work: work())  # launched at once, as on a GPU
+    rows = [read_rows(np.arange(5)), RowTracker(0).track(np.arange(5))]
+
+    def fails(here):
+        raise RuntimeError(told)
+
+    told = "scatter_reduce_cuda does not have a deterministic implementation, but you set\nmore"
+    with pytest.raises(RunError, match=r"scatter_reduce_cuda.*: use another model.encoder .*`training.staleness: 1`$"):
+        batches.begin(rows, {}, fails)
+    told = "mat1 and mat2 shapes cannot be multiplied"
+    with pytest.raises(RuntimeError, match=r"^mat1"):
+        batches.begin(rows, {}, fails)

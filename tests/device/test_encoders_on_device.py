@@ -1,6 +1,7 @@
 """Whole runs of encoders on the emulated device: rows, weights and losses of the CPU's run, bit for bit, over every path."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from emulated import accelerator
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
 from marius_lite.config.load import load
-from marius_lite.device import cuda, held
+from marius_lite.device import cuda, held, verified
 from marius_lite.device.accelerator import open_accelerator
 from marius_lite.errors import RunError, UserError
 from marius_lite.train import build_links, build_nodes
@@ -77,6 +78,14 @@ def on_the_cpu(communities, surrounded, tmp_path_factory):
 def test_a_run_has_the_bits_of_the_cpu(on_the_cpu, emulated, tmp_path, kind, path):
     dataset, settings, expected = on_the_cpu(kind)
     train_run(dataset, tmp_path / "run", load(sets=[*settings, *PATHS[path]]))
+    same(amounts_to(tmp_path / "run"), expected)
+
+
+def test_where_a_gpu_is_verified_the_path_is_measured(on_the_cpu, emulated, tmp_path, monkeypatch, capfd):
+    dataset, settings, expected = on_the_cpu("both")
+    monkeypatch.setattr(verified, "GPUS", ("host",))
+    train_run(dataset, tmp_path / "run", load(sets=settings))
+    assert re.search("rows reach cpu by (zero_copy|staged|bulk): an epoch's rows would travel in", capfd.readouterr().err)
     same(amounts_to(tmp_path / "run"), expected)
 
 
