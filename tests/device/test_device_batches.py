@@ -187,19 +187,16 @@ def test_a_forgotten_event_is_found(traced, stream, other):
     assert traced("zero_copy", **{stream: other})[2]
 
 
-def test_memory_made_anew_is_filled_behind_all_that_was_computed(traced):
-    """The allocator may hand the gathering stream what the computing stream still works with."""
+def test_a_batch_is_gathered_while_the_one_before_computes(traced):
+    """Memory made anew alone waits: the allocator may hand the gathering stream what the computing one still works with."""
     trace, grown, _ = traced("zero_copy")
-    kinds = [(index, node) for index, node in enumerate(trace.nodes) if node.name.split()[0] in ("gathering", "computing")]
-    computed, batch = [], 0
-    for index, node in kinds:
-        if node.name.startswith("computing"):
-            computed.append(index)
-            continue
-        if grown[batch]:
-            assert all(node.before >> earlier & 1 for earlier in computed)
-        batch += 1
-    assert batch == len(grown) == 12
+    gathered, computed = ([(index, node) for index, node in enumerate(trace.nodes) if node.name.startswith(name)]
+                          for name in ("gathering", "computing"))
+    assert len(gathered) == len(computed) == len(grown) == 12
+    for batch in range(1, 12):
+        behind = [bool(gathered[batch][1].before >> index & 1) for index, _ in computed[:batch]]
+        assert all(behind[:-1])  # the last to use the block has computed
+        assert behind[-1] == grown[batch]
     assert sum(grown[RING:]) >= 2
     assert not all(grown)
 
