@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config.load import load
-from marius_lite.config.memory import device_bytes
-from marius_lite.config.resolve import resolve
+from marius_lite.config.resolve import device_needs, resolve
 from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, is_last
 from marius_lite.config.schema import Config
 from marius_lite.device.library import usable
@@ -140,20 +139,17 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     data, asked = Dataset.open(Path(dataset)), config or load()
     facts = with_encoder(asked, facts_of(data, asked, usable()))
     resolved, memory = resolve(asked, facts)
-    record = record_of(resolved.optimizer.rows.name, resolved.model.dim)
     sizes, plan = sizes_of(resolved, data), plan_of(resolved, data)
     table = facts.partitions * sizes.learned
     edges = data.manifest.edges["train"]
     counted = list(islice(traffic(resolved, plan, sizes, facts.partitions, memory.slots), EPOCHS_COUNTED))
     later = counted[1:] or counted
-    held = memory.buffer if resolved.storage.device_path == "bulk" else resolved.storage.device_cache
-    on_device = device_bytes(resolved, record.stride, held) if resolved.device != "cpu" else {}
     return {
         "dataset": str(data.path), "nodes": facts.nodes, "edges": edges, "relations": facts.relations,
         "partitions": facts.partitions, "capacity": resolved.storage.capacity, "ordering": resolved.storage.ordering,
         "steps": len(plan(0).steps),
         "swaps": counted[0].swaps, "device": resolved.device,
-        "memory": memory.as_dict(), "device_memory": on_device,
+        "memory": memory.as_dict(), "device_memory": device_needs(resolved, facts, int(resolved.storage.capacity), memory),
         "disk": {"dataset": sum(size for size, _ in data.manifest.files.values()), "rows": table,
                  "checkpoints": table * checkpoints_kept(resolved), "total": table * (1 + checkpoints_kept(resolved))},
         "start": {"rows_written": table},

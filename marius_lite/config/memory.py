@@ -101,5 +101,5 @@ def check_device_memory(needed: Mapping[str, int], budget: int) -> None:
     if total > budget:
         told = ", ".join(f"{name} {format_bytes(size)}" for name, size in needed.items())
         raise UserError(f"`storage.device_memory` is {format_bytes(budget)}, but the device needs {format_bytes(total)} "
-                        f"({told}): raise it, lower training.batch_size, negatives.count or storage.device_cache, or choose "
-                        "another storage.device_path")
+                        f"({told}): raise it, lower training.batch_size, negatives.count, sampling.fanouts or "
+                        "storage.device_cache, or choose another storage.device_path")

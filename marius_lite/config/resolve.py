@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from marius_lite.config.encoder_memory import (
+    EncoderSizes,
+    encoder_bytes,
+    encoder_device_bytes,
+    encoder_host_bytes_for_device,
+    fanouts_of,
+    link_sizes,
+)
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import (
     EDGE_BYTES,
@@ -15,15 +23,7 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
-from marius_lite.config.resolve_nodes import (
-    encoder_bytes,
-    evaluation_bytes,
-    fanouts_of,
-    input_stride,
-    input_width,
-    inputs_of,
-    resolve_nodes,
-)
+from marius_lite.config.resolve_nodes import evaluation_bytes, input_stride, input_width, inputs_of, node_sizes, resolve_nodes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -38,10 +38,14 @@ EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
-    config = _with_evaluation(config, facts)
+    config = _with_evaluation(config, facts).model_copy(update={"device": _device(config, facts)})
+    if config.task == "link_prediction" and config.device != "cpu" and inputs_of(config, facts) != "embeddings":
+        raise UserError(f"`model.inputs` is {inputs_of(config, facts)}, but features are learned from on the CPU alone in link "
+                        "prediction so far: use `device: cpu`, or `model.inputs: embeddings`")
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
     if facts.nodes_to_classify:
         capacity, memory = resolve_nodes(config, facts, facts.nodes_to_classify, budget)
+        _check_device(config, facts, capacity, memory)
         return _filled(config, capacity, "node_classification", facts, memory, budget), memory
     if config.storage.capacity != "auto" or config.storage.ordering == "in_memory":
         capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
@@ -54,10 +58,30 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     if buffer_rows > ROWS_MAX:
         raise UserError(f"`storage.capacity` {capacity} makes a buffer of {buffer_rows} rows, an edge can name {ROWS_MAX}: give "
                         "a smaller capacity")
-    if config.storage.device_memory != "auto" and _device(config, facts) != "cpu":
-        held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
-        check_device_memory(device_bytes(config, facts.stride, held), config.storage.device_memory)
+    _check_device(config, facts, capacity, memory)
     return _filled(config, capacity, _ordering(config, facts, capacity), facts, memory, budget), memory
+
+
+def device_needs(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> dict[str, int]:
+    """Bytes on the device by purpose; nothing on the CPU."""
+    if config.device == "cpu":
+        return {}
+    held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
+    if config.model.encoder == "none":
+        return device_bytes(config, facts.stride, held)
+    return encoder_device_bytes(config, _encoder_sizes(config, facts, capacity), held)
+
+
+def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> None:
+    if config.storage.device_memory != "auto" and config.device != "cpu":
+        check_device_memory(device_needs(config, facts, capacity, memory), config.storage.device_memory)
+
+
+def _encoder_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
+    resident = capacity * facts.rows_per_partition
+    if facts.nodes_to_classify:
+        return node_sizes(config, facts, facts.nodes_to_classify, resident)
+    return link_sizes(config, resident, facts.stride)
 
 
 def _with_evaluation(config: Config, facts: Facts) -> Config:
@@ -107,7 +131,7 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     slots = min(capacity + spare, facts.partitions)
     one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
     workspace = workspace_bytes(config, facts.relations)
-    if _device(config, facts) != "cpu":
+    if config.device != "cpu":
         workspace = host_bytes_for_device(config, facts.stride)
     plan = make_plan(ordering, facts.partitions, capacity, config.training.seed, 0)
     total, largest_bucket = int(facts.bucket_counts.sum()), int(facts.bucket_counts.max(initial=0))
@@ -115,7 +139,9 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     asked = config.storage.window_edges
     wanted = asked if asked != "auto" else min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES)
     window = max(largest_bucket, wanted, 1)
-    if facts.lists:
+    if facts.lists and config.device != "cpu":
+        workspace = encoder_host_bytes_for_device(config, _encoder_sizes(config, facts, capacity))
+    elif facts.lists:
         workspace += encoder_bytes(config, batch_places(config), capacity * facts.rows_per_partition,
                                    input_width(config, facts), config.model.dim)
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
@@ -140,7 +166,7 @@ def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: 
         "evaluation": {"max_edges": value(config.evaluation.max_edges, EVALUATION_EDGES)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}
-    return config.model_copy(update={**sections, "device": _device(config, facts)})
+    return config.model_copy(update=sections)
 
 
 def _device(config: Config, facts: Facts) -> str:

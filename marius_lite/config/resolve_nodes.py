@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from math import prod
-
+from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, check_capacity_fits, slot_bytes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 from marius_lite.ordering.plan import check_node_capacity
-
-FANOUTS = (15, 10, 5)
-"""Of the first hops; later ones take the last."""
-
-
-def fanouts_of(config: Config) -> tuple[int, ...]:
-    """One for each layer."""
-    asked = config.sampling.fanouts
-    if asked == "auto":
-        return tuple(FANOUTS[min(hop, len(FANOUTS) - 1)] for hop in range(len(config.model.layers) + 1))
-    return asked
 
 
 def inputs_of(config: Config, facts: Facts) -> str:
@@ -47,13 +35,21 @@ def input_width(config: Config, facts: Facts) -> int:
     return (facts.feature_width if inputs != "embeddings" else 0) + (config.model.dim if inputs != "features" else 0)
 
 
+def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, resident: int) -> EncoderSizes:
+    return EncoderSizes(config.training.batch_size, resident, input_width(config, facts), nodes.classes,
+                        input_stride(config, facts), 2 if inputs_of(config, facts) == "both" else 1)
+
+
 def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> MemoryPlan:
-    """Memory with ``capacity`` partitions resident; spare slots let a rotation load ahead."""
+    """Memory with ``capacity`` partitions resident; spare slots let a rotation load ahead. ``config.device`` is no more auto."""
     spare, rows = 0, facts.rows_per_partition
     if config.storage.prefetch and nodes.training_partitions > capacity:
         spare = min(capacity - capacity // 2, facts.partitions - capacity)
     slots = capacity + spare
-    workspace = encoder_bytes(config, config.training.batch_size, capacity * rows, input_width(config, facts), nodes.classes)
+    sizes = node_sizes(config, facts, nodes, capacity * rows)
+    workspace = encoder_bytes(config, sizes.seeds, sizes.resident, sizes.in_width, sizes.out_width)
+    if config.device != "cpu":
+        workspace = encoder_host_bytes_for_device(config, sizes)
     one = slot_bytes(rows, input_stride(config, facts))
     return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=nodes.training, buffer=slots * one,
                       edges=slots * facts.lists + nodes.training * 24, workspace=workspace,
@@ -65,16 +61,6 @@ def evaluation_bytes(config: Config, nodes: int) -> int:
     if not config.evaluation.every_epochs:
         return 0
     return EVALUATION_BYTES + (4 * nodes if config.model.encoder == "gcn" or ":" in config.model.encoder else 0)
-
-
-def encoder_bytes(config: Config, seeds: int, resident: int, in_width: int, out_width: int) -> int:
-    """A batch's sampled nodes and edges, its rows, and each layer's values and gradients: at most all that is resident."""
-    fanouts = [fanout if fanout >= 0 else FANOUTS[0] for fanout in fanouts_of(config)]
-    sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), resident) for hop in range(len(fanouts) + 1)]
-    widths = [in_width, *config.model.layers, out_width]
-    values = sum(4 * 4 * nodes * width for nodes, width in zip(reversed(sizes), widths))
-    edges = sum(nodes * fanout for nodes, fanout in zip(sizes, fanouts))
-    return 3 * 4 * sizes[-1] * widths[0] + values + 24 * edges
 
 
 def resolve_nodes(config: Config, facts: Facts, nodes: NodeFacts, budget: int) -> tuple[int, MemoryPlan]:

@@ -29,8 +29,6 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
         (model.encoder == "none" and model.inputs in ("features", "both"),
          f"`model.inputs` is {model.inputs}, but without `model.encoder` the learned row is all there is: choose sage, gcn, gat, "
          "rgcn or package.module:Class, or leave it out"),
-        (config.task == "link_prediction" and model.encoder != "none" and config.device.startswith("cuda"),
-         f"`model.encoder` is {model.encoder}, but encoders run on the CPU alone in link prediction so far: use `device: cpu`"),
         ((config.task == "node_classification") != (loss.name == "cross_entropy") and loss.name != "auto",
          f"`loss.name` is {loss.name}, but `task` is {config.task}: leave it out"),
         ((config.task == "node_classification") != (config.storage.ordering == "node_classification")

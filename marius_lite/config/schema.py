@@ -126,7 +126,8 @@ class StorageSection(Section):
         "auto", description="how a GPU reaches rows: its kernels read and write the pinned buffer; the CPU gathers and copies; "
         "whole partitions are copied; auto: measured at the start. The result is the same")
     device_memory: Bytes | Auto = Field("auto", description="bytes of GPU memory to use; auto: nine tenths of what is free")
-    device_cache: BytesOrNone = Field(0, description="bytes of GPU memory for the rows that a step touches most (not for bulk)")
+    device_cache: BytesOrNone = Field(
+        0, description="bytes of GPU memory for the rows that a step touches most, learned ones and features (not for bulk)")
     gather_sms: PositiveInt = Field(8, description="multiprocessors that zero_copy may occupy; the others stay with arithmetic")
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 
 from marius_lite.checkpoint.run_folder import RunFolder
-from marius_lite.config.memory import MemoryPlan
+from marius_lite.config.encoder_memory import encoder_device_bytes, link_sizes
+from marius_lite.config.memory import MemoryPlan, device_bytes, packet_bytes
 from marius_lite.config.schema import Config
-from marius_lite.device import verified
 from marius_lite.device.accelerator import Accelerator, check_device, open_accelerator
+from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.chooser import expected_loads
-from marius_lite.device.cuda import open_device_rows
+from marius_lite.device.cuda import HostTable, Needs, open_batches
 from marius_lite.device.host import HostGather
-from marius_lite.device.rows import DeviceRows, RowUpdate
+from marius_lite.device.rows import RowUpdate
 from marius_lite.graph.dataset import Dataset
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.model import LinkPredictionModel
@@ -42,12 +42,12 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
     edges = dataset.edges("train")
     model = make_model(dataset, config).to(device)
     rows = node_rows(dataset, config, memory, table)
-    buffer = rows.buffers[0]
+    buffer = rows.first
     ring = config.training.staleness + 2 if config.training.staleness else 1
     gather = HostGather(buffer.rows, config.model.dim, ring, int(config.training.threads))
     accelerator = open_accelerator(device)
     try:
-        on_device = make_device_rows(accelerator, dataset, buffer, config) if accelerator else None
+        on_device = rows_on_device(accelerator, dataset, buffer, config) if accelerator else None
     except BaseException:
         buffer.close()
         raise
@@ -68,17 +68,21 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
     return Parts(run, config, work, model, optimizer, metrics, show_progress)
 
 
-def make_device_rows(accelerator: Accelerator, dataset: Dataset, buffer: PartitionBuffer, config: Config) -> DeviceRows:
+def rows_on_device(accelerator: Accelerator, dataset: Dataset, buffer: PartitionBuffer, config: Config) -> DeviceBatches:
     """The buffer's rows on a GPU; says which way they take."""
-    storage, rows, negatives = config.storage, config.optimizer.rows, config.negatives
+    storage, rows, negatives, batch = config.storage, config.optimizer.rows, config.negatives, config.training.batch_size
     plan = make_plan(storage.ordering, dataset.partitioning.partitions, int(storage.capacity), config.training.seed, 0)
-    loads = expected_loads(plan, dataset.edges("train").counts, dataset.partitioning.rows, config.training.batch_size,
+    loads = expected_loads(plan, dataset.edges("train").counts, dataset.partitioning.rows, batch,
                            2 * negatives.chunks * negatives.count)
     update = RowUpdate.of(rows.name, ROW_OPTIMIZERS[rows.name](), rows.lr)
-    made, choice = open_device_rows(accelerator, config, buffer.rows, buffer.slot_rows, update, loads)
-    unproven = "" if verified.GPUS else f" ({accelerator.device}: this code is {verified.UNPROVEN})"
-    print(f"rows reach {accelerator.device} by {choice.path}: {choice.why}{unproven}", file=sys.stderr)
-    return made
+    table = HostTable(buffer.rows, buffer.slot_rows, config.model.dim, update)
+    if config.model.encoder == "none":
+        places = 2 * batch + 2 * negatives.chunks * negatives.count
+        needs = Needs(device_bytes(config, buffer.table.stride, 0), places, packet_bytes(batch, places))
+    else:
+        sizes = link_sizes(config, int(storage.capacity) * dataset.partitioning.rows, buffer.table.stride)
+        needs = Needs(encoder_device_bytes(config, sizes, 0))
+    return open_batches(accelerator, config, [table], needs, loads)
 
 
 def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:

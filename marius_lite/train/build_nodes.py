@@ -7,15 +7,23 @@ from functools import partial
 import numpy as np
 
 from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.config.encoder_memory import encoder_device_bytes, reached
 from marius_lite.config.memory import MemoryPlan
+from marius_lite.config.resolve_nodes import node_sizes
 from marius_lite.config.schema import Config
-from marius_lite.device.accelerator import check_device
+from marius_lite.device.accelerator import Accelerator, check_device, open_accelerator
+from marius_lite.device.batches import DeviceBatches
+from marius_lite.device.chooser import node_loads
+from marius_lite.device.cuda import HostTable, Needs, open_batches
+from marius_lite.device.rows import RowUpdate
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.facts import facts_of
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.ordering.plan import make_node_plan
 from marius_lite.sampling.neighbours import NeighbourLists
 from marius_lite.sampling.node_batches import TrainingNodes
 from marius_lite.storage.buffer import PartitionBuffer
@@ -34,14 +42,43 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
     model = make_classifier(dataset, config).to(device)
     dense = config.optimizer.dense
     optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder))
-    rows = node_rows(dataset, config, memory, table)
+    rows, training = node_rows(dataset, config, memory, table), training_nodes(dataset)
+    accelerator = open_accelerator(device)
+    try:
+        on_device = rows_on_device(accelerator, dataset, rows, training, config) if accelerator else None
+    except BaseException:
+        for buffer in rows.buffers:
+            buffer.close()
+        raise
     adjacency = dataset.adjacency
     assert adjacency is not None
     score = partial(classify_split, dataset, model, config, table, config.evaluation.split, run.path)
-    work = NodeWork(config, dataset.partitioning, training_nodes(dataset), dataset.manifest.training_partitions or 1, rows,
-                    NeighbourLists(adjacency, degrees=config.model.encoder == "gcn"), model, optimizer, device,
+    work = NodeWork(config, dataset.partitioning, training, dataset.manifest.training_partitions or 1, rows,
+                    NeighbourLists(adjacency, degrees=config.model.encoder == "gcn"), model, optimizer, on_device,
                     partial(initialise, rows.learned, config) if rows.learned else dict, score)
     return Parts(run, config, work, model, optimizer, metrics, show_progress)
+
+
+def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, training: TrainingNodes,
+                   config: Config) -> DeviceBatches:
+    """Features and learned rows, of what there is, on a GPU; says which way they take."""
+    storage, settings, partitioning = config.storage, config.optimizer.rows, dataset.partitioning
+    tables = []
+    if rows.features and rows.stored:
+        stored = rows.stored
+        tables.append(HostTable(rows.features.rows, rows.features.slot_rows, stored.width, None, stored.type, stored.scales))
+    if rows.learned:
+        update = RowUpdate.of(settings.name, ROW_OPTIMIZERS[settings.name](), settings.lr)
+        tables.append(HostTable(rows.learned.rows, rows.learned.slot_rows, rows.dim, update))
+    facts = facts_of(dataset, config, cuda=True)
+    nodes = facts.nodes_to_classify
+    assert nodes is not None
+    sizes = node_sizes(config, facts, nodes, int(storage.capacity) * partitioning.rows)
+    plan = make_node_plan(partitioning.partitions, int(storage.capacity), nodes.training_partitions, config.training.seed, 0)
+    most = reached(config, sizes.seeds, sizes.resident)[0][-1]
+    loads = node_loads(plan, [len(training.of(step.targets)[0]) for step in plan.steps], partitioning.rows,
+                       config.training.batch_size, most)
+    return open_batches(accelerator, config, tables, Needs(encoder_device_bytes(config, sizes, 0)), loads)
 
 
 def make_classifier(dataset: Dataset, config: Config) -> NodeClassifier:

@@ -103,3 +103,14 @@ def test_without_a_validation_split_nothing_is_evaluated():
 def test_a_buffer_beyond_what_an_edge_can_name_is_refused():
     with pytest.raises(UserError, match=r"`storage.capacity` 4 makes a buffer of 4294967296 rows"):
         resolve(load(), replace(facts(partitions=4, rows=2**30, memory=10**16)))
+
+
+@pytest.mark.parametrize(("inputs", "refused"), [("auto", True), ("both", True), ("embeddings", False)])
+def test_features_in_link_prediction_are_refused_on_a_device(inputs, refused):
+    known = replace(facts(), cuda=True, features=208, feature_width=100, lists=1000)
+    asked = load(sets=["model.encoder=sage", f"model.inputs={inputs}"])
+    if not refused:
+        assert resolve(asked, known)[0].device == "cuda"
+        return
+    with pytest.raises(UserError, match=r"features are learned from on the CPU alone in link prediction so far: use"):
+        resolve(asked, known)

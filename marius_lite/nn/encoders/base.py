@@ -39,7 +39,7 @@ class Block:
 
     def edge_index(self) -> Tensor:
         """PyG's (2, edges) int64: sources, then targets."""
-        return torch.stack([self.indices.long(), targets_of(self.indptr)])
+        return torch.stack([self.indices.long(), targets_of(self.indptr, len(self.indices))])
 
 
 @dataclass(frozen=True, slots=True)

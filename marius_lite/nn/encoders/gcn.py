@@ -47,7 +47,7 @@ def propagate(x: Tensor, block: Block) -> Tensor:
     """x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t), (targets, width) from x (sources, width)."""
     if block.degrees is None:
         raise ValueError("GCN needs the true degrees of the sampled nodes")
-    targets = targets_of(block.indptr)
+    targets = targets_of(block.indptr, len(block.indices))
     ends = block.degrees[: block.targets]
     counts = block.indptr.diff()
     loops = block.indices == targets
