@@ -1,15 +1,15 @@
 """The nouns that travel between stages. Each is made by one package and never changed afterwards.
 
-| noun         | made by   | read by                       |
-|--------------|-----------|-------------------------------|
-| EpochPlan    | ordering  | train, storage, estimate      |
-| Step         | ordering  | train, storage, sampling      |
-| EdgeBatch    | sampling  | sampling                      |
-| NodeBatch    | sampling  | sampling                      |
-| SampledBatch | sampling  | device                        |
-| BatchRows    | sampling  | device                        |
-| DeviceBatch  | device    | train                         |
-| RowGrads     | train     | optim                         |
+| noun         | made by       | read by                  |
+|--------------|---------------|--------------------------|
+| EpochPlan    | ordering      | train, storage, estimate |
+| Step         | ordering      | train, storage, sampling |
+| EdgeBatch    | sampling      | sampling                 |
+| NodeBatch    | sampling      | sampling                 |
+| SampledBatch | sampling      | device                   |
+| BatchRows    | sampling      | device                   |
+| DeviceBatch  | device, train | nn                       |
+| RowGrads     | train         | optim                    |
 
 A *row* is an index into the buffer's table of records: slot * rows per slot + offset in the partition.
 """

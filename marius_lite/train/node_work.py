@@ -105,8 +105,7 @@ class NodeWork:
 
     def __init__(self, config: Config, partitioning: Partitioning, training: TrainingNodes, training_partitions: int,
                  rows: NodeRows, lists: NeighbourLists, model: NodeClassifier, optimizer: DenseOptimizer,
-                 on_device: DeviceBatches | None,
-                 first_rows: Callable[[], dict[int, int]], score: Callable[[], dict[str, Any]]):
+                 on_device: DeviceBatches | None, first_rows: Callable[[], dict[int, int]], score: Callable[[], dict[str, Any]]):
         self.items = len(training.ids)
         self._config, self._partitioning, self._training, self._rows = config, partitioning, training, rows
         self._training_partitions, self._lists, self._model, self._optimizer = training_partitions, lists, model, optimizer

@@ -4,8 +4,8 @@
 
 FOLDER: what gpu_gnn.py made: all.npy, features.npy, labels.npy, train.npy, dataset. Loads with torch_geometric's NeighborLoader;
 where neither pyg-lib nor torch-sparse is installed, which that needs, the same from our sampler: workers that sample with it and
-take the features by index_select, behind torch's DataLoader. Layers are trimmed to what they need, as ours are. Prints JSON:
-which loader it was, and the batches per second after the warm-up.
+take the features by index_select, behind torch's DataLoader. Layers are trimmed to what they need, as ours are (torch-sparse does
+not tell what that is). Prints JSON: which loader it was, and the batches per second after the warm-up.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch_geometric.nn import GraphSAGE
+from torch_geometric.typing import WITH_PYG_LIB, WITH_TORCH_SPARSE
 from torch_geometric.utils import to_undirected
 
 WIDTH, CLASSES = 128, 40
 WARM_UP = 10
-Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[int], list[int]]
+Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[int] | None, list[int] | None]
 """Features, edges (2, e) from source to target, labels of the seeds, nodes and edges of each hop."""
 
 
@@ -110,11 +110,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--device", default="cuda")
     a = parser.parse_args()
-    device, compiled = torch.device(a.device), bool(find_spec("pyg_lib") or find_spec("torch_sparse"))
+    device, compiled = torch.device(a.device), "pyg-lib" if WITH_PYG_LIB else "torch-sparse" if WITH_TORCH_SPARSE else ""
     batches = (theirs if compiled else ours)(a, device.type == "cuda")
-    rate = train(batches, a, device)
-    name = "torch_geometric's NeighborLoader" if compiled else "torch's DataLoader over our sampler (no pyg-lib, no torch-sparse)"
-    print(json.dumps({"loader": name, "batches_per_s": rate}), flush=True)
+    name = f"NeighborLoader over {compiled}" if compiled else "DataLoader over our sampler (no pyg-lib, no torch-sparse)"
+    print(json.dumps({"loader": name, "batches_per_s": train(batches, a, device)}), flush=True)
 
 
 if __name__ == "__main__":
