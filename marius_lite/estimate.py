@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config.load import load
-from marius_lite.config.memory import device_bytes
-from marius_lite.config.resolve import resolve
+from marius_lite.config.resolve import device_needs, resolve
 from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, is_last
 from marius_lite.config.schema import Config
 from marius_lite.device.library import usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
+from marius_lite.nn.evaluable import with_encoder
 from marius_lite.ordering.plan import make_node_plan, make_plan
 from marius_lite.storage.record import record_of
 from marius_lite.types import EpochPlan
@@ -73,7 +73,7 @@ def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool
         if checkpoint_due(config, epoch) or evaluation_due(config, epoch):
             written += len(dirty)
             dirty = set()
-        if learned and config.task == "link_prediction" and evaluation_due(config, epoch) and slots < partitions:
+        if learned and config.model.encoder == "none" and evaluation_due(config, epoch) and slots < partitions:
             held = {0}
         yield Moved(loaded, written)
 
@@ -136,22 +136,20 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
 
     Sizes are bytes. Raises UserError where dataset, memory and capacity disagree.
     """
-    data = Dataset.open(Path(dataset))
-    resolved, memory = resolve(config or load(), facts := facts_of(data, config or load(), usable()))
-    record = record_of(resolved.optimizer.rows.name, resolved.model.dim)
+    data, asked = Dataset.open(Path(dataset)), config or load()
+    facts = with_encoder(asked, facts_of(data, asked, usable()))
+    resolved, memory = resolve(asked, facts)
     sizes, plan = sizes_of(resolved, data), plan_of(resolved, data)
     table = facts.partitions * sizes.learned
     edges = data.manifest.edges["train"]
     counted = list(islice(traffic(resolved, plan, sizes, facts.partitions, memory.slots), EPOCHS_COUNTED))
     later = counted[1:] or counted
-    held = memory.buffer if resolved.storage.device_path == "bulk" else resolved.storage.device_cache
-    on_device = device_bytes(resolved, record.stride, held) if resolved.device != "cpu" else {}
     return {
         "dataset": str(data.path), "nodes": facts.nodes, "edges": edges, "relations": facts.relations,
         "partitions": facts.partitions, "capacity": resolved.storage.capacity, "ordering": resolved.storage.ordering,
         "steps": len(plan(0).steps),
         "swaps": counted[0].swaps, "device": resolved.device,
-        "memory": memory.as_dict(), "device_memory": on_device,
+        "memory": memory.as_dict(), "device_memory": device_needs(resolved, facts, int(resolved.storage.capacity), memory),
         "disk": {"dataset": sum(size for size, _ in data.manifest.files.values()), "rows": table,
                  "checkpoints": table * checkpoints_kept(resolved), "total": table * (1 + checkpoints_kept(resolved))},
         "start": {"rows_written": table},

@@ -37,7 +37,7 @@ def export_run(run: Path | str, output: Path | str, format: str = "parquet",
     labels = found.dataset.labels
     if found.config.task == "node_classification" and labels is not None:
         model = open_classifier(found)
-        inputs = InputRows(found.dataset, found.config, found.table, model)
+        inputs = InputRows(found.dataset, found.config, found.table)
         with vector_rows(found.dataset, found.config, model.encoder, inputs, found.memory.slots, found.run.path) as scores:
             return export(scores, found.dataset, labels.classes, np.empty((0, 0), np.float32), Path(output), format,
                           {"checkpoint": found.path.name, "encoder": found.config.model.encoder})

@@ -1,15 +1,15 @@
 """The nouns that travel between stages. Each is made by one package and never changed afterwards.
 
-| noun         | made by   | read by                       |
-|--------------|-----------|-------------------------------|
-| EpochPlan    | ordering  | train, storage, estimate      |
-| Step         | ordering  | train, storage, sampling      |
-| EdgeBatch    | sampling  | sampling                      |
-| NodeBatch    | sampling  | sampling                      |
-| SampledBatch | sampling  | device                        |
-| BatchRows    | sampling  | device                        |
-| DeviceBatch  | device    | train                         |
-| RowGrads     | train     | optim                         |
+| noun         | made by       | read by                  |
+|--------------|---------------|--------------------------|
+| EpochPlan    | ordering      | train, storage, estimate |
+| Step         | ordering      | train, storage, sampling |
+| EdgeBatch    | sampling      | sampling                 |
+| NodeBatch    | sampling      | sampling                 |
+| SampledBatch | sampling      | device                   |
+| BatchRows    | sampling      | device                   |
+| DeviceBatch  | device, train | nn                       |
+| RowGrads     | train         | optim                    |
 
 A *row* is an index into the buffer's table of records: slot * rows per slot + offset in the partition.
 """
@@ -107,15 +107,22 @@ class SampledBatch:
     negatives: npt.NDArray[np.int64]
     seed: int
 
+    @property
+    def places(self) -> Rows:
+        """The rows of src, dst, then the negatives: (m,)."""
+        return np.concatenate([self.edges.src, self.edges.dst, self.negatives.reshape(-1)])
+
 
 @dataclass(frozen=True, slots=True)
 class BatchRows:
-    """The rows that a SampledBatch touches, each once; its m places are src, dst, then the negatives.
+    """The rows of one table that a batch touches, each once; what stands at its m places.
 
     ``rows`` (u,) int64: the first ``cold`` of them ascend and come from the host's buffer, the rest from a table on the
     device, at ``hot`` (u - cold,) int64. Place i holds ``rows[inverse[i]]`` (int32); places order[starts[s]:starts[s + 1]]
     hold rows[s], ascending (int32). ``again``: for batches before this one, the latest last, (how many batches before,
     positions in that batch's rows, positions in these), int32, of the cold rows that both touch.
+
+    Of a table that is only read, cold rows may stand in any order; where ``inverse`` is empty, place i holds ``rows[i]``.
     """
 
     rows: Rows
@@ -125,6 +132,12 @@ class BatchRows:
     order: npt.NDArray[np.int32]
     starts: npt.NDArray[np.int32]
     again: tuple[tuple[int, npt.NDArray[np.int32], npt.NDArray[np.int32]], ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Of all its arrays."""
+        named = sum(there.nbytes + here.nbytes for _, there, here in self.again)
+        return sum(each.nbytes for each in (self.rows, self.hot, self.inverse, self.order, self.starts)) + named
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +152,12 @@ class DeviceBatch:
     dst: torch.Tensor
     negatives: torch.Tensor
     rel: torch.Tensor
+
+    @classmethod
+    def of(cls, sampled: SampledBatch, places: torch.Tensor, rel: torch.Tensor) -> DeviceBatch:
+        """From what stands at its places, in the order of `SampledBatch.places`: (m, dim)."""
+        n = sampled.edges.size
+        return cls(sampled, places[:n], places[n:2 * n], places[2 * n:].view(*sampled.negatives.shape, -1), rel)
 
 
 @dataclass(frozen=True, slots=True)

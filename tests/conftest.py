@@ -42,6 +42,19 @@ def surrounded(tiny_edges, cli):
 
 
 @pytest.fixture(scope="session")
+def featured(tiny_edges, cli):
+    """`surrounded` with features, float16, that say where on the circle of ids a node is, each in a magnitude of its own."""
+    folder, rng = tiny_edges.parent, np.random.default_rng(1)
+    angles = np.arange(300)[:, None] * (2 * np.pi / 300) * np.array([1, 5, 20, 40])
+    place = np.concatenate([np.cos(angles), np.sin(angles)], 1) * rng.uniform(0.5, 2, (300, 1))
+    np.save(folder / "place.npy", place.astype(np.float16))
+    (folder / "ids.txt").write_text("".join(f"node{n}\n" for n in range(300)))
+    assert cli("preprocess", tiny_edges, "--output", folder / "featured", "--partitions", "4", "--split", "0.8,0.1,0.1",
+               "--adjacency", "in", "--features", folder / "place.npy", "--node-ids", folder / "ids.txt") == 0
+    return folder / "featured"
+
+
+@pytest.fixture(scope="session")
 def communities(tmp_path_factory, cli):
     """`community_graph` in 8 partitions, two of which hold the training nodes."""
     folder = tmp_path_factory.mktemp("communities")

@@ -13,7 +13,7 @@ import torch
 import marius_lite.device.accelerator as devices
 from marius_lite import _native
 from marius_lite.device import verified
-from marius_lite.train import build_links
+from marius_lite.train import build_links, build_nodes
 
 ROOT = Path(__file__).parents[1]
 BENCH = ROOT / "scripts" / "bench"
@@ -39,7 +39,7 @@ def result(library, monkeypatch, capsys):
     emulated = load(ROOT / "tests/device/emulated.py")
     monkeypatch.syspath_prepend(str(BENCH))
     monkeypatch.setattr(devices, "check_device", lambda name: torch.device("cpu"))
-    for module in (devices, build_links):
+    for module in (devices, build_links, build_nodes):
         monkeypatch.setattr(module, "open_accelerator", lambda device: emulated.accelerator(library, seed=5)[0])
     monkeypatch.setattr(verified, "GPUS", ())
 
@@ -118,12 +118,26 @@ def test_link_prediction(result, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_gnn(result, tmp_path):
+    pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
+    figures = result("gpu_gnn", "--work", tmp_path, "--device", "cpu", "--nodes", 400, "--edges", 1500, "--batch", 10,
+                     "--batches", 4, "--fanouts", "3,2", "--workers", 0, "--partitions", 4)
+    assert goals(figures) == {"ours, auto / peer": ("more", 2),
+                              "a batch with hot rows held / with all rows in device memory": ("less", 1.15)}
+    rates = ("peer", *(f"ours, {path}" for path in ("zero_copy", "staged", "bulk", "auto", "zero_copy, hot rows held")))
+    assert all(figures[name]["value"] > 0 for name in rates)
+    assert "DataLoader" in figures["peer"]["detail"] or "NeighborLoader" in figures["peer"]["detail"]
+    assert not list(tmp_path.iterdir())
+
+
 def test_agreement(result):
+    pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
     figures = result("gpu_agreement", "--device", "cpu", "--nodes", 160, "--edges", 2000, "--dim", 8, "--batch", 200,
                      "--negatives", 20, "--epochs", 1)
-    same = figures["runs on the GPU that end with the same bits"]
-    assert same["value"] == same["goal"] == 5
-    assert figures["first 5 losses, largest difference to the CPU's"]["value"] == 0  # the emulation has the CPU's bits
+    for task in ("", "GraphSAGE: "):
+        same = figures[f"{task}runs on the GPU that end with the same bits"]
+        assert same["value"] == same["goal"] == 5
+        assert figures[f"{task}first 5 losses, largest difference to the CPU's"]["value"] == 0  # the emulation has the CPU's bits
     assert figures["filtered MRR, difference to the CPU's"]["value"] == 0
 
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "bind/arrays.h"
+#include "graph/lists_between.h"
 #include "graph/partitioner.h"
 
 namespace nb = nanobind;
@@ -99,6 +100,20 @@ struct Refining {
     uint64_t finish() { return pass.finish(); }
 };
 
+struct Between {
+    Out<int64_t> starts, targets, weights;
+    ListsBetween lists;
+
+    Between(uint64_t begin, uint64_t end, uint64_t nodes, Out<int64_t> starts_, Out<int64_t> targets_, Out<int64_t> weights_)
+        : starts(starts_), targets(targets_), weights(weights_),
+          lists(begin, end, nodes, starts.data(), targets.data(), weights.data(), targets.size()) {
+        require(begin <= end && end <= nodes && starts.size() == end - begin + 1, "starts: one more than nodes between begin and end");
+        require(weights.size() == targets.size(), "targets, weights: equal lengths");
+    }
+    void read(In<uint8_t> bytes) { lists.read(bytes.data(), bytes.size()); }
+    uint64_t finish() { return lists.finish(); }
+};
+
 size_t pack(In<uint32_t> src, In<uint32_t> rel, In<uint32_t> dst, In<uint32_t> node_rank, In<uint32_t> relation_rank,
             uint32_t split, nb::object bounds, uint64_t key, bool undirected, Records out) {
     EdgeRules rules{!bounds.is_none(), key, {0, 0}, split, undirected};
@@ -173,6 +188,11 @@ void bind_partitioner(nb::module_& m) {
              "first"_a, "loss"_a)
         .def("read", &Refining::read, "block"_a.noconvert(), Release())
         .def("finish", &Refining::finish, Release(), "How many nodes moved.");
+    nb::class_<Between>(m, "ListsBetween", "Arcs among a stretch of nodes as arrays, numbered from its first.")
+        .def(nb::init<uint64_t, uint64_t, uint64_t, Out<int64_t>, Out<int64_t>, Out<int64_t>>(), "begin"_a, "end"_a, "nodes"_a,
+             "starts"_a.noconvert(), "targets"_a.noconvert(), "weights"_a.noconvert())
+        .def("read", &Between::read, "block"_a.noconvert(), Release())
+        .def("finish", &Between::finish, Release(), "How many arcs there are.");
     m.def("number_clusters", &number, "labels"_a.noconvert(), "sizes"_a.noconvert(), Release(),
           "Labels to 0, 1, 2, ... in place; `sizes` are used up. Returns how many clusters there are.");
     m.def("lay_out", &lay_out_nodes, "parents"_a.noconvert(), "weights"_a.noconvert(), "free"_a.noconvert(),

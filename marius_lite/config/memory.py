@@ -48,12 +48,19 @@ def slot_bytes(rows_per_partition: int, stride: int) -> int:
     return -(-rows_per_partition // SLOT_ROWS) * SLOT_ROWS * stride
 
 
-def workspace_bytes(batch: int, chunks: int, negatives: int, dim: int, staleness: int, relations: int) -> int:
+def batch_places(config: Config) -> int:
+    """Nodes that a batch of link prediction names: both ends of its edges, and each side's negatives."""
+    return 2 * config.training.batch_size + 2 * config.negatives.chunks * config.negatives.count
+
+
+def workspace_bytes(config: Config, relations: int) -> int:
     """Gathered rows, their gradients and sums, queries, one tile of scores and its temporaries, relations."""
-    gathered = (2 * batch + 2 * chunks * negatives) * dim * 4
+    batch, negatives, dim = config.training.batch_size, config.negatives, config.model.dim
+    gathered = batch_places(config) * dim * 4
     queries = 8 * batch * dim * 4
-    tile = 4 * -(-batch // chunks) * (negatives + 1) * 4
-    return gathered * (3 + staleness) + queries + tile + relations * dim * 4 * 6
+    tile = 4 * -(-batch // negatives.chunks) * (negatives.count + 1) * 4
+    kept = relations * (2 if config.model.reciprocal else 1)
+    return gathered * (3 + config.training.staleness) + queries + tile + kept * dim * 4 * 6
 
 
 def largest_window(step_buckets: list[tuple[tuple[int, int], ...]], counts: npt.NDArray[np.int64]) -> int:
@@ -68,8 +75,7 @@ def packet_bytes(edges: int, places: int) -> int:
 
 def device_bytes(config: Config, stride: int, held: int) -> dict[str, int]:
     """Bytes on a device by purpose, beside what CUDA itself takes: batches under way, one batch's tensors, scores, held rows."""
-    batch, negatives, dim = config.training.batch_size, config.negatives, config.model.dim
-    places = 2 * batch + 2 * negatives.chunks * negatives.count
+    batch, dim, places = config.training.batch_size, config.model.dim, batch_places(config)
     tensors = places * dim * 4 * 5 + 8 * batch * dim * 4  # gathered, masked, masks, gradients, sums; queries
     return {"batches": RING * (places * stride + packet_bytes(batch, places)), "tensors": tensors,
             "scores": 3 * 4 * DEVICE_TILE, "held": held}
@@ -77,10 +83,16 @@ def device_bytes(config: Config, stride: int, held: int) -> dict[str, int]:
 
 def host_bytes_for_device(config: Config, stride: int) -> int:
     """Host memory beside the buffer while a device trains: ids and staged rows of the batches under way, ids being prepared."""
-    batch, negatives = config.training.batch_size, config.negatives
-    places = 2 * batch + 2 * negatives.chunks * negatives.count
-    ids = packet_bytes(batch, places)
+    places = batch_places(config)
+    ids = packet_bytes(config.training.batch_size, places)
     return RING * (places * stride + ids) + 4 * ids
+
+
+def check_capacity_fits(config: Config, capacity: int, memory: MemoryPlan, budget: int) -> None:
+    """Raise UserError where a capacity and a memory that were both given disagree."""
+    if memory.total > budget and config.storage.memory != "auto":
+        raise UserError(f"`storage.capacity` {capacity} needs {format_bytes(memory.total)}, `storage.memory` is "
+                        f"{format_bytes(budget)}: lower the capacity, raise the memory, or leave one of them out")
 
 
 def check_device_memory(needed: Mapping[str, int], budget: int) -> None:
@@ -89,5 +101,5 @@ def check_device_memory(needed: Mapping[str, int], budget: int) -> None:
     if total > budget:
         told = ", ".join(f"{name} {format_bytes(size)}" for name, size in needed.items())
         raise UserError(f"`storage.device_memory` is {format_bytes(budget)}, but the device needs {format_bytes(total)} "
-                        f"({told}): raise it, lower training.batch_size, negatives.count or storage.device_cache, or choose "
-                        "another storage.device_path")
+                        f"({told}): raise it, lower training.batch_size, negatives.count, sampling.fanouts or "
+                        "storage.device_cache, or choose another storage.device_path")

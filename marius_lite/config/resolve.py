@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
-
+from marius_lite.config.encoder_memory import (
+    EncoderSizes,
+    encoder_bytes,
+    encoder_device_bytes,
+    encoder_host_bytes_for_device,
+    fanouts_of,
+    link_sizes,
+    resident,
+)
+from marius_lite.config.facts import Facts
 from marius_lite.config.memory import (
     EDGE_BYTES,
     MemoryPlan,
+    batch_places,
+    check_capacity_fits,
     check_device_memory,
     device_bytes,
     host_bytes_for_device,
@@ -17,15 +24,7 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
-from marius_lite.config.resolve_nodes import (
-    NodeFacts,
-    Resident,
-    encoder_bytes,
-    evaluation_bytes,
-    fanouts_of,
-    fill_nodes,
-    resolve_nodes,
-)
+from marius_lite.config.resolve_nodes import evaluation_bytes, input_stride, input_width, inputs_of, node_sizes, resolve_nodes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -38,58 +37,61 @@ ROWS_MAX = 2**32 - 1  # edges hold rows of the buffer as uint32
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What `resolve` must know of the dataset, the record and the machine."""
-
-    nodes: int
-    relations: int
-    splits: tuple[str, ...]
-    partitions: int
-    rows_per_partition: int
-    bucket_counts: npt.NDArray[np.int64]
-    stride: int
-    available_memory: int
-    threads: int
-    cuda: bool
-    nodes_to_classify: NodeFacts | None = None
-    lists: int = 0  # bytes of the in-edges of the largest partition, where an encoder needs them
-
-
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
-    config = _with_evaluation(config, facts)
+    config = _with_evaluation(config, facts).model_copy(update={"device": _device(config, facts)})
+    if config.task == "link_prediction" and config.device != "cpu" and inputs_of(config, facts) != "embeddings":
+        raise UserError(f"`model.inputs` is {inputs_of(config, facts)}, but features are learned from on the CPU alone in link "
+                        "prediction so far: use `device: cpu`, or `model.inputs: embeddings`")
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
     if facts.nodes_to_classify:
-        given = facts.nodes_to_classify
-        capacity, memory = resolve_nodes(config, given, facts.partitions, facts.rows_per_partition, budget)
-        return _filled(fill_nodes(config, given), capacity, "node_classification", facts, memory, budget), memory
+        capacity, memory = resolve_nodes(config, facts, facts.nodes_to_classify, budget)
+        _check_device(config, facts, capacity, memory)
+        return _filled(config, capacity, "node_classification", facts, memory, budget), memory
     if config.storage.capacity != "auto" or config.storage.ordering == "in_memory":
         capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
         check(_ordering(config, facts, capacity), facts.partitions, capacity)
         memory = _memory(config, facts, capacity, budget)
-        if memory.total > budget and config.storage.memory != "auto":
-            raise UserError(f"`storage.capacity` {capacity} needs {format_bytes(memory.total)}, `storage.memory` is "
-                            f"{format_bytes(budget)}: lower the capacity, raise the memory, or leave one of them out")
+        check_capacity_fits(config, capacity, memory, budget)
     else:
         capacity, memory = _best_capacity(config, facts, budget)
-    if memory.buffer // facts.stride > ROWS_MAX:
-        raise UserError(f"`storage.capacity` {capacity} makes a buffer of {memory.buffer // facts.stride} rows, an edge can name "
-                        f"{ROWS_MAX}: give a smaller capacity")
-    if config.storage.device_memory != "auto" and _device(config, facts) != "cpu":
-        held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
-        check_device_memory(device_bytes(config, facts.stride, held), config.storage.device_memory)
+    buffer_rows = memory.buffer // input_stride(config, facts)
+    if buffer_rows > ROWS_MAX:
+        raise UserError(f"`storage.capacity` {capacity} makes a buffer of {buffer_rows} rows, an edge can name {ROWS_MAX}: give "
+                        "a smaller capacity")
+    _check_device(config, facts, capacity, memory)
     return _filled(config, capacity, _ordering(config, facts, capacity), facts, memory, budget), memory
+
+
+def device_needs(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> dict[str, int]:
+    """Bytes on the device by purpose; nothing on the CPU."""
+    if config.device == "cpu":
+        return {}
+    held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
+    if config.model.encoder == "none":
+        return device_bytes(config, facts.stride, held)
+    return encoder_device_bytes(config, _encoder_sizes(config, facts, capacity), held)
+
+
+def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> None:
+    if config.storage.device_memory != "auto" and config.device != "cpu":
+        check_device_memory(device_needs(config, facts, capacity, memory), config.storage.device_memory)
+
+
+def _encoder_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
+    if facts.nodes_to_classify:
+        return node_sizes(config, facts, facts.nodes_to_classify, capacity)
+    return link_sizes(config, resident(facts, capacity), facts.stride)
 
 
 def _with_evaluation(config: Config, facts: Facts) -> Config:
     """The evaluation split as a name; no evaluations where it was left open and there is nothing, or no way, to evaluate."""
-    settings, own_module = config.evaluation, ":" in config.model.encoder
-    if own_module and settings.split != "auto" and settings.every_epochs:
-        raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} has layers of its "
-                        "own, which cannot be run one at a time over all nodes: leave the split out, or take another encoder")
+    settings = config.evaluation
+    if facts.why_whole and settings.split != "auto" and settings.every_epochs:
+        raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} {facts.why_whole}: "
+                        "leave the split out, or take another encoder")
     if settings.split == "auto":
-        every = settings.every_epochs if "valid" in facts.splits and not own_module else 0
+        every = settings.every_epochs if "valid" in facts.splits and not facts.why_whole else 0
         settings = settings.model_copy(update={"split": "valid", "every_epochs": every})
     elif settings.every_epochs and settings.split not in facts.splits:
         raise UserError(f"`evaluation.split` is {settings.split}, but the dataset has {', '.join(facts.splits)}: "
@@ -125,24 +127,23 @@ def _ordering(config: Config, facts: Facts, capacity: int) -> str:
 
 def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryPlan:
     ordering = _ordering(config, facts, capacity)
-    training, negatives = config.training, config.negatives
     spare = spare_slots(ordering, facts.partitions, capacity) if config.storage.prefetch else 0
     slots = min(capacity + spare, facts.partitions)
-    one = slot_bytes(facts.rows_per_partition, facts.stride)
-    workspace = workspace_bytes(training.batch_size, negatives.chunks, negatives.count, config.model.dim,
-                                training.staleness, facts.relations * (2 if config.model.reciprocal else 1))
-    if _device(config, facts) != "cpu":
+    one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
+    workspace = workspace_bytes(config, facts.relations)
+    if config.device != "cpu":
         workspace = host_bytes_for_device(config, facts.stride)
-    plan = make_plan(ordering, facts.partitions, capacity, training.seed, 0)
+    plan = make_plan(ordering, facts.partitions, capacity, config.training.seed, 0)
     total, largest_bucket = int(facts.bucket_counts.sum()), int(facts.bucket_counts.max(initial=0))
     largest_step = largest_window([step.buckets for step in plan.steps], facts.bucket_counts)
     asked = config.storage.window_edges
     wanted = asked if asked != "auto" else min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES)
     window = max(largest_bucket, wanted, 1)
-    if facts.lists:
-        here = Resident(capacity * facts.rows_per_partition, capacity * facts.lists // 4, facts.relations)
-        workspace += encoder_bytes(config, 2 * training.batch_size + 2 * negatives.chunks * negatives.count, here,
-                                   config.model.dim, config.model.dim)
+    if facts.lists and config.device != "cpu":
+        workspace = encoder_host_bytes_for_device(config, _encoder_sizes(config, facts, capacity))
+    elif facts.lists:
+        workspace += encoder_bytes(config, batch_places(config), resident(facts, capacity), input_width(config, facts),
+                                   config.model.dim)
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
                       edges=window * EDGE_BYTES + slots * facts.lists, workspace=workspace,
                       evaluation=evaluation_bytes(config, facts.nodes))
@@ -161,11 +162,11 @@ def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: 
                     "window_edges": memory.window_edges},
         "loss": {"name": value(config.loss.name, LOSS[config.task])},
         "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else ()},
-        "model": {"inputs": value(config.model.inputs, "embeddings")},
+        "model": {"inputs": inputs_of(config, facts)},
         "evaluation": {"max_edges": value(config.evaluation.max_edges, EVALUATION_EDGES)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}
-    return config.model_copy(update={**sections, "device": _device(config, facts)})
+    return config.model_copy(update=sections)
 
 
 def _device(config: Config, facts: Facts) -> str:

@@ -26,10 +26,9 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
          f"`regularizer.weight` is {config.regularizer.weight}, but `regularizer.name` is none: set the name to n3"),
         (config.task == "node_classification" and model.encoder == "none",
          "`task` is node_classification, but `model.encoder` is none: choose sage, gcn, gat, rgcn or package.module:Class"),
-        (config.task == "link_prediction" and model.inputs in ("features", "both"),
-         f"`model.inputs` is {model.inputs}, but `task` link_prediction learns embeddings alone so far: leave it out"),
-        (config.task == "link_prediction" and model.encoder != "none" and config.device.startswith("cuda"),
-         f"`model.encoder` is {model.encoder}, but encoders run on the CPU alone in link prediction so far: use `device: cpu`"),
+        (model.encoder == "none" and model.inputs in ("features", "both"),
+         f"`model.inputs` is {model.inputs}, but without `model.encoder` the learned row is all there is: choose sage, gcn, gat, "
+         "rgcn or package.module:Class, or leave it out"),
         ((config.task == "node_classification") != (loss.name == "cross_entropy") and loss.name != "auto",
          f"`loss.name` is {loss.name}, but `task` is {config.task}: leave it out"),
         ((config.task == "node_classification") != (config.storage.ordering == "node_classification")
@@ -43,6 +42,8 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
         (isinstance(config.optimizer.dense.weight_decay, tuple)
          and len(config.optimizer.dense.weight_decay) != len(model.layers) + 1,
          f"`optimizer.dense.weight_decay` must be one number, or one for each of the {len(model.layers) + 1} layers"),
+        (model.encoder == "none" and isinstance(config.optimizer.dense.weight_decay, tuple),
+         "`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` is none: give one number"),
         (negatives.chunks > config.training.batch_size,
          f"`negatives.chunks` is {negatives.chunks}, more than `training.batch_size` {config.training.batch_size}"),
     ]

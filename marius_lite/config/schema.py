@@ -51,7 +51,8 @@ class ModelSection(Section):
     layers: tuple[PositiveInt, ...] = Field(
         (), description="widths between an encoder's layers: one layer more than widths, the last as wide as classes or dim")
     inputs: Literal["auto", "features", "embeddings", "both"] = Field(
-        "auto", description="what an encoder begins with; auto: features where the dataset has them, else learned embeddings")
+        "auto", description="what an encoder begins with; auto: features where the dataset has them, else learned embeddings; "
+        "without an encoder, embeddings")
     heads: PositiveInt = Field(1, description="attention heads of each layer but the last (gat)")
     norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
     residual: bool = Field(False, description="add a layer's input, projected where widths differ, to its output")
@@ -139,7 +140,8 @@ class StorageSection(Section):
         "auto", description="how a GPU reaches rows: its kernels read and write the pinned buffer; the CPU gathers and copies; "
         "whole partitions are copied; auto: measured at the start. The result is the same")
     device_memory: Bytes | Auto = Field("auto", description="bytes of GPU memory to use; auto: nine tenths of what is free")
-    device_cache: BytesOrNone = Field(0, description="bytes of GPU memory for the rows that a step touches most (not for bulk)")
+    device_cache: BytesOrNone = Field(
+        0, description="bytes of GPU memory for the rows that a step touches most, learned ones and features (not for bulk)")
     gather_sms: PositiveInt = Field(8, description="multiprocessors that zero_copy may occupy; the others stay with arithmetic")
 
 

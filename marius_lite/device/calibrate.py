@@ -20,8 +20,11 @@ ROWS = 1 << 16
 ROUNDS = 5
 
 
-def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Link) -> Rates:
-    """Rates over random rows of the host's ``table``, whose content stays what it is; medians of ROUNDS."""
+def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Link, changes: bool = True) -> Rates:
+    """Rates over random rows of the host's ``table``, whose content stays what it is; medians of ROUNDS.
+
+    ``changes``: whether rows also go back.
+    """
     width = table.shape[1]
     count = min(ROWS, len(table))
     rows = np.sort(np.random.default_rng(0).choice(len(table), count, replace=False)).astype(np.int64)
@@ -31,19 +34,28 @@ def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Lin
     staging = [accelerator.host_bytes(up.nbytes).view(torch.float32).view(-1, width) for _ in range(2)]
 
     def travel(link: Link) -> float:
-        accelerator.gathering.run(lambda: link.fetch(accelerator.gathering, sent, count, down, staging[1]))
+        def fetch(block: torch.Tensor, through: torch.Tensor) -> None:
+            accelerator.gathering.run(lambda: link.fetch(accelerator.gathering, sent, count, block, through))
+
+        def both_ways() -> None:
+            fetch(up, staging[0])
+            if changes:
+                accelerator.scattering.run(lambda: link.store(accelerator.scattering, sent, count, down, staging[1]))
+
+        fetch(down, staging[1])
         accelerator.gathering.record().wait()  # what goes back is what came
-        return _seconds(accelerator, lambda: _both_ways(accelerator, link, sent, count, up, down, staging)) / count
+        return _seconds(accelerator, both_ways) / count
 
     held = HeldTable(accelerator, count, width)
     kept_too, place = _sent(accelerator, np.arange(count, dtype=np.int64))
 
     def within() -> None:
         accelerator.computing.run(lambda: held.fetch(place, count, up))
-        accelerator.computing.run(lambda: held.store(place, count, up))
+        if changes:
+            accelerator.computing.run(lambda: held.store(place, count, up))
 
     rates = Rates(travel(zero_copy), travel(staged), _seconds(accelerator, within) / count,
-                 _seconds(accelerator, lambda: _block_both_ways(accelerator, table, up, count)) / count)
+                 _seconds(accelerator, lambda: _move_block(accelerator, table, up, count, changes)) / count)
     del kept, kept_too  # until here, the host's side of what was sent
     return rates
 
@@ -57,13 +69,7 @@ def _sent(accelerator: Accelerator, array: Rows) -> tuple[Packet, Sent]:
     return packet, sent
 
 
-def _both_ways(accelerator: Accelerator, link: Link, sent: Sent, count: int, up: torch.Tensor, down: torch.Tensor,
-               staging: list[torch.Tensor]) -> None:
-    accelerator.gathering.run(lambda: link.fetch(accelerator.gathering, sent, count, up, staging[0]))
-    accelerator.scattering.run(lambda: link.store(accelerator.scattering, sent, count, down, staging[1]))
-
-
-def _block_both_ways(accelerator: Accelerator, table: Table, block: torch.Tensor, count: int) -> None:
+def _move_block(accelerator: Accelerator, table: Table, block: torch.Tensor, count: int, back: bool) -> None:
     size = count * table.shape[1] * 4
 
     def copy(target: int, source: int) -> None:
@@ -71,7 +77,8 @@ def _block_both_ways(accelerator: Accelerator, table: Table, block: torch.Tensor
                                  bytes=size)
 
     accelerator.computing.run(lambda: copy(block.data_ptr(), table.ctypes.data))
-    accelerator.computing.run(lambda: copy(table.ctypes.data, block.data_ptr()))
+    if back:
+        accelerator.computing.run(lambda: copy(table.ctypes.data, block.data_ptr()))
 
 
 def _seconds(accelerator: Accelerator, work: Callable[[], None]) -> float:

@@ -23,6 +23,11 @@ class Rates:
     held: float
     partition: float
 
+    def __add__(self, other: Rates) -> Rates:
+        """Of the rows of two tables that batches take together."""
+        return Rates(self.zero_copy + other.zero_copy, self.staged + other.staged, self.held + other.held,
+                     self.partition + other.partition)
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -51,6 +56,15 @@ def expected_loads(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], partit
         full, rest = divmod(edges, batch_size)
         touched = full * distinct(resident, 2 * batch_size + negatives)
         touched += distinct(resident, 2 * rest + negatives) if rest else 0
+        loads.append(Load(touched, len(step.load) * partition_rows))
+    return loads
+
+
+def node_loads(plan: EpochPlan, nodes: Sequence[int], partition_rows: int, batch_size: int, reached: int) -> list[Load]:
+    """The loads of steps that train so many ``nodes`` each, in batches of which each reaches ``reached`` rows at most."""
+    loads = []
+    for step, count in zip(plan.steps, nodes, strict=True):
+        touched = distinct(len(step.resident) * partition_rows, reached) * -(-count // batch_size)
         loads.append(Load(touched, len(step.load) * partition_rows))
     return loads
 

@@ -1,61 +1,88 @@
-"""From a run's settings to its rows on a device: memory counted, path chosen, buffer pinned."""
+"""From a run's settings to its rows on a device: memory counted, path chosen, buffers pinned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from marius_lite.config.memory import check_device_memory, device_bytes
+from marius_lite.config.memory import check_device_memory
 from marius_lite.config.schema import Config
 from marius_lite.device import verified
 from marius_lite.device.accelerator import Accelerator
+from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.calibrate import measure
 from marius_lite.device.chooser import Choice, Load, choose
 from marius_lite.device.held import HotRows, Mirror
 from marius_lite.device.links import Link, Staged, Table, ZeroCopy
-from marius_lite.device.rows import BatchShape, DeviceRows, RowUpdate
+from marius_lite.device.rows import DeviceTable, RowForm, RowUpdate
 from marius_lite.errors import RunError
 
 FREE_SHARE = 0.9
+PIECE = 1 << 16
+"""Rows, at most, that a cache is filled with at a time."""
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "int8": torch.int8}
 
 
-def open_device_rows(accelerator: Accelerator, config: Config, table: Table, slot_rows: int, update: RowUpdate,
-                     loads: Sequence[Load]) -> tuple[DeviceRows, Choice]:
-    """Rows of the buffer ``table`` (rows, width) on the device, and how they travel.
+@dataclass(frozen=True)
+class HostTable:
+    """A buffer's rows (n, width), 16-byte multiples apart, and what the first ``columns`` of each are.
 
-    ``loads``: what the first epoch's steps touch. Raises UserError where
-    storage.device_memory is too little, RunError where the chosen path cannot be had.
+    ``update``: how batches change them; None where they only read. ``type``, ``scales``: as in `graph.feature_types`.
+    """
+
+    rows: npt.NDArray[Any]
+    slot_rows: int
+    columns: int
+    update: RowUpdate | None = None
+    type: str = "float32"
+    scales: npt.NDArray[np.float32] | None = None
+
+    @property
+    def records(self) -> Table:
+        """The same bytes as float32: they are moved as they are."""
+        return self.rows.view(np.float32)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What batches take on the device: ``bytes`` by purpose, beside what is held; rows and bytes of ids made room for at once."""
+
+    bytes: Mapping[str, int]
+    rows: int = 0
+    packet: int = 0
+
+
+def open_batches(accelerator: Accelerator, config: Config, tables: Sequence[HostTable], needs: Needs,
+                 loads: Sequence[Load]) -> DeviceBatches:
+    """The tables' rows on the device; says which way they take.
+
+    ``loads``: what the first epoch's steps touch. Raises UserError where storage.device_memory is too little, RunError where the
+    chosen path cannot be had.
     """
     storage = config.storage
-    shape = batch_shape(config)
     budget = take_memory(accelerator.device, storage.device_memory)
-    stride, threads = table.shape[1] * 4, int(config.training.threads)
-    staged = Staged(accelerator, table, threads)
-
-    def zero_copy() -> ZeroCopy:
-        return ZeroCopy(accelerator, table, slot_rows, storage.gather_sms, threads)
-
-    needed = device_bytes(config, stride, storage.device_cache)
-    link, choice = _link(accelerator, storage.device_path, table, zero_copy, staged, loads, budget - sum(needed.values()))
-    if choice.path == "bulk":
-        needed = device_bytes(config, stride, table.nbytes)
-    try:
-        check_device_memory(needed, budget)
-        held: Mirror | HotRows | None = None
-        if choice.path == "bulk":
-            held = Mirror(accelerator, table, slot_rows)
-        elif storage.device_cache >= stride:
-            held = HotRows(accelerator, storage.device_cache // stride, table.shape[1], link, shape.places)
-        return DeviceRows(accelerator, link, held, update, config.model.dim, table.shape[1], shape), choice
-    except BaseException:
-        link.close()
-        raise
-
-
-def batch_shape(config: Config) -> BatchShape:
-    return BatchShape(config.training.batch_size, (2, config.negatives.chunks, config.negatives.count))
+    stride = sum(table.records.shape[1] * 4 for table in tables)
+    with ExitStack() as undo:
+        links, choice = _links(accelerator, config, tables, loads, budget - sum(needs.bytes.values()), undo)
+        mirrored = choice.path == "bulk"
+        held = sum(table.rows.nbytes for table in tables) if mirrored else storage.device_cache
+        check_device_memory({**needs.bytes, "held": held}, budget)
+        cached = 0 if mirrored else min(storage.device_cache // stride, min(len(table.rows) for table in tables))
+        made = [_table(accelerator, table, link, mirrored, cached, needs.rows) for table, link in zip(tables, links)]
+        batches = DeviceBatches(accelerator, made, needs.packet)
+        undo.pop_all()
+    unproven = "" if verified.GPUS else f" ({accelerator.device}: this code is {verified.UNPROVEN})"
+    print(f"rows reach {accelerator.device} by {choice.path}: {choice.why}{unproven}", file=sys.stderr)
+    return batches
 
 
 def take_memory(device: torch.device, asked: int | str) -> int:
@@ -68,23 +95,50 @@ def take_memory(device: torch.device, asked: int | str) -> int:
     return budget
 
 
-def _link(accelerator: Accelerator, path: str, table: Table, zero_copy: Callable[[], ZeroCopy], staged: Staged,
-          loads: Sequence[Load], free: int) -> tuple[Link, Choice]:
+def _table(accelerator: Accelerator, table: HostTable, link: Link, mirrored: bool, cached: int, rows: int) -> DeviceTable:
+    records, changes = table.records, table.update is not None
+    held: Mirror | HotRows | None = None
+    if mirrored:
+        held = Mirror(accelerator, records, table.slot_rows, changes)
+    elif cached:
+        held = HotRows(accelerator, cached, records.shape[1], link, PIECE, changes)
+    scales = None if table.scales is None else torch.from_numpy(table.scales[: table.columns]).to(accelerator.device)
+    return DeviceTable(accelerator, link, held, RowForm(table.columns, DTYPES[table.type], scales), records.shape[1],
+                       table.update, rows)
+
+
+def _links(accelerator: Accelerator, config: Config, tables: Sequence[HostTable], loads: Sequence[Load], free: int,
+           undo: ExitStack) -> tuple[Sequence[Link], Choice]:
+    """A link for each table, all of the same path; ``undo`` gives up those that pin."""
+    path, threads = config.storage.device_path, int(config.training.threads)
+    staged = [Staged(accelerator, table.records, threads) for table in tables]
     if path == "staged":
         return staged, Choice("staged", "as storage.device_path says")
     if path == "auto" and not verified.GPUS:
         return staged, Choice("staged", "the others are not chosen before they have run on a GPU")
     try:
-        pinned = zero_copy()
+        pinned = _pinned(accelerator, config.storage.gather_sms, threads, tables, undo.callback)
     except RuntimeError as error:
+        undo.close()
         if path != "auto":
             raise RunError(f"storage.device_path is {path}, but the buffer cannot be pinned: {error}: use "
                            "`storage.device_path: staged`, or a smaller storage.memory") from error
         return staged, Choice("staged", f"the buffer cannot be pinned: {error}")
     if path != "auto":
         return pinned, Choice(path, "as storage.device_path says")
-    choice = choose(measure(accelerator, table, pinned, staged), loads, table.nbytes, free)
+    rates = reduce(add, (measure(accelerator, table.records, zero_copy, other, table.update is not None)
+                         for table, zero_copy, other in zip(tables, pinned, staged)))
+    choice = choose(rates, loads, sum(table.rows.nbytes for table in tables), free)
     if choice.path == "staged":
-        pinned.close()
+        undo.close()
         return staged, choice
     return pinned, choice
+
+
+def _pinned(accelerator: Accelerator, max_sms: int, threads: int, tables: Sequence[HostTable],
+            later: Callable[[Callable[[], None]], object]) -> list[ZeroCopy]:
+    links = []
+    for table in tables:
+        links.append(ZeroCopy(accelerator, table.records, table.slot_rows, max_sms, threads))
+        later(links[-1].close)
+    return links

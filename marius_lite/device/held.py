@@ -12,6 +12,9 @@ from marius_lite.device.links import Link, Table
 from marius_lite.device.packet import Packet, Sent
 from marius_lite.types import Rows
 
+HOT_SAMPLE = 1 << 20
+"""Edges counted, about, to find the rows that a step touches most."""
+
 
 class HeldTable:
     """Records (rows, width) float32 on the device, fetched into and stored from a batch's block by their places."""
@@ -42,20 +45,21 @@ class HeldTable:
 class Mirror(HeldTable):
     """The host's whole table again: partitions are copied in when they arrive and back before they leave.
 
-    ``table``: the pinned host rows (rows, width); ``slot_rows``: rows from one slot to the next.
+    ``table``: the pinned host rows (rows, width); ``slot_rows``: rows from one slot to the next; ``changes``: whether batches
+    change the rows, so that the host's must follow.
     """
 
     hot = "all"
 
-    def __init__(self, accelerator: Accelerator, table: Table, slot_rows: int):
+    def __init__(self, accelerator: Accelerator, table: Table, slot_rows: int, changes: bool = True):
         super().__init__(accelerator, len(table), table.shape[1])
-        self._table, self._slot_rows = table, slot_rows
+        self._table, self._slot_rows, self._changes = table, slot_rows, changes
         self._here: dict[int, int] = {}
 
     def leave(self, staying: Collection[int]) -> None:
         """Give back the partitions that do not stay; the others remain newer than the host's."""
         gone = {k: base for k, base in self._here.items() if k not in staying}
-        self._finish(lambda: self._copy_slots(gone, to_host=True))
+        self._to_host(gone)
         self._here = {k: base for k, base in self._here.items() if k not in gone}
 
     def enter(self, resident: Mapping[int, int]) -> None:
@@ -66,8 +70,11 @@ class Mirror(HeldTable):
 
     def settle(self) -> None:
         """Make the host's rows those of the device; nothing leaves."""
-        here = dict(self._here)
-        self._finish(lambda: self._copy_slots(here, to_host=True))
+        self._to_host(dict(self._here))
+
+    def _to_host(self, partitions: Mapping[int, int]) -> None:
+        if self._changes:
+            self._finish(lambda: self._copy_slots(partitions, to_host=True))
 
     def _copy_slots(self, partitions: Mapping[int, int], to_host: bool) -> None:
         for base in partitions.values():
@@ -81,21 +88,24 @@ class Mirror(HeldTable):
 class HotRows(HeldTable):
     """The rows that a step touches most, chosen when it begins and given back when it ends.
 
-    ``link``: how they travel, in pieces of ``piece`` rows, through ``staging`` where the link needs it.
+    ``link``: how they travel, in pieces of ``piece`` rows, through ``staging`` where the link needs it. ``changes``: whether
+    batches change the rows; where not, they are kept for as long as the same partitions stay, and given back for nothing.
     """
 
-    def __init__(self, accelerator: Accelerator, rows: int, width: int, link: Link, piece: int):
+    def __init__(self, accelerator: Accelerator, rows: int, width: int, link: Link, piece: int, changes: bool = True):
         super().__init__(accelerator, rows, width)
         self.hot: Rows = np.empty(0, np.int64)
-        self._link, self._piece = link, min(piece, rows)
+        self._link, self._piece, self._changes = link, min(piece, rows), changes
+        self._resident: frozenset[int] = frozenset()
         self._packet = Packet(accelerator, self._piece * 8)
         size = self._piece * width * 4
         self._staging = accelerator.host_bytes(size).view(torch.float32).view(-1, width) if link.staged else None
 
     def choose(self, touched: Rows) -> None:
-        """Hold the rows that ``touched`` names most often, those named more than once, the first of equals."""
+        """Hold the rows that ``touched`` names most often, the first of equals; those that must also go back, if it is more
+        than once."""
         rows, counts = np.unique(touched, return_counts=True)
-        several = counts > 1
+        several = counts > int(self._changes)
         rows, counts = rows[several], counts[several]
         most = np.argsort(-counts, kind="stable")[: len(self.records)]
         self.hot = np.sort(rows[most]).astype(np.int64)
@@ -103,15 +113,18 @@ class HotRows(HeldTable):
 
     def settle(self) -> None:
         """Make the host's rows those of the device; they stay here."""
-        self._move(self._link.store)
+        if self._changes:
+            self._move(self._link.store)
 
     def leave(self, staying: Collection[int]) -> None:
         """Give all rows back: another step has hot rows of its own."""
-        self.settle()
-        self.hot = self.hot[:0]
+        if self._changes or self._resident != frozenset(staying):
+            self.settle()
+            self.hot = self.hot[:0]
 
     def enter(self, resident: Mapping[int, int]) -> None:
-        """Hot rows are chosen once the step's edges are known."""
+        """Hot rows are chosen once it is known what the step touches."""
+        self._resident = frozenset(resident)
 
     def _move(self, move: Callable[..., None]) -> None:
         for start in range(0, len(self.hot), self._piece):

@@ -1,44 +1,24 @@
-"""The way of a batch on a device: rows up, arithmetic, rows back, each on a stream of its own and several batches at a time.
-
-    gathering    ids of batch n, rows that no batch under way has touched ...         | overlaps
-    computing    ... those that one has, from where it left them; learn; update       | with its
-    scattering   updated rows back to the host's buffer                               | neighbours
+"""A table of rows on its way to and from a device: the blocks of the batches under way, and what each batch does with its own.
 
 Rows are never stale: what the batches just before have changed is taken from their blocks, on the computing stream, so the
-result has the same bits as one batch after the other. Events order the streams; the host waits for a batch only to end it.
+result has the same bits as one batch after the other. A table that no batch changes shares nothing and sends nothing back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Literal
 
 import numpy as np
 import torch
 
-from marius_lite.config.memory import LOOK_BACK, RING, packet_bytes
+from marius_lite.config.memory import RING
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.held import HotRows, Mirror
 from marius_lite.device.links import Link
-from marius_lite.device.packet import Packet, Sent
-from marius_lite.device.streams import Event
-from marius_lite.types import BatchRows, DeviceBatch, Rows, SampledBatch
-
-Learn = Callable[[DeviceBatch], tuple[torch.Tensor, Sequence[torch.Tensor]]]
-
-
-@dataclass(frozen=True)
-class BatchShape:
-    """The most that a batch holds: ``edges``, and negatives of shape (sides, chunks, count)."""
-
-    edges: int
-    negatives: tuple[int, int, int]
-
-    @property
-    def places(self) -> int:
-        sides, chunks, count = self.negatives
-        return 2 * self.edges + sides * chunks * count
+from marius_lite.device.packet import Packet, Sent, with_room
+from marius_lite.types import BatchRows, Rows
 
 
 @dataclass(frozen=True)
@@ -56,32 +36,44 @@ class RowUpdate:
         return cls(kind, lr, asdict(optimizer))
 
 
-class _Slot:
-    """What one batch under way needs: ids, block, loss."""
+@dataclass(frozen=True)
+class RowForm:
+    """What a record stands for: its first ``columns`` numbers of ``dtype``, times ``scales`` (columns,) where there are."""
 
-    def __init__(self, accelerator: Accelerator, shape: BatchShape, width: int, staged: bool):
-        self.packet = Packet(accelerator, packet_bytes(shape.edges, shape.places))
-        self.block = torch.empty((shape.places, width), dtype=torch.float32, device=accelerator.device)
-        self.loss = accelerator.host_bytes(8).view(torch.float64)
-        size = shape.places * width * 4
-        self.staging = accelerator.host_bytes(size).view(torch.float32).view(-1, width) if staged else None
-        self.computed: Event | None = None
-        self.landed: Event | None = None
+    columns: int
+    dtype: torch.dtype = torch.float32
+    scales: torch.Tensor | None = None
+
+    def values(self, block: torch.Tensor, places: torch.Tensor | None) -> torch.Tensor:
+        """float32 (m, columns) of the records at some positions, or all, of a block (u, width) float32."""
+        stored = block.view(self.dtype)[:, : self.columns]
+        if places is not None:
+            stored = stored.index_select(0, places)
+        values = stored.to(torch.float32)
+        return values.contiguous() if self.scales is None else values.mul_(self.scales)
 
 
-class DeviceRows:
-    """Trains batches over a host table of records through ``link``, with some or all of its rows held on the device.
+@dataclass
+class _Room:
+    """Device memory for the rows of one batch under way, and the pinned memory they pass through where the link needs it."""
 
-    ``dim`` value columns begin each record of ``width`` float32 columns. Not for several threads at once.
+    block: torch.Tensor
+    staging: torch.Tensor | None
+
+
+class DeviceTable:
+    """Rows of a host table (n, width) of float32 columns, whatever they stand for, that batches bring up through ``link``.
+
+    ``held``: some or all of them that stay on the device. ``update``: how batches change the ``form.columns`` values that begin
+    each record; None where rows are only read. ``rows``: room for a batch's at the start; more is made where one needs it.
     """
 
-    def __init__(self, accelerator: Accelerator, link: Link, held: Mirror | HotRows | None, update: RowUpdate, dim: int,
-                 width: int, shape: BatchShape):
-        self._accelerator, self._link, self.held, self._update = accelerator, link, held, update
-        self._dim, self._width = dim, width
-        self._ring = [_Slot(accelerator, shape, width, link.staged) for _ in range(RING)]
-        self._sums = torch.empty((shape.places, dim), dtype=torch.float32, device=accelerator.device)
-        self._begun = 0
+    def __init__(self, accelerator: Accelerator, link: Link, held: Mirror | HotRows | None, form: RowForm, width: int,
+                 update: RowUpdate | None, rows: int = 0):
+        self.accelerator, self.link, self.held, self.form, self.update = accelerator, link, held, form, update
+        self.width = width
+        self._ring = [self._make(rows) for _ in range(RING)]
+        self._sums = self._make_sums(rows)
 
     @property
     def hot(self) -> Rows | Literal["all"]:
@@ -90,86 +82,35 @@ class DeviceRows:
             return "all"
         return self.held.hot if self.held else np.empty(0, np.int64)
 
-    def begin(self, sampled: SampledBatch, rows: BatchRows, learn: Learn) -> Callable[[], float]:
-        """Put a batch on the streams. What is returned waits until its update has landed, and gives its loss.
+    def reserve(self, number: int, rows: int) -> bool:
+        """Have room for the rows of batch ``number``, whose room no batch under way has: whether it is in a new place."""
+        if self.update and rows > len(self._sums):
+            self._sums = self._make_sums(with_room(rows))
+        if rows <= len(self._ring[number % RING].block):
+            return False
+        self._ring[number % RING] = self._make(with_room(rows))
+        return True
 
-        At most RING batches may be under way: the oldest ends before one more begins.
-        """
-        slot, number = self._slot(0), self._begun
-        device = self._accelerator
-        gathering, computing, scattering = device.gathering, device.computing, device.scattering
-        slot.packet.clear()
-        sent = _SentRows.put(slot.packet, sampled, rows)
-        if number >= LOOK_BACK:
-            gathering.after(self._slot(-LOOK_BACK).computed)  # the last to read the block that is filled now
-        if number > LOOK_BACK:
-            gathering.after(self._slot(-LOOK_BACK - 1).landed)  # from here on, rows missing in the host's table are named
-        gathering.run(lambda: self._fetch(slot, sent, rows))
-        computing.after(gathering.record())
-        earlier = {distance: self._slot(-distance) for distance, *_ in rows.again}
-        computing.run(lambda: self._compute(slot, sent, sampled, rows, earlier, learn))
-        slot.computed = computing.record()
-        scattering.after(slot.computed)
-        scattering.run(lambda: self._link.store(scattering, sent.rows, rows.cold, slot.block, slot.staging))
-        landed = slot.landed = scattering.record()
-        self._begun += 1
-
-        def end() -> float:
-            landed.wait()
-            return float(slot.loss[0])
-
-        return end
+    def part(self, number: int, rows: BatchRows, packet: Packet) -> TablePart:
+        """What batch ``number`` takes; its ids are put into ``packet``."""
+        earlier = {distance: self._ring[(number - distance) % RING].block for distance, *_ in rows.again}
+        room = self._ring[number % RING]
+        return TablePart(self, rows, _SentRows.put(packet, rows), room.block, room.staging, earlier, self._sums)
 
     def close(self) -> None:
-        """Wait for what is under way, and give up the device's memory."""
-        for stream in (self._accelerator.gathering, self._accelerator.computing, self._accelerator.scattering):
-            stream.record().wait()
+        """Give up the device's memory and the host's table; nothing may be under way."""
         self._ring.clear()
         self.held = None
-        self._link.close()
+        self.link.close()
 
-    def _slot(self, ago: int) -> _Slot:
-        return self._ring[(self._begun + ago) % RING]
+    def _make(self, rows: int) -> _Room:
+        block = torch.empty((rows, self.width), dtype=torch.float32, device=self.accelerator.device)
+        if not self.link.staged:
+            return _Room(block, None)
+        return _Room(block, self.accelerator.host_bytes(block.nbytes).view(torch.float32).view(-1, self.width))
 
-    def _fetch(self, slot: _Slot, sent: _SentRows, rows: BatchRows) -> None:
-        slot.packet.send(self._accelerator.gathering.handle)
-        self._link.fetch(self._accelerator.gathering, sent.rows, rows.cold, slot.block, slot.staging)
-
-    def _compute(self, slot: _Slot, sent: _SentRows, sampled: SampledBatch, rows: BatchRows, earlier: Mapping[int, _Slot],
-                 learn: Learn) -> None:
-        for (distance, places, _), (there, here) in zip(rows.again, sent.again, strict=True):
-            self._take(earlier[distance].block, there, slot.block, here, len(places))
-        held = len(rows.hot)
-        if self.held:
-            self.held.fetch(sent.hot, held, slot.block[rows.cold:])
-        loss, grads = learn(self._batch(slot, sent, sampled, len(rows.rows)))
-        slot.loss.copy_(loss.reshape(1), non_blocking=True)
-        self._step(slot, sent, grads, len(rows.rows))
-        if self.held:
-            self.held.store(sent.hot, held, slot.block[rows.cold:])
-
-    def _batch(self, slot: _Slot, sent: _SentRows, sampled: SampledBatch, count: int) -> DeviceBatch:
-        values, edges = slot.block[:count, : self._dim], len(sampled.edges.src)
-        places = sent.inverse.tensor
-        src, dst, negatives = (values.index_select(0, part) for part in
-                               (places[:edges], places[edges:2 * edges], places[2 * edges:]))
-        return DeviceBatch(sampled, src, dst, negatives.view(*sampled.negatives.shape, self._dim), sent.rel.tensor)
-
-    def _take(self, source: torch.Tensor, there: Sent, target: torch.Tensor, here: Sent, count: int) -> None:
-        self._accelerator.library.copy_rows(
-            device=self._accelerator.index, stream=self._accelerator.computing.handle, source=source.data_ptr(),
-            source_rows=there.device, target=target.data_ptr(), target_rows=here.device, index_bytes=4, count=count,
-            columns=self._width, source_stride=self._width * 4, target_stride=self._width * 4, max_sms=0)
-
-    def _step(self, slot: _Slot, sent: _SentRows, grads: Sequence[torch.Tensor], count: int) -> None:
-        """Sum the gradients of equal rows, in the order of their places, and update the block's records."""
-        flat = [grad.reshape(-1, self._dim).contiguous() for grad in grads]
-        call = {"device": self._accelerator.index, "stream": self._accelerator.computing.handle}
-        library = self._accelerator.library
-        library.segment_sum(**call, parts=[(grad.data_ptr(), len(grad)) for grad in flat], order=sent.order.device,
-                            starts=sent.starts.device, segments=count, out=self._sums.data_ptr(), dim=self._dim)
-        library.row_step(**call, kind=self._update.kind, block=slot.block.data_ptr(), count=count, stride=self._width * 4,
-                         dim=self._dim, grads=self._sums.data_ptr(), lr=self._update.lr, **self._update.options)
+    def _make_sums(self, rows: int) -> torch.Tensor:
+        return torch.empty((rows if self.update else 0, self.form.columns), dtype=torch.float32, device=self.accelerator.device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +120,71 @@ class _SentRows:
     inverse: Sent
     order: Sent
     starts: Sent
-    rel: Sent
     again: tuple[tuple[Sent, Sent], ...]
 
     @classmethod
-    def put(cls, packet: Packet, sampled: SampledBatch, rows: BatchRows) -> _SentRows:
-        return cls(packet.put(rows.rows), packet.put(rows.hot), packet.put(rows.inverse), packet.put(rows.order),
-                   packet.put(rows.starts), packet.put(sampled.edges.rel),
-                   tuple((packet.put(there), packet.put(here)) for _, there, here in rows.again))
+    def put(cls, packet: Packet, rows: BatchRows) -> _SentRows:
+        return cls(packet.put(rows.rows[: rows.cold]), packet.put(rows.hot), packet.put(rows.inverse), packet.put(rows.order),
+                   packet.put(rows.starts), tuple((packet.put(there), packet.put(here)) for _, there, here in rows.again))
+
+
+@dataclass(frozen=True, slots=True)
+class TablePart:
+    """One batch's rows of a table, and what is done with them stream by stream."""
+
+    table: DeviceTable
+    rows: BatchRows
+    sent: _SentRows
+    block: torch.Tensor
+    staging: torch.Tensor | None
+    earlier: dict[int, torch.Tensor]
+    sums: torch.Tensor
+
+    def fetch(self) -> None:
+        """Gathering: the cold rows into the block."""
+        self.table.link.fetch(self.table.accelerator.gathering, self.sent.rows, self.rows.cold, self.block, self.staging)
+
+    def values(self) -> torch.Tensor:
+        """Computing: what stands at the batch's places, float32 (m, columns), once the block is complete."""
+        for (distance, places, _), (there, here) in zip(self.rows.again, self.sent.again, strict=True):
+            self.take(self.earlier[distance], there, here, len(places))
+        if self.table.held:
+            self.table.held.fetch(self.sent.hot, len(self.rows.hot), self.block[self.rows.cold:])
+        inverse = self.sent.inverse.tensor if len(self.rows.inverse) else None
+        return self.table.form.values(self.block[: len(self.rows.rows)], inverse)
+
+    def take(self, source: torch.Tensor, there: Sent, here: Sent, count: int) -> None:
+        accelerator, width = self.table.accelerator, self.table.width
+        accelerator.library.copy_rows(
+            device=accelerator.index, stream=accelerator.computing.handle, source=source.data_ptr(), source_rows=there.device,
+            target=self.block.data_ptr(), target_rows=here.device, index_bytes=4, count=count, columns=width,
+            source_stride=width * 4, target_stride=width * 4, max_sms=0)
+
+    def update(self, grads: Sequence[torch.Tensor]) -> None:
+        """Computing: sum the gradients of equal rows, in the order of their places, and update the block's records."""
+        table, update, count = self.table, self.table.update, len(self.rows.rows)
+        if update is None:
+            return
+        sum_segments(table.accelerator, grads, self.sent.order, self.sent.starts, self.sums[:count])
+        table.accelerator.library.row_step(
+            device=table.accelerator.index, stream=table.accelerator.computing.handle, kind=update.kind,
+            block=self.block.data_ptr(), count=count, stride=table.width * 4, dim=table.form.columns,
+            grads=self.sums.data_ptr(), lr=update.lr, **update.options)
+        if table.held:
+            table.held.store(self.sent.hot, len(self.rows.hot), self.block[self.rows.cold:])
+
+    def store(self) -> None:
+        """Scattering: the cold rows back into the host's table."""
+        if self.table.update:
+            self.table.link.store(self.table.accelerator.scattering, self.sent.rows, self.rows.cold, self.block, self.staging)
+
+
+def sum_segments(accelerator: Accelerator, grads: Sequence[torch.Tensor], order: Sent, starts: Sent, out: torch.Tensor) -> None:
+    """Computing: out[s] (segments, dim) = the sum of the gradients at places order[starts[s]:starts[s + 1]], in that order.
+
+    ``grads``: the parts of all places, end to end.
+    """
+    flat = [grad.reshape(-1, out.shape[1]).contiguous() for grad in grads]
+    accelerator.library.segment_sum(
+        device=accelerator.index, stream=accelerator.computing.handle, parts=[(grad.data_ptr(), len(grad)) for grad in flat],
+        order=order.device, starts=starts.device, segments=len(out), out=out.data_ptr(), dim=out.shape[1])

@@ -21,7 +21,7 @@ import marius_lite._native as _native
 from marius_lite.errors import UserError
 from marius_lite.files import disk_error, format_bytes, publish, remove_tree, require_space, sync_tree
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.nn.encoders import Block, Encoder
+from marius_lite.nn.encoders import Block, Layered
 from marius_lite.sampling.neighbours import in_degrees
 from marius_lite.storage.engine import read_range
 from marius_lite.storage.table import SPAN_BYTES, RowTable, padded_width, spans
@@ -62,7 +62,7 @@ class Adjacency(Protocol):
     def read(self, k: int) -> InLists: ...
 
 
-def infer(encoder: Encoder, features: Features | RowTable, adjacency: Adjacency, partitioning: Partitioning, memory: int,
+def infer(encoder: Layered, features: Features | RowTable, adjacency: Adjacency, partitioning: Partitioning, memory: int,
           output: Path, degrees: npt.NDArray[np.float32] | None = None) -> RowTable:
     """Write the encoder's vectors of all nodes to a new table at ``output``: float32, padded with zeros to 16-byte rows.
 
@@ -119,7 +119,7 @@ class _Chunk(NamedTuple):
 class _Layer:
     """One layer, from the table ``before`` to the table ``after``."""
 
-    encoder: Encoder
+    encoder: Layered
     layer: int
     before: RowTable
     after: RowTable
@@ -225,7 +225,7 @@ def _create(path: Path, width: int, partitioning: Partitioning) -> RowTable:
     return RowTable.create(path, partitioning.nodes, padded_width(width, np.float32), partitioning.rows, {"columns": width})
 
 
-def _layer_input(encoder: Encoder, layer: int, rows: Features | RowTable, scratch: Path, partitioning: Partitioning) -> RowTable:
+def _layer_input(encoder: Layered, layer: int, rows: Features | RowTable, scratch: Path, partitioning: Partitioning) -> RowTable:
     """The table that a layer combines: its rows as they are, or narrowed first by the maps that come before any neighbour."""
     width = encoder.early_width(layer)
     if width is None and isinstance(rows, RowTable):
@@ -267,7 +267,7 @@ def _remove(table: RowTable, scratch: Path) -> None:
         remove_tree(table.path)
 
 
-def _require_space(encoder: Encoder, features: Features | RowTable, partitioning: Partitioning, path: Path) -> None:
+def _require_space(encoder: Layered, features: Features | RowTable, partitioning: Partitioning, path: Path) -> None:
     widths = []
     for layer, width in enumerate(encoder.widths):
         early = encoder.early_width(layer)

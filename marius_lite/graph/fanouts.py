@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.config.resolve_nodes import fanouts_of
+from marius_lite.config.encoder_memory import fanouts_of
 from marius_lite.config.schema import DEFAULT, Config
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset

@@ -27,13 +27,13 @@ def neighbour_sum(x: Tensor, indptr: Tensor, indices: Tensor, weights: Tensor | 
     rows = x[indices]
     if weights is not None:
         rows = rows * weights.unsqueeze(1)
-    out = x.new_zeros(len(counts), x.shape[1]).index_add_(0, targets_of(indptr), rows)
+    out = x.new_zeros(len(counts), x.shape[1]).index_add_(0, targets_of(indptr, len(indices)), rows)
     return out / counts.clamp(min=1).unsqueeze(1).to(x.dtype) if mean else out
 
 
-def targets_of(indptr: Tensor) -> Tensor:
-    """The target of each edge, int64."""
-    return torch.repeat_interleave(indptr.diff())
+def targets_of(indptr: Tensor, edges: int) -> Tensor:
+    """The target of each of so many ``edges``, int64; a GPU is not waited for."""
+    return torch.repeat_interleave(indptr.diff(), output_size=edges)
 
 
 def native_sum(x: Tensor, indptr: Tensor, indices: Tensor, out: Tensor, **options: Any) -> Tensor:

@@ -7,18 +7,15 @@ from torch import Tensor
 
 from marius_lite.nn.dropout import dropout
 from marius_lite.nn.encoders import CustomEncoder, Encoder, LayerGraph
+from marius_lite.nn.inputs import normalized
 
 
 class NodeClassifier(torch.nn.Module):
-    """``dropout`` applies to the input as well; ``normalize`` divides each row by the sum of its magnitudes."""
+    """``dropout`` applies to the input as well; ``normalize``: see `nn.inputs.normalized`."""
 
-    def __init__(self, encoder: Encoder | CustomEncoder, dropout: float, normalize: bool):
+    def __init__(self, encoder: Encoder | CustomEncoder, dropout: float, normalize: int):
         super().__init__()
         self.encoder, self.dropout, self.normalize = encoder, dropout, normalize
-
-    def prepare(self, x: Tensor) -> Tensor:
-        """Rows as the encoder takes them: a new tensor where anything changes."""
-        return x / x.abs().sum(1, keepdim=True).clamp_min(1e-12) if self.normalize else x
 
     def learn(self, x: Tensor, graph: LayerGraph, labels: Tensor, seed: int, rows_learn: bool) -> tuple[Tensor, Tensor | None]:
         """The mean cross-entropy of the seeds' classes; gradients of the parameters in ``.grad``, and of ``x`` if its rows learn.
@@ -27,7 +24,9 @@ class NodeClassifier(torch.nn.Module):
         """
         torch.manual_seed(seed)
         x = x.requires_grad_(rows_learn)
-        inputs = dropout(self.prepare(x), self.dropout) if self.dropout else self.prepare(x)
+        inputs = normalized(x, self.normalize)
+        if self.dropout:
+            inputs = dropout(inputs, self.dropout)
         loss = torch.nn.functional.cross_entropy(self.encoder(inputs, graph), labels)
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach(), x.grad

@@ -51,9 +51,7 @@ def make_node_plan(partitions: int, capacity: int, training: int, run_seed: int,
 
     Same arguments, same plan. Raises UserError for a capacity that cannot work.
     """
-    if not 1 <= capacity <= partitions:
-        raise UserError(f"`storage.capacity` is {capacity}, but the dataset has {partitions} partitions: give 1 to {partitions}, "
-                        "or auto")
+    check_node_capacity(partitions, capacity)
     rng = generator_for(run_seed, "ordering/node_classification", epoch)
     steps, before = [], frozenset[int]()
     for index, (resident, targets) in enumerate(node_classification.order(partitions, capacity, training, rng)):
@@ -94,3 +92,10 @@ def check(ordering: str, partitions: int, capacity: int) -> None:
     if ordering == "in_memory" and capacity < partitions:
         raise UserError(f"`storage.ordering` is in_memory, but `storage.capacity` {capacity} is less than the dataset's "
                         f"{partitions} partitions: leave the capacity out, or choose beta or comet")
+
+
+def check_node_capacity(partitions: int, capacity: int) -> None:
+    """Raise UserError where no plan that classifies nodes has this capacity."""
+    if not 1 <= capacity <= partitions:
+        raise UserError(f"`storage.capacity` is {capacity}, but the dataset has {partitions} partitions: give 1 to {partitions}, "
+                        "or auto")

@@ -3,7 +3,7 @@
     files --readers--> raw edges --NodeKeys, RelationKeys--> edges in keys --Spool--> disk                         read
     dictionaries --number_ids--> raw ids in order of id; the id of each key                                        number
     feature rows, labels, node lists --NodeData--> on disk by id                                                   nodes
-    Spool --pack_arcs: both arcs of training edges--> ExternalSort --ArcLists--> Locality --> last ids, where asked for  partition
+    Spool --pack_arcs: both arcs of training edges--> ExternalSort --ArcLists--> Locality or Metis --> last ids  partition
     raw ids --last ids--> nodes.parquet                                                                            names
     features, labels, splits --last ids--> tables/                                                                 tables
     Spool --EdgeLayout.pack: last ids, split, bucket--> records --ExternalSort--> sorted runs                      sort
@@ -52,6 +52,7 @@ from marius_lite.preprocess.degrees import DegreeFacts, degree_facts
 from marius_lite.preprocess.features import FeatureWriter
 from marius_lite.preprocess.gather import Gathered, gather, rows_expected
 from marius_lite.preprocess.locality import Locality
+from marius_lite.preprocess.metis_partitioner import Metis
 from marius_lite.preprocess.node_data import NodeData, NodeLabels, open_node_data
 from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_ids
 from marius_lite.preprocess.options import SPLITS, Options, split_bounds
@@ -68,7 +69,7 @@ from marius_lite.seeds import seed_for
 
 Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
-MOST_NODES = 1 << 32  # that locality takes: it numbers them with 4 bytes
+MOST_NODES = 1 << 32  # that a partitioner takes: it numbers them with 4 bytes
 EXPECTED_WORDS = 1  # of a record, before nodes are counted
 WORK, REPORT, LOCK = "work", "report.json", "lock"
 
@@ -247,7 +248,7 @@ class Build:
             if labels.codes is not None:
                 training = TrainingFirst(np.fromfile(labels.codes, CODE))
         last = Renumbering(training, None, id_dtype(nodes))
-        if self.options.partitioner == "locality" and partitioning.partitions > 1:
+        if self.options.partitioner != "random" and partitioning.partitions > 1:
             first = labels.counts["train"] if labels and labels.counts else nodes
             places = once("partition", Path, [work / "locality", work / "arcs", work / "places"],
                           lambda: self._partition(gathered, numbering, last, partitioning, first))
@@ -305,9 +306,9 @@ class Build:
     def _partition(self, gathered: Gathered, numbering: Numbering, before: Renumbering, partitioning: Partitioning,
                    first: int) -> Path:
         """A file of the last id of each node, by the id that it has ``before``."""
-        nodes = partitioning.nodes
+        nodes, name = partitioning.nodes, self.options.partitioner
         if nodes > MOST_NODES:
-            raise UserError(f"--partitioner locality: {nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
+            raise UserError(f"--partitioner {name}: {nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
         folder, memory = self.work / "locality", sort_memory(self.options)
         sorter = ExternalSort(self.work / "arcs", memory, self.threads, 2 * sum(gathered.counts))
         relation_ids = gathered.relations.finish()[2]
@@ -320,7 +321,8 @@ class Build:
                                       **self._split_rules(spooled.split), out=room))
         lists = ArcLists(folder / "lists", sorter.sorted(), memory)
         del sorter
-        parts = Locality(folder, partitioning, memory, self.threads, self.options.seed).find(lists, first=first)
+        partitioner = Metis if name == "metis" else Locality
+        parts = partitioner(folder, partitioning, memory, self.threads, self.options.seed).find(lists, first=first)
         order, places = np.arange(nodes, dtype=np.uint32), np.arange(nodes, dtype=np.uint32)
         place_nodes(parts, np.arange(partitioning.partitions, dtype=np.int64) * partitioning.rows, order, places)
         places.tofile(self.work / "places")

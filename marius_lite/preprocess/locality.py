@@ -83,11 +83,19 @@ class Locality:
             for below, level in reversed(list(pairwise(levels[: base + 1]))):
                 self._refine(level, parts, nodes)
                 parts = _inherited(parts, below.load("parents"))
-            deal_nodes(parts, first, self._room(first))
-            self._refine(levels[0], parts, first)
-            deal_nodes(parts, first, self._room(first))
+            deal_nodes(parts, first, self.room(first))
+            self._fill(levels[0], parts, first)
         files.remove_tree(self._folder)
         return parts
+
+    def fill(self, lists: ArcLists, parts: Parts, first: int) -> None:
+        """Move nodes where that costs least, until every partition is exactly as full as it must be."""
+        with tqdm(unit="B", unit_scale=True, desc="partition", mininterval=0.5) as self._bar:
+            self._fill(Level(self._folder, self._partitioning.nodes, lists), parts, first)
+
+    def _fill(self, level: Level, parts: Parts, first: int) -> None:
+        self._refine(level, parts, first)
+        deal_nodes(parts, first, self.room(first))
 
     def _coarsen(self, level: Level) -> tuple[list[Level], int]:
         """Levels, each of the clusters of the one before, to a single one; and up to which of them partitions are refined."""
@@ -149,7 +157,7 @@ class Locality:
 
     def _refine(self, level: Level, parts: Parts, first: int) -> None:
         """Fewer arcs between partitions; then no partition fuller than it may be, as far as single moves can do it."""
-        weights, exact = level.weights, self._room(first)
+        weights, exact = level.weights, self.room(first)
         mean = self._partitioning.nodes / level.nodes
         slack = int(min(MOST_SLACK * self._partitioning.rows, SLACK_CLUSTERS * mean))
         loose = np.where(exact > 0, exact + slack, 0)
@@ -169,7 +177,7 @@ class Locality:
             one.read(block)
         return int(one.finish())
 
-    def _room(self, first: int) -> Loads:
+    def room(self, first: int) -> Loads:
         """(2, partitions): how many of the first nodes, and of the others, each partition takes."""
         rows, p = self._partitioning.rows, self._partitioning.partitions
         sizes = np.array([self._partitioning.size(k) for k in range(p)], np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ CHOICES = {
     "header": ("auto", "yes", "no"),
     "on_bad_row": ("error", "skip"),
     "adjacency": ("auto", "none", "in"),
-    "partitioner": ("random", "locality"),
+    "partitioner": ("random", "locality", "metis"),
     "feature_dtype": ("auto", "float32", "float16", "bfloat16", "int8"),
 }
 LEAST_MEMORY = 1 << 20
@@ -77,6 +78,9 @@ class Options:
                 raise UserError(
                     f"--{name.replace('_', '-')} {same[name]}: unknown: use one of {', '.join(allowed)}"
                 )
+        if same.get("partitioner") == "metis" and find_spec("pymetis") is None:
+            raise UserError("--partitioner metis: needs pymetis, which is not installed: pip install 'marius-lite[metis]', or "
+                            "use locality")
         if split is not None and (valid or test):
             raise UserError(
                 "--split cannot stand beside --valid or --test: give files or fractions, not both"

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import common_rows, sort_rows
-from marius_lite.types import BatchRows, Rows, SampledBatch
+from marius_lite.types import BatchRows, Rows
 
 Places = npt.NDArray[np.int32]
 NONE: Rows = np.empty(0, np.int64)
+NOWHERE: Places = np.empty(0, np.int32)
 
 
 class RowTracker:
@@ -30,9 +31,9 @@ class RowTracker:
         self._before: deque[Rows] = deque(maxlen=look_back)
         self._hot = hot
 
-    def track(self, batch: SampledBatch) -> BatchRows:
-        edges = batch.edges
-        rows, order, starts = sort_rows(np.concatenate([edges.src, edges.dst, batch.negatives.reshape(-1)]))
+    def track(self, places: Rows) -> BatchRows:
+        """``places``: the row at each of the next batch's places, int64 (m,)."""
+        rows, order, starts = sort_rows(places)
         cold, hot = len(rows), NONE
         if isinstance(self._hot, str):
             cold, hot = 0, rows
@@ -44,6 +45,17 @@ class RowTracker:
         again = tuple((len(self._before) - k, *common_rows(before, rows[:cold])) for k, before in enumerate(self._before))
         self._before.append(rows[:cold])
         return BatchRows(rows, cold, hot, inverse, order, starts, tuple(each for each in again if len(each[1])))
+
+
+def read_rows(places: Rows, hot: Rows | Literal["all"] = NONE) -> BatchRows:
+    """The rows, each once, of a batch that only reads them: nothing is summed, and no batch has newer ones.
+
+    They stay in their order where none, or all, are held.
+    """
+    if not isinstance(hot, str) and len(hot):
+        return RowTracker(0, hot).track(places)
+    cold, held = (0, places) if isinstance(hot, str) else (len(places), NONE)
+    return BatchRows(places, cold, held, NOWHERE, NOWHERE, NOWHERE, ())
 
 
 def inverse_of(order: Places, starts: Places) -> Places:

@@ -145,6 +145,17 @@ class NeighbourLists:
                             "preprocess edges with such weights")
         return lists
 
+    def some_sources(self, most: int) -> npt.NDArray[np.int64]:
+        """Node ids of the sources of about ``most`` of the in-edges here, evenly taken, as far as they are here themselves.
+
+        A node comes as often as samples touch it, roughly.
+        """
+        rows = self._adjacency.partitioning.rows
+        every = max(1, sum(len(lists.sources) for _, lists in self._here.values()) // most)
+        found = [lists.sources[::every].astype(np.int64) for _, lists in self._here.values()]
+        ids = np.concatenate([np.empty(0, np.int64), *found])
+        return ids[np.isin(ids // rows, list(self._here))]
+
     def sample(self, seeds: npt.NDArray[np.int64], fanouts: Sequence[Fanout], seed: int, threads: int = 0,
                exclude: npt.NDArray[np.int64] | None = None, both: bool = False) -> NeighbourSample:
         """Sample ``fanouts[h]`` in-neighbours (-1: all) of each node first seen at hop h, without replacement: uniformly, or each

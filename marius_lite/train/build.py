@@ -15,6 +15,7 @@ from marius_lite.device.library import usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.metrics import MetricsLog
+from marius_lite.nn.evaluable import with_encoder
 from marius_lite.storage.record import record_of
 from marius_lite.storage.table import RowTable, create_group
 from marius_lite.train.allocator import bound_kernel_caches, keep_large_blocks
@@ -26,7 +27,7 @@ NODES = "nodes"
 
 
 def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
-    return resolve(config, facts_of(dataset, config, usable()))
+    return resolve(config, with_encoder(config, facts_of(dataset, config, usable())))
 
 
 def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog,
@@ -35,7 +36,6 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
     prepare_torch(config)
     if config.task == "node_classification":
         return build_nodes(run, dataset, config, memory, metrics, table, show_progress)
-    assert table is not None
     return build_links(run, dataset, config, memory, metrics, table, show_progress)
 
 

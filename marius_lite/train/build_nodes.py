@@ -7,22 +7,30 @@ from functools import partial
 import numpy as np
 
 from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.config.encoder_memory import encoder_device_bytes, reached
 from marius_lite.config.memory import MemoryPlan
+from marius_lite.config.resolve_nodes import node_sizes
 from marius_lite.config.schema import Config
-from marius_lite.device.accelerator import check_device
+from marius_lite.device.accelerator import Accelerator, check_device, open_accelerator
+from marius_lite.device.batches import DeviceBatches
+from marius_lite.device.chooser import node_loads
+from marius_lite.device.cuda import HostTable, Needs, open_batches
+from marius_lite.device.rows import RowUpdate
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.facts import facts_of
 from marius_lite.graph.fanouts import hop_fanouts
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.ordering.plan import make_node_plan
 from marius_lite.sampling.neighbours import NeighbourLists
 from marius_lite.sampling.node_batches import TrainingNodes
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 from marius_lite.train.classification import classify_split
-from marius_lite.train.encoders import initial_encoder, weight_decays
+from marius_lite.train.encoders import initial_encoder, input_width, normalized_columns, weight_decays
 from marius_lite.train.first_rows import initialise
 from marius_lite.train.node_work import NodeRows, NodeWork
 from marius_lite.train.parts import Parts
@@ -33,30 +41,51 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
     """Every part of a run over a dataset's features and the learned rows in ``table``, of what there is."""
     device = check_device(config.device)
     model = make_classifier(dataset, config).to(device)
-    optimizer = DenseOptimizer(config.optimizer.dense.name, model, config.optimizer.dense.lr, weight_decays(config))
-    rows = node_rows(dataset, config, memory, table)
-    adjacency = dataset.adjacency
-    assert adjacency is not None
+    dense = config.optimizer.dense
+    optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder))
+    rows, training = node_rows(dataset, config, memory, table), training_nodes(dataset)
+    accelerator = open_accelerator(device)
+    try:
+        on_device = rows_on_device(accelerator, dataset, rows, training, config) if accelerator else None
+    except BaseException:
+        for buffer in rows.buffers:
+            buffer.close()
+        raise
     score = partial(classify_split, dataset, model, config, table, config.evaluation.split, run.path)
-    lists = NeighbourLists(adjacency, degrees=config.model.encoder == "gcn", weighted=config.sampling.weighted)
-    work = NodeWork(config, dataset.partitioning, training_nodes(dataset), dataset.manifest.training_partitions or 1, rows,
-                    lists, hop_fanouts(config, dataset), model, optimizer, device,
+    work = NodeWork(config, dataset.partitioning, training, dataset.manifest.training_partitions or 1, rows,
+                    neighbour_lists(dataset, config), hop_fanouts(config, dataset), model, optimizer, on_device,
                     partial(initialise, rows.learned, config) if rows.learned else dict, score)
     return Parts(run, config, work, model, optimizer, metrics, show_progress)
+
+
+def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, training: TrainingNodes,
+                   config: Config) -> DeviceBatches:
+    """Features and learned rows, of what there is, on a GPU; says which way they take."""
+    storage, settings, partitioning = config.storage, config.optimizer.rows, dataset.partitioning
+    tables = []
+    if rows.features and rows.stored:
+        stored = rows.stored
+        tables.append(HostTable(rows.features.rows, rows.features.slot_rows, stored.width, None, stored.type, stored.scales))
+    if rows.learned:
+        update = RowUpdate.of(settings.name, ROW_OPTIMIZERS[settings.name](), settings.lr)
+        tables.append(HostTable(rows.learned.rows, rows.learned.slot_rows, rows.dim, update))
+    facts = facts_of(dataset, config, cuda=True)
+    nodes = facts.nodes_to_classify
+    assert nodes is not None
+    sizes = node_sizes(config, facts, nodes, int(storage.capacity))
+    plan = make_node_plan(partitioning.partitions, int(storage.capacity), nodes.training_partitions, config.training.seed, 0)
+    most = reached(config, sizes.seeds, sizes.here)[0][-1]
+    loads = node_loads(plan, [len(training.of(step.targets)[0]) for step in plan.steps], partitioning.rows,
+                       config.training.batch_size, most)
+    return open_batches(accelerator, config, tables, Needs(encoder_device_bytes(config, sizes, 0)), loads)
 
 
 def make_classifier(dataset: Dataset, config: Config) -> NodeClassifier:
     """The model with its initial weights, which follow from the run's seed, on the CPU."""
     settings, labels = config.model, dataset.labels
     assert labels is not None
-    width = 0
-    if settings.inputs != "embeddings":
-        assert dataset.features is not None
-        width += dataset.features.width
-    if settings.inputs != "features":
-        width += settings.dim
-    encoder = initial_encoder(config, width, labels.classes, dataset.manifest.relations)
-    return NodeClassifier(encoder, settings.dropout, settings.normalize_features)
+    encoder = initial_encoder(config, input_width(dataset, config), labels.classes, dataset.manifest.relations)
+    return NodeClassifier(encoder, settings.dropout, normalized_columns(dataset, config))
 
 
 def node_rows(dataset: Dataset, config: Config, memory: MemoryPlan, table: RowTable | None) -> NodeRows:
@@ -74,6 +103,12 @@ def node_rows(dataset: Dataset, config: Config, memory: MemoryPlan, table: RowTa
     updater = RowUpdater(ROW_OPTIMIZERS[rows.name](), config.model.dim, rows.lr)
     apply = partial(updater.apply, learned.rows) if learned else lambda _: None
     return NodeRows(stored, held, learned, config.model.dim, apply, dataset.partitioning)
+
+
+def neighbour_lists(dataset: Dataset, config: Config) -> NeighbourLists:
+    """What an encoder's neighbourhoods are sampled from."""
+    assert dataset.adjacency is not None
+    return NeighbourLists(dataset.adjacency, degrees=config.model.encoder == "gcn", weighted=config.sampling.weighted)
 
 
 def training_nodes(dataset: Dataset) -> TrainingNodes:

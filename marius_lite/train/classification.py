@@ -22,7 +22,7 @@ def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, tabl
     assert labels is not None
     nodes, rows = dataset.node_split(split), dataset.partitioning.rows
     counts = ClassCounts(labels.classes)
-    with vectors(dataset, config, model.encoder, InputRows(dataset, config, table, model), folder) as scores:
+    with vectors(dataset, config, model.encoder, InputRows(dataset, config, table), folder) as scores:
         for k in np.unique(nodes // rows).tolist():
             offsets = nodes[(nodes >= k * rows) & (nodes < (k + 1) * rows)] - k * rows
             answers = scores.read_rows(k, offsets, slice(0, labels.classes)).argmax(1)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from marius_lite._native import gather, segment_sum, sort_rows
+from marius_lite._native import segment_sum, sort_rows
+from marius_lite.config.memory import LOOK_BACK, RING
+from marius_lite.device.accelerator import Accelerator
+from marius_lite.device.batches import Arrays, Arrived, DeviceBatches
+from marius_lite.device.held import HOT_SAMPLE
+from marius_lite.device.rows import sum_segments
 from marius_lite.graph.fanouts import Fanout
-from marius_lite.nn.encoders import CustomEncoder, Encoder
+from marius_lite.nn.encoders import CustomEncoder, Encoder, LayerGraph
+from marius_lite.nn.inputs import normalized
 from marius_lite.nn.model import finite
 from marius_lite.nn.precision import products_in
-from marius_lite.pipeline.batches import Stages
-from marius_lite.sampling.batch_rows import inverse_of
+from marius_lite.pipeline.batches import Stages, Streamed
+from marius_lite.sampling.batch_rows import RowTracker, inverse_of
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
+from marius_lite.sampling.windows import WindowEdges
 from marius_lite.seeds import seed_for
-from marius_lite.train.layer_graph import layer_graph
+from marius_lite.train.layer_graph import arrived_graph, graph_arrays, layer_graph
 from marius_lite.train.link_work import LinkWork
-from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch, Step
-
-CPU = torch.device("cpu")
+from marius_lite.train.node_work import NodeRows
+from marius_lite.types import BatchRows, DeviceBatch, EdgeBatch, RowGrads, SampledBatch, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +44,12 @@ class SurroundedBatch:
 
 
 class EncodedLinkWork(LinkWork):
-    """As LinkWork, on the CPU. No edge of a batch is among the edges that its messages pass, in neither direction."""
+    """As LinkWork. No edge of a batch is among the edges that its messages pass, in neither direction."""
 
-    def __init__(self, encoder: Encoder | CustomEncoder, lists: NeighbourLists, fanouts: Sequence[Fanout], *arguments: Any):
+    def __init__(self, encoder: Encoder | CustomEncoder, lists: NeighbourLists, fanouts: Sequence[Fanout], rows: NodeRows,
+                 normalize: int, *arguments: Any):
         super().__init__(*arguments)
-        self._encoder, self._lists, self._fanouts = encoder, lists, fanouts
+        self._encoder, self._lists, self._fanouts, self._rows, self._normalize = encoder, lists, fanouts, rows, normalize
         self._partition_of_slot = np.empty(0, np.int64)
         self._edges_seen = np.zeros(2, np.int64)
 
@@ -54,17 +62,42 @@ class EncodedLinkWork(LinkWork):
         for k, base in bases.items():
             self._partition_of_slot[base // self.buffer.slot_rows] = k
 
-    def stages(self) -> Stages[EdgeBatch, SurroundedBatch, tuple[SurroundedBatch, torch.Tensor], RowGrads]:  # type: ignore[override]
-        self.buffer.mark_dirty(self._resident.partitions)
-        return Stages(self._surround, self._gather_around, self._learn_encoded, self.apply)
+    def stages(self) -> (Stages[EdgeBatch, SurroundedBatch, tuple[SurroundedBatch, torch.Tensor], RowGrads | None]  # type: ignore[override]
+                         | Streamed[EdgeBatch, tuple[SurroundedBatch, BatchRows, Arrays]]):
+        if self._rows.learned:
+            self.buffer.mark_dirty(self._resident.partitions)
+        if self.on_device is None:
+            return Stages(self._surround, self._gather_around, self._learn_encoded, self._apply)
+        tracker = RowTracker(LOOK_BACK, self.on_device.tables[0].hot)
+
+        def tracked(edges: EdgeBatch) -> tuple[SurroundedBatch, BatchRows, Arrays]:
+            batch = self._surround(edges)
+            arrays = {**graph_arrays(batch.around, self._lists), "inverse": batch.inverse, "order": batch.order,
+                      "starts": batch.starts, "rel": edges.rel}
+            return batch, tracker.track(batch.around.rows), arrays
+
+        return Streamed(tracked, partial(self._begin_encoded, self.on_device), RING)
+
+    def expect(self, checksums: dict[int, int]) -> None:
+        if self._rows.learned:
+            super().expect(checksums)
+
+    def flush(self) -> dict[int, int]:
+        return super().flush() if self._rows.learned else {}
 
     def counters(self) -> dict[str, float]:
-        return {**super().counters(), "neighbours": int(self._edges_seen[0]),
+        return {**self._rows.counters(), "neighbours": int(self._edges_seen[0]),
                 "neighbours_not_resident": int(self._edges_seen[1]), "edges_moved": self._lists.edges_moved}
 
     def close(self) -> None:
         self._lists.close()
         super().close()
+        for buffer in self._rows.buffers:
+            if buffer is not self.buffer:
+                buffer.close()
+
+    def _load(self, resident: Sequence[int], following: Sequence[int]) -> None:
+        self._rows.enter(resident, following)
 
     def _surround(self, edges: EdgeBatch) -> SurroundedBatch:
         sampled = self.sampler.sample(edges, self._resident)
@@ -78,37 +111,58 @@ class EncodedLinkWork(LinkWork):
         self._edges_seen += around.neighbours, around.missing
         return SurroundedBatch(sampled, around, inverse_of(order, starts), order, starts)
 
+    def _touched(self, edges: WindowEdges) -> np.ndarray:
+        return np.concatenate([super()._touched(edges), self._rows.rows_of(self.buffer, self._lists.some_sources(HOT_SAMPLE))])
+
     def _node_ids(self, rows: np.ndarray) -> np.ndarray:
         slot, offset = np.divmod(rows, self.buffer.slot_rows)
         ids: np.ndarray = self._partition_of_slot[slot] * self._partitioning.rows + offset
         return ids
 
     def _gather_around(self, batch: SurroundedBatch) -> tuple[SurroundedBatch, torch.Tensor]:
-        x = np.empty((len(batch.around.rows), self._config.model.dim), np.float32)
-        gather(self.buffer.rows, batch.around.rows, x)
-        return batch, torch.from_numpy(x)
+        return batch, torch.from_numpy(self._rows.gather(batch.around, int(self._config.training.threads)))
 
-    def _learn_encoded(self, gathered: tuple[SurroundedBatch, torch.Tensor]) -> tuple[float, RowGrads]:
+    def _learn_encoded(self, gathered: tuple[SurroundedBatch, torch.Tensor]) -> tuple[float, RowGrads | None]:
         batch, x = gathered
-        torch.manual_seed(batch.sampled.seed)
-        graph = layer_graph(batch.around, self._lists, CPU)
-        with products_in(self._config.training.precision):
-            encoded = self._encoder(x.requires_grad_(), graph)
-            loss, grads = self._model.gradients(self._decoded(batch, encoded.detach()))
-            encoded.backward(self._summed(batch, grads, encoded.shape[1]))
+
+        def summed(grads: Sequence[torch.Tensor], out: torch.Tensor) -> None:
+            segment_sum([grad.numpy() for grad in grads], batch.order, batch.starts, out.numpy())
+
+        loss, d_x = self._gradients(batch, x, layer_graph(batch.around, self._lists), torch.from_numpy(batch.inverse),
+                                    torch.from_numpy(batch.sampled.edges.rel), summed)
         mean = finite(float(loss), batch.sampled.edges)
         self._optimizer.step()
-        assert x.grad is not None
-        return mean, RowGrads((batch.around.rows,), (x.grad,))
+        return mean, RowGrads((batch.around.rows,), d_x) if d_x else None
 
-    def _decoded(self, batch: SurroundedBatch, encoded: torch.Tensor) -> DeviceBatch:
-        edges, negatives = batch.sampled.edges, batch.sampled.negatives
-        places = encoded.index_select(0, torch.from_numpy(batch.inverse))
-        n = len(edges.src)
-        return DeviceBatch(batch.sampled, places[:n], places[n:2 * n], places[2 * n:].view(*negatives.shape, -1),
-                           torch.from_numpy(edges.rel))
+    def _apply(self, grads: RowGrads | None) -> None:
+        if grads is not None:
+            self.apply(grads)
 
-    def _summed(self, batch: SurroundedBatch, grads: Sequence[torch.Tensor], width: int) -> torch.Tensor:
-        sums = torch.empty(len(batch.starts) - 1, width)
-        segment_sum([grad.numpy() for grad in grads], batch.order, batch.starts, sums.numpy())
-        return sums
+    def _begin_encoded(self, device: DeviceBatches, prepared: tuple[SurroundedBatch, BatchRows, Arrays]) -> Callable[[], float]:
+        batch, rows, arrays = prepared
+        end = device.begin([rows], arrays, partial(self._learn_encoded_on_device, device.accelerator, batch))
+        return lambda: finite(end(), batch.sampled.edges)
+
+    def _learn_encoded_on_device(self, accelerator: Accelerator, batch: SurroundedBatch,
+                                 arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        def summed(grads: Sequence[torch.Tensor], out: torch.Tensor) -> None:
+            sum_segments(accelerator, grads, arrived.arrays["order"], arrived.arrays["starts"], out)
+
+        loss, d_x = self._gradients(batch, arrived.values[0], arrived_graph(batch.around, arrived), arrived.tensor("inverse"),
+                                    arrived.tensor("rel"), summed)
+        self._optimizer.step()
+        return loss, d_x
+
+    def _gradients(self, batch: SurroundedBatch, x: torch.Tensor, graph: LayerGraph, inverse: torch.Tensor, rel: torch.Tensor,
+                   summed: Callable[[Sequence[torch.Tensor], torch.Tensor], None]) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """The loss, and the gradient (n, dim) of the learned rows, where there are any; ``summed`` adds the gradients of equal
+        seeds into its last argument."""
+        torch.manual_seed(batch.sampled.seed)
+        with products_in(self._config.training.precision):
+            encoded = self._encoder(normalized(x.requires_grad_(self._rows.learned is not None), self._normalize), graph)
+            places = encoded.detach().index_select(0, inverse)
+            loss, grads = self._model.gradients(DeviceBatch.of(batch.sampled, places, rel))
+            d_encoded = encoded.new_empty(len(batch.starts) - 1, encoded.shape[1])
+            summed(grads, d_encoded)
+            encoded.backward(d_encoded)
+        return loss, self._rows.gradient(x.grad)

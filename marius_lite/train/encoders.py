@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 
 from marius_lite.config.schema import Config
-from marius_lite.nn.encoders import CustomEncoder, Encoder, make_encoder
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, make_encoder, why_whole
 from marius_lite.seeds import seed_for
 
 
@@ -17,9 +19,32 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
                         residual=settings.residual, heads=settings.heads, relations=relations)
 
 
-def weight_decays(config: Config) -> dict[str, float]:
-    """By the beginning of parameters' names: one for all, or one for each of an encoder's layers."""
+def input_width(dataset: Dataset, config: Config) -> int:
+    """Numbers of a node that an encoder begins with: features, then learned ones."""
+    return feature_width(dataset, config) + (config.model.dim if config.model.inputs != "features" else 0)
+
+
+def feature_width(dataset: Dataset, config: Config) -> int:
+    """How many of them are features."""
+    features = dataset.manifest.features
+    return features.width if features is not None and config.model.inputs != "embeddings" else 0
+
+
+def normalized_columns(dataset: Dataset, config: Config) -> int:
+    """How many of them are normalised."""
+    return feature_width(dataset, config) if config.model.normalize_features else 0
+
+
+def weight_decays(config: Config, encoder: Encoder | CustomEncoder | None) -> dict[str, float]:
+    """By the beginning of parameters' names: one for all, or one for each of an encoder's layers.
+
+    Raises UserError for one each where layers are not known.
+    """
     asked = config.optimizer.dense.weight_decay
     if isinstance(asked, float):
         return {"": asked}
-    return {f"encoder.{part}.{layer}.": value for layer, value in enumerate(asked) for part in ("convs", "norms", "residuals")}
+    if isinstance(encoder, CustomEncoder) and not isinstance(encoder, Layered):
+        raise UserError(f"`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` {config.model.encoder} "
+                        f"{why_whole(encoder.module)}: give one number for all")
+    where = "encoder.module" if isinstance(encoder, CustomEncoder) else "encoder"
+    return {f"{where}.{part}.{layer}.": value for layer, value in enumerate(asked) for part in ("convs", "norms", "residuals")}

@@ -17,11 +17,14 @@ from marius_lite.train.vectors import InputRows, vector_rows
 
 def evaluate_trained(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config,
                      folder: Path) -> dict[str, Any]:
-    """What ``evaluation`` asks for while a run trains; an encoder's vectors stand in ``folder`` meanwhile."""
+    """What ``evaluation`` asks for while a run trains; an encoder's vectors stand in ``folder`` meanwhile.
+
+    ``buffer``: of the learned rows, where there are any.
+    """
     split, most = config.evaluation.split, int(config.evaluation.max_edges)
     if model.encoder is None:
         return evaluate_split(dataset, buffer, model, config, split, most)
-    inputs = InputRows(dataset, config, buffer.table, None)
+    inputs = InputRows(dataset, config, buffer.table if config.model.inputs != "features" else None)
     with vector_rows(dataset, config, model.encoder, inputs, buffer.slots, folder) as encoded:
         return evaluate_split(dataset, encoded, model, config, split, most)
 

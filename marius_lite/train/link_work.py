@@ -12,9 +12,9 @@ import torch
 
 from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.config.schema import MEASURES, Config
-from marius_lite.device.held import HotRows
+from marius_lite.device.batches import Arrived, DeviceBatches
+from marius_lite.device.held import HOT_SAMPLE, HotRows
 from marius_lite.device.host import Gather
-from marius_lite.device.rows import DeviceRows
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.model import LinkPredictionModel, finite
@@ -29,8 +29,6 @@ from marius_lite.seeds import generator_for
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.types import BatchRows, DeviceBatch, EdgeBatch, EpochPlan, RowGrads, SampledBatch, Step
 
-HOT_SAMPLE = 1 << 20
-"""Edges counted, at most, to find the rows that a step touches most."""
 NOWHERE = Resident((), 0, 1, np.empty(0, np.int64))
 
 
@@ -41,7 +39,7 @@ class LinkWork:
 
     def __init__(self, config: Config, partitioning: Partitioning, edges: EdgeBuckets, buffer: PartitionBuffer,
                  reader: WindowReader, window_edges: int, sampler: NegativeSampler, gather: Gather,
-                 apply: Callable[[RowGrads], object], on_device: DeviceRows | None, model: LinkPredictionModel,
+                 apply: Callable[[RowGrads], object], on_device: DeviceBatches | None, model: LinkPredictionModel,
                  optimizer: DenseOptimizer, first_rows: Callable[[], dict[int, int]], rank: Callable[[], dict[str, Any]]):
         self.items = edges.total
         self.buffer, self.sampler, self.gather, self.apply, self.on_device = buffer, sampler, gather, apply, on_device
@@ -58,7 +56,7 @@ class LinkWork:
         held, following = self._held(), after.resident if after else ()
         if held:
             held.leave(step.resident)
-        self.buffer.enter(step.resident, [k for k in following if k not in step.resident])
+        self._load(step.resident, [k for k in following if k not in step.resident])
         bases = {k: self.buffer.base_row(k) for k in step.resident}
         if held:
             held.enter(bases)
@@ -85,11 +83,11 @@ class LinkWork:
         sample = partial(self.sampler.sample, resident=self._resident)
         if self.on_device is None:
             return Stages(sample, self.gather, self._learn, self.apply)
-        tracker = RowTracker(LOOK_BACK, self.on_device.hot)
+        tracker = RowTracker(LOOK_BACK, self.on_device.tables[0].hot)
 
         def tracked(edges: EdgeBatch) -> tuple[SampledBatch, BatchRows]:
             batch = sample(edges)
-            return batch, tracker.track(batch)
+            return batch, tracker.track(batch.places)
 
         return Streamed(tracked, partial(self._begin, self.on_device), RING)
 
@@ -119,15 +117,22 @@ class LinkWork:
             self.on_device.close()
         self.buffer.close()
 
+    def _load(self, resident: Sequence[int], following: Sequence[int]) -> None:
+        self.buffer.enter(resident, following)
+
     def _held(self) -> Any:
-        return self.on_device.held if self.on_device else None
+        return self.on_device.tables[0].held if self.on_device else None
 
     def _choose_hot(self, edges: WindowEdges) -> None:
         """Hold on the device the rows that a step's first window touches most."""
         held = self._held()
         if isinstance(held, HotRows) and not len(held.hot):
-            every = max(1, len(edges.src) // HOT_SAMPLE)
-            held.choose(np.concatenate([edges.src[::every], edges.dst[::every]]))
+            held.choose(self._touched(edges))
+
+    def _touched(self, edges: WindowEdges) -> np.ndarray:
+        """Some of the rows that a window's batches touch, each as often as they do, roughly."""
+        every = max(1, len(edges.src) // HOT_SAMPLE)
+        return np.concatenate([edges.src[::every], edges.dst[::every]])
 
     def _learn(self, batch: DeviceBatch) -> tuple[float, RowGrads]:
         with products_in(self._config.training.precision):
@@ -135,14 +140,14 @@ class LinkWork:
         self._optimizer.step()
         return loss, grads
 
-    def _begin(self, device: DeviceRows, pair: tuple[SampledBatch, BatchRows]) -> Callable[[], float]:
+    def _begin(self, device: DeviceBatches, pair: tuple[SampledBatch, BatchRows]) -> Callable[[], float]:
         sampled, rows = pair
-        end = device.begin(sampled, rows, self._learn_on_device)
+        end = device.begin([rows], {"rel": sampled.edges.rel}, partial(self._learn_on_device, sampled))
         return lambda: finite(end(), sampled.edges)
 
-    def _learn_on_device(self, batch: DeviceBatch) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+    def _learn_on_device(self, sampled: SampledBatch, arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
         with products_in(self._config.training.precision):
-            loss, grads = self._model.gradients(batch)
+            loss, grads = self._model.gradients(DeviceBatch.of(sampled, arrived.values[0], arrived.tensor("rel")))
         self._optimizer.step()
         return loss, grads
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ import numpy.typing as npt
 import torch
 
 from marius_lite._native import gather
+from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.config.schema import MEASURES, Config
+from marius_lite.device.batches import Arrays, Arrived, DeviceBatches
+from marius_lite.device.held import HOT_SAMPLE, HotRows, Mirror
 from marius_lite.graph.fanouts import Fanout
 from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
@@ -21,65 +25,94 @@ from marius_lite.nn.model import finite
 from marius_lite.nn.precision import products_in
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.ordering.plan import make_node_plan
-from marius_lite.pipeline.batches import Stages
+from marius_lite.pipeline.batches import Stages, Streamed
+from marius_lite.sampling.batch_rows import RowTracker, read_rows
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 from marius_lite.sampling.node_batches import Ids, SampledNodes, TrainingNodes, node_batches, node_window, sample_nodes
 from marius_lite.sampling.windows import Window
 from marius_lite.storage.buffer import PartitionBuffer
-from marius_lite.train.layer_graph import layer_graph
-from marius_lite.types import EpochPlan, NodeBatch, RowGrads, Step
+from marius_lite.train.layer_graph import arrived_graph, graph_arrays, layer_graph
+from marius_lite.types import BatchRows, EpochPlan, NodeBatch, RowGrads, Step
 
 Values = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True)
 class NodeRows:
-    """Rows of sampled nodes (n, width) side by side from the buffers that hold them; ``learned`` is the part that changes."""
+    """What nodes begin with, side by side from ``buffers``: ``features``, stored as ``stored`` says, then the first ``dim``
+    numbers of ``learned`` rows, which ``apply`` changes. The rows of a sample are rows of the buffer ``first``."""
 
-    stored: Features | None
-    features: PartitionBuffer | None
-    learned: PartitionBuffer | None
-    dim: int
-    apply: Callable[[RowGrads], object]
-    partitioning: Partitioning
+    def __init__(self, stored: Features | None, features: PartitionBuffer | None, learned: PartitionBuffer | None, dim: int,
+                 apply: Callable[[RowGrads], object], partitioning: Partitioning):
+        self.stored, self.features, self.learned, self.dim, self.apply = stored, features, learned, dim, apply
+        self.buffers = [buffer for buffer in (features, learned) if buffer]
+        self.first = self.buffers[-1]
+        self._partitioning = partitioning
+        self._bases: dict[int, Ids] = {}
 
-    @property
-    def buffers(self) -> list[PartitionBuffer]:
-        return [buffer for buffer in (self.features, self.learned) if buffer]
+    def enter(self, resident: Sequence[int], following: Sequence[int]) -> None:
+        """Make partitions resident, and begin to load the ``following`` ones."""
+        for place, buffer in enumerate(self.buffers):
+            buffer.enter(resident, following)
+            self._bases[place] = np.full(self._partitioning.partitions, -1, np.int64)
+            self._bases[place][list(resident)] = [buffer.base_row(k) for k in resident]
 
-    def bases(self, buffer: PartitionBuffer, resident: Sequence[int]) -> Ids:
-        """The first row of each resident partition, -1 of the others."""
-        found = np.full(self.partitioning.partitions, -1, np.int64)
-        found[list(resident)] = [buffer.base_row(k) for k in resident]
-        return found
+    def rows_of(self, buffer: PartitionBuffer, nodes: Ids) -> Ids:
+        """Rows in a buffer of resident nodes, by their ids."""
+        partition, offset = np.divmod(nodes, self._partitioning.rows)
+        rows: Ids = self._bases[self.buffers.index(buffer)][partition] + offset
+        return rows
+
+    def sampled_rows(self, buffer: PartitionBuffer, around: NeighbourSample) -> Ids:
+        """Rows in a buffer of a sample's nodes."""
+        return around.rows if buffer is self.first else self.rows_of(buffer, around.nodes)
+
+    def gather(self, around: NeighbourSample, threads: int) -> Values:
+        """Of each sampled node: float32 (n, width)."""
+        parts = []
+        if self.features and self.stored:
+            rows = self.sampled_rows(self.features, around)
+            parts.append(take(self.features.rows, rows, self.stored.width, self.stored, threads))
+        if self.learned:
+            parts.append(take(self.learned.rows, around.rows, self.dim, threads=threads))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, 1)
+
+    def gradient(self, d_x: torch.Tensor | None) -> list[torch.Tensor]:
+        """That (n, dim) of the learned rows, where there are any, from that of what `gather` gave."""
+        return [] if self.learned is None or d_x is None else [d_x[:, d_x.shape[1] - self.dim:].contiguous()]
+
+    def counters(self) -> dict[str, float]:
+        counted = [buffer.counters() for buffer in self.buffers]
+        return {key: sum(each[key] for each in counted) for key in counted[0]}
 
 
 @dataclass(frozen=True, slots=True)
 class GatheredNodes:
-    """``x`` (n, width) float32, the graph as tensors, labels (seeds,); ``learned``: rows of the learned table, (n,)."""
+    """``x`` (n, width) float32, the graph as tensors, labels (seeds,)."""
 
     sampled: SampledNodes
     x: torch.Tensor
     graph: LayerGraph
     labels: torch.Tensor
-    learned: Ids | None
+
+
+PreparedNodes = tuple[SampledNodes, list[BatchRows], Arrays]
+"""A batch for the device: the rows of each table, and what else goes up."""
 
 
 class NodeWork:
-    """See `train.work.Work`."""
+    """See `train.work.Work`. ``on_device`` trains on a GPU, with a table for each of the rows' buffers."""
 
     measure = MEASURES["node_classification"]
 
     def __init__(self, config: Config, partitioning: Partitioning, training: TrainingNodes, training_partitions: int,
                  rows: NodeRows, lists: NeighbourLists, fanouts: Sequence[Fanout], model: NodeClassifier,
-                 optimizer: DenseOptimizer, device: torch.device, first_rows: Callable[[], dict[int, int]],
+                 optimizer: DenseOptimizer, on_device: DeviceBatches | None, first_rows: Callable[[], dict[int, int]],
                  score: Callable[[], dict[str, Any]]):
         self.items = len(training.ids)
         self._config, self._partitioning, self._training, self._rows = config, partitioning, training, rows
         self._training_partitions, self._lists, self._model, self._optimizer = training_partitions, lists, model, optimizer
         self._fanouts = fanouts
-        self._device, self.initialise, self._score = device, first_rows, score
-        self._learned_base: Ids | None = None
+        self._on_device, self.initialise, self._score = on_device, first_rows, score
         self._resident: tuple[int, ...] = ()
         self._missing = np.zeros(2, np.int64)
 
@@ -89,14 +122,15 @@ class NodeWork:
 
     def enter(self, step: Step, after: Step | None) -> None:
         following = [k for k in after.resident if k not in step.resident] if after else []
-        for buffer in self._rows.buffers:
-            buffer.enter(step.resident, following)
-        first = self._rows.buffers[0]
-        self._lists.enter({k: first.base_row(k) for k in step.resident})
+        for held in self._held():
+            held.leave(step.resident)
+        self._rows.enter(step.resident, following)
+        self._lists.enter({k: self._rows.first.base_row(k) for k in step.resident})
         self._lists.prefetch(following)
-        if self._rows.learned:
-            self._learned_base = self._rows.bases(self._rows.learned, step.resident)
         self._resident = step.resident
+        for buffer, held in zip(self._rows.buffers, self._held()):
+            held.enter({k: buffer.base_row(k) for k in step.resident})
+            self._choose_hot(buffer, held)
 
     def windows(self, step: Step) -> list[Window]:
         return [node_window(step.index, len(self._training.of(step.targets)[0]), self._config.training.batch_size)]
@@ -106,11 +140,18 @@ class NodeWork:
         training = self._config.training
         return NodeWindow(self, window, epoch, *self._training.of(targets), training.batch_size, training.seed)
 
-    def stages(self, ids: Ids, labels: Ids) -> Stages[NodeBatch, SampledNodes, GatheredNodes, RowGrads | None]:
+    def stages(self, ids: Ids, labels: Ids) -> (Stages[NodeBatch, SampledNodes, GatheredNodes, RowGrads | None]
+                                                | Streamed[NodeBatch, PreparedNodes]):
         if self._rows.learned:
             self._rows.learned.mark_dirty(self._resident)
-        return Stages(lambda batch: sample_nodes(batch, ids, labels, self._draw, self._config.training.seed), self._gather,
-                      self._learn, self._apply)
+
+        def sample(batch: NodeBatch) -> SampledNodes:
+            return sample_nodes(batch, ids, labels, self._draw, self._config.training.seed)
+
+        if self._on_device is None:
+            return Stages(sample, self._gather, self._learn, self._apply)
+        return Streamed(partial(self._prepare, sample, self._trackers(self._on_device)), partial(self._begin, self._on_device),
+                        RING)
 
     def _draw(self, seeds: Ids, seed: int) -> NeighbourSample:
         return self._lists.sample(seeds, self._fanouts, seed, int(self._config.training.threads))
@@ -120,6 +161,8 @@ class NodeWork:
             self._rows.learned.expect(checksums)
 
     def flush(self) -> dict[int, int]:
+        for held in self._held():
+            held.settle()
         return self._rows.learned.flush() if self._rows.learned else {}
 
     def evaluate(self) -> dict[str, Any]:
@@ -127,39 +170,68 @@ class NodeWork:
         return self._score()
 
     def counters(self) -> dict[str, float]:
-        counted = [buffer.counters() for buffer in self._rows.buffers]
-        return {**{key: sum(each[key] for each in counted) for key in counted[0]},
-                "neighbours": int(self._missing[0]), "neighbours_not_resident": int(self._missing[1]),
-                "edges_moved": self._lists.edges_moved}
+        return {**self._rows.counters(), "neighbours": int(self._missing[0]),
+                "neighbours_not_resident": int(self._missing[1]), "edges_moved": self._lists.edges_moved}
 
     def close(self) -> None:
         self._lists.close()
+        if self._on_device:
+            self._on_device.close()
         for buffer in self._rows.buffers:
             buffer.close()
 
     def _gather(self, sampled: SampledNodes) -> GatheredNodes:
-        parts, learned, around = [], None, sampled.around
-        threads = int(self._config.training.threads)
-        if self._rows.features and self._rows.stored:
-            stored = self._rows.stored
-            parts.append(take(self._rows.features.rows, around.rows, stored.width, stored, threads))
-        if self._rows.learned and self._learned_base is not None:
-            partition, offset = np.divmod(around.nodes, self._partitioning.rows)
-            learned = self._learned_base[partition] + offset
-            parts.append(take(self._rows.learned.rows, learned, self._rows.dim, threads=threads))
+        around = sampled.around
         self._missing += around.neighbours, around.missing
-        x = torch.from_numpy(parts[0] if len(parts) == 1 else np.concatenate(parts, 1)).to(self._device)
-        labels = torch.from_numpy(sampled.labels).to(self._device)
-        return GatheredNodes(sampled, x, layer_graph(around, self._lists, self._device), labels, learned)
+        x = torch.from_numpy(self._rows.gather(around, int(self._config.training.threads)))
+        return GatheredNodes(sampled, x, layer_graph(around, self._lists), torch.from_numpy(sampled.labels))
 
     def _learn(self, batch: GatheredNodes) -> tuple[float, RowGrads | None]:
-        with products_in(self._config.training.precision):
-            loss, d_x = self._model.learn(batch.x, batch.graph, batch.labels, batch.sampled.seed, batch.learned is not None)
+        loss, d_x = self._gradients(batch.sampled, batch.x, batch.graph, batch.labels)
         mean = finite(float(loss), batch.sampled.batch)
         self._optimizer.step()
-        if batch.learned is None or d_x is None:
-            return mean, None
-        return mean, RowGrads((batch.learned,), (d_x[:, d_x.shape[1] - self._rows.dim:].cpu().contiguous(),))
+        return mean, RowGrads((batch.sampled.around.rows,), d_x) if d_x else None
+
+    def _gradients(self, sampled: SampledNodes, x: torch.Tensor, graph: LayerGraph,
+                   labels: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """The loss, and the gradient (n, dim) of the learned rows, where there are any."""
+        with products_in(self._config.training.precision):
+            loss, d_x = self._model.learn(x, graph, labels, sampled.seed, self._rows.learned is not None)
+        return loss, self._rows.gradient(d_x)
+
+    def _trackers(self, device: DeviceBatches) -> list[Callable[[Ids], BatchRows]]:
+        """Of each table, what names the rows that a batch takes."""
+        return [RowTracker(LOOK_BACK, table.hot).track if table.update else partial(read_rows, hot=table.hot)
+                for table in device.tables]
+
+    def _prepare(self, sample: Callable[[NodeBatch], SampledNodes], trackers: list[Callable[[Ids], BatchRows]],
+                 batch: NodeBatch) -> PreparedNodes:
+        sampled = sample(batch)
+        around = sampled.around
+        rows = [track(self._rows.sampled_rows(buffer, around))
+                for track, buffer in zip(trackers, self._rows.buffers, strict=True)]
+        return sampled, rows, {**graph_arrays(around, self._lists), "labels": sampled.labels}
+
+    def _begin(self, device: DeviceBatches, prepared: PreparedNodes) -> Callable[[], float]:
+        sampled, rows, arrays = prepared
+        self._missing += sampled.around.neighbours, sampled.around.missing
+        end = device.begin(rows, arrays, partial(self._learn_on_device, sampled))
+        return lambda: finite(end(), sampled.batch)
+
+    def _learn_on_device(self, sampled: SampledNodes, arrived: Arrived) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        x = arrived.values[0] if len(arrived.values) == 1 else torch.cat(arrived.values, 1)
+        result = self._gradients(sampled, x, arrived_graph(sampled.around, arrived), arrived.tensor("labels"))
+        self._optimizer.step()
+        return result
+
+    def _held(self) -> list[Mirror | HotRows]:
+        """What each buffer's table holds on the device: all of them something, or none."""
+        return [table.held for table in self._on_device.tables if table.held] if self._on_device else []
+
+    def _choose_hot(self, buffer: PartitionBuffer, held: Mirror | HotRows) -> None:
+        """Hold on the device the rows of a step that most edges lead from."""
+        if isinstance(held, HotRows) and not len(held.hot):
+            held.choose(self._rows.rows_of(buffer, self._lists.some_sources(HOT_SAMPLE)))
 
     def _apply(self, grads: RowGrads | None) -> None:
         if grads is not None:
@@ -193,5 +265,6 @@ class NodeWindow:
     def batches(self, start: int) -> Iterator[NodeBatch]:
         return node_batches(self.epoch, self.window, self.ids, self.batch_size, self.seed, start)
 
-    def stages(self) -> Stages[NodeBatch, SampledNodes, GatheredNodes, RowGrads | None]:
+    def stages(self) -> (Stages[NodeBatch, SampledNodes, GatheredNodes, RowGrads | None]
+                         | Streamed[NodeBatch, PreparedNodes]):
         return self.work.stages(self.ids, self.labels)

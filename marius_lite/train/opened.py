@@ -73,7 +73,7 @@ def open_run(path: Path, checkpoint: str | None) -> OpenedRun:
 def open_links(found: Checkpoint) -> OpenedRun:
     """A checkpoint behind a read-only buffer, and its model. Raises UserError for one that predicts no links."""
     config = found.config
-    if config.task != "link_prediction" or found.table is None:
+    if config.task != "link_prediction":
         raise UserError(f"{found.run.path}: its task is {config.task}, it has no links to predict: "
                         "`marius-lite eval` classifies, and "
                         "`marius-lite export` writes what its encoder makes of every node")
@@ -83,10 +83,11 @@ def open_links(found: Checkpoint) -> OpenedRun:
     model.eval()
     with ExitStack() as stack:
         if model.encoder is None:
+            assert found.table is not None
             buffer = stack.enter_context(rows_behind(found.table, config, found.memory.slots))
             buffer.expect(state.checksums)
         else:
-            inputs = InputRows(found.dataset, config, found.table, None)
+            inputs = InputRows(found.dataset, config, found.table)
             buffer = stack.enter_context(vector_rows(found.dataset, config, model.encoder, inputs, found.memory.slots,
                                                      found.run.path))
         return OpenedRun(found.run, found.path, config, found.dataset, buffer, model, stack.pop_all())

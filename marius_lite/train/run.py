@@ -122,6 +122,8 @@ def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:
 
 def _require_disk(run: Path, data: Dataset, config: Config) -> None:
     """Live rows and the checkpoints kept: each epoch rewrites every partition, so none of them share for long."""
+    if config.model.inputs == "features":
+        return
     record = record_of(config.optimizer.rows.name, config.model.dim)
     table = data.partitioning.partitions * data.partitioning.rows * record.stride
     copies = 1 + checkpoints_kept(config)

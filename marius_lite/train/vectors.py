@@ -18,20 +18,22 @@ from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer, true_degrees
 from marius_lite.graph.dataset import Dataset
-from marius_lite.nn.classifier import NodeClassifier
-from marius_lite.nn.encoders import CustomEncoder, Encoder
+from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, why_whole
+from marius_lite.nn.inputs import normalized
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
+from marius_lite.train.encoders import normalized_columns
 
 PREFIX = ".vectors-"
 
 
 class InputRows:
-    """What an encoder begins with, by partition: features, learned rows, or both side by side, as ``model`` prepares them."""
+    """What an encoder begins with, by partition: features, the learned rows in ``table``, or both side by side."""
 
-    def __init__(self, dataset: Dataset, config: Config, table: RowTable | None, model: NodeClassifier | None):
+    def __init__(self, dataset: Dataset, config: Config, table: RowTable | None):
         self._features = dataset.features if config.model.inputs != "embeddings" else None
-        self._table, self._dim, self._model, self._partitioning = table, config.model.dim, model, dataset.partitioning
+        self._table, self._dim, self._partitioning = table, config.model.dim, dataset.partitioning
+        self._normalized = normalized_columns(dataset, config)
 
     def read(self, k: int) -> npt.NDArray[np.float32]:
         parts: list[npt.NDArray[Any]] = []
@@ -40,20 +42,20 @@ class InputRows:
         if self._table is not None:
             parts.append(self._table.read_rows(k, np.arange(self._partitioning.size(k)), slice(0, self._dim)))
         rows = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
-        return self._model.prepare(torch.from_numpy(rows)).numpy() if self._model else rows
+        return normalized(torch.from_numpy(rows), self._normalized).numpy()
 
 
 @contextmanager
 def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, inputs: InputRows,
             folder: Path) -> Iterator[RowTable]:
     """A table of every node's vector, in a scratch folder inside ``folder``, removed at the end."""
-    if isinstance(encoder, CustomEncoder):
-        raise UserError(f"`model.encoder` {config.model.encoder} has layers of its own, which cannot be run one at a time over "
-                        "all nodes: choose sage, gcn, gat or rgcn for what is to be evaluated or exported")
+    if not isinstance(encoder, Layered):
+        raise UserError(f"`model.encoder` {config.model.encoder} {why_whole(encoder.module)}: choose sage, gcn, gat, rgcn or a "
+                        "model of torch_geometric for what is to be evaluated or exported")
     adjacency = dataset.adjacency
     assert adjacency is not None
     place = folder / f"{PREFIX}{os.getpid()}"
-    degrees = true_degrees(adjacency, dataset.partitioning) if config.model.encoder == "gcn" else None
+    degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
     try:
         yield infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), place, degrees)
     finally:

@@ -46,7 +46,7 @@ def batch() -> LayerGraph:
 
 def ways(block: Block, sources: int) -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
     """The mean of each target's neighbours, computed in three ways from rows (sources, width)."""
-    ids, targets = block.indices.long(), targets_of(block.indptr)
+    ids, targets = block.indices.long(), targets_of(block.indptr, len(block.indices))
     weights = (1 / block.indptr.diff().clamp(min=1).float())[targets]
 
     def sparse(x: torch.Tensor) -> torch.Tensor:

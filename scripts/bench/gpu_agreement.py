@@ -1,9 +1,10 @@
-"""Training on the GPU against training on the CPU, and every path against every other, on a graph with a planted rule.
+"""Training on the GPU against training on the CPU, and every path against every other.
 
     python scripts/bench/gpu_agreement.py [--edges 300000] [--epochs 10] [--json]
 
-One seed. Every path, a second run of one of them, and one with hot rows held on the device must end with the same bits in rows,
-weights and losses. The CPU's sums have another order, so there only the first losses and the filtered MRR are compared.
+Link prediction on a graph with a planted rule, then GraphSAGE classifying nodes by features and learned rows together. One seed.
+Every path, a second run of one of them, and one with hot rows held on the device must end with the same bits in rows, weights and
+losses. The CPU's sums have another order, so there only the first losses and the filtered MRR are compared.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
+import gpu_gnn
 import on_device
 import training
 from on_device import Report
@@ -37,28 +38,43 @@ def dataset_of(a: argparse.Namespace, work: Path) -> Path:
     return work / "dataset"
 
 
-def compare(a: argparse.Namespace, work: Path, report: Report) -> None:
-    dataset = dataset_of(a, work)
+def links(a: argparse.Namespace, work: Path, report: Report) -> None:
     common = {"model.dim": a.dim, "training.batch_size": a.batch, "training.epochs": a.epochs, "negatives.count": a.negatives,
               "storage.capacity": RESIDENT, "evaluation.every_epochs": a.epochs, "checkpoint.keep": 1}
-    ends: dict[str, tuple[str, list[float]]] = {}  # the bits of the last checkpoint, and every loss
-    mrr: dict[str, float] = {}
-    for name, more in {"cpu": {}, **RUNS}.items():
-        run = work / name.replace(" ", "-")
-        lines = training.train(dataset, run, {**common, "device": "cpu" if name == "cpu" else a.device, **more})
-        ends[name], mrr[name] = (training.bits(run), training.losses(lines)), last_mrr(lines)
-    same = [name for name in RUNS if ends[name] == ends["zero_copy"]]
-    report.add("runs on the GPU that end with the same bits", len(same), f"of {len(RUNS)}", at_least=len(RUNS),
-               detail=", ".join(same))
-    apart = [abs(gpu - cpu) / abs(cpu) for cpu, gpu in zip(ends["cpu"][1][:FIRST], ends["zero_copy"][1][:FIRST], strict=True)]
-    report.add(f"first {FIRST} losses, largest difference to the CPU's", max(apart), "relative", at_most=LOSS_GOAL)
+    mrr = compare(a, work, report, "", dataset_of(a, work), common)
     report.add("filtered MRR on the GPU", mrr["zero_copy"])
     report.add("filtered MRR, difference to the CPU's", abs(mrr["zero_copy"] - mrr["cpu"]), at_most=MRR_GOAL,
                detail=f"CPU {mrr['cpu']:.4f}")
 
 
-def last_mrr(lines: list[dict[str, Any]]) -> float:
-    return float(next(line["mrr"] for line in reversed(lines) if line["kind"] == "evaluation"))
+def nodes(a: argparse.Namespace, work: Path, report: Report) -> None:
+    """As many batches as the benchmark of this makes at least: its warm-up and one more."""
+    work.mkdir()
+    sizes = argparse.Namespace(nodes=a.nodes, edges=a.edges, batch=max(1, a.nodes // 40), batches=1, partitions=PARTITIONS,
+                               fanouts=[5, 3], device=a.device)
+    settings = {name: value for name, value in gpu_gnn.settings(sizes, "auto").items() if not name.startswith("storage.device")}
+    common = {**settings, "model.inputs": "both", "model.dim": a.dim, "storage.capacity": RESIDENT, "checkpoint.keep": 1,
+              "negatives.chunks": 1}
+    compare(a, work, report, "GraphSAGE: ", gpu_gnn.dataset_of(sizes, work), common)
+
+
+def compare(a: argparse.Namespace, work: Path, report: Report, task: str, dataset: Path,
+            common: dict[str, object]) -> dict[str, float]:
+    """Train on the CPU and in every way on the GPU; the MRR of each run that has one."""
+    ends: dict[str, tuple[str, list[float]]] = {}  # the bits of the last checkpoint, and every loss
+    mrr: dict[str, float] = {}
+    for name, more in {"cpu": {}, **RUNS}.items():
+        run = work / name.replace(" ", "-")
+        lines = training.train(dataset, run, {**common, "device": "cpu" if name == "cpu" else a.device, **more})
+        ends[name] = training.bits(run), training.losses(lines)
+        evaluations = [float(line["mrr"]) for line in lines if line["kind"] == "evaluation"]
+        mrr |= {name: evaluations[-1]} if evaluations else {}
+    same = [name for name in RUNS if ends[name] == ends["zero_copy"]]
+    report.add(f"{task}runs on the GPU that end with the same bits", len(same), f"of {len(RUNS)}", at_least=len(RUNS),
+               detail=", ".join(same))
+    apart = [abs(gpu - cpu) / abs(cpu) for cpu, gpu in zip(ends["cpu"][1][:FIRST], ends["zero_copy"][1][:FIRST], strict=True)]
+    report.add(f"{task}first {FIRST} losses, largest difference to the CPU's", max(apart), "relative", at_most=LOSS_GOAL)
+    return mrr
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -71,7 +87,8 @@ def main(arguments: list[str] | None = None) -> None:
     accelerator = on_device.accelerator()
     report = Report("gpu_agreement", on_device.settings(accelerator, a))
     with tempfile.TemporaryDirectory() as folder:
-        compare(a, Path(folder), report)
+        links(a, Path(folder), report)
+        nodes(a, Path(folder) / "nodes", report)
     report.show(a.json)
 
 

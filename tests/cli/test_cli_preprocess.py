@@ -71,9 +71,9 @@ def test_labels_from_the_command_line(tmp_path):
 def test_partitioner_from_the_command_line(tmp_path):
     (tmp_path / "e.tsv").write_text("a\tb\nb\tc\nd\te\ne\tf\n")
     options = [tmp_path / "e.tsv", "--output", tmp_path / "d", "--partitions", "2"]
-    found = run("preprocess", *options, "--partitioner", "metis")
+    found = run("preprocess", *options, "--partitioner", "spectral")
     assert (found.returncode, found.stderr.count("\n")) == (2, 1)
-    assert "--partitioner metis: unknown: use one of random, locality" in found.stderr
+    assert "--partitioner spectral: unknown: use one of random, locality, metis" in found.stderr
     made = run("preprocess", *options, "--partitioner", "locality", "--json")
     assert made.returncode == 0, made.stderr
     told = json.loads(made.stdout)

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marius_lite.config.encoder_memory import Resident, encoder_bytes, most_drawn
+from marius_lite.config.facts import Facts
 from marius_lite.config.load import load
 from marius_lite.config.memory import EDGE_BYTES, largest_window
-from marius_lite.config.resolve import Facts, resolve
-from marius_lite.config.resolve_nodes import Resident, encoder_bytes, most_drawn
+from marius_lite.config.resolve import resolve
 from marius_lite.errors import UserError
 from marius_lite.ordering.plan import make_plan
 
@@ -115,3 +116,14 @@ def test_fanouts_by_relation_count_as_what_can_be_drawn_at_most():
     assert workspace("{default: 5}", 4) - workspace("20", 4) == 8 * 400 * 20  # the places of edges that are chosen by keys
     assert workspace("{default: 5}", 50) - workspace("{default: 5}", 49) > 0
     assert workspace("{default: 5}", 2000) == workspace("{default: 5}", 1000)  # no more than all that is resident
+
+
+@pytest.mark.parametrize(("inputs", "refused"), [("auto", True), ("both", True), ("embeddings", False)])
+def test_features_in_link_prediction_are_refused_on_a_device(inputs, refused):
+    known = replace(facts(), cuda=True, features=208, feature_width=100, lists=1000)
+    asked = load(sets=["model.encoder=sage", f"model.inputs={inputs}"])
+    if not refused:
+        assert resolve(asked, known)[0].device == "cuda"
+        return
+    with pytest.raises(UserError, match=r"features are learned from on the CPU alone in link prediction so far: use"):
+        resolve(asked, known)

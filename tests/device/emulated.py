@@ -30,32 +30,39 @@ class Stream:
         self.schedule, self.name, self.queue = schedule, name, deque()
 
     def run(self, work):
-        self.queue.append(("run", work))
+        self._put("run", work)
 
     def record(self):
         event = Event(self.schedule, self)
-        self.queue.append(("record", event))
+        self._put("record", event)
         return event
 
     def after(self, event):
         if event is not None:
-            self.queue.append(("after", event))
+            self._put("after", event)
+
+    def _put(self, kind, what):
+        self.schedule.put += 1
+        self.queue.append((kind, what, self.schedule.put))
 
 
 class Schedule:
     """Three streams and the random order in which their work is done; ``trace`` tells what was done."""
 
     def __init__(self, seed):
-        self.random = random.Random(seed)
+        self.random, self.put = random.Random(seed), 0
         self.streams = {name: Stream(self, name) for name in ("gathering", "computing", "scattering")}
         self.trace = []
+
+    def choose(self, ready):
+        return self.random.choice(ready)
 
     def until(self, event):
         while not event.done:
             ready = [s for s in self.streams.values() if s.queue and (s.queue[0][0] != "after" or s.queue[0][1].done)]
             assert ready, "every stream waits for another"
-            stream = self.random.choice(ready)
-            kind, what = stream.queue.popleft()
+            stream = self.choose(ready)
+            kind, what, _ = stream.queue.popleft()
             self.trace.append((stream.name, kind, what))
             if kind == "run":
                 what()

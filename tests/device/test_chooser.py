@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marius_lite.device.chooser import Load, Rates, choose, distinct, expected_loads, seconds
+from marius_lite.device.chooser import Load, Rates, choose, distinct, expected_loads, node_loads, seconds
 from marius_lite.ordering import make_plan
+from marius_lite.ordering.plan import make_node_plan
 
 RATE = st.floats(1e-9, 1e-5)
 
@@ -50,3 +51,16 @@ def test_loads_follow_the_plan():
     assert [load.moved for load in loads] == [50 * len(step.load) for step in plan.steps]
     assert all(0 < load.touched <= 200 * -(-len(step.buckets) * 100 // 1000)
                for load, step in zip(loads, plan.steps) if step.buckets)
+
+
+def test_loads_of_nodes_follow_the_plan():
+    plan = make_node_plan(8, 3, 2, 0, 0)
+    nodes = [95] * len(plan.steps)
+    loads = node_loads(plan, nodes, 50, 10, 10**6)
+    assert [load.moved for load in loads] == [50 * len(step.load) for step in plan.steps]
+    assert all(load.touched == pytest.approx(10 * 50 * len(step.resident)) for load, step in zip(loads, plan.steps))
+    assert all(load.touched < 10 * 20 for load in node_loads(plan, nodes, 50, 10, 20))
+
+
+def test_rates_of_tables_taken_together_add_up():
+    assert Rates(1, 2, 3, 4) + Rates(10, 20, 30, 40) == Rates(11, 22, 33, 44)

@@ -10,15 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marius_lite.config.memory import LOOK_BACK, RING
+from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.held import HotRows, Mirror
 from marius_lite.device.host import HostGather
 from marius_lite.device.links import Staged, ZeroCopy
-from marius_lite.device.rows import BatchShape, DeviceRows, RowUpdate
+from marius_lite.device.rows import DeviceTable, RowForm, RowUpdate, TablePart
 from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
 from marius_lite.pipeline.batches import Streamed, run
 from marius_lite.sampling.batch_rows import RowTracker
 from marius_lite.storage.record import record_of
-from marius_lite.types import EdgeBatch, RowGrads, SampledBatch
+from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch
 
 DIM, ROWS, BATCH, COUNT = 5, 64, 6, 4
 SLOT_ROWS = 16
@@ -75,15 +76,21 @@ def make_path(path, device, table, cached=0):
     return link, held
 
 
-def device_rows(device, table, path, optimizer, cached=0):
+def device_rows(device, table, path, optimizer, cached=0, room=0):
     link, held = make_path(path, device, table, cached)
     update = RowUpdate.of(optimizer, ROW_OPTIMIZERS[optimizer](), 0.1)
-    return DeviceRows(device, link, held, update, DIM, table.shape[1], BatchShape(BATCH, (2, 1, COUNT)))
+    return DeviceBatches(device, [DeviceTable(device, link, held, RowForm(DIM), table.shape[1], update, room)])
 
 
 def through_streams(rows, batches):
-    tracker = RowTracker(LOOK_BACK, rows.hot)
-    stages = Streamed(lambda b: (b, tracker.track(b)), lambda pair: rows.begin(*pair, learn), RING)
+    tracker = RowTracker(LOOK_BACK, rows.tables[0].hot)
+
+    def begin(pair):
+        sampled, touched = pair
+        return rows.begin([touched], {"rel": sampled.edges.rel},
+                          lambda here: learn(DeviceBatch.of(sampled, here.values[0], here.tensor("rel"))))
+
+    stages = Streamed(lambda b: (b, tracker.track(b.places)), begin, RING)
     return [finished.loss for finished in run(batches, stages, 0, lambda: False)]
 
 
@@ -95,12 +102,13 @@ def test_same_bits_as_one_after_the_other(make_device, path, cached, optimizer, 
     expected = make_table(optimizer, seed)
     losses = on_the_host(expected, batches, optimizer)
     table = make_table(optimizer, seed)
-    rows = device_rows(make_device(seed), table, path, optimizer, cached)
+    rows = device_rows(make_device(seed), table, path, optimizer, cached, room=seed % 2 * 20)
     assert through_streams(rows, batches) == losses
-    if rows.held:
-        rows.held.settle()
+    held = rows.tables[0].held
+    if held:
+        held.settle()
         np.testing.assert_array_equal(table, expected)
-        rows.held.leave(())
+        held.leave(())
     np.testing.assert_array_equal(table, expected)
     rows.close()
 
@@ -108,10 +116,7 @@ def test_same_bits_as_one_after_the_other(make_device, path, cached, optimizer, 
 @pytest.mark.parametrize("broken", ["computed", "landed", "again"])
 def test_the_schedules_find_a_missing_order(host_library, broken, monkeypatch):
     """The test above would see it: leave out one of the things that keep batches apart, and bits differ somewhere."""
-    from marius_lite.device import rows as module
-
-
-    original = module.DeviceRows._slot
+    original = DeviceBatches._slot
 
     def forgetful(self, ago):
         slot = original(self, ago)
@@ -127,9 +132,9 @@ def test_the_schedules_find_a_missing_order(host_library, broken, monkeypatch):
     for seed in range(60):
         batches = make_batches(12, seed)
         if broken == "again":
-            monkeypatch.setattr(module.DeviceRows, "_take", lambda *arguments: None)
+            monkeypatch.setattr(TablePart, "take", lambda *arguments: None)
         else:
-            monkeypatch.setattr(module.DeviceRows, "_slot", forgetful)
+            monkeypatch.setattr(DeviceBatches, "_slot", forgetful)
         expected, table = make_table("sgd", seed), make_table("sgd", seed)
         on_the_host(expected, batches, "sgd")
         device, _ = accelerator(host_library, seed)

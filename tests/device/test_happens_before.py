@@ -8,8 +8,8 @@ from happens_before import Trace, TracedLibrary
 from test_device_rows import BATCH, COUNT, device_rows, make_batches, make_table, through_streams
 
 from marius_lite.config.memory import packet_bytes
+from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.packet import ALIGNMENT, ARRAYS, Packet
-from marius_lite.device.rows import DeviceRows
 
 
 @pytest.fixture
@@ -27,23 +27,23 @@ def traced(host_library, monkeypatch):
             return sent
 
         ignored = set()
-        fetch = DeviceRows._fetch
+        fetch = DeviceBatches._fetch
 
-        def traced_fetch(rows, slot, sent, batch):
-            fetch(rows, slot, sent, batch)
-            again = {int(batch.rows[place]) for _, _, here in batch.again for place in here}
+        def traced_fetch(batches, packet, parts):
+            fetch(batches, packet, parts)
+            again = {int(part.rows.rows[place]) for part in parts for _, _, here in part.rows.again for place in here}
             stride = table.shape[1] * 4
             for row in again:  # taken from an earlier block afterwards: what was read here is thrown away
                 start = table.ctypes.data + row * stride
                 ignored.add((trace.current, (start, start + stride)))
 
         monkeypatch.setattr(Packet, "put", traced_put)
-        monkeypatch.setattr(DeviceRows, "_fetch", traced_fetch)
+        monkeypatch.setattr(DeviceBatches, "_fetch", traced_fetch)
         table = make_table("adagrad", 0)
         rows = device_rows(device, table, path, "adagrad", cached)
         through_streams(rows, make_batches(count, 0))
-        if rows.held:
-            rows.held.leave(())
+        if rows.tables[0].held:
+            rows.tables[0].held.leave(())
         return trace.unordered(ignored), trace
     return run
 
@@ -58,7 +58,7 @@ def test_every_access_is_ordered(traced, path, cached):
 
 @pytest.mark.parametrize("name", ["computed", "landed"])
 def test_a_forgotten_event_is_found(traced, monkeypatch, name):
-    slot = DeviceRows._slot
+    slot = DeviceBatches._slot
 
     def forgetful(self, ago):
         found = slot(self, ago)
@@ -66,7 +66,7 @@ def test_a_forgotten_event_is_found(traced, monkeypatch, name):
             setattr(found, name, None)
         return found
 
-    monkeypatch.setattr(DeviceRows, "_slot", forgetful)
+    monkeypatch.setattr(DeviceBatches, "_slot", forgetful)
     assert traced("zero_copy")[0]
 
 

@@ -34,3 +34,13 @@ def test_too_much_is_refused(host_library):
     packet = Packet(accelerator(host_library)[0], 16)
     with pytest.raises(ValueError, match="cannot take 4000 more"):
         packet.put(np.zeros(500, np.int64))
+
+
+def test_room_is_made_where_it_is_needed(host_library):
+    packet = Packet(accelerator(host_library)[0], 16)
+    assert packet.clear(8000)
+    sent = packet.put(np.arange(1000))
+    packet.send(0)
+    np.testing.assert_array_equal(sent.tensor.numpy(), np.arange(1000))
+    assert not packet.clear(8000)
+    assert not packet.clear(16)

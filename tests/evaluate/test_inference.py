@@ -104,6 +104,37 @@ def test_equal_to_the_whole_graph(tmp_path_factory, name, seed, nodes, edges, pa
     assert [path.name for path in folder.iterdir()] == ["vectors"]
 
 
+BASIC = [("GraphSAGE", {}), ("GraphSAGE", {"norm": "batch_norm", "act_first": True, "jk": "last"}), ("GCN", {}),
+         ("GCN", {"jk": "cat", "norm": "layer_norm", "norm_kwargs": {"mode": "node"}}), ("GCN", {"normalize": False}),
+         ("GIN", {"jk": "max"}), ("GAT", {"jk": "lstm", "act": "elu"}), ("GAT", {"v2": True}), ("EdgeCNN", {}),
+         ("PNA", {"aggregators": ["mean", "max"], "scalers": ["identity", "amplification"], "deg": torch.tensor([4, 20, 5])})]
+
+
+@pytest.mark.parametrize(("name", "options"), BASIC, ids=lambda value: str(value)[:30])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 10_000), st.integers(2, 60), st.integers(0, 500), st.integers(1, 5), st.booleans())
+def test_torch_geometrics_models_equal_their_own_forward(tmp_path_factory, name, options, seed, nodes, edges, partitions, tight):
+    graph, partitioning, x = set_up(seed, nodes, edges, partitions)
+    torch.manual_seed(seed)
+    encoder = make_encoder(f"torch_geometric.nn.models:{name}", IN, [8, 8, 6], dropout=0.5, heads=2, options=options)
+    for norm in encoder.module.norms:
+        if hasattr(norm, "module"):
+            torch.nn.init.normal_(norm.module.running_mean)
+    with torch.no_grad():
+        expected = encoder.module.eval()(torch.from_numpy(x), graph.edge_index).numpy()
+    encoder.train()
+    lists, folder = Lists(graph, partitioning), tmp_path_factory.mktemp("inference")
+    degrees = true_degrees(lists, partitioning) if encoder.degrees else None
+    assert encoder.degrees == (name == "GCN" and "normalize" not in options)
+    with pytest.MonkeyPatch.context() as patch:
+        if tight:
+            nothing_resident(patch)
+        memory = 500_000 if tight else LARGE
+        table = infer(encoder, Features(x, partitioning), lists, partitioning, memory, folder / "vectors", degrees)
+    assert encoder.training
+    np.testing.assert_allclose(all_rows(table)[:, :6], expected, rtol=1e-5, atol=1e-5 * max(1, np.abs(expected).max()))
+
+
 @pytest.mark.parametrize("tight", [True, False])
 def test_features_read_in_place_and_chunks_of_any_size(tmp_path, tight, monkeypatch):
     graph, partitioning, x = set_up(1, 500, 4000, 3)

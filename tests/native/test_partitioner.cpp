@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "check.h"
+#include "graph/lists_between.h"
 #include "graph/partitioner.h"
 
 using namespace marius;
@@ -100,6 +101,25 @@ void long_lists_come_in_parts() {
     CHECK(out.size() == 3 && all == expected);
 }
 
+void lists_between_nodes_are_those_of_the_graph(const std::vector<EdgeRecord>& records, uint64_t begin, uint64_t end, size_t block) {
+    uint64_t arcs = 0;
+    auto blocks = written(records, block, arcs);
+    Weighted expected, found;
+    for (const auto& [ends, weight] : summed(records))
+        if (ends.first >= begin && ends.first < end && ends.second >= begin && ends.second < end)
+            expected[{ends.first - begin, ends.second - begin}] = weight;
+    std::vector<int64_t> starts(end - begin + 1), targets(expected.size()), weights(expected.size());
+    auto pass = [&](uint64_t room) {
+        return run(ListsBetween(begin, end, kNodes, starts.data(), targets.data(), weights.data(), room), blocks);
+    };
+    CHECK(pass(expected.size()) == expected.size());
+    for (uint32_t node = 0; node < end - begin; ++node)
+        for (int64_t at = starts[node]; at < starts[node + 1]; ++at)
+            found[{node, static_cast<uint32_t>(targets[at])}] = static_cast<uint64_t>(weights[at]);
+    CHECK(starts.front() == 0 && starts.back() == static_cast<int64_t>(expected.size()) && found == expected);
+    if (!expected.empty()) CHECK_THROWS(pass(expected.size() - 1), std::invalid_argument);
+}
+
 void broken_bytes_are_refused() {
     auto feed = [](std::vector<uint8_t> bytes) {
         ArcReader reader(4);
@@ -187,6 +207,9 @@ int main() {
     std::mt19937_64 rng(5);
     auto records = planted(rng);
     for (size_t block : {1, 300, 1 << 20}) lists_come_back(records, kNodes, block);
+    for (size_t block : {1, 300, 1 << 20})
+        for (auto [begin, end] : {Pair{0, kNodes}, Pair{0, 700}, Pair{700, kNodes}, Pair{5, 5}})
+            lists_between_nodes_are_those_of_the_graph(records, begin, end, block);
     lists_come_back({}, 5, 10);
     long_lists_come_in_parts();
     broken_bytes_are_refused();

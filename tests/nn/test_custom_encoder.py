@@ -8,13 +8,14 @@ import torch
 from neighbourhoods import Graph
 
 from marius_lite.errors import UserError
-from marius_lite.nn.encoders import make_encoder
+from marius_lite.nn.encoders import Layered, make_encoder, why_whole
 
 pyg = pytest.importorskip("torch_geometric.nn")
 
 SOURCE = '''
 import torch
-from torch_geometric.nn import RGCNConv, SAGEConv
+from torch_geometric.nn import GraphSAGE, RGCNConv, SAGEConv, TAGConv
+from torch_geometric.nn.models.basic_gnn import BasicGNN
 
 answer = 42
 
@@ -50,6 +51,16 @@ class Narrow(torch.nn.Module):
 
     def forward(self, x, edge_index):
         return x[:, :1]
+
+class Own(BasicGNN):
+    supports_edge_weight = supports_edge_attr = False
+
+    def init_conv(self, in_channels, out_channels, **kwargs):
+        return TAGConv(in_channels, out_channels)
+
+class Changed(GraphSAGE):
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index) * len(x)
 
 class Plain:
     pass
@@ -95,6 +106,22 @@ def test_a_module_that_asks_for_relations(package):
     model = make_encoder(f"{package}:Typed", 5, [7, 4], relations=3)
     expected = model.module(x, graph.edge_index, graph.edge_type)[[3, 1, 8]]
     torch.testing.assert_close(model(rows, around), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "options", "why"), [
+    ("{}:Two", {}, "has layers of its own"),
+    ("{}:Changed", {}, "has layers of its own"),
+    ("{}:Own", {}, "has layers of kind TAGConv, which may look further"),
+    ("torch_geometric.nn:GCN", {"improved": True}, "has layers of kind GCNConv"),
+    ("torch_geometric.nn:GAT", {"norm": "pair_norm"}, "has norms of kind PairNorm, which may look at all nodes"),
+    ("torch_geometric.nn:GAT", {"norm": "layer_norm"}, "has norms of kind LayerNorm"),
+    ("torch_geometric.nn:GIN", {"num_layers": 1, "norm": "graph_norm"}, "has norms of kind GraphNorm"),
+    ("torch_geometric.nn:GraphSAGE", {"norm": "batch_norm"}, None),
+])
+def test_what_cannot_be_run_by_layers_says_why(package, name, options, why):
+    encoder = make_encoder(name.format(package), 5, [7, 4], options=options)
+    assert isinstance(encoder, Layered) == (why is None)
+    assert (why_whole(encoder.module) or "").startswith(why or "")
 
 
 def test_models_of_torch_geometric():

@@ -50,6 +50,17 @@ def test_state_of_another_model_is_refused():
         optimizer.load_state_tensors({"weight/exp_avg": torch.zeros(5, 5)})
 
 
+def test_weights_decay_by_the_beginning_of_their_names():
+    model = torch.nn.ModuleDict({name: torch.nn.Linear(2, 2, bias=False) for name in ("first", "second", "other")})
+    before = {name: part.weight.detach().clone() for name, part in model.items()}
+    optimizer = DenseOptimizer("sgd", model, lr=0.1, weight_decay={"first.": 2.0, "second.": 0.5})
+    for part in model.values():
+        part.weight.grad = torch.zeros_like(part.weight)
+    optimizer.step()
+    for name, kept in (("first", 0.8), ("second", 0.95), ("other", 1.0)):
+        torch.testing.assert_close(model[name].weight, kept * before[name])
+
+
 def test_a_module_without_parameters_has_no_state():
     optimizer = DenseOptimizer("adagrad", torch.nn.Identity(), lr=0.1)
     optimizer.step()

@@ -30,6 +30,17 @@ def test_no_swap_inside_an_epoch_and_others_change_between_epochs():
     assert len({plan.steps[0].resident for plan in plans}) == 6
 
 
+def test_where_training_partitions_do_not_fit_they_take_turns_in_another_order_each_epoch():
+    plans = [make_node_plan(16, 6, 9, 0, epoch) for epoch in range(12)]
+    for plan in plans:
+        assert [len(step.targets) for step in plan.steps] == [3, 3, 3]  # half of what is resident is trained
+        assert all(step.targets == tuple(sorted(step.targets)) for step in plan.steps)
+    assert len({tuple(step.targets for step in plan.steps) for plan in plans}) == 12
+    beside = {k for plan in plans for step in plan.steps for k in set(step.resident) - set(step.targets)}
+    assert beside == set(range(16))
+    assert [len(step.targets) for step in make_node_plan(16, 1, 4, 0, 0).steps] == [1] * 4
+
+
 @pytest.mark.parametrize("capacity", [0, 9])
 def test_what_cannot_work_is_refused(capacity):
     with pytest.raises(UserError, match=f"`storage.capacity` is {capacity}, but the dataset has 8 partitions"):

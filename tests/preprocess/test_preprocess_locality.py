@@ -163,8 +163,8 @@ def test_one_partition_needs_no_partitioner(tmp_path, planted):
 
 
 def test_unknown_partitioner_and_too_many_nodes_are_refused(tmp_path, planted, monkeypatch):
-    with pytest.raises(UserError, match="--partitioner metis: unknown: use one of random, locality"):
-        make(tmp_path / "d", planted, partitioner="metis")
+    with pytest.raises(UserError, match="--partitioner spectral: unknown: use one of random, locality, metis"):
+        make(tmp_path / "d", planted, partitioner="spectral")
     monkeypatch.setattr(build, "MOST_NODES", 1_000)
     with pytest.raises(UserError, match="--partitioner locality: 4,000 nodes, it takes at most 1,000: use random"):
         make(tmp_path / "d", planted, partitions=4, partitioner="locality")

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marius_lite._native import common_rows
 
-from marius_lite.sampling.batch_rows import RowTracker
+from marius_lite.sampling.batch_rows import RowTracker, read_rows
 from marius_lite.types import EdgeBatch, SampledBatch
 
 ROWS = st.lists(st.integers(0, 40), min_size=1, max_size=30)
@@ -18,10 +18,6 @@ def batch(src, negatives, index=0):
     return SampledBatch(edges, np.array(negatives, np.int64).reshape(1, 1, -1), 0)
 
 
-def places(sampled):
-    return np.concatenate([sampled.edges.src, sampled.edges.dst, sampled.negatives.reshape(-1)])
-
-
 @settings(deadline=None)
 @given(st.lists(st.tuples(ROWS, ROWS), min_size=1, max_size=6), st.integers(0, 3), st.none() | st.sets(st.integers(0, 40)))
 def test_rows_of_successive_batches(batches, look_back, hot):
@@ -29,8 +25,8 @@ def test_rows_of_successive_batches(batches, look_back, hot):
     tracker = RowTracker(look_back, "all" if hot is None else cached)
     before = []
     for src, negatives in batches:
-        sampled = batch(src, negatives)
-        rows, touched = tracker.track(sampled), places(sampled)
+        touched = batch(src, negatives).places
+        rows = tracker.track(touched)
         assert set(rows.rows.tolist()) == set(touched.tolist())
         assert len(set(rows.rows.tolist())) == len(rows.rows)
         np.testing.assert_array_equal(rows.rows[rows.inverse], touched)
@@ -51,6 +47,18 @@ def test_rows_of_successive_batches(batches, look_back, hot):
             assert shared.get(distance, set()) == set(earlier.tolist()) & set(cold.tolist())
         assert [distance for distance, _, _ in rows.again] == sorted(shared, reverse=True)
         before.append(cold)
+
+
+@given(st.lists(st.integers(0, 40), unique=True), st.none() | st.sets(st.integers(0, 40)))
+def test_rows_that_are_only_read(touched, hot):
+    touched, held = np.array(touched, np.int64), np.array(sorted(hot or ()), np.int64)
+    rows = read_rows(touched, "all" if hot is None else held)
+    inverse = rows.inverse if len(rows.inverse) else np.arange(len(touched))
+    np.testing.assert_array_equal(rows.rows[inverse], touched)
+    assert rows.cold == (0 if hot is None else len(set(touched.tolist()) - hot))
+    table = touched if hot is None else held
+    np.testing.assert_array_equal(rows.hot if hot is None else table[rows.hot], rows.rows[rows.cold:])
+    assert rows.again == ()
 
 
 @pytest.mark.parametrize(("left", "right"), [([], [1]), ([1, 5, 9], [0, 5, 9, 12]), ([2**40], [2**40])])

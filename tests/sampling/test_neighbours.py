@@ -176,3 +176,16 @@ def test_partitions_change_places(dataset):
         before = [lists.degrees(np.arange(row, row + 40)).tolist() for row in (0, 40)]
         lists.enter({0: 40, 1: 0})
         assert [lists.degrees(np.arange(row, row + 40)).tolist() for row in (40, 0)] == before
+
+
+def test_some_sources_are_those_of_edges_that_are_here(dataset, lists):
+    rows = dataset.partitioning.rows
+    lists.enter({1: 0, 3: 256})
+    edges = edges_of(dataset)
+    here = sorted(s for s, d, _ in edges if d // rows in (1, 3) and s // rows in (1, 3))
+    assert sorted(lists.some_sources(10**6).tolist()) == here
+    some = lists.some_sources(100)
+    assert 20 < len(some) < 200
+    assert set(some.tolist()) <= set(here)
+    lists.enter({})
+    assert len(lists.some_sources(100)) == 0

@@ -39,10 +39,89 @@ def test_it_learns_and_every_command_works_on_it(cli, surrounded, tmp_path, capf
     assert not list(run.glob(".vectors*"))
 
 
-def test_stopped_and_resumed_it_has_the_same_bits(cli, surrounded, tmp_path, monkeypatch):
+@pytest.mark.parametrize("more", [[], ["model.inputs=both"], ["model.normalize_features=true"]])
+def test_features_are_learned_from_alone_or_beside_rows(cli, featured, tmp_path, capfd, more):
+    run = tmp_path / "run"
+    more = ["training.epochs=12", "evaluation.every_epochs=6", "optimizer.dense.lr=0.05", "model.decoder=complex", *more]
+    assert cli("train", featured, "--run", run, *options(*more)) == 0
+    assert (run / "live" / "nodes").exists() == ("model.inputs=both" in more)
+    capfd.readouterr()
+    assert cli("eval", run, "--json") == 0
+    assert json.loads(capfd.readouterr().out)["mrr"] > 0.27  # without features: 0.22
+    (tmp_path / "q").write_text("node7\trel1\t?\n")
+    assert cli("predict", run, "--queries", tmp_path / "q", "--topk", "3", "--json") == 0
+    assert json.loads(capfd.readouterr().out)["queries"][0]["answers"][0]["id"].startswith("node")
+    assert cli("export", run, "--output", tmp_path / "out", "--format", "npy") == 0
+    assert np.load(tmp_path / "out" / "nodes.npy").shape == (300, 16)
+
+
+def test_exported_vectors_are_the_encoders_of_the_whole_graph(cli, featured, tmp_path):
+    import torch
+
+    from marius_lite.graph.dataset import Dataset
+    from marius_lite.train.opened import open_run
+
+    run = tmp_path / "run"
+    assert cli("train", featured, "--run", run, *options("model.inputs=both", "model.normalize_features=true")) == 0
+    opened, dataset = open_run(run, None), Dataset.open(featured)
+    encoder = opened.model.encoder
+    features = np.concatenate([dataset.features.values(k) for k in range(4)])
+    features /= np.abs(features).sum(1, keepdims=True)
+    rows = np.concatenate([np.fromfile(path, np.float32).reshape(75, -1) for path in
+                           sorted((run / "checkpoints" / "latest" / "nodes" / "c").glob("*/0"))])[:, :16]
+    lists = [dataset.adjacency.read(k) for k in range(4)]
+    targets = np.repeat(np.arange(300), np.concatenate([np.diff(each.indptr) for each in lists]))
+    edge_index = torch.from_numpy(np.stack([np.concatenate([each.sources for each in lists]).astype(np.int64), targets]))
+    with torch.no_grad():
+        expected = encoder.convs[0](torch.from_numpy(np.concatenate([features, rows], 1)), edge_index)
+    vectors = []
+    for k in range(4):
+        opened.buffer.enter([k])
+        vectors.append(opened.buffer.view(k)[:, :16].copy())
+    opened.close()
+    np.testing.assert_allclose(np.concatenate(vectors), expected.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("inputs", "buffers"), [("features", ["features"]), ("embeddings", ["embeddings"]),
+                                                 ("both", ["features", "embeddings"])])
+def test_partitions_loaded_are_those_planned(cli, featured, tmp_path, capfd, inputs, buffers):
+    bytes_a_node = {"features": 16, "embeddings": 4 * (16 + 4)}  # 8 of 2 bytes; 16 numbers and row-wise Adagrad's, padded
+    loads = np.zeros(2)
+    for each in buffers:
+        capfd.readouterr()
+        assert cli("plan", featured, *options(f"model.inputs={each}"), "--json") == 0
+        plan = json.loads(capfd.readouterr().out)
+        loads += np.array([plan[name]["rows_read"] for name in ("first_epoch", "later_epoch")]) / (75 * bytes_a_node[each])
+    assert cli("plan", featured, *options(f"model.inputs={inputs}"), "--json") == 0
+    plan = json.loads(capfd.readouterr().out)
+    assert plan["memory"]["slot_bytes"] == 256 * sum(bytes_a_node[each] for each in buffers)
+    assert (plan["disk"]["rows"] > 0) == (inputs != "features")
+    assert cli("train", featured, "--run", tmp_path / "run", *options(f"model.inputs={inputs}")) == 0
+    epochs = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    loaded = [line["machine"]["loads"] for line in epochs if line["kind"] == "epoch"]
+    assert [loaded[0], np.mean(loaded[1:])] == pytest.approx(loads)
+
+
+@pytest.mark.parametrize(("more", "said"), [
+    (["model.encoder=none", "model.inputs=features"], "without `model.encoder` the learned row is all there is"),
+    (["model.inputs=embeddings", "model.normalize_features=true"], "there are no features to learn from"),
+    (["model.encoder=none", "optimizer.dense.weight_decay=[0.1]"], "has a number for each layer, but `model.encoder` is none"),
+])
+def test_settings_that_contradict_are_refused(cli, featured, tmp_path, capfd, more, said):
+    assert cli("train", featured, "--run", tmp_path / "run", *options(*more)) == 2
+    assert said in capfd.readouterr().err
+
+
+def test_features_that_are_not_there_are_refused(cli, surrounded, tmp_path, capfd):
+    assert cli("train", surrounded, "--run", tmp_path / "run", *options("model.inputs=both")) == 2
+    assert "the dataset has no features: preprocess with --features" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("inputs", ["features", "embeddings", "both"])
+def test_stopped_and_resumed_it_has_the_same_bits(cli, featured, tmp_path, monkeypatch, inputs):
     from marius_lite.train.meter import Meter
 
-    assert cli("train", surrounded, "--run", tmp_path / "whole", *options()) == 0
+    assert cli("train", featured, "--run", tmp_path / "whole", *options(f"model.inputs={inputs}")) == 0
     batch, seen = Meter.batch, []
 
     def interrupted(self, *arguments):
@@ -52,7 +131,7 @@ def test_stopped_and_resumed_it_has_the_same_bits(cli, surrounded, tmp_path, mon
             os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(Meter, "batch", interrupted)
-    assert cli("train", surrounded, "--run", tmp_path / "parts", *options()) == 143
+    assert cli("train", featured, "--run", tmp_path / "parts", *options(f"model.inputs={inputs}")) == 143
     assert cli("resume", tmp_path / "parts") == 143
     assert cli("resume", tmp_path / "parts") == 0
     assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")

@@ -6,7 +6,9 @@ import signal
 
 import numpy as np
 import pytest
+import torch
 import zarr
+from safetensors.torch import load_file
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
@@ -126,6 +128,8 @@ def test_in_memory_one_thread_or_two_are_the_same_batches(cli, communities, tmp_
     (["storage.capacity=9"], "the dataset has 8 partitions"),
     (["storage.memory=10kB"], "`storage.memory` is 10.00 KB, but one resident partition"),
     (["optimizer.dense.weight_decay=[0.1]"], "must be one number, or one for each of the 2 layers"),
+    (["model.encoder=torch_geometric.nn:MLP", "optimizer.dense.weight_decay=[0.1,0]", "evaluation.every_epochs=0"],
+     "`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` torch_geometric.nn:MLP"),
     (["model.encoder=nowhere.to:Be"], "nowhere"),
 ])
 def test_what_cannot_work_is_refused(cli, communities, tmp_path, capfd, more, said):
@@ -136,8 +140,37 @@ def test_what_cannot_work_is_refused(cli, communities, tmp_path, capfd, more, sa
     assert said in told[0]
 
 
-def test_a_module_of_the_users_own_trains_and_is_not_evaluated(cli, communities, tmp_path, capfd):
-    own = "model.encoder=torch_geometric.nn.models:GraphSAGE"
+@pytest.mark.parametrize("kind", ["GraphSAGE", "GCN", "GAT"])
+def test_a_model_of_torch_geometric_is_evaluated_as_its_own_forward_would(cli, communities, tmp_path, capfd, kind):
+    own = f"model.encoder=torch_geometric.nn.models:{kind}"
+    assert cli("train", communities, "--run", tmp_path / "run", *options(own)) == 0
+    assert [line["epoch"] for line in lines(tmp_path / "run", "evaluation")] == [3, 7]
+    capfd.readouterr()
+    assert cli("plan", communities, *options(own), "--json") == 0
+    assert json.loads(capfd.readouterr().out)["config"]["evaluation"]["every_epochs"] == 4
+    assert cli("eval", tmp_path / "run", "--json") == 0
+    assert json.loads(capfd.readouterr().out)["accuracy"] > 0.75
+    assert cli("export", tmp_path / "run", "--output", tmp_path / "out", "--format", "npy") == 0
+    scores = np.load(tmp_path / "out" / "nodes.npy")
+
+    from marius_lite.graph.dataset import Dataset
+    from marius_lite.train.opened import open_checkpoint, open_classifier
+
+    model, data = open_classifier(open_checkpoint(tmp_path / "run", None)), Dataset.open(communities)
+    x = torch.from_numpy(np.concatenate([data.features.values(k) for k in range(8)]))
+    lists = [data.adjacency.read(k) for k in range(8)]
+    targets = np.repeat(np.arange(600), np.concatenate([np.diff(each.indptr) for each in lists]))
+    edge_index = torch.from_numpy(np.stack([np.concatenate([each.sources for each in lists]).astype(np.int64), targets]))
+    with torch.no_grad():
+        np.testing.assert_allclose(scores, model.encoder.module(x, edge_index).numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_module_of_the_users_own_trains_and_is_not_evaluated(cli, communities, tmp_path, capfd, monkeypatch):
+    (tmp_path / "own_encoder.py").write_text(
+        "from torch_geometric.nn import GraphSAGE\nclass Own(GraphSAGE):\n    def forward(self, x, edge_index):\n"
+        "        return super().forward(x, edge_index)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    own = "model.encoder=own_encoder:Own"
     assert cli("train", communities, "--run", tmp_path / "run", *options(own)) == 0
     losses = [line["loss"] for line in lines(tmp_path / "run", "epoch")]
     assert losses[-1] < 0.8 * losses[0]
@@ -171,6 +204,38 @@ def test_class_scores_are_exported_with_raw_ids(cli, communities, tmp_path):
     assert cli("eval", tmp_path / "run") == 0
     told = json.loads(next((tmp_path / "run" / "eval").glob("*.test.all.json")).read_text())
     assert right.mean() == pytest.approx(told["accuracy"])
+
+
+@pytest.mark.parametrize("encoder", ["gcn", "torch_geometric.nn.models:GCN"])
+def test_weights_of_each_layer_decay_as_they_are_told(cli, communities, tmp_path, encoder):
+    found = {}
+    for name, decay in (("first", "[5.0, 0.0]"), ("second", "[0.0, 5.0]")):
+        more = [f"model.encoder={encoder}", f"optimizer.dense.weight_decay={decay}", "evaluation.every_epochs=0"]
+        assert cli("train", communities, "--run", tmp_path / name, *options(*more)) == 0
+        weights = load_file(tmp_path / name / "checkpoints" / "latest" / "dense.safetensors")
+        layers = [sum(float(value.square().sum()) for key, value in weights.items() if key.startswith("model.")
+                      and f"convs.{layer}." in key) for layer in range(2)]
+        found[name] = layers
+    assert found["first"][0] < 0.5 * found["second"][0]
+    assert found["second"][1] < 0.5 * found["first"][1]
+
+
+def test_features_of_any_magnitude_are_the_same_once_normalised(cli, communities, tmp_path):
+    losses = {}
+    files = {name: communities.parent / f"{name}.npy" for name in ("edges", "features", "labels", "train", "valid", "test")}
+    features = np.load(files["features"]).astype(np.float32)
+    scaled = features * 2.0 ** np.random.default_rng(0).integers(-6, 7, len(features))[:, None]
+    for name, values in (("as", features), ("scaled", scaled.astype(np.float32))):
+        np.save(tmp_path / "x.npy", values)
+        assert cli("preprocess", files["edges"], "--undirected", "--features", tmp_path / "x.npy", "--labels", files["labels"],
+                   "--train-nodes", files["train"], "--valid-nodes", files["valid"], "--test-nodes", files["test"], "--output",
+                   tmp_path / name, "--partitions", "8") == 0
+        for normalize in ("true", "false"):
+            run, more = tmp_path / f"{name}-{normalize}", [f"model.normalize_features={normalize}", "training.epochs=4"]
+            assert cli("train", tmp_path / name, "--run", run, *options(*more)) == 0
+            losses[name, normalize] = [line["loss"] for line in lines(run, "batch")], lines(run, "evaluation")[0]["accuracy"]
+    assert losses["as", "true"] == losses["scaled", "true"]
+    assert losses["as", "false"] != losses["scaled", "false"]
 
 
 @pytest.mark.parametrize("every", [1, 3])

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from marius_lite.errors import UserError
-from marius_lite.nn.encoders.base import Block, Encoder, LayerGraph
-from marius_lite.nn.encoders.custom import CustomEncoder, load_encoder
+from marius_lite.nn.encoders.base import Block, Encoder, Layered, LayerGraph
+from marius_lite.nn.encoders.basic_gnn import BasicGnnEncoder, why_whole
+from marius_lite.nn.encoders.custom import CustomEncoder, load_module
 from marius_lite.nn.encoders.gat import Gat
 from marius_lite.nn.encoders.gcn import Gcn
 from marius_lite.nn.encoders.rgcn import Rgcn
 from marius_lite.nn.encoders.sage import Sage
 
-__all__ = ["ENCODERS", "Block", "CustomEncoder", "Encoder", "LayerGraph", "load_encoder", "make_encoder"]
+__all__ = ["ENCODERS", "BasicGnnEncoder", "Block", "CustomEncoder", "Encoder", "LayerGraph", "Layered", "make_encoder",
+           "why_whole"]
 
 ENCODERS: dict[str, type[Encoder]] = {"sage": Sage, "gcn": Gcn, "gat": Gat, "rgcn": Rgcn}
 
@@ -27,7 +29,8 @@ def make_encoder(name: str, in_width: int, widths: Sequence[int], *, dropout: fl
     torch's global generator. UserError for a name or a value that is not allowed, or without torch_geometric.
     """
     if ":" in name:
-        return load_encoder(name, in_width, widths, dropout=dropout, heads=heads, relations=relations, options=options)
+        module = load_module(name, in_width, widths, dropout=dropout, heads=heads, relations=relations, options=options)
+        return CustomEncoder(module, widths[-1]) if why_whole(module) else BasicGnnEncoder(module, in_width, widths[-1])
     if name not in ENCODERS:
         raise UserError(f"model.encoder: found {name!r}, allowed are {', '.join(ENCODERS)} or package.module:Class")
     own = {"gat": {"heads": heads}, "rgcn": {"relations": relations}}.get(name, {})

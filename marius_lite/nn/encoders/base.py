@@ -39,7 +39,7 @@ class Block:
 
     def edge_index(self) -> Tensor:
         """PyG's (2, edges) int64: sources, then targets."""
-        return torch.stack([self.indices.long(), targets_of(self.indptr)])
+        return torch.stack([self.indices.long(), targets_of(self.indptr, len(self.indices))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +75,44 @@ class LayerGraph:
                      None if self.degrees is None else self.degrees[: self.nodes(hops)])
 
 
-class Encoder(torch.nn.Module, ABC):
+class Layered(torch.nn.Module, ABC):
+    """Layers that can be run one after the other over all nodes.
+
+    ``in_width``: columns of the features; ``widths``: columns of each layer's result; ``degrees``: whether blocks must tell them.
+    """
+
+    in_width: int
+    widths: tuple[int, ...]
+    degrees = False
+
+    @abstractmethod
+    def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
+        """One layer's result (targets, widths[layer]) from its sources' rows x (sources, width), activation included."""
+
+    @abstractmethod
+    def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
+        """What `layer` takes at most, without gradients, besides its arguments."""
+
+    def early_width(self, layer: int) -> int | None:
+        """How many numbers `early` makes of a row, where that is fewer than the row has; else None."""
+        return None
+
+    def early(self, layer: int, x: Tensor) -> Tensor:
+        """What a layer makes of single rows x (n, in) before any neighbour counts: (n, early_width)."""
+        raise AssertionError(f"{type(self).__name__} has no maps to come first")
+
+    def late(self, layer: int, x: Tensor, block: Block) -> Tensor:
+        """`layer`'s result (targets, widths[layer]) from what `early` made of its sources' rows."""
+        raise AssertionError(f"{type(self).__name__} has no maps to come first")
+
+
+class Encoder(Layered):
     """A stack of graph convolutions; all but the last are followed by residual, norm, ReLU and dropout.
 
-    ``in_width``: columns of the features; ``widths``: columns of each layer's result, the last those of the seeds' vectors.
-    ``norm``: "none", "layer" (of each row) or "batch". ``residual`` adds each layer's input to its result, through a linear
-    map where the widths differ. Parameters have the names of torch_geometric's models (convs.0.lin_l.weight, norms.0.weight,
-    ...). Dropout draws from torch's global generator: seed it before a batch to draw the same masks again.
+    The last of ``widths`` is that of the seeds' vectors. ``norm``: "none", "layer" (of each row) or "batch". ``residual`` adds
+    each layer's input to its result, through a linear map where the widths differ. Parameters have the names of torch_geometric's
+    models (convs.0.lin_l.weight, norms.0.weight, ...). Dropout draws from torch's global generator: seed it before a batch to
+    draw the same masks again.
     """
 
     def __init__(self, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, norm: str = "none",
@@ -106,23 +137,19 @@ class Encoder(torch.nn.Module, ABC):
         return x
 
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        """One layer's result (targets, widths[layer]) from its sources' rows x (sources, width), activation included."""
         skip = self._residual(layer)
         return self._finished(layer, self._convolve(self.convs[layer], x, block), skip(x[: block.targets]) if skip else None)
 
     def early_width(self, layer: int) -> int | None:
-        """How many numbers `early` makes of a row, where that is fewer than the row has; else None."""
         inner = (self.in_width, *self.widths)[layer]
         maps = self._early_maps(layer) if inner > self.widths[layer] else []
         width = sum(each.shape[0] for each, _ in maps)
         return width if maps and width < inner else None
 
     def early(self, layer: int, x: Tensor) -> Tensor:
-        """What a layer makes of single rows x (n, in) before any neighbour counts: (n, early_width)."""
         return torch.cat([linear(x, weight, bias) for weight, bias in self._early_maps(layer)], 1)
 
     def late(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        """`layer`'s result (targets, widths[layer]) from what `early` made of its sources' rows."""
         skipped = x[: block.targets, x.shape[1] - self.widths[layer]:] if self._residual(layer) else None
         return self._finished(layer, self._combine(layer, x, block), skipped)
 
@@ -151,7 +178,6 @@ class Encoder(torch.nn.Module, ABC):
         return dropout(out, self.dropout) if self.training and self.dropout else out
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
-        """What `layer` takes at most, without gradients, besides its arguments."""
         inner, outer = (self.in_width, *self.widths)[layer : layer + 2]
         return 4 * (sources * outer + targets * (3 * inner + 4 * outer)) + 24 * edges
 

@@ -26,8 +26,7 @@ class CustomEncoder(torch.nn.Module):
 
     def __init__(self, module: torch.nn.Module, out_width: int) -> None:
         super().__init__()
-        self.module = module
-        self.out_width = out_width
+        self.module, self.out_width = module, out_width
         self._typed = "edge_type" in inspect.signature(module.forward).parameters
 
     def forward(self, x: Tensor, graph: LayerGraph) -> Tensor:
@@ -43,8 +42,8 @@ class CustomEncoder(torch.nn.Module):
         return out[:seeds]
 
 
-def load_encoder(name: str, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, heads: int = 1,
-                 relations: int = 1, options: Mapping[str, Any] | None = None) -> CustomEncoder:
+def load_module(name: str, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, heads: int = 1,
+                relations: int = 1, options: Mapping[str, Any] | None = None) -> torch.nn.Module:
     """Make the class that ``package.module:Class`` names, with the sizes that its constructor's parameters ask for.
 
     Known parameters: in_channels, hidden_channels, num_layers, out_channels, dropout, heads, num_relations, as in
@@ -68,10 +67,9 @@ def load_encoder(name: str, in_width: int, widths: Sequence[int], *, dropout: fl
             raise UserError(f"{KEY}: {name} has no parameter {', '.join(extra)}, it has {', '.join(names) or 'none'}")
     given = [*names, *(options or {})]
     try:
-        module = kind(**{key: value for key, value in known.items() if key in given})
+        return kind(**{key: value for key, value in known.items() if key in given})
     except Exception as error:  # whatever a user's code raises
         raise UserError(f"{KEY}: making {name} failed: {type(error).__name__}: {error}") from error
-    return CustomEncoder(module, widths[-1])
 
 
 def _find(name: str) -> type[torch.nn.Module]:

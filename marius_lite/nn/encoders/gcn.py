@@ -20,6 +20,8 @@ class Gcn(Encoder):
     neighbours is scaled by in-degree / neighbours sampled, so that its expectation is that of all.
     """
 
+    degrees = True
+
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
         conv: torch.nn.Module = geometric().GCNConv(in_width, out_width)
         return conv
@@ -27,9 +29,9 @@ class Gcn(Encoder):
     def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
         weight = conv.lin.weight
         if transform_first(x, block, weight):
-            out: Tensor = _propagate(linear(x, weight), block) + conv.bias
+            out: Tensor = propagate(linear(x, weight), block) + conv.bias
             return out
-        return linear(_propagate(x, block), weight, conv.bias)
+        return linear(propagate(x, block), weight, conv.bias)
 
     def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
         conv: Any = self.convs[layer]
@@ -37,14 +39,15 @@ class Gcn(Encoder):
 
     def _combine(self, layer: int, x: Tensor, block: Block) -> Tensor:
         conv: Any = self.convs[layer]
-        out: Tensor = _propagate(x[:, : self.widths[layer]].contiguous(), block) + conv.bias
+        out: Tensor = propagate(x[:, : self.widths[layer]].contiguous(), block) + conv.bias
         return out
 
 
-def _propagate(x: Tensor, block: Block) -> Tensor:
+def propagate(x: Tensor, block: Block) -> Tensor:
+    """x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t), (targets, width) from x (sources, width)."""
     if block.degrees is None:
         raise ValueError("GCN needs the true degrees of the sampled nodes")
-    targets = targets_of(block.indptr)
+    targets = targets_of(block.indptr, len(block.indices))
     ends = block.degrees[: block.targets]
     counts = block.indptr.diff()
     loops = block.indices == targets

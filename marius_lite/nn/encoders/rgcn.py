@@ -51,7 +51,7 @@ class _Groups:
 
     def __init__(self, block: Block, relations: int):
         rel = torch.zeros_like(block.indices) if block.rel is None else block.rel
-        codes, edges = torch.sort(rel.long() * block.targets + targets_of(block.indptr), stable=True)
+        codes, edges = torch.sort(rel.long() * block.targets + targets_of(block.indptr, len(block.indices)), stable=True)
         groups, counts = torch.unique_consecutive(codes, return_counts=True)
         self.indices = block.indices[edges]
         self.starts = pad(counts.cumsum(0), (1, 0))

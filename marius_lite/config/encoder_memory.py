@@ -1,0 +1,114 @@
+"""What an encoder's batches take, on the host and on a device: the neighbourhoods of their seeds, rows, values and gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from marius_lite.config.facts import Facts
+from marius_lite.config.memory import LOOK_BACK, RING, batch_places, device_bytes, packet_bytes
+from marius_lite.config.schema import DEFAULT, Config, Fanout
+
+FANOUTS = (15, 10, 5)
+"""Of the first hops; later ones take the last."""
+
+
+@dataclass(frozen=True)
+class Resident:
+    """At most what batches are sampled from: ``nodes``, their ``edges``, of so many ``relations``."""
+
+    nodes: int
+    edges: int
+    relations: int
+
+
+@dataclass(frozen=True)
+class EncoderSizes:
+    """``seeds`` of a batch, at most; what is ``here``; numbers that the encoder begins and ends with; ``tables`` that hold what
+    it begins with, ``stride`` bytes a node together."""
+
+    seeds: int
+    here: Resident
+    in_width: int
+    out_width: int
+    stride: int
+    tables: int = 1
+
+
+def fanouts_of(config: Config) -> tuple[Fanout, ...]:
+    """One for each layer."""
+    asked = config.sampling.fanouts
+    if asked == "auto":
+        return tuple(FANOUTS[min(hop, len(FANOUTS) - 1)] for hop in range(len(config.model.layers) + 1))
+    return asked
+
+
+def most_drawn(fanout: Fanout, relations: int) -> int:
+    """Edges that a node draws at a hop, at most; all of them count as the first of FANOUTS."""
+    if isinstance(fanout, int):
+        return fanout if fanout >= 0 else FANOUTS[0]
+    named = [most_drawn(number, 1) for name, number in fanout.items() if name != DEFAULT]
+    return sum(named) + max(relations - len(named), 0) * most_drawn(fanout.get(DEFAULT, 0), 1)
+
+
+def resident(facts: Facts, capacity: int) -> Resident:
+    """Of ``capacity`` partitions; an edge takes 4 bytes of their lists, or more."""
+    return Resident(capacity * facts.rows_per_partition, capacity * facts.lists // 4, facts.relations)
+
+
+def link_sizes(config: Config, here: Resident, stride: int) -> EncoderSizes:
+    """Of link prediction over learned rows: every place of a batch is a seed."""
+    return EncoderSizes(batch_places(config), here, config.model.dim, config.model.dim, stride)
+
+
+def reached(config: Config, seeds: int, here: Resident) -> tuple[list[int], int]:
+    """(nodes within 0, 1, ... hops of the seeds, edges of all hops): at most all that is here."""
+    fanouts = [most_drawn(fanout, here.relations) for fanout in fanouts_of(config)]
+    sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), here.nodes) for hop in range(len(fanouts) + 1)]
+    return sizes, sum(min(nodes * fanout, here.edges) for nodes, fanout in zip(sizes, fanouts))
+
+
+def encoder_bytes(config: Config, seeds: int, here: Resident, in_width: int, out_width: int) -> int:
+    """A batch's sampled nodes and edges, its rows, and each layer's values and gradients."""
+    sizes, edges = reached(config, seeds, here)
+    values = _values(config, sizes, in_width, out_width)
+    return 3 * 4 * sizes[-1] * in_width + values + 24 * edges + _keys(config, edges)
+
+
+def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict[str, int]:
+    """Bytes on a device by purpose, as `memory.device_bytes` tells them of rows without an encoder."""
+    nodes, edges = reached(config, sizes.seeds, sizes.here)
+    values = _values(config, nodes, sizes.in_width, sizes.out_width)
+    needed = {"batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
+              "tensors": 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values, "held": held}
+    if config.task == "link_prediction":
+        decoded = device_bytes(config, 0, 0)
+        needed = {name: size + needed.get(name, 0) for name, size in decoded.items()} | {"held": held}
+    return needed
+
+
+def encoder_host_bytes_for_device(config: Config, sizes: EncoderSizes) -> int:
+    """Host memory beside the buffers while a device trains: staged rows and ids of the batches under way, ids being prepared."""
+    nodes, edges = reached(config, sizes.seeds, sizes.here)
+    ids = _packet(nodes, edges, sizes)
+    if config.task == "link_prediction":
+        ids += packet_bytes(config.training.batch_size, sizes.seeds)
+    return RING * (nodes[-1] * sizes.stride + ids) + 4 * ids + _keys(config, edges)
+
+
+def _keys(config: Config, edges: int) -> int:
+    """What the sampler keeps of the edges that it draws, where it chooses them by keys: by relation or by weight."""
+    by_keys = config.sampling.weighted or any(isinstance(fanout, dict) for fanout in fanouts_of(config))
+    return 8 * edges if by_keys else 0
+
+
+def _values(config: Config, nodes: list[int], in_width: int, out_width: int) -> int:
+    """Each layer's values and gradients."""
+    widths = [in_width, *config.model.layers, out_width]
+    return sum(4 * 4 * count * width for count, width in zip(reversed(nodes), widths))
+
+
+def _packet(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
+    """Rows of each table with what batches share; offsets, edges with relations, degrees, labels."""
+    rows = sizes.tables * nodes[-1] * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4)
+    return rows + 8 * (nodes[-2] + 1) + 8 * edges + 4 * nodes[-1] + 8 * sizes.seeds

@@ -1,0 +1,43 @@
+"""What resolving a configuration must know of the dataset, the record and the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """Of the nodes to classify: ``training`` of them fill the first ``training_partitions``."""
+
+    classes: int
+    training: int
+    training_partitions: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """``stride``: bytes of a learned record.
+
+    Where there is an encoder, ``features``: bytes of a node's features as stored, ``feature_width`` numbers, 0 without any, and
+    ``lists``: bytes of the in-edges of the largest partition. ``nodes_to_classify``: for that task. ``why_whole``: why a module
+    of the user's must see the whole graph at once, so that it cannot be evaluated; None if it need not.
+    """
+
+    nodes: int
+    relations: int
+    splits: tuple[str, ...]
+    partitions: int
+    rows_per_partition: int
+    bucket_counts: npt.NDArray[np.int64]
+    stride: int
+    available_memory: int
+    threads: int
+    cuda: bool
+    features: int = 0
+    feature_width: int = 0
+    lists: int = 0
+    nodes_to_classify: NodeFacts | None = None
+    why_whole: str | None = None

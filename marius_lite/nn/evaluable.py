@@ -1,0 +1,23 @@
+"""Whether what a configuration names can be evaluated; torch is loaded for a module of the user's alone, which must be asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from marius_lite.config.facts import Facts
+from marius_lite.config.resolve_nodes import input_width
+from marius_lite.config.schema import Config
+
+
+def with_encoder(config: Config, facts: Facts) -> Facts:
+    """Facts with ``why_whole``. Raises UserError for an encoder that cannot be made."""
+    settings = config.model
+    if ":" not in settings.encoder:
+        return facts
+    from marius_lite.nn.encoders import why_whole
+    from marius_lite.nn.encoders.custom import load_module
+
+    out = facts.nodes_to_classify.classes if facts.nodes_to_classify else settings.dim
+    module = load_module(settings.encoder, input_width(config, facts), [*settings.layers, out], dropout=settings.dropout,
+                         heads=settings.heads, relations=facts.relations)
+    return replace(facts, why_whole=why_whole(module))
