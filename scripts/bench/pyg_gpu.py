@@ -69,13 +69,14 @@ def theirs(a: argparse.Namespace, pinned: bool) -> Iterator[Batch]:
     from torch_geometric.data import Data
     from torch_geometric.loader import NeighborLoader
 
-    features, labels, edges, seeds = (torch.from_numpy(np.load(a.folder / f"{name}.npy"))
+    features, labels, pairs, seeds = (torch.from_numpy(np.load(a.folder / f"{name}.npy"))
                                       for name in ("features", "labels", "all", "train"))
-    data = Data(x=features, y=labels, edge_index=to_undirected(edges.T.long(), num_nodes=len(features)))
+    data = Data(x=features, y=labels, edge_index=to_undirected(pairs.T.long(), num_nodes=len(features)))
     loader = NeighborLoader(data, num_neighbors=a.fanouts, input_nodes=seeds, batch_size=a.batch, shuffle=True, drop_last=True,
                             num_workers=a.workers, pin_memory=pinned)
     for batch in loader:
-        yield batch.x, batch.edge_index, batch.y[: a.batch], batch.num_sampled_nodes, batch.num_sampled_edges
+        nodes, edges = (getattr(batch, f"num_sampled_{kind}", None) for kind in ("nodes", "edges"))
+        yield batch.x, batch.edge_index, batch.y[: a.batch], nodes, edges
 
 
 def train(batches: Iterator[Batch], a: argparse.Namespace, device: torch.device) -> float:

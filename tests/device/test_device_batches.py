@@ -74,15 +74,15 @@ def on_the_host(features, kind, scales, learned, batches):
 def on_device(device, path, features, kind, scales, learned, cached):
     tables = []
     for rows, update in ((features.view(np.float32), None), (learned, RowUpdate.of("adagrad", ROW_OPTIMIZERS["adagrad"](), 0.1))):
-        link, held = make_path(path, device, rows, 0 if path != "bulk" else cached)
+        link, held = make_path(path, device, rows)
         if cached:
             held = HotRows(device, cached, rows.shape[1], link, 3, changes=update is not None)
             held.choose(np.random.default_rng(2).integers(40, size=200))
         if isinstance(held, Mirror):
             held = Mirror(device, rows, ROWS // 4, changes=update is not None)
             held.enter({k: k * ROWS // 4 for k in range(4)})
-        form = RowForm(DIM) if update else RowForm(WIDTH, DTYPES[kind], None if scales is None else torch.from_numpy(scales))
-        form = dataclasses.replace(form, scales=None if form.scales is None else form.scales.to(device.device))
+        by_column = None if scales is None else torch.from_numpy(scales).to(device.device)
+        form = RowForm(DIM) if update else RowForm(WIDTH, DTYPES[kind], by_column)
         tables.append(DeviceTable(device, link, held, form, rows.shape[1], update))
     return DeviceBatches(device, tables)
 
@@ -95,10 +95,12 @@ def through_streams(device, given):
         rows, tag = prepared
         return device.begin(rows, {"tag": tag}, lambda here: learn(*here.values, here.tensor("tag")))
 
-    stages = Streamed(lambda one: ([read_rows(one[0], features.hot), tracker.track(one[1])], one[2]), begin, RING)
-    with_shape = ((NodeBatch(0, 0, index, one[0]), one) for index, one in enumerate(given))
-    stages = dataclasses.replace(stages, sample=lambda pair, inner=stages.sample: inner(pair[1]))
-    return [finished.loss for finished in run(with_shape, stages, 0, lambda: False)]
+    def sample(batch):
+        read, changed, tag = given[batch.index]
+        return [read_rows(read, features.hot), tracker.track(changed)], tag
+
+    batches = (NodeBatch(0, 0, index, one[0]) for index, one in enumerate(given))
+    return [finished.loss for finished in run(batches, Streamed(sample, begin, RING), 0, lambda: False)]
 
 
 @pytest.mark.parametrize(("path", "cached"), [("zero_copy", 0), ("staged", 0), ("bulk", 0), ("zero_copy", 9), ("staged", 9)])
@@ -209,6 +211,22 @@ def test_of_tables_that_are_only_read_nothing_goes_back(host_library):
     ends = [alone.begin([read_rows(np.arange(5))], {}, lambda here: (here.values[0].sum(), []))() for _ in range(6)]
     assert len(set(ends)) == 1
     assert not any(name == "scattering" for name, *_ in schedule.trace)
+
+
+@pytest.mark.parametrize(("path", "cached"), [("bulk", 0), ("zero_copy", 9)])
+def test_what_is_held_of_them_neither(host_library, path, cached):
+    device, _ = accelerator(host_library, 1)
+    features, scales = make_features("int8", 1)
+    untouched, learned = features.copy(), make_learned(1)
+    before = learned.copy()
+    read, changed = on_device(device, path, features, "int8", scales, learned, cached).tables
+    device.computing.record().wait()
+    for table in (read, changed):
+        table.held.records.fill_(7)
+        table.held.settle()
+        table.held.leave(())
+    np.testing.assert_array_equal(features, untouched)
+    assert (learned != before).any()
 
 
 def test_memory_that_does_not_suffice_is_told(host_library, monkeypatch):
