@@ -42,7 +42,7 @@ from marius_lite.graph.features import FEATURES
 from marius_lite.graph.manifest import LabelShape, Manifest, Source, attributes
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess import buckets
+from marius_lite.preprocess import buckets, locality
 from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.arcs import ArcLists
 from marius_lite.preprocess.background import read_ahead
@@ -308,6 +308,9 @@ class Build:
         nodes = partitioning.nodes
         if nodes > MOST_NODES:
             raise UserError(f"--partitioner locality: {nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
+        if (needed := nodes * locality.NODE_BYTES) > self.options.memory // 4:
+            raise UserError(f"--partitioner locality: {nodes:,} nodes take {files.format_bytes(needed)}, it has a quarter of "
+                            "--memory: give more, or use random")
         folder, memory = self.work / "locality", sort_memory(self.options)
         sorter = ExternalSort(self.work / "arcs", memory, self.threads, 2 * sum(gathered.counts))
         relation_ids = gathered.relations.finish()[2]

@@ -107,9 +107,9 @@ def show(name: str, edges: int, runs: list[Run]) -> None:
     seconds = [run.seconds for run in runs]
     median = statistics.median(seconds)
     passes = ", ".join(f"{k} {v:.1f}" for k, v in runs[-1].report["seconds"].items() if v >= 0.05 and k != "total")
-    print(f"{name}: {edges / median / 1e6:.2f} M edges/s ({median:.1f} s; {min(seconds):.1f} to {max(seconds):.1f} in "
-          f"{len(runs)} runs), {statistics.median(run.processor for run in runs):.1f} processor s, peak RSS "
-          f"{max(run.rss for run in runs):.0f} MB, {runs[-1].report['sorted_runs']} runs on disk; {passes}", flush=True)
+    speed = f"{edges / median / 1e6:.2f} M edges/s ({median:.1f} s; {min(seconds):.1f} to {max(seconds):.1f} in {len(runs)} runs)"
+    cost = f"{statistics.median(run.processor for run in runs):.1f} processor s, peak RSS {max(run.rss for run in runs):.0f} MB"
+    print(f"{name}: {speed}, {cost}, {runs[-1].report['sorted_runs']} runs on disk; {passes}", flush=True)
 
 
 def main() -> None:
