@@ -399,7 +399,8 @@ class Build:
         tally = Tally.zeros(partitioning, relations, counts_by_node(partitioning, options, buckets.NODE_BYTES))
         writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, carried)
                    for name in options.splits}
-        written = write_buckets(pieces, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
+        shown = _shown(pieces, self._stored(sum(gathered.counts)))
+        written = write_buckets(shown, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
         np.savez(self.work / "tally.npz", buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
         edges = {name: EdgeBuckets(self.root / "edges" / name, partitioning, carried) for name in options.splits}
         facts = degree_facts(edges, partitioning, tally, self.work / "in_degrees")
@@ -449,6 +450,14 @@ class Build:
                 size = path.stat().st_size
                 found[inside.as_posix()] = known.get(path) or (size, file_checksum(path, size))
         return found
+
+
+def _shown(pieces: Iterator[Records], total: int) -> Iterator[Records]:
+    """The same, with a bar of the records that passed."""
+    with tqdm(total=total, unit="edge", unit_scale=True, desc="write", mininterval=0.5) as bar:
+        for records in pieces:
+            yield records
+            bar.update(len(records))
 
 
 def _with_errno(error: OSError) -> OSError:

@@ -99,7 +99,8 @@ def digest(dataset: Path) -> str:
 
 def polars(inputs: list[Path]) -> tuple[int, float, int]:
     """(edges, seconds, threads) of the peer, without loading it."""
-    said = subprocess.run([sys.executable, "-c", POLARS, *map(str, inputs)], check=True, capture_output=True, text=True).stdout.split()
+    command = [sys.executable, "-c", POLARS, *map(str, inputs)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     return int(said[0]), float(said[1]), int(said[2])
 
 
@@ -107,7 +108,7 @@ def show(name: str, edges: int, runs: list[Run]) -> None:
     seconds = [run.seconds for run in runs]
     median = statistics.median(seconds)
     passes = ", ".join(f"{k} {v:.1f}" for k, v in runs[-1].report["seconds"].items() if v >= 0.05 and k != "total")
-    speed = f"{edges / median / 1e6:.2f} M edges/s ({median:.1f} s; {min(seconds):.1f} to {max(seconds):.1f} in {len(runs)} runs)"
+    speed = f"{edges / median / 1e6:.2f} M edges/s ({median:.1f} s; {min(seconds):.1f} to {max(seconds):.1f}, {len(runs)} runs)"
     cost = f"{statistics.median(run.processor for run in runs):.1f} processor s, peak RSS {max(run.rss for run in runs):.0f} MB"
     print(f"{name}: {speed}, {cost}, {runs[-1].report['sorted_runs']} runs on disk; {passes}", flush=True)
 
