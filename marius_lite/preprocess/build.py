@@ -354,7 +354,7 @@ class Build:
 
         if not self.passes.any_of("sort", "write"):
             self.require_space(sum(gathered.counts), gathered.shape.edge_bytes, layout.words)
-        if self._fits(gathered, layout):
+        if self._fits(gathered, layout) and not self.passes.any_of("sort"):  # it may have had less memory before
             written = once("write", Written, [*places, runs],
                            lambda: write(self._pack(gathered, named, layout, relation_ids).sorted(), 0))
         else:
