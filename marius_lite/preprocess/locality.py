@@ -50,16 +50,15 @@ class Level:
     lists: ArcLists
 
     def save(self, name: str, values: Numbers) -> None:
-        np.save(self.folder / f"{name}.npy", values)
+        (self.folder / name).write_bytes(values.data)
 
     def load(self, name: str) -> Numbers:
-        values: Numbers = np.load(self.folder / f"{name}.npy")
-        return values
+        return np.fromfile(self.folder / name, np.uint32)
 
     @property
     def weights(self) -> Numbers | None:
         """None: 1 each, the nodes themselves."""
-        return self.load("weights") if (self.folder / "weights.npy").exists() else None
+        return self.load("weights") if (self.folder / "weights").exists() else None
 
 
 class Locality:
