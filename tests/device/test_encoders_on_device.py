@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import zarr
 from emulated import accelerator
+from weighted_dataset import with_weights
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
@@ -94,6 +95,21 @@ def test_every_encoder_has(on_the_cpu, emulated, tmp_path, kind, encoder):
     dataset, settings, expected = on_the_cpu(kind, f"model.encoder={encoder}", "training.epochs=1")
     train_run(dataset, tmp_path / "run", load(sets=[*settings, *PATHS["zero_copy, cached"]]))
     same(amounts_to(tmp_path / "run"), expected)
+
+
+@pytest.mark.parametrize(("kind", "fanouts"), [("both", [4, 3]), ("links", [{"default": 2, "rel0": 1}])])
+def test_neighbours_by_relation_and_by_weight_have(communities, surrounded, emulated, tmp_path, kind, fanouts):
+    plain = surrounded if kind == "links" else communities
+    weighted = with_weights(plain, tmp_path / "dataset", lambda src, dst, rel: src % 5).path
+    results = {}
+    for run, train, more in (("cpu", train_on_the_cpu, ["sampling.weighted=true"]),
+                             ("device", train_run, ["sampling.weighted=true", *PATHS["zero_copy, cached"]]),
+                             ("uniform", train_run, PATHS["zero_copy, cached"])):
+        config = load(sets=[*KINDS[kind], "training.epochs=1", f"sampling.fanouts={json.dumps(fanouts)}", *more])
+        train(weighted, tmp_path / run, config)
+        results[run] = amounts_to(tmp_path / run)
+    same(results["device"], results["cpu"])
+    assert results["uniform"][1] != results["cpu"][1]
 
 
 @pytest.mark.parametrize("kind", ["features", "both", "links"])

@@ -42,8 +42,8 @@ def two_relations(communities, cli, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def surrounded_by_weights(surrounded, tmp_path_factory):
-    return with_weights(surrounded, tmp_path_factory.mktemp("weights") / "dataset", lambda src, dst, rel: rel == 1).path
+def surrounded_by_weights(featured, tmp_path_factory):
+    return with_weights(featured, tmp_path_factory.mktemp("weights") / "dataset", lambda src, dst, rel: rel == 1).path
 
 
 @pytest.fixture
@@ -74,15 +74,17 @@ def test_nodes_are_classified_by_the_neighbours_asked_for(cli, two_relations, dr
     assert drawn(two_relations) == most
 
 
+@pytest.mark.parametrize("inputs", ["embeddings", "features", "both"])
 @pytest.mark.parametrize(("settings", "most"), [
     (["sampling.fanouts=[{rel0: 2, default: 1}]"], {"rel0": 2, "rel1": 1, "rel2": 1}),
     (["sampling.fanouts=[3]", "sampling.weighted=true"], {"rel0": 0, "rel1": 3, "rel2": 0}),
 ])
-def test_links_are_predicted_from_the_neighbours_asked_for(cli, surrounded_by_weights, drawn, tmp_path, settings, most):
+def test_links_are_predicted_from_the_neighbours_asked_for(cli, surrounded_by_weights, drawn, tmp_path, settings, most, inputs):
     if "sampling.weighted=true" in settings:  # relation 1 is the one that weighs something
         names = Dataset.open(surrounded_by_weights).relation_names()
         most = {name: 3 * (place == 1) for place, name in enumerate(names)}
-    assert cli("train", surrounded_by_weights, "--run", tmp_path / "run", *options(*LINKS, *settings, "storage.capacity=2")) == 0
+    more = [f"model.inputs={inputs}", "storage.capacity=2"]
+    assert cli("train", surrounded_by_weights, "--run", tmp_path / "run", *options(*LINKS, *settings, *more)) == 0
     assert drawn(surrounded_by_weights) == most
 
 
