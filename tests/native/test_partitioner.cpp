@@ -60,7 +60,7 @@ auto run(Pass&& pass, const std::vector<std::vector<uint8_t>>& blocks) {
 
 Weighted summed(const std::vector<ArcRecord>& records) {
     Weighted found;
-    for (auto [high, low] : records) found[{high >> 32, high & 0xffffffff}] += low;
+    for (const auto& [words] : records) found[{words[0] >> 32, words[0] & 0xffffffff}] += words[1];
     return found;
 }
 
@@ -92,16 +92,16 @@ void long_lists_come_in_parts() {
     for (const auto& block : written(records, 1 << 20, arcs)) contraction.read(block.data(), block.size(), out);
     contraction.finish(out);
     uint64_t all = 0;
-    for (auto [high, low] : out) {
-        CHECK(high == 1ULL << 32);
-        all += low;
+    for (const auto& [words] : out) {
+        CHECK(words[0] == 1ULL << 32);
+        all += words[1];
     }
     uint64_t expected = 0;
-    for (auto [high, low] : records) expected += (high & 0xffffffff) == 3 ? 0 : low;
+    for (const auto& [words] : records) expected += (words[0] & 0xffffffff) == 3 ? 0 : words[1];
     CHECK(out.size() == 3 && all == expected);
 }
 
-void lists_between_nodes_are_those_of_the_graph(const std::vector<EdgeRecord>& records, uint64_t begin, uint64_t end, size_t block) {
+void lists_between_nodes_are_those_of_the_graph(const std::vector<ArcRecord>& records, uint64_t begin, uint64_t end, size_t block) {
     uint64_t arcs = 0;
     auto blocks = written(records, block, arcs);
     Weighted expected, found;
@@ -134,7 +134,7 @@ void broken_bytes_are_refused() {
 
 uint64_t cut(const std::vector<ArcRecord>& records, const std::vector<uint16_t>& parts) {
     uint64_t found = 0;
-    for (auto [high, low] : records) found += parts[high >> 32] != parts[high & 0xffffffff] ? low : 0;
+    for (const auto& [words] : records) found += parts[words[0] >> 32] != parts[words[0] & 0xffffffff] ? words[1] : 0;
     return found;
 }
 
