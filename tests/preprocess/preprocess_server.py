@@ -1,7 +1,8 @@
 """Runs `preprocess` in forks of one process that has everything imported: `python preprocess_server.py`.
 
-A request is a line of JSON on standard input: {"arguments": [...], "output": FILE, "faults": {NAME: VALUE}, "settings": {"module.NAME":
-NUMBER}}; the answer a line with the wait status. Started with tests/native/faults.c preloaded, each command has its own faults.
+A request is a line of JSON on standard input: {"arguments": [...], "output": FILE, "faults": {NAME: VALUE}, "settings":
+{"module.NAME": NUMBER}}; the answer a line with the wait status. Started with tests/native/faults.c preloaded, each command has
+its own faults.
 ``settings`` replaces constants of marius_lite.preprocess, or functions there by ones that always return the number.
 """
 
