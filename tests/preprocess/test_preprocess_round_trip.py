@@ -94,7 +94,8 @@ def check(dataset, edges, options, mask=2**64 - 1):
     if options["partitioner"] == "random":
         assert ids == in_order(names, options["seed"], mask)
     splits = list(dataset.manifest.edges)
-    found = {split: decoded(dataset, split) for split in splits}
+    found = {split: Counter({(src, str(rel), dst): count for (src, rel, dst), count in decoded(dataset, split).items()})
+             for split in splits}
     assert sum(found.values(), Counter()) == cleaned(
         edges, options["undirected"], options["drop_duplicates"], options["drop_self_loops"])
     for a in splits:  # equal edges fall into the same split
@@ -170,6 +171,17 @@ def test_many_colliding_strings_in_many_runs(tmp_path, monkeypatch, mask):
     options = {"undirected": True, "drop_duplicates": False, "drop_self_loops": True, "partitioner": "random", "seed": 2,
                "partitions": 3, **text_options("text", False)}
     assert checked(tmp_path / "d", edges, paths, options, mask)
+
+
+def test_nodes_without_an_edge_outlive_the_bitmap(tmp_path):
+    """Those of loops that are dropped, and those that a file only announces."""
+    (tmp_path / "0.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n9 9 2\n1 2\n4 4\n")
+    write_text(tmp_path / "1.tsv", [(6, "", 1 << 20)], False)
+    dataset = make(tmp_path / "d", [tmp_path / "0.mtx", tmp_path / "1.tsv"], memory=1 << 20, drop_self_loops=True, ids="int")
+    found = dataset.raw_ids(0, dataset.manifest.nodes).to_pylist()
+    assert len(found) == 10
+    assert found == in_order(sorted(found), 0)
+    assert {1, 2, 4, 6, 1 << 20} <= set(found)
 
 
 @pytest.mark.parametrize("memory", [1 << 20, 1 << 22])
