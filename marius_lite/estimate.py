@@ -124,7 +124,7 @@ def sizes_of(config: Config, data: Dataset) -> Sizes:
     adjacency, features = data.adjacency, data.features
     lists = [0] * data.partitioning.partitions
     if config.model.encoder != "none" and adjacency is not None:
-        lists = [int(edges) * adjacency.edge_bytes + (data.partitioning.size(k) + 1) * 8
+        lists = [int(edges) * adjacency.edge_bytes(config.sampling.weighted) + (data.partitioning.size(k) + 1) * 8
                  for k, edges in enumerate(np.diff(adjacency.starts))]
     return Sizes(learned=rows * record_of(config.optimizer.rows.name, config.model.dim).stride if inputs != "features" else 0,
                  features=rows * features.table.stride if features is not None and inputs != "embeddings" else 0, lists=lists,

@@ -114,18 +114,23 @@ std::tuple<size_t, size_t, size_t> unpack(const EdgeLayout& layout, AnyRecords r
 
 template <class Id>
 void append_lists(In<uint32_t> src, In<uint32_t> dst, In<uint32_t> rel, uint64_t first_source, Out<int64_t> cursors,
-                  Out<Id> sources, std::optional<Out<uint32_t>> rels) {
+                  Out<Id> sources, std::optional<Out<uint32_t>> rels, std::optional<In<float>> weight,
+                  std::optional<Out<float>> weights) {
     const size_t count = src.size();
     require(dst.size() == count && rel.size() == count, "src, dst, rel: equal lengths");
     require(!rels || rels->size() == sources.size(), "rels: one for each source");
-    append_in_edges<Id>(src.data(), dst.data(), rel.data(), count, first_source,
-                        {cursors.data(), cursors.size(), sources.data(), rels ? rels->data() : nullptr, sources.size()});
+    require(weight.has_value() == weights.has_value(), "weight and weights: both, or neither");
+    require(!weight || (weight->size() == count && weights->size() == sources.size()), "weights: one for each edge and source");
+    append_in_edges<Id>(src.data(), dst.data(), rel.data(), weight ? weight->data() : nullptr, count, first_source,
+                        {cursors.data(), cursors.size(), sources.data(), rels ? rels->data() : nullptr,
+                         weights ? weights->data() : nullptr, sources.size()});
 }
 
 template <class Id>
 void bind_append_lists(nb::module_& m) {
     m.def("append_in_edges", &append_lists<Id>, "src"_a.noconvert(), "dst"_a.noconvert(), "rel"_a.noconvert(),
-          "first_source"_a, "cursors"_a.noconvert(), "sources"_a.noconvert(), "rels"_a.noconvert().none(), Release(),
+          "first_source"_a, "cursors"_a.noconvert(), "sources"_a.noconvert(), "rels"_a.noconvert().none(),
+          "weight"_a.noconvert().none() = nb::none(), "weights"_a.noconvert().none() = nb::none(), Release(),
           "Append a bucket's edges to the in-lists of its destinations: list i goes on at cursors[i], which moves.");
 }
 

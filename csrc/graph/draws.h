@@ -25,6 +25,9 @@ public:
         return static_cast<uint64_t>(product >> 64);
     }
 
+    // Number `place`, whatever was drawn before it.
+    uint64_t at(uint64_t place) const { return mix64(state_ + (place + 1) * kStep); }
+
 private:
     static constexpr uint64_t kStep = 0x9e3779b97f4a7c15ULL;
     uint64_t next() { return mix64(state_ += kStep); }

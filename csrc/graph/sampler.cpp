@@ -54,7 +54,10 @@ void NeighbourSampler<Id>::enter(uint64_t k, const InLists<Id>& lists, int64_t e
     const bool with_rel = lists.rel != nullptr;
     if (residency_.any() && with_rel != with_rel_)
         refuse("partition " + text(k) + (with_rel ? ": has relations, those before have none" : ": rel is missing"));
+    if (residency_.any() && (lists.weights != nullptr) != weighted_)
+        refuse("partition " + text(k) + (weighted_ ? ": weights are missing" : ": has weights, those before have none"));
     with_rel_ = with_rel;
+    weighted_ = lists.weights != nullptr;
     lists_[k] = lists;
     residency_.set(k, true);
     edges_moved_ += edges;
@@ -65,6 +68,12 @@ void NeighbourSampler<Id>::leave(uint64_t k) {
     if (k >= residency_.partitions() || !residency_.has(k)) refuse("partition " + text(k) + ": its lists are not here");
     residency_.set(k, false);
     lists_[k] = {};
+}
+
+template <class Id>
+void NeighbourSampler<Id>::move(uint64_t k, int64_t base_row) {
+    if (k >= residency_.partitions() || !residency_.has(k)) refuse("partition " + text(k) + ": its lists are not here");
+    lists_[k].base_row = base_row;
 }
 
 template <class Id>
@@ -105,14 +114,20 @@ void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int6
                                   NeighbourSample& out) {
     const int64_t count = last - first;
     const int64_t* nodes = out.nodes.data() + first;
+    const Fanout& fanout = request.fanouts[hop];
+    const bool keyed = by_keys(fanout);
+    if (fanout.of_relation && !with_rel_ && residency_.any()) refuse("fanouts by relation: the lists have no relations");
     expansions_.clear();
     expansions_.extend(count);
     pieces_.resize(std::max<size_t>(pieces_.size(), (count + kPieceNodes - 1) / kPieceNodes));
     out.indptr.extend(count);
     int64_t* starts = out.indptr.data() + first;
     in_pieces(count, kPieceNodes, request.threads, [&](int64_t piece, int64_t begin, int64_t end) {
-        expand_piece(request, nodes + begin, end - begin, request.fanouts[hop], expansions_.data() + begin, pieces_[piece],
+        expand_piece(request, nodes + begin, end - begin, keyed ? -1 : fanout.all, expansions_.data() + begin, pieces_[piece],
                      starts + begin + 1);
+        if (keyed)
+            choose_piece(request, hop, nodes + begin, end - begin, expansions_.data() + begin, pieces_[piece],
+                         starts + begin + 1);
     });
     for (int64_t piece = 0; piece * kPieceNodes < count; ++piece) {
         out.neighbours += pieces_[piece].neighbours;
@@ -125,8 +140,13 @@ void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int6
     ids_.extend(edges);
     if (with_rel_) out.rel.extend(edges);
     in_pieces(count, kPieceNodes, request.threads, [&](int64_t piece, int64_t begin, int64_t end) {
-        draw_piece(request, hop, nodes + begin, starts + begin, end - begin, expansions_.data() + begin, pieces_[piece],
-                   ids_.data() + from - before, with_rel_ ? out.rel.data() : nullptr);
+        Id* ids = ids_.data() + from - before;
+        uint32_t* rel = with_rel_ ? out.rel.data() : nullptr;
+        if (keyed)
+            take_piece(starts + begin, end - begin, expansions_.data() + begin, pieces_[piece], ids, rel);
+        else
+            draw_piece(request, hop, nodes + begin, starts + begin, end - begin, expansions_.data() + begin, pieces_[piece],
+                       ids, rel);
     });
     out.hop_edges.push(static_cast<int32_t>(edges));
     label(from, request.threads, out);
@@ -164,14 +184,14 @@ void NeighbourSampler<Id>::expand_piece(const SampleRequest& request, const int6
     for (int64_t i = 0; !complete && i < std::min(kListsAhead, count); ++i) ask(i);
     for (int64_t i = 0; i < count; ++i) {
         if (!complete && i + kListsAhead < count) ask(i + kListsAhead);
-        if (!complete || request.excluded.may_have(nodes[i])) choose(request, nodes[i], expansions[i], piece, stretches);
+        if (!complete || request.excluded.may_have(nodes[i])) narrow(request, nodes[i], expansions[i], piece, stretches);
         counts[i] = fanout < 0 ? expansions[i].candidates : std::min(fanout, expansions[i].candidates);
     }
 }
 
 // Of all neighbours, which are resident and not excluded.
 template <class Id>
-void NeighbourSampler<Id>::choose(const SampleRequest& request, uint64_t node, Expansion& e, Piece& piece,
+void NeighbourSampler<Id>::narrow(const SampleRequest& request, uint64_t node, Expansion& e, Piece& piece,
                                   Stretches& stretches) const {
     const Id* sources = e.lists->sources;
     const auto span_all = [&] {
@@ -238,6 +258,54 @@ void NeighbourSampler<Id>::draw_piece(const SampleRequest& request, size_t hop, 
                 ids[at] = lists.sources[drawn[at - base]];
                 if (rel) rel[at] = lists.rel[drawn[at - base]];
             }
+    }
+}
+
+template <class Id>
+bool NeighbourSampler<Id>::by_keys(const Fanout& fanout) const {
+    return fanout.of_relation || (weighted_ && fanout.all > 0);
+}
+
+// Of what is resident and not excluded, which edges are drawn.
+template <class Id>
+void NeighbourSampler<Id>::choose_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count,
+                                        const Expansion* expansions, Piece& piece, int64_t* counts) const {
+    thread_local EdgeChoice choice;
+    Stretches stretches;
+    const Fanout& fanout = request.fanouts[hop];
+    piece.chosen.clear();
+    const auto ask = [&](const Expansion& e) {
+        if (fanout.of_relation) __builtin_prefetch(e.lists->rel + e.first);
+        if (weighted_) __builtin_prefetch(e.lists->weights + e.first);
+    };
+    for (int64_t i = 0; i < std::min(kListsAhead, count); ++i) ask(expansions[i]);
+    for (int64_t i = 0; i < count; ++i) {
+        if (i + kListsAhead < count) ask(expansions[i + kListsAhead]);
+        const Expansion& e = expansions[i];
+        stretches.clear();
+        if (e.spans == 0) stretches = {e.first, e.first + e.candidates};
+        for (uint32_t s = 0; s < e.spans; ++s) {
+            const Span* span = piece.spans.data() + e.span + s;
+            const int64_t end = s + 1 < e.spans ? span[1].before : e.candidates;
+            stretches.insert(stretches.end(), {span->before + span->shift, end + span->shift});
+        }
+        const size_t before = piece.chosen.size();
+        choice.choose(DrawStream(request.seed, hop, nodes[i]), fanout, fanout.of_relation ? e.lists->rel : nullptr,
+                      e.lists->weights, e.first, stretches, piece.chosen);
+        counts[i] = static_cast<int64_t>(piece.chosen.size() - before);
+    }
+}
+
+template <class Id>
+void NeighbourSampler<Id>::take_piece(const int64_t* starts, int64_t count, const Expansion* expansions, const Piece& piece,
+                                      Id* ids, uint32_t* rel) const {
+    for (int64_t i = 0; i < count; ++i) {
+        const InLists<Id>& lists = *expansions[i].lists;
+        for (int64_t at = starts[i]; at < starts[i + 1]; ++at) {
+            const int64_t chosen = piece.chosen[at - starts[0]];
+            ids[at] = lists.sources[chosen];
+            if (rel) rel[at] = lists.rel[chosen];
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "graph/edge_choice.h"
 #include "graph/excluded_edges.h"
 #include "graph/first_seen.h"
 #include "graph/growing.h"
@@ -20,6 +21,7 @@ struct InLists {
     const int64_t* indptr;
     const Id* sources;
     const uint32_t* rel;    // null where there is one relation
+    const float* weights = nullptr;  // finite, not negative; null where all edges are alike
 };
 
 struct NeighbourSample {
@@ -36,7 +38,7 @@ struct NeighbourSample {
 struct SampleRequest {
     const int64_t* seeds;      // unique and resident
     int64_t seed_count;
-    std::vector<int64_t> fanouts;  // by hop; -1: all
+    std::vector<Fanout> fanouts;  // by hop
     uint64_t seed;
     int threads;               // 0: all there are
     ExcludedEdges excluded;
@@ -52,9 +54,11 @@ public:
     bool with_rel() const { return with_rel_; }
     int64_t edges_moved() const { return edges_moved_; }  // edges of all the lists that ever entered
 
-    // The lists stay the caller's, and must live until `leave`. std::invalid_argument where they cannot be the partition's.
+    // The lists stay the caller's, and must live until `leave`. Where they have weights, edges are drawn by weight.
+    // std::invalid_argument where they cannot be the partition's.
     void enter(uint64_t k, const InLists<Id>& lists, int64_t edges);
     void leave(uint64_t k);
+    void move(uint64_t k, int64_t base_row);  // the rows of a partition that stays
 
     // The same for any number of threads. Not for several callers at a time: it works in memory that it keeps.
     NeighbourSample sample(const SampleRequest& request);
@@ -70,6 +74,7 @@ private:
     };
     struct Piece {  // some nodes expanded together
         std::vector<Span> spans;
+        std::vector<int64_t> chosen;  // positions, node after node, of a hop whose edges are chosen by keys
         int64_t neighbours, missing;
     };
 
@@ -77,15 +82,20 @@ private:
     void expand(const SampleRequest& request, size_t hop, int64_t first, int64_t last, NeighbourSample& out);
     void expand_piece(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout,
                       Expansion* expansions, Piece& piece, int64_t* counts) const;
-    void choose(const SampleRequest& request, uint64_t node, Expansion& e, Piece& piece, Stretches& stretches) const;
+    void narrow(const SampleRequest& request, uint64_t node, Expansion& e, Piece& piece, Stretches& stretches) const;
     static uint64_t position(const Expansion& e, const Piece& piece, uint64_t candidate);
     void draw_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, const int64_t* starts, int64_t count,
                     const Expansion* expansions, const Piece& piece, Id* ids, uint32_t* rel) const;
+    bool by_keys(const Fanout& fanout) const;
+    void choose_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count,
+                      const Expansion* expansions, Piece& piece, int64_t* counts) const;
+    void take_piece(const int64_t* starts, int64_t count, const Expansion* expansions, const Piece& piece, Id* ids,
+                    uint32_t* rel) const;
     void label(int64_t from, int threads, NeighbourSample& out);
 
     Residency residency_;
     std::vector<InLists<Id>> lists_;
-    bool with_rel_ = false;
+    bool with_rel_ = false, weighted_ = false;
     int64_t edges_moved_ = 0;
     FirstSeen<Id> first_seen_;
     Growing<Id> ids_;           // of the seeds and of every sampled neighbour

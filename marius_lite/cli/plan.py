@@ -39,9 +39,16 @@ def _text(result: Mapping[str, Any]) -> str:
         told = ", ".join(f"{name} {size(held)}" for name, held in on_device.items())
         lines.insert(3, f"on device   {size(sum(on_device.values()))}: {told}")
     if "neighbours_not_resident" in result:
+        lines.append(f"neighbours  {_neighbours(result['config']['sampling'])}")
         lines.append(f"invisible   {result['neighbours_not_resident']:.0%} of the neighbours of resident nodes are not resident")
     for name in ("first_epoch", "later_epoch"):
         moved = result[name]
         lines.append(f"{name.replace('_', ' '):<11} {size(moved['rows_read'])} rows and {size(moved['edges_read'])} edges read, "
                      f"{size(moved['rows_written'])} written")
     return "\n".join(lines)
+
+
+def _neighbours(sampling: Mapping[str, Any]) -> str:
+    hops = [", ".join(f"{name}: {number}" for name, number in fanout.items()) if isinstance(fanout, dict) else str(fanout)
+            for fanout in sampling["fanouts"]]
+    return f"fanouts {'; '.join(hops)}{'; by weight' if sampling['weighted'] else ''}"

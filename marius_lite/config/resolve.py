@@ -17,7 +17,15 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
-from marius_lite.config.resolve_nodes import NodeFacts, encoder_bytes, evaluation_bytes, fanouts_of, fill_nodes, resolve_nodes
+from marius_lite.config.resolve_nodes import (
+    NodeFacts,
+    Resident,
+    encoder_bytes,
+    evaluation_bytes,
+    fanouts_of,
+    fill_nodes,
+    resolve_nodes,
+)
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -132,8 +140,9 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     wanted = asked if asked != "auto" else min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES)
     window = max(largest_bucket, wanted, 1)
     if facts.lists:
-        workspace += encoder_bytes(config, 2 * training.batch_size + 2 * negatives.chunks * negatives.count,
-                                   capacity * facts.rows_per_partition, config.model.dim, config.model.dim)
+        here = Resident(capacity * facts.rows_per_partition, capacity * facts.lists // 4, facts.relations)
+        workspace += encoder_bytes(config, 2 * training.batch_size + 2 * negatives.chunks * negatives.count, here,
+                                   config.model.dim, config.model.dim)
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
                       edges=window * EDGE_BYTES + slots * facts.lists, workspace=workspace,
                       evaluation=evaluation_bytes(config, facts.nodes))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, slot_bytes
-from marius_lite.config.schema import Config
+from marius_lite.config.schema import DEFAULT, Config, Fanout
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 
@@ -29,14 +29,23 @@ class NodeFacts:
     lists: int
     training: int
     training_partitions: int
+    relations: int = 1
 
 
-def fanouts_of(config: Config) -> tuple[int, ...]:
+def fanouts_of(config: Config) -> tuple[Fanout, ...]:
     """One for each layer."""
     asked = config.sampling.fanouts
     if asked == "auto":
         return tuple(FANOUTS[min(hop, len(FANOUTS) - 1)] for hop in range(len(config.model.layers) + 1))
     return asked
+
+
+def most_drawn(fanout: Fanout, relations: int) -> int:
+    """Edges that a node draws at a hop, at most; all of them count as the first of FANOUTS."""
+    if isinstance(fanout, int):
+        return fanout if fanout >= 0 else FANOUTS[0]
+    named = [most_drawn(number, 1) for name, number in fanout.items() if name != DEFAULT]
+    return sum(named) + max(relations - len(named), 0) * most_drawn(fanout.get(DEFAULT, 0), 1)
 
 
 def inputs_of(config: Config, facts: NodeFacts) -> str:
@@ -59,8 +68,8 @@ def node_memory(config: Config, facts: NodeFacts, partitions: int, rows: int, ca
     if config.storage.prefetch and facts.training_partitions > capacity:
         spare = min(capacity - capacity // 2, partitions - capacity)
     slots = capacity + spare
-    workspace = encoder_bytes(config, config.training.batch_size, capacity * rows, facts.feature_width or config.model.dim,
-                              facts.classes)
+    here = Resident(capacity * rows, capacity * facts.lists // 4, facts.relations)
+    workspace = encoder_bytes(config, config.training.batch_size, here, facts.feature_width or config.model.dim, facts.classes)
     one = slot_bytes(rows, input_stride(inputs_of(config, facts), facts))
     return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=facts.training, buffer=slots * one,
                       edges=slots * facts.lists + facts.training * 24, workspace=workspace,
@@ -74,14 +83,24 @@ def evaluation_bytes(config: Config, nodes: int) -> int:
     return EVALUATION_BYTES + (4 * nodes if config.model.encoder == "gcn" else 0)
 
 
-def encoder_bytes(config: Config, seeds: int, resident: int, in_width: int, out_width: int) -> int:
+@dataclass(frozen=True)
+class Resident:
+    """At most what batches are sampled from: ``nodes``, their ``edges``, of so many ``relations``."""
+
+    nodes: int
+    edges: int
+    relations: int
+
+
+def encoder_bytes(config: Config, seeds: int, here: Resident, in_width: int, out_width: int) -> int:
     """A batch's sampled nodes and edges, its rows, and each layer's values and gradients: at most all that is resident."""
-    fanouts = [fanout if fanout >= 0 else FANOUTS[0] for fanout in fanouts_of(config)]
-    sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), resident) for hop in range(len(fanouts) + 1)]
+    fanouts = [most_drawn(fanout, here.relations) for fanout in fanouts_of(config)]
+    sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), here.nodes) for hop in range(len(fanouts) + 1)]
     widths = [in_width, *config.model.layers, out_width]
     values = sum(4 * 4 * nodes * width for nodes, width in zip(reversed(sizes), widths))
-    edges = sum(nodes * fanout for nodes, fanout in zip(sizes, fanouts))
-    return 3 * 4 * sizes[-1] * widths[0] + values + 24 * edges
+    edges = sum(min(nodes * fanout, here.edges) for nodes, fanout in zip(sizes, fanouts))
+    by_keys = config.sampling.weighted or any(isinstance(fanout, dict) for fanout in fanouts_of(config))
+    return 3 * 4 * sizes[-1] * widths[0] + values + (32 if by_keys else 24) * edges
 
 
 def resolve_nodes(config: Config, facts: NodeFacts, partitions: int, rows: int, budget: int) -> tuple[int, MemoryPlan]:

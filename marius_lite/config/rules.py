@@ -38,6 +38,8 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
         (model.encoder != "none" and config.sampling.fanouts != "auto" and len(config.sampling.fanouts) != len(model.layers) + 1,
          f"`sampling.fanouts` has {len(config.sampling.fanouts)} numbers, but `model.layers` makes {len(model.layers) + 1} "
          "layers: give one for each"),
+        (model.encoder == "none" and config.sampling.weighted,
+         "`sampling.weighted` is true, but `model.encoder` is none: only an encoder samples neighbours"),
         (isinstance(config.optimizer.dense.weight_decay, tuple)
          and len(config.optimizer.dense.weight_decay) != len(model.layers) + 1,
          f"`optimizer.dense.weight_decay` must be one number, or one for each of the {len(model.layers) + 1} layers"),

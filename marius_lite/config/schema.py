@@ -29,6 +29,17 @@ Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(gt=0)]
 BytesOrNone = Annotated[int, BeforeValidator(parse_bytes), Field(ge=0)]
 
 
+def _text_keys(value: object) -> object:
+    """Relations may be numbers, in YAML too."""
+    return {str(key): number for key, number in value.items()} if isinstance(value, dict) else value
+
+
+DEFAULT = "default"
+"""Stands for the relations that a mapping of fanouts does not name."""
+Count = Annotated[int, Field(ge=-1)]
+Fanout = Count | Annotated[dict[str, Count], BeforeValidator(_text_keys), Field(min_length=1)]
+
+
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
 
@@ -90,8 +101,11 @@ class RegularizerSection(Section):
 
 
 class SamplingSection(Section):
-    fanouts: tuple[Annotated[int, Field(ge=-1)], ...] | Auto = Field(
-        "auto", description="neighbours drawn for each node, hop after hop, one for each layer; -1: all; auto: 15, 10, 5, 5, ...")
+    fanouts: tuple[Fanout, ...] | Auto = Field(
+        "auto", description="neighbours drawn for a node, hop after hop, one for each layer: a number, or numbers by relation, "
+        "{cites: 5, default: 2}, where `default` stands for relations not named, 0 if left out; -1: all; auto: 15, 10, 5, 5, ...")
+    weighted: bool = Field(
+        False, description="draw neighbours in proportion to the weights of their edges; one of weight 0 is only taken by -1")
 
 
 class TrainingSection(Section):

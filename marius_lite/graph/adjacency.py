@@ -16,12 +16,17 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.engine import read_array_range
 
 ADJACENCY = Path("adjacency/in")
-ARRAYS = ("indptr", "sources", "rel")
+ARRAYS = ("indptr", "sources", "rel", "weight")
 
 
 def source_dtype(nodes: int) -> np.dtype[Any]:
     """What holds the node ids of a graph: uint32 while they fit."""
     return np.dtype(np.uint32 if nodes <= 1 << 32 else np.uint64)
+
+
+def checksum_columns(has_weights: bool) -> int:
+    """How many checksums a partition has: of ARRAYS, the last one only where there are weights."""
+    return len(ARRAYS) if has_weights else len(ARRAYS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +36,27 @@ class PartitionLists:
     ``indptr``: int64 (size + 1,), node i's list is [indptr[i], indptr[i + 1]), its length the true in-degree.
     ``sources``: node ids, uint32 or uint64 (edges,), ascending inside a list, repeated where edges are parallel.
     ``rel``: their relation ids, uint32 (edges,), None where there is one relation.
+    ``weights``: their weights, float32 (edges,), None where there are none or nobody asked for them.
     """
 
     indptr: npt.NDArray[np.int64]
     sources: npt.NDArray[Any]
     rel: npt.NDArray[np.uint32] | None
+    weights: npt.NDArray[np.float32] | None = None
 
 
 class Adjacency:
-    """``folder`` is a dataset's ``adjacency/in``."""
+    """``folder`` is a dataset's ``adjacency/in``; ``has_weights``: its edges have weights."""
 
-    def __init__(self, folder: Path, partitioning: Partitioning, relations: int):
+    def __init__(self, folder: Path, partitioning: Partitioning, relations: int, has_weights: bool = False):
         self.folder = folder
         self.partitioning = partitioning
         self.has_relations = relations > 1
+        self.has_weights = has_weights
 
-    @property
-    def edge_bytes(self) -> int:
-        """Of one in-edge: its source's id, and its relation where there are several."""
-        return source_dtype(self.partitioning.nodes).itemsize + (4 if self.has_relations else 0)
+    def edge_bytes(self, weights: bool = False) -> int:
+        """Of one in-edge: its source's id, its relation where there are several, and its weight where it is read."""
+        return source_dtype(self.partitioning.nodes).itemsize + 4 * self.has_relations + 4 * weights
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
@@ -58,15 +65,19 @@ class Adjacency:
 
     @cached_property
     def _checksums(self) -> npt.NDArray[np.uint32]:
-        return np.fromfile(self.folder / "checksums" / "c" / "0" / "0", np.uint32).reshape(-1, len(ARRAYS))
+        return np.fromfile(self.folder / "checksums" / "c" / "0" / "0", np.uint32).reshape(-1, checksum_columns(self.has_weights))
 
-    def read(self, k: int) -> PartitionLists:
-        """The lists of partition k's nodes, past the page cache. Raises UserError where preprocess wrote other bytes."""
+    def read(self, k: int, weights: bool = False) -> PartitionLists:
+        """The lists of partition k's nodes, past the page cache, with ``weights`` where they are asked for.
+
+        Raises UserError where preprocess wrote other bytes.
+        """
         size = self.partitioning.size(k)
         first = k * (self.partitioning.rows + 1)
         start, stop = int(self.starts[k]), int(self.starts[k + 1])
         rel = self._read(k, 2, start, stop) if self.has_relations else None
-        return PartitionLists(self._read(k, 0, first, first + size + 1), self._read(k, 1, start, stop), rel)
+        weight = self._read(k, 3, start, stop) if weights else None
+        return PartitionLists(self._read(k, 0, first, first + size + 1), self._read(k, 1, start, stop), rel, weight)
 
     def _read(self, k: int, array: int, start: int, stop: int) -> npt.NDArray[Any]:
         path = self.folder / ARRAYS[array]

@@ -63,7 +63,7 @@ class Dataset:
                 f"{self.path}: no split {split!r}: it has {', '.join(self.manifest.edges)}; "
                 "preprocess makes others with --valid, --test or --split"
             )
-        return EdgeBuckets(self.path / "edges" / split, self.partitioning)
+        return EdgeBuckets(self.path / "edges" / split, self.partitioning, self.manifest.edge_columns or ())
 
     @cached_property
     def features(self) -> Features | None:
@@ -78,7 +78,8 @@ class Dataset:
         """The in-edges of the nodes in training, None where the dataset was made without `--adjacency in`."""
         if self.manifest.adjacency is None:
             return None
-        return Adjacency(self.path / ADJACENCY, self.partitioning, self.manifest.relations)
+        weighted = "weight" in (self.manifest.edge_columns or ())
+        return Adjacency(self.path / ADJACENCY, self.partitioning, self.manifest.relations, weighted)
 
     @cached_property
     def labels(self) -> Labels | None:
@@ -172,10 +173,11 @@ class Dataset:
         if not inside or falls.any():
             what = "out of order" if inside else "outside their partitions"
             raise UserError(f"{edges.folder}: bucket ({i}, {j}) has edges {what}: {REDO}")
-
+        for _ in edges.stream_columns(i, j, CHECK_BLOCK // 8, edges.columns[3:]):
+            pass
 
     def _verify_lists(self, adjacency: Adjacency, k: int) -> None:
-        lists, edges = adjacency.read(k), int(self.edges("train").counts[:, k].sum())
+        lists, edges = adjacency.read(k, adjacency.has_weights), int(self.edges("train").counts[:, k].sum())
         degrees = np.diff(lists.indptr)
         sound = lists.indptr[0] == 0 and lists.indptr[-1] == len(lists.sources) == edges and (degrees >= 0).all()
         if sound and edges:

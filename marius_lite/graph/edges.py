@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +24,13 @@ class EdgeBuckets:
     pairs.
 
     Edges are uint32 offsets inside their partitions, and relation ids; inside a bucket ordered by (dst, src,
-    rel).
+    rel). ``extra``: names of further columns, which only `stream_columns` reads.
     """
 
-    def __init__(self, folder: Path, partitioning: Partitioning):
+    def __init__(self, folder: Path, partitioning: Partitioning, extra: Sequence[str] = ()):
         self.folder = folder
         self.partitioning = partitioning
+        self.columns = (*COLUMNS, *extra)
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
@@ -38,7 +40,7 @@ class EdgeBuckets:
     @cached_property
     def _checksums(self) -> npt.NDArray[np.uint32]:
         buckets = self.partitioning.partitions**2
-        return np.fromfile(self.folder / "bucket_checksums" / "c" / "0" / "0", np.uint32).reshape(buckets, 3)
+        return np.fromfile(self.folder / "bucket_checksums" / "c" / "0" / "0", np.uint32).reshape(buckets, len(self.columns))
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
@@ -58,21 +60,25 @@ class EdgeBuckets:
         return src, dst, rel
 
     def stream(self, i: int, j: int, edges: int) -> Iterator[tuple[Offsets, Offsets, Offsets]]:
-        """(src, dst, rel) of bucket (i, j), at most ``edges`` at a time, for buckets of any size.
+        """(src, dst, rel) of bucket (i, j), at most ``edges`` at a time, for buckets of any size."""
+        return ((src, dst, rel) for src, dst, rel in self.stream_columns(i, j, edges, COLUMNS))
+
+    def stream_columns(self, i: int, j: int, edges: int, columns: Sequence[str]) -> Iterator[list[npt.NDArray[Any]]]:
+        """Some ``columns`` of bucket (i, j), at most ``edges`` at a time.
 
         The checksums cover the whole bucket, so they are compared before its last piece is given out.
         """
         flat = i * self.partitioning.partitions + j
         start, stop = int(self.offsets[flat]), int(self.offsets[flat + 1])
-        checksums = [0] * len(COLUMNS)
+        checksums = [0] * len(columns)
         for low in range(start, stop, edges):
             high = min(low + edges, stop)
-            parts = [read_array_range(self.folder / name, low, high) for name in COLUMNS]
+            parts = [read_array_range(self.folder / name, low, high) for name in columns]
             checksums = [crc32c(part.view(np.uint8), before) for part, before in zip(parts, checksums)]
             if high == stop:
-                for column, checksum in enumerate(checksums):
-                    self._check(flat, column, checksum)
-            yield parts[0], parts[1], parts[2]
+                for name, checksum in zip(columns, checksums):
+                    self._check(flat, self.columns.index(name), checksum)
+            yield parts
 
     def read_into(self, buckets: Iterable[tuple[int, int]], src: Offsets, dst: Offsets, rel: Offsets) -> int:
         """Read buckets back to back into the given arrays; the number of edges read.
@@ -105,6 +111,6 @@ class EdgeBuckets:
         if checksum != int(self._checksums[flat, column]):
             p = self.partitioning.partitions
             raise UserError(
-                f"{self.folder / COLUMNS[column]}: bucket ({flat // p}, {flat % p}) does not match its "
+                f"{self.folder / self.columns[column]}: bucket ({flat // p}, {flat % p}) does not match its "
                 "checksum, the dataset was changed: make it again with `marius-lite preprocess`"
             )

@@ -10,29 +10,36 @@ from marius_lite.config.resolve_nodes import NodeFacts
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.fanouts import hop_fanouts
 from marius_lite.storage.record import record_of
 
 
 def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
+    if config.model.encoder != "none":
+        hop_fanouts(config, dataset)  # a relation that is not there is told of before anything is planned or written
     record = record_of(config.optimizer.rows.name, config.model.dim)
-    to_classify = node_facts(dataset, record.stride) if config.task == "node_classification" else None
+    to_classify = node_facts(dataset, record.stride, config) if config.task == "node_classification" else None
     splits = tuple(dataset.node_counts if to_classify else dataset.manifest.edges)
     return Facts(nodes=dataset.manifest.nodes, relations=dataset.manifest.relations, splits=splits,
                  partitions=dataset.partitioning.partitions, rows_per_partition=dataset.partitioning.rows,
                  bucket_counts=dataset.edges("train").counts, stride=record.stride,
                  available_memory=machine.available_memory(), threads=machine.cpu_threads(), cuda=cuda,
-                 nodes_to_classify=to_classify, lists=list_bytes(dataset) if config.model.encoder != "none" else 0)
+                 nodes_to_classify=to_classify, lists=list_bytes(dataset, config) if config.model.encoder != "none" else 0)
 
 
-def list_bytes(dataset: Dataset) -> int:
-    """Bytes of the in-edges of the largest partition. Raises UserError where the dataset has none."""
+def list_bytes(dataset: Dataset, config: Config) -> int:
+    """Bytes of the in-edges of the largest partition. Raises UserError where the dataset has none, or not the weights wanted."""
     adjacency = dataset.adjacency
     if adjacency is None:
         raise UserError(f"{dataset.path}: `model.encoder` needs a dataset preprocessed with --adjacency in")
-    return int(np.diff(adjacency.starts).max(initial=0)) * adjacency.edge_bytes + (dataset.partitioning.rows + 1) * (8 + 4)
+    if config.sampling.weighted and not adjacency.has_weights:
+        raise UserError(f"{dataset.path}: `sampling.weighted` is true, but its edges have no weights: preprocess edges with "
+                        "weights, or leave it out")
+    edges = int(np.diff(adjacency.starts).max(initial=0))
+    return edges * adjacency.edge_bytes(config.sampling.weighted) + (dataset.partitioning.rows + 1) * (8 + 4)
 
 
-def node_facts(dataset: Dataset, embeddings: int) -> NodeFacts:
+def node_facts(dataset: Dataset, embeddings: int, config: Config) -> NodeFacts:
     """What classification needs of a dataset. Raises UserError, saying what to preprocess it with, where something is missing."""
     labels, features = dataset.labels, dataset.features
     missing = [option for option, there in (("--labels", labels), ("--train-nodes or --node-split", dataset.node_counts),
@@ -40,5 +47,6 @@ def node_facts(dataset: Dataset, embeddings: int) -> NodeFacts:
     if labels is None or missing:
         raise UserError(f"{dataset.path}: `task` node_classification needs a dataset preprocessed with {', '.join(missing)}")
     return NodeFacts(classes=labels.classes, feature_width=features.width if features else 0,
-                     features=features.table.stride if features else 0, embeddings=embeddings, lists=list_bytes(dataset),
-                     training=dataset.node_counts["train"], training_partitions=dataset.manifest.training_partitions or 1)
+                     features=features.table.stride if features else 0, embeddings=embeddings, lists=list_bytes(dataset, config),
+                     training=dataset.node_counts["train"], training_partitions=dataset.manifest.training_partitions or 1,
+                     relations=dataset.manifest.relations)

@@ -44,16 +44,17 @@ class LabelShape(BaseModel):
     classes: int
 
 
-OPTIONAL = ("features", "adjacency", "labels", "node_split", "training_partitions")
+OPTIONAL = ("features", "edge_columns", "adjacency", "labels", "node_split", "training_partitions")
 
 
 class Manifest(BaseModel):
     """Counts, layout and checksums of a dataset.
 
-    ``edges``: stored edges by split. ``features``, ``labels``, ``adjacency`` (the directions stored): None where there are none.
-    ``node_split``: nodes by split, where nodes are split; training nodes then stand in the first ``training_partitions``
-    partitions. Nothing is stored for these where they are None: datasets without them keep the fingerprint they had before there
-    were any. ``files``: relative path -> (size in bytes, crc32c), every data file but the root zarr.json and report.json.
+    ``edges``: stored edges by split. ``features``, ``labels``, ``adjacency`` (the directions stored), ``edge_columns`` (what
+    edges have beside src, dst and rel): None where there are none. ``node_split``: nodes by split, where nodes are split;
+    training nodes then stand in the first ``training_partitions`` partitions. Nothing is stored for these where they are None:
+    datasets without them keep the fingerprint they had before there were any. ``files``: relative path -> (size in bytes,
+    crc32c), every data file but the root zarr.json and report.json.
     ``fingerprint``: sha256 (hex) over all other fields; equal fingerprints, equal data.
     """
 
@@ -72,6 +73,7 @@ class Manifest(BaseModel):
     relation_ids: Literal["int", "str"]
     options: dict[str, Any]
     features: FeatureShape | None = None
+    edge_columns: tuple[Literal["weight", "time"], ...] | None = None
     adjacency: tuple[Literal["in"], ...] | None = None
     labels: LabelShape | None = None
     node_split: dict[str, int] | None = None

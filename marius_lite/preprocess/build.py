@@ -42,7 +42,7 @@ from marius_lite.graph.features import FEATURES
 from marius_lite.graph.manifest import LabelShape, Manifest, Source, attributes
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess import buckets
+from marius_lite.preprocess import buckets, locality
 from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.arcs import ArcLists
 from marius_lite.preprocess.background import read_ahead
@@ -62,7 +62,7 @@ from marius_lite.preprocess.readers.source import find_files, locate
 from marius_lite.preprocess.relations import write_relations
 from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
 from marius_lite.preprocess.report import make_report, write_report
-from marius_lite.preprocess.sort import ExternalSort, Records, merge
+from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
 from marius_lite.preprocess.spool import KEY_BYTES, Keys, SpooledEdges
 from marius_lite.seeds import seed_for
 
@@ -188,13 +188,6 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Sorted:
-    """Lengths of the sorted runs on disk; none where all records fit the memory."""
-
-    runs: list[int]
-
-
-@dataclass(frozen=True)
 class Written:
     """What was written to ``edges/``; the counts of its tally lie in a file, in-degrees in another."""
 
@@ -236,10 +229,11 @@ class Build:
             gathered.dictionaries, options.seed, work / "number", options.memory // 2, self.threads))
         named = self._name(gathered, numbering)
         kind, names, relation_ids = gathered.relations.finish()
-        layout = EdgeLayout(named.partitioning.rows, named.partitioning.partitions, len(names), gathered.shape.carried)
+        layout = EdgeLayout(named.partitioning.rows, named.partitioning.partitions, len(names), len(gathered.shape.carried))
         tables = once("tables", Tables, [self.root / TABLES, work / "features"], lambda: self._write_tables(named))
         written, tally = self._sort_and_write(gathered, named, layout, relation_ids)
-        lists = once("adjacency", Files, [self.root / ADJACENCY.parent], lambda: self._write_adjacency(named, len(names)))
+        lists = once("adjacency", Files, [self.root / ADJACENCY.parent],
+                     lambda: self._write_adjacency(gathered, named, len(names)))
         write_relations(self.root / "relations.parquet", kind, names, tally.relation_counts)
         known = tables.files | written.files | lists
         manifest = self._manifest(gathered, named, kind, len(names), tables, tally, known)
@@ -322,6 +316,9 @@ class Build:
         nodes = partitioning.nodes
         if nodes > MOST_NODES:
             raise UserError(f"--partitioner locality: {nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
+        if (needed := nodes * locality.NODE_BYTES) > self.options.memory // 4:
+            raise UserError(f"--partitioner locality: {nodes:,} nodes take {files.format_bytes(needed)}, it has a quarter of "
+                            "--memory: give more, or use random")
         folder, memory = self.work / "locality", sort_memory(self.options)
         sorter = ExternalSort(self.work / "arcs", memory, self.threads, 2 * sum(gathered.counts))
         relation_ids = gathered.relations.finish()[2]
@@ -357,32 +354,31 @@ class Build:
     def _sort_and_write(self, gathered: Gathered, named: Named, layout: EdgeLayout, relation_ids: Keys) -> tuple[Written, Tally]:
         """``edges/``. The sort is a pass of its own where its records do not fit the memory."""
         once, runs = self.passes.once, self.work / "runs"
-        memory = merge_memory(self.options, gathered.shape.carried)
+        memory = merge_memory(self.options, len(gathered.shape.carried))
         places = [*(self.root / "edges" / name for name in SPLITS), self.work / "tally.npz", self.work / "in_degrees"]
 
         def write(records: Iterator[Records], count: int) -> Written:
             return self._write_edges(records, count, gathered, named, layout, len(relation_ids))
 
-        if not self.passes.done("sort") and not self.passes.done("write"):
+        if not self.passes.any_of("sort", "write"):
             self.require_space(sum(gathered.counts), gathered.shape.edge_bytes, layout.words, spooled=True)
-            self.passes.clear([runs])
-            sorter = self._pack(gathered, named, layout, relation_ids)
-            if sorter.settle():
-                files.sync_tree(runs)
-                files.sync(self.work)
-                once("sort", Sorted, [], lambda: Sorted(sorter.runs))
-            else:
-                once("write", Written, places, lambda: write(sorter.sorted(), 0))
-            del sorter
-        if self.passes.done("sort"):
-            lengths = once("sort", Sorted, [], lambda: Sorted([])).runs
+        done = self.passes.any_of
+        if done("write") or (self._fits(gathered, layout) and not done("sort")):  # it may have had another --memory before
+            written = once("write", Written, [*places, runs],
+                           lambda: write(self._pack(gathered, named, layout, relation_ids).sorted(), 0))
+        else:
+            lengths = once("sort", list[int], [runs], lambda: self._pack(gathered, named, layout, relation_ids).settle())
             self.passes.clear([gathered.spool])
-            pieces = merge(runs, lengths, layout.words, memory, self.threads)
-            once("write", Written, places, lambda: write(pieces, len(lengths)))
+            written = once("write", Written, places,
+                           lambda: write(merge(runs, lengths, layout.words, memory, self.threads), len(lengths)))
         self.passes.clear([gathered.spool, runs])
-        written = once("write", Written, [], lambda: Written({}, DegreeFacts({}, {}, 0, {}), 0))
         with np.load(self.work / "tally.npz") as counts:
             return written, Tally(counts["buckets"], counts["relations"], counts["totals"], None, None, None)
+
+    def _fits(self, gathered: Gathered, layout: EdgeLayout) -> bool:
+        """Whether all records can be sorted in memory."""
+        records = self._stored(sum(gathered.counts))
+        return records * int(layout.words) * WORD_BYTES <= sort_memory(self.options)
 
     def _pack(self, gathered: Gathered, named: Named, layout: EdgeLayout, relation_ids: Keys) -> ExternalSort:
         """Spooled edges to records in last ids, into the sort."""
@@ -408,20 +404,23 @@ class Build:
 
     def _write_edges(self, pieces: Iterator[Records], runs: int, gathered: Gathered, named: Named, layout: EdgeLayout,
                      relations: int) -> Written:
-        options, partitioning = self.options, named.partitioning
+        options, partitioning, carried = self.options, named.partitioning, gathered.shape.carried
         tally = Tally.zeros(partitioning, relations, counts_by_node(partitioning, options, buckets.NODE_BYTES))
-        writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, ())
+        writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, carried)
                    for name in options.splits}
-        written = write_buckets(pieces, writers, layout, partitioning.nodes, (), tally, options.drop_duplicates)
+        shown = _shown(pieces, self._stored(sum(gathered.counts)))
+        written = write_buckets(shown, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
         np.savez(self.work / "tally.npz", buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
-        facts = degree_facts(self.root / "edges", options.splits, partitioning, tally, self.work / "in_degrees")
+        edges = {name: EdgeBuckets(self.root / "edges" / name, partitioning, carried) for name in options.splits}
+        facts = degree_facts(edges, partitioning, tally, self.work / "in_degrees")
         return Written(written, facts, runs)
 
-    def _write_adjacency(self, named: Named, relations: int) -> Files:
+    def _write_adjacency(self, gathered: Gathered, named: Named, relations: int) -> Files:
         """``adjacency/in``, where it is asked for."""
         if self.options.adjacency == "none":
             return {}
-        writer = AdjacencyWriter(EdgeBuckets(self.root / "edges/train", named.partitioning), self.root / ADJACENCY,
+        edges = EdgeBuckets(self.root / "edges/train", named.partitioning, gathered.shape.carried)
+        writer = AdjacencyWriter(edges, self.root / ADJACENCY,
                                  self.work / "in_degrees", relations, pass_memory(self.options))
         writer.write()
         return writer.files
@@ -446,6 +445,7 @@ class Build:
             node_split=counts,
             training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
             adjacency=None if options.adjacency == "none" else (options.adjacency,),
+            edge_columns=gathered.shape.carried or None,
             sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
             files=self._checksums(written),
         ).sealed()
@@ -459,6 +459,14 @@ class Build:
                 size = path.stat().st_size
                 found[inside.as_posix()] = known.get(path) or (size, file_checksum(path, size))
         return found
+
+
+def _shown(pieces: Iterator[Records], total: int) -> Iterator[Records]:
+    """The same, with a bar of the records that passed."""
+    with tqdm(total=total, unit="edge", unit_scale=True, desc="write", mininterval=0.5) as bar:
+        for records in pieces:
+            yield records
+            bar.update(len(records))
 
 
 def _with_errno(error: OSError) -> OSError:

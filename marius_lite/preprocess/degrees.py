@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,12 @@ class DegreeFacts:
     unseen: dict[str, int]
 
 
-def degree_facts(edges: Path, splits: Sequence[str], partitioning: Partitioning, tally: Tally, in_degrees: Path) -> DegreeFacts:
-    """``edges``: the dataset's folder of that name. In-degrees are also written to ``in_degrees``, uint32 by node."""
+def degree_facts(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, in_degrees: Path) -> DegreeFacts:
+    """``edges``: by split. In-degrees are also written to ``in_degrees``, uint32 by node."""
     out, into = _Histogram(), _Histogram()
-    without, unseen = 0, dict.fromkeys(splits[1:], 0)
+    without, unseen = 0, {name: 0 for name in edges if name != SPLITS[0]}
     with open(in_degrees, "wb") as file:
-        for outs, ins, seen in _by_partition(edges, splits, partitioning, tally):
+        for outs, ins, seen in _by_partition(edges, partitioning, tally):
             out.add(outs)
             into.add(ins)
             file.write(ins.data)
@@ -47,21 +47,21 @@ def degree_facts(edges: Path, splits: Sequence[str], partitioning: Partitioning,
     return DegreeFacts(out.facts(), into.facts(), without, unseen)
 
 
-def _by_partition(edges: Path, splits: Sequence[str], partitioning: Partitioning, tally: Tally) -> Iterator[NodeCounts]:
+def _by_partition(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally) -> Iterator[NodeCounts]:
     for k in range(partitioning.partitions):
         if tally.seen is not None and tally.out_degrees is not None and tally.in_degrees is not None:
             part = slice(partitioning.range(k).start, partitioning.range(k).stop)
             yield tally.out_degrees[part], tally.in_degrees[part], tally.seen[part]
         else:
-            yield _count(edges, splits, partitioning, k)
+            yield _count(edges, partitioning, k)
 
 
-def _count(edges: Path, splits: Sequence[str], partitioning: Partitioning, k: int) -> NodeCounts:
+def _count(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, k: int) -> NodeCounts:
     """Of partition k: its row and its column of buckets, read again."""
     size = partitioning.size(k)
     outs, ins, seen = np.zeros(size, np.uint32), np.zeros(size, np.uint32), np.zeros(size, np.uint8)
-    for name in splits:
-        buckets, bit = EdgeBuckets(edges / name, partitioning), np.uint8(1 << SPLITS.index(name))
+    for name, buckets in edges.items():
+        bit = np.uint8(1 << SPLITS.index(name))
         for other in range(partitioning.partitions):
             for column, degrees, bucket in ((0, outs, (k, other)), (1, ins, (other, k))):
                 for piece in buckets.stream(*bucket, PIECE):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from tqdm import tqdm
 
@@ -19,6 +20,7 @@ from marius_lite import files
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
+from marius_lite.preprocess.buckets import carried_words
 from marius_lite.preprocess.keys import DenseKeys, Dictionaries, NodeKeys, TableKeys, open_keys
 from marius_lite.preprocess.node_data import NodeData, NodeKeyLists
 from marius_lite.preprocess.options import SPLITS, Options
@@ -43,6 +45,7 @@ class Seen:
     examples: list[str] = field(default_factory=list)
     self_loops_dropped: int = 0
     columns: int | None = None
+    carried: tuple[str, ...] | None = None
     sources: list[Source] = field(default_factory=list)
     read_as: Counter[str] = field(default_factory=Counter)
 
@@ -103,7 +106,7 @@ class Gatherer:
 
     @property
     def _shape(self) -> SpoolShape:
-        return SpoolShape(self.seen.columns == 3, 0)
+        return SpoolShape(self.seen.columns == 3, self.seen.carried or ())
 
     @property
     def spool(self) -> Spool:
@@ -125,7 +128,7 @@ class Gatherer:
                 self._settle(file.path, reader.columns, reader.kind)
             self._announce(reader.nodes or range(0))
             for edges in reader.read(self.kind or "str"):
-                self._take(edges, file.split)
+                self._take(edges, file)
                 rate = self.seen.rows / max(1e-3, time.monotonic() - self._started)
                 bar.set_postfix_str(f"{self.seen.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
             self.seen.sources.append(
@@ -164,19 +167,29 @@ class Gatherer:
         self.seen.columns = columns
         self.kind = self.kind or kind
 
-    def _take(self, edges: RawEdges, split: int) -> None:
+    def _carried(self, edges: RawEdges, path: Path) -> npt.NDArray[np.uint64] | None:
+        """What edges carry, as words. Raises UserError where the files before were different."""
+        columns = {name: values for name, values in (("weight", edges.weight), ("time", edges.time)) if values is not None}
+        if self.seen.carried not in (None, tuple(columns)):
+            raise UserError(f"{path}: its edges carry {', '.join(columns) or 'nothing'}, those of the files before "
+                            f"{', '.join(self.seen.carried or ()) or 'nothing'}: all files must have the same columns")
+        self.seen.carried = tuple(columns)
+        return carried_words([values.to_numpy() for values in columns.values()]) if columns else None
+
+    def _take(self, edges: RawEdges, file: InputFile) -> None:
         self.seen.comments += edges.comments
         self.seen.note_bad(edges.bad)
         if not len(edges.src):
             return
         self.seen.rows += len(edges.src)
+        carried = self._carried(edges, file.path)
         dictionary, (src, dst) = self._key(edges.src, edges.dst)
         rel = np.zeros(len(src), np.uint32) if edges.rel is None else self._relations.add(edges.rel)
         if self.options.drop_self_loops:
             keep = src != dst
             self.seen.self_loops_dropped += int(len(src) - keep.sum())
-            src, rel, dst = src[keep], rel[keep], dst[keep]
-        self.spool.append(SpooledEdges(split, dictionary, src, rel, dst))
+            src, rel, dst, carried = src[keep], rel[keep], dst[keep], None if carried is None else carried[keep]
+        self.spool.append(SpooledEdges(file.split, dictionary, src, rel, dst, carried))
 
     def _key(self, *raw: pa.Array) -> tuple[int, list[Keys]]:
         """(dictionary, keys) of arrays of raw ids, all of one dictionary."""

@@ -30,6 +30,7 @@ Parts = npt.NDArray[np.uint16]
 Numbers = npt.NDArray[np.uint32]
 Loads = npt.NDArray[np.int64]  # (groups, partitions)
 
+NODE_BYTES = 16  # in memory, for each node
 CLUSTERS_PER_PARTITION = 32  # of which the largest may consist
 CLUSTER_PASSES, REFINE_PASSES, FILL_PASSES = 4, 6, 3
 SETTLED = 50  # passes end when fewer than a 50th of the nodes move

@@ -52,8 +52,9 @@ class Passes:
         """Whether there is a finished pass."""
         return bool(self._done)
 
-    def done(self, name: str) -> bool:
-        return name in self._done
+    def any_of(self, *names: str) -> bool:
+        """Whether one of these passes is finished."""
+        return not self._done.keys().isdisjoint(names)
 
     def once(self, name: str, kind: type[Result], places: Sequence[Path], run: Callable[[], Result]) -> Result:
         """The result of pass ``name``: remembered, or that of ``run``, which writes to ``places`` alone (files or folders)."""

@@ -82,16 +82,17 @@ class ExternalSort:
         self._used = 0
 
     def settle(self) -> list[int]:
-        """No more records come: if there are runs all of it is on disk, as runs of these lengths; `merge` gives it back."""
-        if self.runs and self._used:
+        """No more records come: all are on disk, as runs of these lengths; `merge` gives them back."""
+        if self._used:
             self._spill()
         return self.runs
 
     def sorted(self) -> Iterator[Records]:
         """All records in order, in pieces."""
-        if not self.settle():
+        if not self.runs:
             yield self._sort_buffer()
             return
+        self.settle()
         self._buffer = record_array(0, self._words)
         yield from merge(self._folder, self.runs, self._words, self._memory, self._threads)
         for number in range(len(self.runs)):

@@ -20,7 +20,7 @@ KEY_BYTES, CARRIED_BYTES = 4, 8
 class SpooledEdges:
     """Edges of one split: ``src``, ``rel``, ``dst`` keys uint32, ends of dictionary ``dictionary``.
 
-    ``carried``: (edges, columns) uint64, what each carries besides (`graph.edge_columns`), or None.
+    ``carried``: (edges, columns) uint64, what each carries besides (see `buckets.CARRIED`), or None.
     """
 
     split: int
@@ -33,14 +33,14 @@ class SpooledEdges:
 
 @dataclass(frozen=True)
 class SpoolShape:
-    """What is kept of an edge beside its ends: its relation (else all are 0), and ``carried`` words."""
+    """What is kept of an edge beside its ends: its relation (else all are 0), and a word for each column ``carried``."""
 
     relations: bool
-    carried: int
+    carried: tuple[str, ...] = ()
 
     @property
     def edge_bytes(self) -> int:
-        return KEY_BYTES * (2 + self.relations) + CARRIED_BYTES * self.carried
+        return KEY_BYTES * (2 + self.relations) + CARRIED_BYTES * len(self.carried)
 
 
 @dataclass(frozen=True)
@@ -104,5 +104,5 @@ def read_spool(folder: Path, blocks: Iterable[SpoolBlock], shape: SpoolShape) ->
         read_file_range(str(folder / str(block.number)), 0, data)
         keys = data[: count * KEY_BYTES * (2 + shape.relations)].view(np.uint32).reshape(-1, count)
         rel = keys[2] if shape.relations else np.zeros(count, np.uint32)
-        carried = data[keys.nbytes :].view(np.uint64).reshape(count, shape.carried) if shape.carried else None
+        carried = data[keys.nbytes :].view(np.uint64).reshape(count, -1) if shape.carried else None
         yield SpooledEdges(block.split, block.dictionary, keys[0], rel, keys[1], carried)

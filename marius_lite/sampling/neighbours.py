@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 import marius_lite._native as _native
+from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import Adjacency, PartitionLists, source_dtype
+from marius_lite.graph.fanouts import Fanout
 from marius_lite.types import Rows
 
 
@@ -60,10 +62,11 @@ def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
 class NeighbourLists:
     """The in-edge lists of the partitions in memory. Those of the next step are read in the background, while this one samples.
 
-    ``edges_moved``: edges of all the lists that ever entered; what a step costs is in proportion to what it adds.
+    ``weighted``: edges are drawn by their weights, which `Adjacency` must have. ``edges_moved``: edges of all the lists that were
+    loaded; what a step costs is in proportion to what it adds.
     """
 
-    def __init__(self, adjacency: Adjacency, degrees: bool = False):
+    def __init__(self, adjacency: Adjacency, degrees: bool = False, weighted: bool = False):
         partitioning = adjacency.partitioning
         narrow = source_dtype(partitioning.nodes) == np.uint32
         kind = _native.NeighbourSampler if narrow else _native.WideNeighbourSampler
@@ -73,6 +76,7 @@ class NeighbourLists:
         self._coming: dict[int, Future[PartitionLists]] = {}
         self._degrees = np.zeros(0, np.float32)  # by buffer row
         self.with_degrees = degrees
+        self._weighted = weighted
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="adjacency")
 
     @property
@@ -91,20 +95,28 @@ class NeighbourLists:
 
         Raises UserError where the dataset was changed, RunError where it cannot be read.
         """
-        kept = {}
-        for k, (row, lists) in list(self._here.items()):
-            if base_rows.get(k) != row:
-                self._sampler.leave(k)
-                del self._here[k]
-                kept[k] = lists  # it may go on in another place of the buffer
-        self._start(base_rows.keys() - kept.keys())
+        for k in self._here.keys() - base_rows.keys():
+            self._sampler.leave(k)
+            del self._here[k]
+        self._move({k: row for k, row in base_rows.items() if k in self._here and self._here[k][0] != row})
+        self._start(base_rows.keys())
         for k, row in base_rows.items():
             if k not in self._here:
-                lists = kept[k] if k in kept else self._coming.pop(k).result()
-                self._sampler.enter(k, row, lists.indptr, lists.sources, lists.rel)
+                lists = self._coming.pop(k).result()
+                self._sampler.enter(k, row, lists.indptr, lists.sources, lists.rel, lists.weights)
                 self._here[k] = row, lists
                 if self.with_degrees:
-                    self._know_degrees(k, row, lists)
+                    self._keep_degrees(row, in_degrees(lists, k * self._adjacency.partitioning.rows))
+
+    def _move(self, base_rows: Mapping[int, int]) -> None:
+        """These partitions go on in other places of the buffer."""
+        known = {k: self.degrees(np.arange(self._here[k][0], self._here[k][0] + self._adjacency.partitioning.size(k)))
+                 for k in base_rows if self.with_degrees}
+        for k, row in base_rows.items():
+            self._sampler.move(k, row)
+            self._here[k] = row, self._here[k][1]
+            if k in known:
+                self._keep_degrees(row, known[k])
 
     def degrees(self, rows: Rows) -> npt.NDArray[np.float32]:
         """The true in-degrees of nodes in memory, their own loops left out, by their buffer rows: (n,) float32.
@@ -113,20 +125,33 @@ class NeighbourLists:
         """
         return self._degrees[rows]
 
-    def _know_degrees(self, k: int, row: int, lists: PartitionLists) -> None:
-        end = row + len(lists.indptr) - 1
+    def _keep_degrees(self, row: int, degrees: npt.NDArray[np.float32]) -> None:
+        end = row + len(degrees)
         if end > len(self._degrees):
             self._degrees = np.concatenate([self._degrees, np.zeros(end - len(self._degrees), np.float32)])
-        self._degrees[row:end] = in_degrees(lists, k * self._adjacency.partitioning.rows)
+        self._degrees[row:end] = degrees
 
     def _start(self, partitions: Iterable[int]) -> None:
         for k in sorted(partitions):
             if k not in self._here and k not in self._coming:
-                self._coming[k] = self._pool.submit(self._adjacency.read, k)
+                self._coming[k] = self._pool.submit(self._read, k)
 
-    def sample(self, seeds: npt.NDArray[np.int64], fanouts: Sequence[int], seed: int, threads: int = 0,
+    def _read(self, k: int) -> PartitionLists:
+        lists = self._adjacency.read(k, self._weighted)
+        weights = lists.weights
+        if weights is not None and len(weights) and not (weights.min() >= 0 and weights.max() < np.inf):
+            raise UserError(f"{self._adjacency.folder}: the edges into partition {k} have weights from {weights.min()} to "
+                            f"{weights.max()}: `sampling.weighted` takes finite weights of 0 and more: set it to false, or "
+                            "preprocess edges with such weights")
+        return lists
+
+    def sample(self, seeds: npt.NDArray[np.int64], fanouts: Sequence[Fanout], seed: int, threads: int = 0,
                exclude: npt.NDArray[np.int64] | None = None, both: bool = False) -> NeighbourSample:
-        """Sample ``fanouts[h]`` in-neighbours (-1: all) of each node first seen at hop h, uniformly and without replacement.
+        """Sample ``fanouts[h]`` in-neighbours (-1: all) of each node first seen at hop h, without replacement: uniformly, or each
+        in proportion to its edge's weight among those not yet drawn, where an edge of weight 0 is only taken by -1.
+
+        A fanout that is an array, int64 (relations,), says how many of each relation. Such hops, and weighted ones, read
+        the whole lists of the nodes; what they draw stands in the order of the list.
 
         ``seeds``: unique node ids of partitions that are here. ``seed``: 0 to 2^64 - 1; what a node draws depends on it, the hop
         and the node alone. ``threads``: 0 for all; they change nothing but the time. ``exclude``: edges (source, destination)

@@ -15,6 +15,7 @@ from marius_lite.device.cuda import open_device_rows
 from marius_lite.device.host import HostGather
 from marius_lite.device.rows import DeviceRows, RowUpdate
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.fanouts import hop_fanouts
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.optim.dense import DenseOptimizer
@@ -63,7 +64,8 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         return Parts(run, config, LinkWork(*arguments), model, optimizer, metrics, show_progress)
     adjacency = dataset.adjacency
     assert adjacency is not None
-    work = EncodedLinkWork(model.encoder, NeighbourLists(adjacency, degrees=config.model.encoder == "gcn"), *arguments)
+    lists = NeighbourLists(adjacency, degrees=config.model.encoder == "gcn", weighted=config.sampling.weighted)
+    work = EncodedLinkWork(model.encoder, lists, hop_fanouts(config, dataset), *arguments)
     return Parts(run, config, work, model, optimizer, metrics, show_progress)
 
 

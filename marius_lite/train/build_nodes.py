@@ -12,6 +12,7 @@ from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.fanouts import hop_fanouts
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.optim.dense import DenseOptimizer
@@ -37,8 +38,9 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
     adjacency = dataset.adjacency
     assert adjacency is not None
     score = partial(classify_split, dataset, model, config, table, config.evaluation.split, run.path)
+    lists = NeighbourLists(adjacency, degrees=config.model.encoder == "gcn", weighted=config.sampling.weighted)
     work = NodeWork(config, dataset.partitioning, training_nodes(dataset), dataset.manifest.training_partitions or 1, rows,
-                    NeighbourLists(adjacency, degrees=config.model.encoder == "gcn"), model, optimizer, device,
+                    lists, hop_fanouts(config, dataset), model, optimizer, device,
                     partial(initialise, rows.learned, config) if rows.learned else dict, score)
     return Parts(run, config, work, model, optimizer, metrics, show_progress)
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from marius_lite._native import gather, segment_sum, sort_rows
+from marius_lite.graph.fanouts import Fanout
 from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.nn.model import finite
 from marius_lite.nn.precision import products_in
@@ -38,9 +39,9 @@ class SurroundedBatch:
 class EncodedLinkWork(LinkWork):
     """As LinkWork, on the CPU. No edge of a batch is among the edges that its messages pass, in neither direction."""
 
-    def __init__(self, encoder: Encoder | CustomEncoder, lists: NeighbourLists, *arguments: Any):
+    def __init__(self, encoder: Encoder | CustomEncoder, lists: NeighbourLists, fanouts: Sequence[Fanout], *arguments: Any):
         super().__init__(*arguments)
-        self._encoder, self._lists = encoder, lists
+        self._encoder, self._lists, self._fanouts = encoder, lists, fanouts
         self._partition_of_slot = np.empty(0, np.int64)
         self._edges_seen = np.zeros(2, np.int64)
 
@@ -59,7 +60,7 @@ class EncodedLinkWork(LinkWork):
 
     def counters(self) -> dict[str, float]:
         return {**super().counters(), "neighbours": int(self._edges_seen[0]),
-                "neighbours_not_resident": int(self._edges_seen[1])}
+                "neighbours_not_resident": int(self._edges_seen[1]), "edges_moved": self._lists.edges_moved}
 
     def close(self) -> None:
         self._lists.close()
@@ -70,11 +71,10 @@ class EncodedLinkWork(LinkWork):
         # By node id, not by row: which slot a partition came into must not change the order of any sum.
         places = self._node_ids(np.concatenate([edges.src, edges.dst, sampled.negatives.reshape(-1)]))
         seeds, order, starts = sort_rows(places)
-        fanouts, training = self._config.sampling.fanouts, self._config.training
-        assert not isinstance(fanouts, str)
+        training = self._config.training
         own = np.stack([places[:edges.size], places[edges.size:2 * edges.size]], 1)
         seed = seed_for(training.seed, "neighbours", edges.epoch, edges.step, edges.index)
-        around = self._lists.sample(seeds, fanouts, seed, int(training.threads), own, both=True)
+        around = self._lists.sample(seeds, self._fanouts, seed, int(training.threads), own, both=True)
         self._edges_seen += around.neighbours, around.missing
         return SurroundedBatch(sampled, around, inverse_of(order, starts), order, starts)
 

@@ -12,6 +12,7 @@ import torch
 
 from marius_lite._native import gather
 from marius_lite.config.schema import MEASURES, Config
+from marius_lite.graph.fanouts import Fanout
 from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.classifier import NodeClassifier
@@ -70,11 +71,13 @@ class NodeWork:
     measure = MEASURES["node_classification"]
 
     def __init__(self, config: Config, partitioning: Partitioning, training: TrainingNodes, training_partitions: int,
-                 rows: NodeRows, lists: NeighbourLists, model: NodeClassifier, optimizer: DenseOptimizer, device: torch.device,
-                 first_rows: Callable[[], dict[int, int]], score: Callable[[], dict[str, Any]]):
+                 rows: NodeRows, lists: NeighbourLists, fanouts: Sequence[Fanout], model: NodeClassifier,
+                 optimizer: DenseOptimizer, device: torch.device, first_rows: Callable[[], dict[int, int]],
+                 score: Callable[[], dict[str, Any]]):
         self.items = len(training.ids)
         self._config, self._partitioning, self._training, self._rows = config, partitioning, training, rows
         self._training_partitions, self._lists, self._model, self._optimizer = training_partitions, lists, model, optimizer
+        self._fanouts = fanouts
         self._device, self.initialise, self._score = device, first_rows, score
         self._learned_base: Ids | None = None
         self._resident: tuple[int, ...] = ()
@@ -110,9 +113,7 @@ class NodeWork:
                       self._learn, self._apply)
 
     def _draw(self, seeds: Ids, seed: int) -> NeighbourSample:
-        fanouts = self._config.sampling.fanouts
-        assert not isinstance(fanouts, str)
-        return self._lists.sample(seeds, fanouts, seed, int(self._config.training.threads))
+        return self._lists.sample(seeds, self._fanouts, seed, int(self._config.training.threads))
 
     def expect(self, checksums: dict[int, int]) -> None:
         if self._rows.learned:
@@ -128,7 +129,8 @@ class NodeWork:
     def counters(self) -> dict[str, float]:
         counted = [buffer.counters() for buffer in self._rows.buffers]
         return {**{key: sum(each[key] for each in counted) for key in counted[0]},
-                "neighbours": int(self._missing[0]), "neighbours_not_resident": int(self._missing[1])}
+                "neighbours": int(self._missing[0]), "neighbours_not_resident": int(self._missing[1]),
+                "edges_moved": self._lists.edges_moved}
 
     def close(self) -> None:
         self._lists.close()

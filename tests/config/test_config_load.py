@@ -18,6 +18,12 @@ def test_sets_win_over_values_and_file(tmp_path):
     assert (config.training.epochs, config.training.seed, config.storage.memory) == (7, 2, 4 * 10**9)
 
 
+def test_fanouts_are_numbers_or_numbers_by_relation():
+    config = load(sets=["model.encoder=sage", "model.layers=[4]", "sampling.fanouts=[{cites: 5, 7: -1, default: 0}, 3]"])
+    assert config.sampling.fanouts == ({"cites": 5, "7": -1, "default": 0}, 3)
+    assert load(values=yaml.safe_load(yaml.safe_dump(config.model_dump(mode="json")))) == config
+
+
 @pytest.mark.parametrize(("sets", "said"), [
     (["model.dims=3"], "unknown key `model.dims`: did you mean `model.dim`?"),
     (["modle.dim=3"], "did you mean `model`?"),
@@ -37,6 +43,9 @@ def test_sets_win_over_values_and_file(tmp_path):
     (["regularizer.weight=0.1"], "`regularizer.name` is none"),
     (["negatives.chunks=20", "training.batch_size=10"], "more than `training.batch_size`"),
     (["negatives.degree_fraction=1.5"], "less than or equal to 1"),
+    (["sampling.fanouts=[{cites: -2}]"], "`sampling.fanouts` is {'cites': -2}: Input should be a valid integer; Input should be"),
+    (["sampling.fanouts=[{}]"], "`sampling.fanouts` is {}"),
+    (["sampling.weighted=true"], "`model.encoder` is none: only an encoder samples neighbours"),
 ])
 def test_what_is_wrong_is_named_in_one_line(sets, said):
     with pytest.raises(UserError) as error:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from marius_lite.config.load import load
 from marius_lite.config.memory import EDGE_BYTES, largest_window
 from marius_lite.config.resolve import Facts, resolve
+from marius_lite.config.resolve_nodes import Resident, encoder_bytes, most_drawn
 from marius_lite.errors import UserError
 from marius_lite.ordering.plan import make_plan
 
@@ -102,3 +103,15 @@ def test_without_a_validation_split_nothing_is_evaluated():
 def test_a_buffer_beyond_what_an_edge_can_name_is_refused():
     with pytest.raises(UserError, match=r"`storage.capacity` 4 makes a buffer of 4294967296 rows"):
         resolve(load(), replace(facts(partitions=4, rows=2**30, memory=10**16)))
+
+
+def test_fanouts_by_relation_count_as_what_can_be_drawn_at_most():
+    def workspace(fanouts, relations):
+        config = load(sets=["model.encoder=sage", f"sampling.fanouts=[{fanouts}]"])
+        return encoder_bytes(config, 400, Resident(100_000, 50_000, relations), 16, 16)
+
+    assert most_drawn({"a": 2, "b": -1, "default": 3}, 4) == 2 + 15 + 2 * 3
+    assert most_drawn({"a": 2}, 4) == 2
+    assert workspace("{default: 5}", 4) - workspace("20", 4) == 8 * 400 * 20  # the places of edges that are chosen by keys
+    assert workspace("{default: 5}", 50) - workspace("{default: 5}", 49) > 0
+    assert workspace("{default: 5}", 2000) == workspace("{default: 5}", 1000)  # no more than all that is resident

@@ -10,11 +10,14 @@ import pytest
 import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from weighted_dataset import edges_of as all_edges
+from weighted_dataset import with_weights
 
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset
 from marius_lite.graph.adjacency import source_dtype
 from marius_lite.preprocess import make_dataset
+from marius_lite.preprocess.adjacency import AdjacencyWriter
 
 node = st.integers(0, 30) | st.integers(0, 2)
 
@@ -114,3 +117,49 @@ def test_partitions_that_do_not_exist(with_lists):
 
 def test_ids_widen_only_beyond_32_bits():
     assert (source_dtype(1 << 32), source_dtype((1 << 32) + 1)) == (np.uint32, np.uint64)
+
+
+@pytest.fixture
+def weighted(with_lists, tmp_path):
+    rng = np.random.default_rng(0)
+    return with_weights(with_lists.path, tmp_path / "weighted", lambda src, dst, rel: rng.random(len(src)))
+
+
+def test_weights_go_along_with_their_edges(weighted, with_lists):
+    expected = Counter(zip(*(column.tolist() for column in all_edges(weighted.edges("train")))))
+    p, found = weighted.partitioning, Counter()
+    for k in range(p.partitions):
+        lists, plain = weighted.adjacency.read(k, weights=True), with_lists.adjacency.read(k)
+        assert (lists.weights.dtype, weighted.adjacency.read(k).weights) == (np.float32, None)
+        assert all(np.array_equal(getattr(lists, name), getattr(plain, name)) for name in ("indptr", "sources", "rel"))
+        dst = np.repeat(np.arange(p.range(k).start, p.range(k).stop), np.diff(lists.indptr))
+        found.update(zip(*(column.tolist() for column in (lists.sources, dst, lists.rel, lists.weights))))
+    assert found == expected
+    weighted.verify()
+    assert (weighted.adjacency.edge_bytes(), weighted.adjacency.edge_bytes(weights=True)) == (8, 12)
+
+
+def test_a_changed_weight_is_noticed(weighted):
+    for folder, said in (("adjacency/in", "lists of partition 0"), ("edges/valid", r"bucket \(0, 0\)")):
+        path = weighted.path / folder / "weight/c/0"
+        data = path.read_bytes()
+        path.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+        if folder == "adjacency/in":
+            weighted.adjacency.read(0)  # who does not ask for weights does not read them
+            with pytest.raises(UserError, match=f"{folder}/weight: the {said} do not match"):
+                weighted.adjacency.read(0, weights=True)
+        else:
+            edges = weighted.edges("valid")
+            edges.read(0, 0)
+            with pytest.raises(UserError, match=f"{folder}/weight: {said} does not match"):
+                list(edges.stream_columns(0, 0, 10, ("weight",)))
+        path.write_bytes(data)
+
+
+def test_weights_count_in_the_memory_of_a_partition(weighted, tmp_path):
+    degrees = np.zeros(weighted.partitioning.nodes, np.uint32)
+    edges = weighted.edges("train")
+    bytes_needed = edges.counts.sum(0).max() * 12 + weighted.partitioning.rows * 8
+    with pytest.raises(UserError, match="give more --memory"):
+        AdjacencyWriter(edges, tmp_path / "in", degrees, 4, int(bytes_needed) - 1)
+    AdjacencyWriter(edges, tmp_path / "in", degrees, 4, int(bytes_needed))

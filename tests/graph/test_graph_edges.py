@@ -46,3 +46,12 @@ def test_a_changed_bit_is_noticed_by_its_bucket_only(dataset, column):
     edges.read(1, 1)
     with pytest.raises(UserError, match=rf"{column}: bucket \(1, 2\) does not match its checksum"):
         edges.read(1, 2)
+
+
+def test_columns_are_streamed_by_name(dataset):
+    edges = dataset.edges("train")
+    assert edges.columns == ("src", "dst", "rel")
+    pieces = list(edges.stream_columns(1, 2, 7, ("rel", "src")))
+    src, _, rel = edges.read(1, 2)
+    assert all(len(piece[0]) <= 7 for piece in pieces)
+    assert [np.concatenate(column).tolist() for column in zip(*pieces)] == [rel.tolist(), src.tolist()]

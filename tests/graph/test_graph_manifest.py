@@ -33,6 +33,13 @@ def test_a_dataset_from_before_there_were_features_opens(dataset):
     assert json.loads(other.root_json())["attributes"]["marius_lite"]["features"] == {"width": 3, "dtype": "float32"}
 
 
+def test_edge_columns_are_stored_where_there_are_any(dataset):
+    assert "edge_columns" not in json.loads((dataset.path / "zarr.json").read_text())["attributes"]["marius_lite"]
+    other = dataset.manifest.model_copy(update={"edge_columns": ("weight", "time")}).sealed()
+    assert other.fingerprint != dataset.fingerprint
+    assert json.loads(other.root_json())["attributes"]["marius_lite"]["edge_columns"] == ["weight", "time"]
+
+
 @pytest.mark.parametrize(("fields", "message"), [
     ({"format_version": 99, "program_version": "7.1"}, "format version 99, written by marius_lite 7.1"),
     ({"nodes": "many"}, "damaged at nodes"),

@@ -30,6 +30,7 @@ struct Graph {
     std::vector<std::vector<int64_t>> indptr;  // by partition
     std::vector<std::vector<Id>> sources;
     std::vector<std::vector<uint32_t>> rel;
+    std::vector<std::vector<float>> weights;
 
     Graph(uint64_t n, uint64_t r, uint64_t edges) : nodes(n), rows(r) {
         std::vector<std::vector<Id>> lists(nodes);
@@ -44,10 +45,13 @@ struct Graph {
             }
             rel.emplace_back(sources.back().size());
             for (uint32_t& r0 : rel.back()) r0 = static_cast<uint32_t>(below(5));
+            weights.emplace_back(sources.back().size());
+            for (float& weight : weights.back()) weight = static_cast<float>(below(4));
         }
     }
-    void enter(NeighbourSampler<Id>& sampler, uint64_t k) const {
-        sampler.enter(k, {static_cast<int64_t>(1000 * k), indptr[k].data(), sources[k].data(), rel[k].data()},
+    void enter(NeighbourSampler<Id>& sampler, uint64_t k, bool weighted = false) const {
+        sampler.enter(k, {static_cast<int64_t>(1000 * k), indptr[k].data(), sources[k].data(), rel[k].data(),
+                          weighted ? weights[k].data() : nullptr},
                       static_cast<int64_t>(sources[k].size()));
     }
 };
@@ -162,21 +166,21 @@ template <class T>
 std::vector<T> copied(const Growing<T>& values) { return {values.data(), values.data() + values.size()}; }
 
 template <class Id>
-void threads_change_nothing() {
+void threads_change_nothing(std::vector<Fanout> fanouts, bool weighted) {
     const Graph<Id> graph(5000, 300, 120'000);
     NeighbourSampler<Id> sampler(graph.rows, graph.nodes);
     std::vector<int64_t> seeds;
     for (uint64_t k = 0; k < graph.indptr.size(); ++k)
-        if (k % 3) graph.enter(sampler, k);
+        if (k % 3) graph.enter(sampler, k, weighted);
     for (int64_t node = 0; node < 5000; node += 7)
         if (node / 300 % 3) seeds.push_back(node);
     const std::vector<int64_t> excluded{seeds[0], seeds[1], seeds[2], seeds[0]};
     const auto sample = [&](int threads) {
-        return sampler.sample({seeds.data(), static_cast<int64_t>(seeds.size()), {10, 40, -1}, 5, threads,
+        return sampler.sample({seeds.data(), static_cast<int64_t>(seeds.size()), fanouts, 5, threads,
                                ExcludedEdges(excluded.data(), 2, true)});
     };
     const NeighbourSample one = sample(1);
-    CHECK(one.labels.size() > 20'000 && one.missing > 0 && one.missing < one.neighbours);
+    CHECK(one.labels.size() > 10'000 && one.missing > 0 && one.missing < one.neighbours);
     for (int threads : {2, 4, 0, 30, 1}) {
         const NeighbourSample other = sample(threads);
         CHECK(copied(one.nodes) == copied(other.nodes) && copied(one.rows) == copied(other.rows));
@@ -208,7 +212,11 @@ void what_cannot_be_sampled() {
                  std::invalid_argument);
     const NeighbourSample before = sample({3, 4});
     graph.enter(sampler, 2);
+    CHECK_THROWS(graph.enter(sampler, 1, true), std::invalid_argument);
     sampler.leave(2);
+    CHECK_THROWS(sampler.move(2, 0), std::invalid_argument);
+    sampler.move(0, 70);
+    CHECK(sample({3, 4}).rows[1] == 74 && sampler.edges_moved() == graph.indptr[0].back() + graph.indptr[2].back());
     CHECK(copied(before.nodes) == copied(sample({3, 4}).nodes));
 }
 
@@ -216,12 +224,18 @@ void filling_lists() {
     int64_t cursors[2] = {0, 1};
     uint64_t sources[3] = {};
     uint32_t rels[3] = {};
+    float weights[3] = {};
     const uint32_t src[3] = {5, 1, 2}, dst[3] = {0, 1, 1}, rel[3] = {7, 8, 9};
-    append_in_edges<uint64_t>(src, dst, rel, 3, 100, {cursors, 2, sources, rels, 3});
-    CHECK(cursors[0] == 1 && cursors[1] == 3 && sources[0] == 105 && sources[2] == 102 && rels[1] == 8);
-    const auto full = [&] { append_in_edges<uint64_t>(src + 1, dst + 1, rel, 1, 100, {cursors, 2, sources, nullptr, 3}); };
+    const float weight[3] = {0.5, 1.5, 2.5};
+    append_in_edges<uint64_t>(src, dst, rel, weight, 3, 100, {cursors, 2, sources, rels, weights, 3});
+    CHECK(cursors[0] == 1 && cursors[1] == 3 && sources[0] == 105 && sources[2] == 102 && rels[1] == 8 && weights[2] == 2.5);
+    const auto full = [&] {
+        append_in_edges<uint64_t>(src + 1, dst + 1, rel, nullptr, 1, 100, {cursors, 2, sources, nullptr, nullptr, 3});
+    };
     CHECK_THROWS(full(), std::invalid_argument);
-    const auto outside = [&] { append_in_edges<uint64_t>(src, dst + 1, rel, 1, 100, {cursors, 1, sources, nullptr, 3}); };
+    const auto outside = [&] {
+        append_in_edges<uint64_t>(src, dst + 1, rel, nullptr, 1, 100, {cursors, 1, sources, nullptr, nullptr, 3});
+    };
     CHECK_THROWS(outside(), std::invalid_argument);
 }
 
@@ -233,8 +247,12 @@ int main() {
     first_seen_by_shards();
     stretches_of_lists();
     excluded_edges();
-    threads_change_nothing<uint32_t>();
-    threads_change_nothing<uint64_t>();
+    const std::vector<int64_t> by_relation{3, 0, 20, -1, 8};
+    for (bool weighted : {false, true}) {
+        threads_change_nothing<uint32_t>({10, 40, -1}, weighted);
+        threads_change_nothing<uint64_t>({10, 40, -1}, weighted);
+        threads_change_nothing<uint32_t>({10, Fanout(by_relation.data(), 5), 6}, weighted);
+    }
     what_cannot_be_sampled();
     filling_lists();
     return 0;

@@ -39,7 +39,7 @@ def command(arguments: list[str], output: str, faults: dict[str, str], settings:
             module, _, attribute = name.rpartition(".")
             module, *names = module.split(".")
             owner = reduce(getattr, names, import_module(f"marius_lite.preprocess.{module}"))
-            setattr(owner, attribute, (lambda *_, value=value: value) if callable(getattr(owner, attribute)) else value)
+            setattr(owner, attribute, (lambda *_, value=value, **__: value) if callable(getattr(owner, attribute)) else value)
         if faults:
             os.environ.update({f"FAULT_{name}": value for name, value in faults.items()})
             ctypes.CDLL(None).faults_reload()

@@ -1,12 +1,16 @@
 """In-edge lists come and go with their partitions, and what is sampled from a dataset are its edges."""
 
 import threading
+from contextlib import closing
 
 import numpy as np
 import pytest
 from sampling_tools import naive_sample
+from weighted_dataset import edges_of as all_edges
+from weighted_dataset import with_weights
 
 from marius_lite.errors import UserError
+from marius_lite.ordering import make_plan
 from marius_lite.preprocess import make_dataset
 from marius_lite.sampling.neighbours import NeighbourLists
 
@@ -45,7 +49,7 @@ def test_step_after_step_the_edges_between_what_is_here(dataset, lists):
     steps = [{0: 0, 1: 256, 3: 512}, {4: 0, 1: 256, 3: 768}, {0: 512, 4: 0}]
     for step, base_rows in enumerate(steps):
         lists.enter(base_rows)
-        new = [k for k, row in base_rows.items() if step == 0 or steps[step - 1].get(k) != row]
+        new = [k for k in base_rows if step == 0 or k not in steps[step - 1]]
         moved += int(counts[new].sum())
         assert lists.edges_moved == moved
         if step + 1 < len(steps):
@@ -67,10 +71,10 @@ def test_step_after_step_the_edges_between_what_is_here(dataset, lists):
 def test_each_partition_is_read_once_and_ahead(dataset, lists, monkeypatch):
     read, calls, threads = dataset.adjacency.read, [], set()
 
-    def noting(k):
+    def noting(k, weights):
         calls.append(k)
         threads.add(threading.current_thread().name)
-        return read(k)
+        return read(k, weights)
 
     monkeypatch.setattr(lists._adjacency, "read", noting)
     lists.prefetch([0, 1])
@@ -109,3 +113,66 @@ def test_a_changed_dataset_is_named(dataset, lists):
         assert lists.sample(np.array([part.start]), [], 0).rows.tolist() == [50]
     finally:
         path.write_bytes(data)
+
+
+@pytest.fixture
+def weighted(dataset, tmp_path):
+    rng = np.random.default_rng(2)
+    return with_weights(dataset.path, tmp_path / "weighted", lambda src, dst, rel: rng.choice([0, 1, 2.5, 40], len(src)))
+
+
+def test_edges_are_drawn_by_their_weights(weighted):
+    relations, p = weighted.manifest.relations, weighted.partitioning
+    edges = list(zip(*(column.tolist() for column in all_edges(weighted.edges("train")))))
+    fanouts = [3, 2] if relations == 1 else [3, np.arange(1, 1 + relations)]
+    with closing(NeighbourLists(weighted.adjacency, weighted=True)) as lists:
+        for base_rows in ({0: 0, 3: 100}, {3: 300, 1: 0}):
+            lists.enter(base_rows)
+            seeds = np.arange(p.range(3).start, p.range(3).stop)
+            found = lists.sample(seeds, fanouts, 4)
+            expected = naive_sample(p.rows, edges, base_rows, seeds.tolist(), fanouts, 4)
+            assert [found.nodes.tolist(), found.rows.tolist(), found.indices.tolist()] == [
+                expected["nodes"], expected["rows"], expected["indices"]]
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_weights_that_cannot_be_drawn_by_are_named(dataset, tmp_path, weight):
+    bad = with_weights(dataset.path, tmp_path / "bad", lambda src, dst, rel: np.where(dst == 7, weight, 1))
+    with closing(NeighbourLists(bad.adjacency)) as lists:
+        lists.enter({0: 0})  # whoever does not draw by them does not mind
+    with (closing(NeighbourLists(bad.adjacency, weighted=True)) as lists,
+          pytest.raises(UserError, match=r"the edges into partition 0 have weights from .* takes finite weights of 0")):
+        lists.enter({0: 0})
+
+
+def test_a_whole_epoch_moves_the_edges_that_it_loads(dataset):
+    counts = np.diff(dataset.adjacency.starts)
+    plan = make_plan("beta", 5, 2, 0, 0)
+    assert plan.swaps > 3
+    with closing(NeighbourLists(dataset.adjacency, degrees=True)) as lists:
+        slots, loaded = {}, 0
+        for step, after in zip(plan.steps, [*plan.steps[1:], None]):
+            slots = {k: slots.get(k, 1000 * k) for k in step.resident}
+            before = lists.edges_moved
+            lists.enter(slots)
+            lists.prefetch(after.resident if after else ())
+            assert lists.edges_moved - before == counts[list(step.load)].sum()
+            loaded += counts[list(step.load)].sum()
+        assert lists.edges_moved == loaded > counts.sum()
+        elsewhere = {k: 7000 - row for k, row in slots.items()}  # as after an evaluation that used the buffer
+        k = min(slots)
+        degrees = lists.degrees(np.arange(slots[k], slots[k] + dataset.partitioning.size(k)))
+        lists.enter(elsewhere)
+        assert lists.edges_moved == loaded
+        assert lists.degrees(np.arange(elsewhere[k], elsewhere[k] + dataset.partitioning.size(k))).tolist() == degrees.tolist()
+        first = dataset.partitioning.range(k).start
+        assert lists.sample(np.array([first]), [], 0).rows.tolist() == [elsewhere[k]]
+
+
+def test_partitions_change_places(dataset):
+    """Each takes the rows of the other; degrees go along."""
+    with closing(NeighbourLists(dataset.adjacency, degrees=True)) as lists:
+        lists.enter({0: 0, 1: 40})
+        before = [lists.degrees(np.arange(row, row + 40)).tolist() for row in (0, 40)]
+        lists.enter({0: 40, 1: 0})
+        assert [lists.degrees(np.arange(row, row + 40)).tolist() for row in (40, 0)] == before

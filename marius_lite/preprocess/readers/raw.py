@@ -30,7 +30,7 @@ class BadRow:
 @dataclass(frozen=True)
 class RawEdges:
     """A block of edges with raw ids: ``src`` and ``dst`` int64 or string without nulls, ``rel``
-    dictionary<string>.
+    dictionary<string>. ``weight`` float32 and ``time`` int64, each where the input has them.
 
     ``rel`` is None where the input has no relation column. ``comments`` and ``bad`` count what was left out.
     """
@@ -40,6 +40,8 @@ class RawEdges:
     dst: pa.Array
     comments: int = 0
     bad: list[BadRow] = field(default_factory=list)
+    weight: pa.Array | None = None
+    time: pa.Array | None = None
 
 
 class Reader(Protocol):

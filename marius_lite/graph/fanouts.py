@@ -1,0 +1,39 @@
+"""``sampling.fanouts`` as the sampler takes them: relations by id, not by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.config.resolve_nodes import fanouts_of
+from marius_lite.config.schema import DEFAULT, Config
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+
+Fanout = int | npt.NDArray[np.int64]
+"""Edges that a node draws at a hop: a number in all, or one for each relation, (relations,); -1: every one."""
+TOLD = 10
+
+
+def hop_fanouts(config: Config, dataset: Dataset) -> tuple[Fanout, ...]:
+    """One for each hop. Raises UserError for a relation that the dataset does not have."""
+    asked = fanouts_of(config)
+    if all(isinstance(fanout, int) for fanout in asked):
+        return tuple(fanout for fanout in asked if isinstance(fanout, int))
+    names = [str(name) for name in dataset.relation_names()]
+    return tuple(fanout if isinstance(fanout, int) else _by_relation(fanout, names, dataset) for fanout in asked)
+
+
+def _by_relation(fanout: Mapping[str, int], names: list[str], dataset: Dataset) -> Fanout:
+    known = {DEFAULT, *names}
+    for name in (name for name in fanout if name not in known):
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
+        raise UserError(f"`sampling.fanouts` names relation {name!r}, which {dataset.path} does not have: {hint}"
+                        f"it has {', '.join(map(repr, names[:TOLD]))}{more}")
+    numbers = np.array([fanout.get(name, fanout.get(DEFAULT, 0)) for name in names], np.int64)
+    return int(numbers[0]) if len(names) == 1 else numbers  # lists of one relation do not name it
