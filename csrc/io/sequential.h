@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,8 @@ public:
 private:
     void fill(size_t count) {
         const size_t held = end_ - begin_;
+        const uint64_t left = size_ - read_;
+        if (count - held > left) throw std::runtime_error(file_.path() + ": ends before what it should hold");
         if (count > capacity_) {
             std::unique_ptr<std::byte[]> larger(new std::byte[count]);
             std::memcpy(larger.get(), buffer_.get() + begin_, held);
@@ -33,7 +36,7 @@ private:
         } else {
             std::memmove(buffer_.get(), buffer_.get() + begin_, held);
         }
-        const size_t wanted = std::max(count - held, static_cast<size_t>(std::min<uint64_t>(capacity_ - held, size_ - std::min(size_, read_))));
+        const size_t wanted = static_cast<size_t>(std::min<uint64_t>(capacity_ - held, left));
         file_.read(buffer_.get() + held, wanted, wanted, read_);
         read_ += wanted, begin_ = 0, end_ = held + wanted;
     }

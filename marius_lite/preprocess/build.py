@@ -205,13 +205,14 @@ class Build:
         self.root, self.work = root, root / WORK
         self.threads = len(os.sched_getaffinity(0))
 
-    def require_space(self, rows: int, spooled_bytes: int, words: int) -> None:
-        """Say what disk this takes. Raises UserError where less is free."""
+    def require_space(self, rows: int, spooled_bytes: int, words: int, spooled: bool = False) -> None:
+        """Say what disk this takes. Raises UserError where less is free; edges that are ``spooled`` are on it already."""
         plan = plan_disk(rows, spooled_bytes, words, self.options, self.node_data)
         tqdm.write(f"{self.options.output}: {plan}", file=sys.stderr)
         features = "" if self.node_data is None or self.node_data.features is None else (
             f" and {self.node_data.features.rows:,} feature rows")
-        files.require_space(self.options.output, plan.most, f"preprocessing about {rows:,} edges{features}")
+        files.require_space(self.options.output, plan.most - spooled * plan.spool,
+                            f"preprocessing about {rows:,} edges{features}")
 
     def run(self) -> dict[str, Any]:
         options, once, work = self.options, self.passes.once, self.work
@@ -362,7 +363,7 @@ class Build:
             return self._write_edges(records, count, gathered, named, layout, len(relation_ids))
 
         if not self.passes.any_of("sort", "write"):
-            self.require_space(sum(gathered.counts), gathered.shape.edge_bytes, layout.words)
+            self.require_space(sum(gathered.counts), gathered.shape.edge_bytes, layout.words, spooled=True)
         done = self.passes.any_of
         if done("write") or (self._fits(gathered, layout) and not done("sort")):  # it may have had another --memory before
             written = once("write", Written, [*places, runs],

@@ -21,7 +21,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
 from marius_lite.preprocess.buckets import carried_words
-from marius_lite.preprocess.keys import Dictionaries, NodeKeys, TableKeys, open_keys
+from marius_lite.preprocess.keys import DenseKeys, Dictionaries, NodeKeys, TableKeys, open_keys
 from marius_lite.preprocess.node_data import NodeData, NodeKeyLists
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.detect import open_reader
@@ -209,10 +209,12 @@ class Gatherer:
 
     def _use_tables(self) -> None:
         """Integers are too large to be keys themselves: what has been keyed is keyed again."""
-        old = self._spool
+        old, dense = self._spool, self._nodes
         self._nodes = TableKeys("int", self.options.seed, self._ids, self.options.memory, self._threads)
         self._spool = None
         self._key_lists()
+        for ids in dense.marked() if isinstance(dense, DenseKeys) else ():  # those without a spooled edge, too
+            self._key(pa.array(ids))
         if old is None:
             return
         old.close()

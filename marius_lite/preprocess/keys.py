@@ -7,6 +7,7 @@ order, a *run*, and a new table begins; a key is then of dictionary 0, 1, ... In
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +25,7 @@ from marius_lite.seeds import seed_for
 DENSE_SHARE = 16  # integers below a 16th of the memory's bytes are keys: 4 bytes for each are taken when they are numbered
 TABLE_SHARE = 2  # a table may take half of the memory
 SLICE = 1 << 18
+WORDS = SLICE // 64  # of a bitmap
 MOST_DENSE = 1 << 32
 MOST_KEYS = 1 << 31  # of a table when a block begins: it has room for 2^32 - 1, and no block brings so many
 HASH_MASK = 2**64 - 1  # the bits of a raw id's hash that order strings; tests take fewer
@@ -92,6 +94,12 @@ class DenseKeys:
 
     def rest(self) -> None:
         pass
+
+    def marked(self) -> Iterator[npt.NDArray[np.int64]]:
+        """All ids that were added, in blocks."""
+        for first in range(0, len(self._bitmap), WORDS):
+            bits = np.unpackbits(self._bitmap[first : first + WORDS].view(np.uint8), bitorder="little")
+            yield np.flatnonzero(bits) + 64 * first
 
     def finish(self) -> Dictionaries:
         used = np.flatnonzero(self._bitmap)

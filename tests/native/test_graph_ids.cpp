@@ -1,8 +1,10 @@
 // Id tables: one id per distinct key, in order of first sight; ranks are a permutation that the key decides.
 #include <algorithm>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "check.h"
@@ -12,40 +14,63 @@ using namespace marius;
 
 namespace {
 
-void check_ranks(const auto& table, int threads) {
+// The ids in the order that the table ranks them in; the ranks say the same for any number of threads.
+template <class Keys, class Raw>
+std::vector<Raw> ranked(const IdTable<Keys>& table) {
     const size_t n = table.size();
-    std::vector<uint32_t> order(n), rank(n), narrow(n);
-    std::vector<uint64_t> order64(n), rank64(n);
-    table.rank(order.data(), rank.data(), threads);
-    table.rank(order64.data(), rank64.data(), 1);
+    std::vector<uint32_t> order(n), rank(n), again(n), rank_again(n);
+    table.rank(order.data(), rank.data(), 3);
+    table.rank(again.data(), rank_again.data(), 1);
+    CHECK(order == again && rank == rank_again);
+    std::vector<Raw> ids;
     for (size_t r = 0; r < n; ++r) {
         CHECK(rank[order[r]] == r);
-        CHECK(order64[r] == order[r] && rank64[r] == rank[r]);
+        ids.emplace_back(table.keys().at(order[r]));
     }
+    return ids;
 }
 
-void ints() {
-    std::mt19937_64 rng(1);
-    std::vector<int64_t> raw(100'000);
-    for (auto& id : raw) id = static_cast<int64_t>(rng() % 30'000) * (rng() % 2 ? 1 : 1LL << 40);
-    std::unordered_map<int64_t, uint64_t> expected;
-    IdTable<IntKeys> table(7);
-    std::vector<uint64_t> out(raw.size());
-    for (size_t at = 0; at < raw.size(); at += 777)
-        table.add(static_cast<const int64_t*>(raw.data()) + at, std::min<size_t>(777, raw.size() - at), out.data() + at);
+// Adds `raw` in pieces; checks the ids against a map, and the ranks against a sort by (hash, raw id).
+template <class Keys, class Raw>
+void check_table(const std::vector<Raw>& raw, auto add, uint64_t mask) {
+    constexpr uint64_t key = 7;
+    IdTable<Keys> table(key, mask);
+    std::vector<uint32_t> out(raw.size());
+    for (size_t at = 0; at < raw.size(); at += 777) add(table, at, std::min<size_t>(777, raw.size() - at), out.data() + at);
+    std::unordered_map<Raw, uint32_t> expected;
     for (size_t i = 0; i < raw.size(); ++i) {
-        CHECK(expected.emplace(raw[i], expected.size()).first->second == out[i]);
-        CHECK(table.keys().at(out[i]) == raw[i]);
+        CHECK(expected.emplace(raw[i], static_cast<uint32_t>(expected.size())).first->second == out[i]);
+        CHECK(Raw(table.keys().at(out[i])) == raw[i]);
     }
     CHECK(table.size() == expected.size());
-    check_ranks(table, 3);
+    std::vector<Raw> distinct;
+    for (const auto& [id, number] : expected) distinct.push_back(id);
+    std::sort(distinct.begin(), distinct.end(), [&](const Raw& a, const Raw& b) {
+        const uint64_t x = Keys::hash(a, key) & mask, y = Keys::hash(b, key) & mask;
+        return x != y ? x < y : a < b;
+    });
+    CHECK((ranked<Keys, Raw>(table) == distinct));
+    const size_t before = table.bytes();
+    CHECK(table.peak_bytes() >= before);
+    table.close();
+    CHECK(table.bytes() < before);
+    CHECK((ranked<Keys, Raw>(table) == distinct));
+    CHECK_THROWS(add(table, 0, raw.size() ? 1 : 0, out.data()), std::logic_error);
 }
 
-void strings() {
+void ints(size_t count, uint64_t mask) {
+    std::mt19937_64 rng(1);
+    std::vector<int64_t> raw(count);
+    for (auto& id : raw) id = static_cast<int64_t>(rng() % (1 + count / 3)) * (rng() % 2 ? 1 : 1LL << 40) * (rng() % 5 ? 1 : -1);
+    if (count > 2) raw[0] = INT64_MIN, raw[1] = INT64_MAX, raw[2] = -1;
+    check_table<IntKeys>(raw, [&](auto& table, size_t at, size_t n, uint32_t* out) { table.add(std::as_const(raw).data() + at, n, out); }, mask);
+}
+
+void strings(size_t count, uint64_t mask) {
     std::mt19937_64 rng(2);
     std::vector<std::string> names;
-    for (int i = 0; i < 5000; ++i) names.push_back(std::string(rng() % 20, 'x') + std::to_string(rng() % 3000));
-    names.emplace_back(1000, 'y');
+    for (size_t i = 0; i < count; ++i) names.push_back(std::string(rng() % 20, 'x') + std::to_string(rng() % (1 + count / 2)));
+    names.emplace_back(1 << 16, 'y');
     names.emplace_back("");
     names.emplace_back("\0", 1);
     names.emplace_back("\0\0", 2);
@@ -55,15 +80,9 @@ void strings() {
         data += name;
         offsets.push_back(static_cast<int32_t>(data.size()));
     }
-    IdTable<StringKeys> table(7);
-    std::vector<uint64_t> out(names.size());
-    table.add(ArrowStrings{offsets.data(), data.data()}, names.size(), out.data());
-    std::unordered_map<std::string, uint64_t> expected;
-    for (size_t i = 0; i < names.size(); ++i) {
-        CHECK(expected.emplace(names[i], expected.size()).first->second == out[i]);
-        CHECK(table.keys().at(out[i]) == names[i]);
-    }
-    check_ranks(table, 2);
+    check_table<StringKeys>(names, [&](auto& table, size_t at, size_t n, uint32_t* out) {
+        table.add(ArrowStrings{offsets.data() + at, data.data()}, n, out);
+    }, mask);
 }
 
 // The order of nodes does not depend on the order in which they were seen, and another key gives another one.
@@ -73,13 +92,9 @@ void order_depends_on_key_only() {
     turned.assign(raw.rbegin(), raw.rend());
     auto ordered = [](const std::vector<int64_t>& ids, uint64_t key) {
         IdTable<IntKeys> table(key);
-        std::vector<uint64_t> out(ids.size());
+        std::vector<uint32_t> out(ids.size());
         table.add(ids.data(), ids.size(), out.data());
-        std::vector<uint32_t> order(ids.size()), rank(ids.size());
-        table.rank(order.data(), rank.data(), 2);
-        std::vector<int64_t> result;
-        for (uint32_t id : order) result.push_back(table.keys().at(id));
-        return result;
+        return ranked<IntKeys, int64_t>(table);
     };
     CHECK(ordered(raw, 1) == ordered(turned, 1));
     CHECK(ordered(raw, 1) != ordered(raw, 2));
@@ -99,8 +114,13 @@ void hashes_stay() {
 }  // namespace
 
 int main() {
-    ints();
-    strings();
+    ints(100'000, ~0ULL);
+    strings(10'000, ~0ULL);
+    for (uint64_t mask : {0xffULL << 56, 0xffULL, 0ULL}) {
+        ints(3000, mask);
+        strings(2000, mask);
+    }
+    ints(0, ~0ULL);
     order_depends_on_key_only();
     hashes_stay();
 }

@@ -1,7 +1,8 @@
 """Runs `preprocess` in forks of one process that has everything imported: `python preprocess_server.py`.
 
-A request is a line of JSON on standard input: {"arguments": [...], "output": FILE, "faults": {NAME: VALUE}, "settings": {"module.NAME":
-NUMBER}}; the answer a line with the wait status. Started with tests/native/faults.c preloaded, each command has its own faults.
+A request is a line of JSON on standard input: {"arguments": [...], "output": FILE, "faults": {NAME: VALUE}, "settings":
+{"module.NAME": NUMBER}}; the answer a line with the wait status. Started with tests/native/faults.c preloaded, each command has
+its own faults.
 ``settings`` replaces constants of marius_lite.preprocess, or functions there by ones that always return the number.
 """
 
@@ -38,7 +39,7 @@ def command(arguments: list[str], output: str, faults: dict[str, str], settings:
             module, _, attribute = name.rpartition(".")
             module, *names = module.split(".")
             owner = reduce(getattr, names, import_module(f"marius_lite.preprocess.{module}"))
-            setattr(owner, attribute, (lambda *_, value=value: value) if callable(getattr(owner, attribute)) else value)
+            setattr(owner, attribute, (lambda *_, value=value, **__: value) if callable(getattr(owner, attribute)) else value)
         if faults:
             os.environ.update({f"FAULT_{name}": value for name, value in faults.items()})
             ctypes.CDLL(None).faults_reload()

@@ -236,6 +236,17 @@ def test_too_little_space_is_refused_before_writing(random_edges, monkeypatch):
     assert not (random_edges / "d").exists()
 
 
+def test_what_is_spooled_is_not_asked_for_again(tmp_path, monkeypatch):
+    """8 bytes an edge are spooled, 12 stored: a disk that has room for a quarter more does."""
+    np.save(tmp_path / "e.npy", np.random.default_rng(0).integers(1000, size=(100_000, 2)))
+
+    def free(_):
+        return 25 * 100_000 - sum(path.stat().st_size for path in tmp_path.glob(".d.tmp/**/*") if path.is_file())
+
+    monkeypatch.setattr("marius_lite.files.free_bytes", free)
+    make(tmp_path / "d", tmp_path / "e.npy")
+
+
 def test_overwrite_replaces_a_dataset_and_nothing_else(tmp_path):
     (tmp_path / "e.tsv").write_text("a\tb\n")
     (tmp_path / "f.tsv").write_text("a\tb\nb\tc\n")

@@ -1,0 +1,70 @@
+"""Peak memory of preprocess: --memory and what the program itself takes, for the inputs that make it hard."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+MEMORY, BESIDE = 64_000_000, 300_000_000
+COMMAND = """
+import sys
+from pathlib import Path
+from marius_lite.cli.main import run
+code = run(["preprocess", *sys.argv[1:]])
+print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+sys.exit(code)
+"""  # not getrusage: its peak is that of the process which started this one, where that was larger
+
+
+def peak(*arguments):
+    """Bytes that the command took at most; it must end well."""
+    command = [sys.executable, "-c", COMMAND, *map(str, arguments), "--memory", str(MEMORY)]
+    done = subprocess.run(command, text=True, capture_output=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.splitlines()[-1]) * 1024
+
+
+def hex_names(numbers):
+    """A name of 24 bytes for each number."""
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    names = np.full((len(numbers), 24), ord("x"), np.uint8)
+    for place in range(16):
+        names[:, 8 + place] = digits[(numbers >> np.uint64(4 * place)) & np.uint64(15)]
+    return names
+
+
+@pytest.fixture(scope="module")
+def many_strings(tmp_path_factory):
+    """1.5 M edges between 3 M distinct names."""
+    path = tmp_path_factory.mktemp("strings") / "edges.tsv"
+    numbers = np.random.default_rng(0).permutation(3_000_000).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    names = hex_names(numbers).reshape(-1, 2, 24)
+    rows = np.full((len(names), 50), ord("\t"), np.uint8)
+    rows[:, :24], rows[:, 25:49], rows[:, 49] = names[:, 0], names[:, 1], ord("\n")
+    rows.tofile(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def star(tmp_path_factory):
+    """4 M edges between 800,000 nodes, a third of them to one node."""
+    path, rng = tmp_path_factory.mktemp("star") / "edges.npy", np.random.default_rng(1)
+    edges = rng.integers(800_000, size=(4_000_000, 2))
+    edges[::3, 1] = 77
+    np.save(path, edges)
+    return path
+
+
+def test_many_strings(many_strings, tmp_path):
+    assert peak(many_strings, "--output", tmp_path / "d", "--undirected") < MEMORY + BESIDE
+
+
+@pytest.mark.parametrize("partitions", [1, 256])
+def test_a_star(star, tmp_path, partitions):
+    assert peak(star, "--output", tmp_path / "d", "--partitions", partitions, "--undirected") < MEMORY + BESIDE
+
+
+def test_a_star_in_partitions_by_locality(star, tmp_path):
+    assert peak(star, "--output", tmp_path / "d", "--partitions", 16, "--partitioner", "locality") < MEMORY + BESIDE
