@@ -20,10 +20,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,10 +34,10 @@ from marius_lite import files
 from marius_lite._native import EdgeLayout, pack_arcs, place_nodes
 from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY
-from marius_lite.graph.dataset import Dataset, file_checksum
+from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES
-from marius_lite.graph.manifest import LabelShape, Manifest, Source, attributes
+from marius_lite.graph.manifest import LabelShape, Manifest, Source
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import buckets
@@ -56,7 +54,8 @@ from marius_lite.preprocess.node_data import NodeData, NodeLabels, open_node_dat
 from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_ids
 from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
-from marius_lite.preprocess.passes import PROGRESS, Passes
+from marius_lite.preprocess.passes import Passes
+from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, new_dataset
 from marius_lite.preprocess.plan import counts_by_node, merge_memory, pass_memory, plan_disk, sort_memory
 from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.relations import write_relations
@@ -66,11 +65,9 @@ from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
 from marius_lite.preprocess.spool import KEY_BYTES, Keys, SpooledEdges
 from marius_lite.seeds import seed_for
 
-Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
 MOST_NODES = 1 << 32  # that locality takes: it numbers them with 4 bytes
 EXPECTED_WORDS = 1  # of a record, before nodes are counted
-WORK, REPORT, LOCK = "work", "report.json", "lock"
 
 
 def preprocess(options: Options) -> dict[str, Any]:
@@ -80,19 +77,11 @@ def preprocess(options: Options) -> dict[str, Any]:
     inputs = find_files(options)
     node_data = open_node_data(options)
     rows = rows_expected(inputs, options)
-    try:
-        with temporary_folder(output, command_digest(options), options.overwrite) as (temporary, passes):
-            build = Build(options, temporary, passes, node_data)
-            if not passes.any:
-                build.require_space(rows, KEY_BYTES * 2, EXPECTED_WORDS)
-            report = build.run()
-            files.remove_tree(temporary / WORK)
-            (temporary / PROGRESS).unlink()
-            (temporary / LOCK).unlink()
-            files.sync_tree(temporary)
-            put_in_place(temporary, output)
-    except OSError as error:
-        raise files.disk_error(_with_errno(error), output) from error
+    with new_dataset(output, command_digest(options), options.overwrite) as (temporary, passes):
+        build = Build(options, temporary, passes, node_data)
+        if not passes.any:
+            build.require_space(rows, KEY_BYTES * 2, EXPECTED_WORDS)
+        report = build.run()
     return report
 
 
@@ -112,22 +101,6 @@ def _several(files: str | Path | Sequence[str | Path]) -> list[str]:
     return [str(file) for file in ([files] if isinstance(files, str | Path) else files)]
 
 
-def check_output(output: Path, overwrite: bool) -> None:
-    """Refuse an output that is there already; with ``overwrite``, one that is no dataset."""
-    if not output.name:
-        raise UserError(f"{output}: cannot be an output folder: name a new one")
-    if not (output.exists() or output.is_symlink()):
-        return
-    if not overwrite:
-        raise UserError(f"{output}: exists already: choose another --output, or replace it with --overwrite")
-    is_dataset = output.is_dir() and (attributes(output) or {}).get("kind") == "dataset"
-    is_empty = output.is_dir() and not any(output.iterdir())
-    if output.is_symlink() or not (is_dataset or is_empty):
-        raise UserError(
-            f"{output}: exists and is no dataset, --overwrite does not remove it: choose another --output"
-        )
-
-
 def command_digest(options: Options) -> str:
     """What tells one command from another: its options but those that do not shape the dataset, and its files as they are now."""
     shaping = dataclasses.replace(options, memory=0, output=Path(), overwrite=False)
@@ -135,34 +108,6 @@ def command_digest(options: Options) -> str:
     paths = [file.path for file in find_files(options)] + [file for file in node_files if file is not None and file.exists()]
     inputs = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
     return hashlib.sha256(repr((marius_lite.__version__, shaping, inputs)).encode()).hexdigest()
-
-
-@contextmanager
-def temporary_folder(output: Path, command: str, afresh: bool) -> Iterator[tuple[Path, Passes]]:
-    """`.<name>.tmp` beside the output, and the passes that were finished there. It is removed when the user's input is
-    wrong, or no pass is finished; after another error the same command goes on in it, unless ``afresh``."""
-    temporary = output.with_name(f".{output.name}.tmp")
-    temporary.mkdir(parents=True, exist_ok=True)
-    with files.lock(temporary / LOCK):
-        if afresh:
-            files.remove_tree(temporary / PROGRESS)
-        passes = Passes(temporary, command, keep=(LOCK,))
-        try:
-            yield temporary, passes
-        except BaseException as error:
-            if isinstance(error, UserError) or not passes.any:
-                files.remove_tree(temporary)
-            raise
-
-
-def put_in_place(temporary: Path, output: Path) -> None:
-    """Rename into place; an old dataset steps aside first and is removed last."""
-    old = output.with_name(f".{output.name}.old")
-    files.remove_tree(old)
-    if output.exists():
-        os.rename(output, old)
-    files.publish(temporary, output)
-    files.remove_tree(old)
 
 
 @dataclass(frozen=True)
@@ -434,22 +379,5 @@ class Build:
             adjacency=None if options.adjacency == "none" else (options.adjacency,),
             edge_columns=gathered.shape.carried or None,
             sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
-            files=self._checksums(written),
+            files=checksums(self.root, written),
         ).sealed()
-
-    def _checksums(self, known: Files) -> dict[str, tuple[int, int]]:
-        """(size, crc32c) of every data file, by path relative to the dataset."""
-        found = {}
-        for path in sorted(self.root.rglob("*")):
-            inside = path.relative_to(self.root)
-            if path.is_file() and inside.parts[0] not in (WORK, REPORT, LOCK, PROGRESS, "zarr.json"):
-                size = path.stat().st_size
-                found[inside.as_posix()] = known.get(path) or (size, file_checksum(path, size))
-        return found
-
-
-def _with_errno(error: OSError) -> OSError:
-    """Arrow's errors carry the number only in their text."""
-    if error.errno is None and (found := re.search(r"errno (\d+)", str(error))):
-        return OSError(int(found[1]), os.strerror(int(found[1])))
-    return error
