@@ -87,6 +87,13 @@ class Dataset:
         shape = self.manifest.labels
         return None if shape is None else Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
 
+    @cached_property
+    def node_splits(self) -> NodeSplits | None:
+        """Which split each node belongs to, None where nodes are not split."""
+        if self.manifest.node_split is None:
+            return None
+        return NodeSplits(self.path, self.node_counts, self.partitioning, self.manifest.files)
+
     @property
     def node_counts(self) -> dict[str, int]:
         """How many nodes are for train, valid and test; empty where nodes are not split."""
@@ -97,12 +104,13 @@ class Dataset:
 
         Raises UserError for a split the dataset does not have, and where its table was changed.
         """
-        if name not in self.node_counts:
+        splits = self.node_splits
+        if splits is None or name not in splits.counts:
             raise UserError(
                 f"{self.path}: no node split {name!r}: it has {', '.join(self.node_counts) or 'none'}; preprocess makes "
                 "them with --train-nodes, --valid-nodes and --test-nodes, or --node-split"
             )
-        return NodeSplits(self.path, self.node_counts, self.partitioning, self.manifest.files).nodes(name)
+        return splits.nodes(name)
 
     @property
     def _nodes(self) -> IdFile:
