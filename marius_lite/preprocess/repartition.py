@@ -190,7 +190,7 @@ class Repartition:
         """``edges/``. The sort is a pass of its own where its records do not fit the memory."""
         once, runs, lengths = self.passes.once, self.work / "runs", list[int]()
         places = [*(self.root / "edges" / name for name in SPLITS), self.work / "counts.npy", self.work / "in_degrees"]
-        if not self._fits and not self.passes.any_of("write"):
+        if self.passes.any_of("sort") or not (self._fits or self.passes.any_of("write")):
             lengths = once("sort", list[int], [runs], lambda: self._pack().settle())
 
         def records() -> Iterator[Records]:
