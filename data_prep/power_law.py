@@ -6,7 +6,7 @@
 The popularity of a node is (rank + 10)^-alpha, its rank a bijection of its id; source and destination are
 drawn independently (Chung-Lu), self-loops turned into an edge to the next rank. Shard k depends on the
 arguments and k only. Writes OUT/edges-00000.npy, ... (int32 or int64, (n, 2)) or .tsv with integer ids or
-node_<hex>.
+user_<number>.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
 
 SHARD = 5_000_000
 PIECE = 500_000
@@ -64,11 +67,13 @@ def write_shard(path: Path, law: PowerLaw, rng: np.random.Generator, count: int,
             shard[at : at + PIECE] = law.edges(rng, min(PIECE, count - at))
         shard.flush()
         return
-    row = "{}\t{}\n" if format == "int" else "node_{:x}\tnode_{:x}\n"
-    with open(path, "w") as file:
+    prefix = "" if format == "int" else "user_"
+    options = csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
+    with open(path, "wb") as file:
         for at in range(0, count, PIECE):
-            src, dst = law.edges(rng, min(PIECE, count - at)).T.tolist()
-            file.write("".join(map(row.format, src, dst)))
+            ends = law.edges(rng, min(PIECE, count - at)).T
+            columns = [pc.binary_join_element_wise(prefix, pa.array(ids).cast(pa.string()), "") for ids in ends]
+            csv.write_csv(pa.table(columns, names=["src", "dst"]), file, options)
 
 
 def main() -> None:

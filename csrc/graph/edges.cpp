@@ -187,7 +187,9 @@ EdgeLayout::EdgeLayout(uint64_t rows_, uint64_t partitions_, uint64_t relations,
         throw std::invalid_argument("edge layout: rows, partitions or relations out of range");
     auto bits = [](uint64_t count) { return count ? std::bit_width(count - 1) : 0; };
     partition_bits = bits(partitions), offset_bits = bits(rows), relation_bits = bits(relations);
-    key_words = 2 * (partition_bits + offset_bits) + relation_bits + kSplitBits <= 64 ? 1 : 2;
+    const int all_bits = 2 * (partition_bits + offset_bits) + relation_bits + kSplitBits;
+    if (all_bits > 128) throw std::invalid_argument("edge layout: an edge does not fit 128 bits");
+    key_words = all_bits <= 64 ? 1 : 2;
 }
 
 uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rules) {

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+MOST_SHOWN = 8  # of a list
+
 
 def show(result: Mapping[str, Any], as_json: bool) -> None:
     """Print a result on standard output."""
@@ -22,4 +24,6 @@ def _text(value: Any) -> str:
         return f"{value:.4f}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_text(inner)}" for key, inner in value.items())
+    if isinstance(value, list) and len(value) > MOST_SHOWN:
+        return f"{len(value)} (--json lists them)"
     return str(value)

@@ -136,8 +136,8 @@ def preprocess(
     memory: Annotated[
         str,
         typer.Option(
-            help="Bound on the blocks being parsed and sorted, and on the features being placed (bytes, or with a unit); "
-            "the dictionary of ids comes on top.",
+            help="What preprocess may take, whatever the input (bytes, or with a unit); libraries come on top, at most 300 MB. "
+            "The dataset does not depend on it.",
             rich_help_panel=OUTPUT,
         ),
     ] = "4GB",

@@ -40,11 +40,11 @@ from marius_lite.graph.features import FEATURES
 from marius_lite.graph.manifest import LabelShape, Manifest, Source
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess import buckets
+from marius_lite.preprocess import buckets, locality
 from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.arcs import ArcLists
 from marius_lite.preprocess.background import read_ahead
-from marius_lite.preprocess.buckets import SplitWriter, Tally, write_buckets
+from marius_lite.preprocess.buckets import SplitWriter, Tally, with_bar, write_buckets
 from marius_lite.preprocess.columns import create_group, write_node_column
 from marius_lite.preprocess.degrees import DegreeFacts, degree_facts
 from marius_lite.preprocess.features import FeatureWriter
@@ -55,9 +55,9 @@ from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_id
 from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
 from marius_lite.preprocess.passes import Passes
-from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, new_dataset
+from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
 from marius_lite.preprocess.plan import counts_by_node, merge_memory, pass_memory, plan_disk, sort_memory
-from marius_lite.preprocess.readers.source import find_files
+from marius_lite.preprocess.readers.source import find_files, locate
 from marius_lite.preprocess.relations import write_relations
 from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
 from marius_lite.preprocess.report import make_report, write_report
@@ -68,6 +68,7 @@ from marius_lite.seeds import seed_for
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
 MOST_NODES = 1 << 32  # that locality takes: it numbers them with 4 bytes
 EXPECTED_WORDS = 1  # of a record, before nodes are counted
+WRITTEN_LAST = ("relations.parquet", "zarr.json", REPORT)
 
 
 def preprocess(options: Options) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def preprocess(options: Options) -> dict[str, Any]:
         build = Build(options, temporary, passes, node_data)
         if not passes.any:
             build.require_space(rows, KEY_BYTES * 2, EXPECTED_WORDS)
-        report = build.run()
+        report = passes.once("dataset", dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
     return report
 
 
@@ -103,9 +104,10 @@ def _several(files: str | Path | Sequence[str | Path]) -> list[str]:
 
 def command_digest(options: Options) -> str:
     """What tells one command from another: its options but those that do not shape the dataset, and its files as they are now."""
-    shaping = dataclasses.replace(options, memory=0, output=Path(), overwrite=False)
-    node_files = (options.features, options.labels, options.node_ids, *options.node_lists.values())
-    paths = [file.path for file in find_files(options)] + [file for file in node_files if file is not None and file.exists()]
+    shaping = dataclasses.replace(options, memory=0, output=options.output.absolute(), overwrite=False)
+    given = (options.features, options.labels, options.node_ids, *options.node_lists.values())
+    node_files = [file if file.exists() else locate(file)[0] for file in given if file is not None]
+    paths = [file.path for file in find_files(options)] + node_files
     inputs = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
     return hashlib.sha256(repr((marius_lite.__version__, shaping, inputs)).encode()).hexdigest()
 
@@ -157,9 +159,7 @@ class Build:
     def run(self) -> dict[str, Any]:
         options, once, work = self.options, self.passes.once, self.work
         work.mkdir(exist_ok=True)
-        for group in (self.root, self.root / "edges"):
-            if not (group / "zarr.json").exists():
-                create_group(group)
+        make_groups(self.root)
         gathered = once("read", Gathered, [work / "read"],
                         lambda: gather(find_files(options), options, work / "read", self.threads, self.node_data))
         numbering = once("number", Numbering, [work / "number"], lambda: number_ids(
@@ -253,6 +253,9 @@ class Build:
         nodes = partitioning.nodes
         if nodes > MOST_NODES:
             raise UserError(f"--partitioner locality: {nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
+        if (needed := nodes * locality.NODE_BYTES) > self.options.memory // 4:
+            raise UserError(f"--partitioner locality: {nodes:,} nodes take {files.format_bytes(needed)}, it has a quarter of "
+                            "--memory: give more, or use random")
         folder, memory = self.work / "locality", sort_memory(self.options)
         sorter = ExternalSort(self.work / "arcs", memory, self.threads, 2 * sum(gathered.counts))
         relation_ids = gathered.relations.finish()[2]
@@ -268,7 +271,7 @@ class Build:
         parts = Locality(folder, partitioning, memory, self.threads, self.options.seed).find(lists, first=first)
         order, places = np.arange(nodes, dtype=np.uint32), np.arange(nodes, dtype=np.uint32)
         place_nodes(parts, np.arange(partitioning.partitions, dtype=np.int64) * partitioning.rows, order, places)
-        places.tofile(self.work / "places")
+        (self.work / "places").write_bytes(places.data)
         return self.work / "places"
 
     def _with_ids(self, gathered: Gathered, numbering: Numbering) -> Iterator[tuple[SpooledEdges, Ids]]:
@@ -296,7 +299,8 @@ class Build:
 
         if not self.passes.any_of("sort", "write"):
             self.require_space(sum(gathered.counts), gathered.shape.edge_bytes, layout.words)
-        if self._fits(gathered, layout):
+        done = self.passes.any_of
+        if done("write") or (self._fits(gathered, layout) and not done("sort")):  # it may have had another --memory before
             written = once("write", Written, [*places, runs],
                            lambda: write(self._pack(gathered, named, layout, relation_ids).sorted(), 0))
         else:
@@ -341,7 +345,8 @@ class Build:
         tally = Tally.zeros(partitioning, relations, counts_by_node(partitioning, options, buckets.NODE_BYTES))
         writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, carried)
                    for name in options.splits}
-        written = write_buckets(pieces, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
+        shown = with_bar(pieces, self._stored(sum(gathered.counts)))
+        written = write_buckets(shown, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
         np.savez(self.work / "tally.npz", buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
         edges = {name: EdgeBuckets(self.root / "edges" / name, partitioning, carried) for name in options.splits}
         facts = degree_facts(edges, partitioning, tally, self.work / "in_degrees")

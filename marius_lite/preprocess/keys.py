@@ -24,6 +24,7 @@ DENSE_SHARE = 16  # integers below a 16th of the memory's bytes are keys: 4 byte
 TABLE_SHARE = 2  # a table may take half of the memory
 SLICE = 1 << 18
 MOST_DENSE = 1 << 32
+MOST_KEYS = 1 << 31  # of a table when a block begins: it has room for 2^32 - 1, and no block brings so many
 HASH_MASK = 2**64 - 1  # the bits of a raw id's hash that order strings; tests take fewer
 
 
@@ -120,7 +121,7 @@ class TableKeys:
         return out
 
     def rest(self) -> None:
-        if self._table.peak_bytes > self._most_bytes:
+        if self._table.peak_bytes > self._most_bytes or len(self._table) > MOST_KEYS:
             self._close_table()
 
     def finish(self) -> Dictionaries:

@@ -30,6 +30,7 @@ Parts = npt.NDArray[np.uint16]
 Numbers = npt.NDArray[np.uint32]
 Loads = npt.NDArray[np.int64]  # (groups, partitions)
 
+NODE_BYTES = 16  # in memory, for each node
 CLUSTERS_PER_PARTITION = 32  # of which the largest may consist
 CLUSTER_PASSES, REFINE_PASSES, FILL_PASSES = 4, 6, 3
 SETTLED = 50  # passes end when fewer than a 50th of the nodes move
@@ -49,16 +50,15 @@ class Level:
     lists: ArcLists
 
     def save(self, name: str, values: Numbers) -> None:
-        np.save(self.folder / f"{name}.npy", values)
+        (self.folder / name).write_bytes(values.data)
 
     def load(self, name: str) -> Numbers:
-        values: Numbers = np.load(self.folder / f"{name}.npy")
-        return values
+        return np.fromfile(self.folder / name, np.uint32)
 
     @property
     def weights(self) -> Numbers | None:
         """None: 1 each, the nodes themselves."""
-        return self.load("weights") if (self.folder / "weights.npy").exists() else None
+        return self.load("weights") if (self.folder / "weights").exists() else None
 
 
 class Locality:

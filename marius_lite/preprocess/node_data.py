@@ -158,5 +158,5 @@ def open_node_data(options: Options) -> NodeData | None:
 def _saved(path: Path, values: Any) -> Path | None:
     if values is None:
         return None
-    values.tofile(path)
+    path.write_bytes(values.data)
     return path

@@ -103,7 +103,7 @@ def _merge(dictionaries: Dictionaries, seed: int, folder: Path, memory: int) -> 
     run = IdRun(merged, dictionaries.kind, merge.merged, (merged / "values").stat().st_size)
     if wide and id_dtype(run.count) == np.uint32:
         for path in numbers:
-            np.fromfile(path, np.uint64).astype(np.uint32).tofile(path)
+            path.write_bytes(np.fromfile(path, np.uint64).astype(np.uint32).data)
     return Numbering(dictionaries, run, numbers)
 
 

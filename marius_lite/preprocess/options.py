@@ -31,7 +31,7 @@ LEAST_MEMORY = 1 << 20
 class Options:
     """Normalised options of `preprocess`; `parse` makes them from what the command line gives.
 
-    ``memory`` (bytes) bounds the parsing blocks and the sort of edges; the id dictionary comes on top.
+    ``memory`` in bytes bounds what preprocess takes, but for what libraries do; the dataset does not depend on it.
     ``fractions``, ``node_fractions``: (train, valid, test), summing to 1, or None. ``partitions``: None = auto.
     ``node_lists``: the file of each split of nodes, by name. ``features``, ``labels``, ``node_lists``: also FILE.npz:KEY.
     """

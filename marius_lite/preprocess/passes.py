@@ -6,6 +6,7 @@ synced and then its result is added to `progress.json`. A pass that was cut shor
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import time
@@ -31,9 +32,11 @@ class Passes:
     def __init__(self, root: Path, command: str, keep: Sequence[str] = ()):
         self._root, self._command = root, command
         self._done: dict[str, Any] = {}
-        if (found := _read(root / PROGRESS)) and found["command"] == command:
-            self._done = found["passes"]
+        if (done := _read(root / PROGRESS, command)) is not None:
+            self._done = done
         else:
+            files.remove_tree(root / PROGRESS)  # first: what it speaks of goes next
+            files.sync(root)
             for leftover in root.iterdir():
                 if leftover.name not in keep:
                     files.remove_tree(leftover)
@@ -66,9 +69,11 @@ class Passes:
                 files.sync_tree(place)
             elif place.exists():
                 files.sync(place)
+        for folder in {self._root, *(place.parent for place in places)}:
+            files.sync(folder)
         seconds = round(time.perf_counter() - started, 3)
         self._done[name] = {"seconds": seconds, "result": adapter.dump_python(result, mode="json")}
-        files.write_atomic(self._root / PROGRESS, json.dumps({"command": self._command, "passes": self._done}).encode())
+        files.write_atomic(self._root / PROGRESS, _written(self._command, self._done))
         return result
 
     def clear(self, places: Sequence[Path]) -> None:
@@ -77,8 +82,16 @@ class Passes:
             files.remove_tree(place)
 
 
-def _read(path: Path) -> Any:
+def _written(command: str, done: dict[str, Any]) -> bytes:
+    text = json.dumps(done)
+    return json.dumps({"command": command, "passes": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}).encode()
+
+
+def _read(path: Path, command: str) -> dict[str, Any] | None:
+    """The passes that are finished; None where they are another command's, or the file is missing or damaged."""
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        data = path.read_bytes()
+        done: dict[str, Any] = json.loads(json.loads(data)["passes"])
+    except (OSError, ValueError, TypeError, KeyError):
         return None
+    return done if data == _written(command, done) else None

@@ -12,6 +12,7 @@ from marius_lite import files
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import file_checksum
 from marius_lite.graph.manifest import attributes
+from marius_lite.preprocess.columns import create_group
 from marius_lite.preprocess.passes import PROGRESS, Passes
 
 Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
@@ -41,9 +42,11 @@ def new_dataset(output: Path, command: str, overwrite: bool) -> Iterator[tuple[P
     try:
         with _temporary_folder(output, command, overwrite) as (temporary, passes):
             yield temporary, passes
-            for scratch in (WORK, PROGRESS, LOCK):
-                files.remove_tree(temporary / scratch)
+            files.remove_tree(temporary / WORK)
             files.sync_tree(temporary)
+            (temporary / PROGRESS).unlink()
+            (temporary / LOCK).unlink()
+            files.sync(temporary)
             _put_in_place(temporary, output)
     except OSError as error:
         raise files.disk_error(_with_errno(error), output) from error
@@ -75,6 +78,17 @@ def _put_in_place(temporary: Path, output: Path) -> None:
         os.rename(output, old)
     files.publish(temporary, output)
     files.remove_tree(old)
+
+
+def make_groups(root: Path) -> None:
+    """The Zarr groups that no pass owns; what a run that was killed left half written of them goes."""
+    for torn in (*root.glob("*.tmp"), *root.glob("*.partial"), *root.glob("edges/*.partial")):
+        torn.unlink()
+    for group in (root, root / "edges"):
+        if not (group / "zarr.json").exists():
+            create_group(group)
+            files.sync(group / "zarr.json")
+            files.sync(group)
 
 
 def checksums(root: Path, known: Files) -> dict[str, tuple[int, int]]:

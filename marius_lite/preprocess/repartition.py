@@ -39,12 +39,12 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import buckets
 from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.background import read_ahead
-from marius_lite.preprocess.buckets import SplitWriter, Tally, carried_words, write_buckets
+from marius_lite.preprocess.buckets import SplitWriter, Tally, carried_words, with_bar, write_buckets
 from marius_lite.preprocess.columns import create_group, describe_node_column
 from marius_lite.preprocess.degrees import degree_facts
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
 from marius_lite.preprocess.passes import Passes
-from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, new_dataset
+from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
 from marius_lite.preprocess.plan import counts_by_node, merge_memory, pass_memory, sort_memory
 from marius_lite.preprocess.rechunk import rechunk
 from marius_lite.preprocess.renumber import write_names
@@ -84,14 +84,15 @@ class Wish:
     def digest(self) -> str:
         """What tells one command from another."""
         source = (str(self.dataset.path.resolve()), self.dataset.fingerprint)
-        return hashlib.sha256(repr((marius_lite.__version__, "repartition", source, self.partitions)).encode()).hexdigest()
+        return hashlib.sha256(repr((marius_lite.__version__, "repartition", source, str(self.output), self.partitions)).encode()).hexdigest()
 
 
 def repartition(wish: Wish) -> dict[str, Any]:
     """Make the dataset; returns its report. Raises UserError or RunError: after a RunError the same command goes on."""
     check_output(wish.output, wish.overwrite)
     with new_dataset(wish.output, wish.digest, wish.overwrite) as (temporary, passes):
-        report = Repartition(wish, temporary, passes).run()
+        report = passes.once("dataset", dict[str, Any], [temporary / "zarr.json", temporary / REPORT],
+                             Repartition(wish, temporary, passes).run)
     return report
 
 
@@ -120,9 +121,7 @@ class Repartition:
         if not self.passes.any:
             self._require_space()
         self.work.mkdir(exist_ok=True)
-        for group in (self.root, self.root / "edges"):
-            if not (group / "zarr.json").exists():
-                create_group(group)
+        make_groups(self.root)
         once("names", type(None), [self.root / NODES, self.root / RELATIONS], self._write_names)
         tables = once("tables", Files, [self.root / TABLES], self._write_tables)
         edges = self._sort_and_write()
@@ -189,7 +188,7 @@ class Repartition:
     def _sort_and_write(self) -> Files:
         """``edges/``. The sort is a pass of its own where its records do not fit the memory."""
         once, runs, lengths = self.passes.once, self.work / "runs", list[int]()
-        places = [*(self.root / "edges" / name for name in SPLITS), self.work / "counts.npy", self.work / "in_degrees"]
+        places = [*(self.root / "edges" / name for name in SPLITS), self.work / "counts", self.work / "in_degrees"]
         if self.passes.any_of("sort") or not (self._fits or self.passes.any_of("write")):
             lengths = once("sort", list[int], [runs], lambda: self._pack().settle())
 
@@ -226,8 +225,9 @@ class Repartition:
                             lists and counts_by_node(self.partitioning, self.wish, buckets.NODE_BYTES))
         writers = {name: SplitWriter(self.root / "edges" / name, open_flat(self.old.edges(name).folder / "src").chunk,
                                      self.partitioning, self.carried) for name in self.wish.splits}
-        written = write_buckets(pieces, writers, self.layout, self.partitioning.nodes, self.carried, tally, drop_duplicates=False)
-        np.save(self.work / "counts.npy", tally.bucket_counts[0])
+        shown = with_bar(pieces, sum(self.manifest.edges.values()))
+        written = write_buckets(shown, writers, self.layout, self.partitioning.nodes, self.carried, tally, drop_duplicates=False)
+        (self.work / "counts").write_bytes(tally.bucket_counts[0].data)
         if lists:
             degree_facts({SPLITS[0]: self._training}, self.partitioning, tally, self.work / "in_degrees")
         return written
@@ -262,6 +262,6 @@ class Repartition:
             seen = {"edges": {name: {"stored": count} for name, count in manifest.edges.items()}}
         seen.pop("sorted_runs", None)
         seconds = self.passes.seconds
-        return {**seen, **partition_facts(manifest, np.load(self.work / "counts.npy")),
+        return {**seen, **partition_facts(manifest, np.fromfile(self.work / "counts", np.int64)),
                 "repartitioned": {"partitions": self.manifest.partitions, "fingerprint": self.manifest.fingerprint},
                 "seconds": {**seconds, "total": round(sum(seconds.values()), 3)}}
