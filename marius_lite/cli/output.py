@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+
 MOST_SHOWN = 8  # of a list
 
 

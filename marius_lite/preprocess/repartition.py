@@ -84,7 +84,8 @@ class Wish:
     def digest(self) -> str:
         """What tells one command from another."""
         source = (str(self.dataset.path.resolve()), self.dataset.fingerprint)
-        return hashlib.sha256(repr((marius_lite.__version__, "repartition", source, str(self.output), self.partitions)).encode()).hexdigest()
+        asked = (marius_lite.__version__, "repartition", source, str(self.output), self.partitions)
+        return hashlib.sha256(repr(asked).encode()).hexdigest()
 
 
 def repartition(wish: Wish) -> dict[str, Any]:
