@@ -20,7 +20,9 @@ def with_weights(source, folder, weigh):
     if dataset.adjacency is not None:
         edges, nodes = EdgeBuckets(folder / "edges/train", dataset.partitioning, ("weight",)), dataset.partitioning.nodes
         degrees = np.bincount(edges_of(edges)[1].astype(int), minlength=nodes).astype(np.uint32)
-        AdjacencyWriter(edges, folder / "adjacency/in", degrees, dataset.manifest.relations, 1 << 30).write()
+        (folder / "degrees").write_bytes(degrees.data)
+        AdjacencyWriter(edges, folder / "adjacency/in", folder / "degrees", dataset.manifest.relations, 1 << 30).write()
+        (folder / "degrees").unlink()
     sealed = {name: (path.stat().st_size, file_checksum(path, path.stat().st_size))
               for path in sorted(folder.rglob("*"))
               if path.is_file() and (name := path.relative_to(folder).as_posix()) not in ("zarr.json", "report.json")}

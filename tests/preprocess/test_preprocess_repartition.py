@@ -75,6 +75,7 @@ def test_what_edges_carry_goes_along(inputs, tmp_path, monkeypatch):
     assert expected.manifest.edge_columns == ("weight", "time")
     made = repartition_dataset(tmp_path / "old", tmp_path / "new", 6)
     assert data_files(made.path) == data_files(expected.path)
+    made.verify()
 
 
 def test_the_same_bytes_for_any_memory(inputs, tmp_path, monkeypatch):
