@@ -68,6 +68,23 @@ void bind_pack(nb::class_<EdgeLayout>& layout) {
                nb::kw_only(), "split"_a, "bounds"_a.none(), "key"_a, "undirected"_a, "threads"_a, "out"_a.noconvert());
 }
 
+void pack_again(const EdgeLayout& layout, In<uint32_t> src, In<uint32_t> dst, In<uint32_t> rel, std::optional<In<uint64_t, 2>> carried,
+                uint64_t first, In<int64_t> bucket_offsets, uint64_t rows, uint64_t nodes, uint64_t relations, uint32_t split,
+                int threads, AnyRecords out) {
+    const size_t count = src.size();
+    uint64_t partitions = 0;
+    while (partitions * partitions + 1 < bucket_offsets.size()) ++partitions;
+    require(partitions && partitions * partitions + 1 == bucket_offsets.size(), "bucket_offsets: p * p + 1");
+    require(rel.size() == count && dst.size() == count, "src, dst, rel: equal lengths");
+    require(carried.has_value() == (layout.carried > 0), "carried: as the layout says");
+    require(!carried || (carried->shape(0) == count && carried->shape(1) == static_cast<size_t>(layout.carried)),
+            "carried: (edges, what the layout says)");
+    require(out.shape(1) == static_cast<size_t>(layout.words()) && out.shape(0) == count, "out: a record for each edge");
+    nb::gil_scoped_release release;
+    pack_stored({src.data(), dst.data(), rel.data(), carried ? carried->data() : nullptr, count, first, bucket_offsets.data(), rows,
+                 partitions}, layout, nodes, relations, split, out.data(), threads);
+}
+
 uint64_t record_bucket(const EdgeLayout& layout, In<uint64_t> record) {
     require(record.size() == static_cast<size_t>(layout.words()), "record: as long as the layout says");
     return bucket_of(record.data(), layout);
@@ -140,6 +157,10 @@ void bind_graph(nb::module_& m) {
     auto layout = nb::class_<EdgeLayout>(m, "EdgeLayout", "How edges are packed into records; `carried`: words that each carries besides.")
         .def(nb::init<uint64_t, uint64_t, uint64_t, int>(), "rows"_a, "partitions"_a, "relations"_a, "carried"_a = 0)
         .def_prop_ro("words", &EdgeLayout::words)
+        .def("pack_stored", &pack_again, "src"_a.noconvert(), "dst"_a.noconvert(), "rel"_a.noconvert(),
+             "carried"_a.noconvert().none(), nb::kw_only(), "first"_a, "bucket_offsets"_a.noconvert(), "rows"_a, "nodes"_a,
+             "relations"_a, "split"_a, "threads"_a, "out"_a.noconvert(),
+             "Stored edges of another layout, of `rows` nodes a partition, to records; `first`: edges that come before them.")
         .def("bucket", &record_bucket, "record"_a.noconvert(), "Flat index of the bucket a record lies in.")
         .def("unpack", &unpack, "records"_a.noconvert(), "nodes"_a, "drop_duplicates"_a, "counts"_a, "out"_a.noconvert(),
              "carried"_a.noconvert().none() = nb::none(),

@@ -118,6 +118,25 @@ bool in_range(const SpooledEdges<Id>& edges, size_t first, size_t last) {
 }
 
 template <class Key>
+bool pack_stored_piece(const StoredEdges& edges, size_t first, size_t last, const EdgeLayout& layout, uint64_t nodes,
+                       uint64_t relations, uint32_t split, uint64_t* out) {
+    const int64_t *begin = edges.bucket_offsets, *end = begin + edges.partitions * edges.partitions;
+    auto place = [&](size_t i) { return static_cast<int64_t>(edges.first + i); };
+    uint64_t bucket = static_cast<uint64_t>(std::upper_bound(begin, end, place(first)) - begin) - 1;
+    for (size_t i = first; i < last; ++i, out += layout.words()) {
+        while (place(i) >= begin[bucket + 1]) ++bucket;
+        const uint64_t src = bucket / edges.partitions * edges.rows + edges.src[i];
+        const uint64_t dst = bucket % edges.partitions * edges.rows + edges.dst[i];
+        if (edges.src[i] >= edges.rows || edges.dst[i] >= edges.rows || src >= nodes || dst >= nodes || edges.rel[i] >= relations)
+            return false;
+        const Place from = place_of(src, layout), to = place_of(dst, layout);
+        store(key_of<Key>({from.partition, from.offset, to.partition, to.offset, edges.rel[i], split}, layout), out);
+        std::copy_n(edges.carried + i * layout.carried, layout.carried, out + layout.key_words);
+    }
+    return true;
+}
+
+template <class Key>
 Unpacked unpack(const uint64_t* records, size_t count, const EdgeLayout& layout, uint64_t nodes, uint64_t relations,
                 bool drop_duplicates, EdgeStream& stream, const EdgeTally& tally, uint32_t* out, uint64_t* carried_out,
                 size_t stride) {
@@ -200,6 +219,24 @@ size_t pack_edges(const SpooledEdges<Id>& edges, const EdgeLayout& layout, const
 
 template size_t pack_edges(const SpooledEdges<uint32_t>&, const EdgeLayout&, const EdgeRules&, uint64_t*, int);
 template size_t pack_edges(const SpooledEdges<uint64_t>&, const EdgeLayout&, const EdgeRules&, uint64_t*, int);
+
+void pack_stored(const StoredEdges& edges, const EdgeLayout& layout, uint64_t nodes, uint64_t relations, uint32_t split,
+                 uint64_t* out, int threads) {
+    const int64_t* offsets = edges.bucket_offsets;
+    const uint64_t buckets = edges.partitions * edges.partitions;
+    bool sound = offsets[0] == 0 && std::is_sorted(offsets, offsets + buckets + 1) &&
+                 edges.first + edges.count <= static_cast<uint64_t>(offsets[buckets]) && layout.rows * layout.partitions >= nodes;
+    std::vector<uint8_t> done((edges.count + kGrain - 1) / kGrain, 1);
+    if (sound) parallel_for(static_cast<int64_t>(done.size()), 1, threads, [&](int64_t from, int64_t to) {
+        const auto pack = layout.key_words == 1 ? pack_stored_piece<uint64_t> : pack_stored_piece<Wide>;
+        for (int64_t p = from; p < to; ++p) {
+            const size_t first = static_cast<size_t>(p) * kGrain, last = std::min<size_t>(edges.count, first + kGrain);
+            done[p] = pack(edges, first, last, layout, nodes, relations, split, out + first * layout.words());
+        }
+    });
+    if (!sound || std::find(done.begin(), done.end(), 0) != done.end())
+        throw std::invalid_argument("a stored edge lies in no bucket");
+}
 
 uint64_t bucket_of(const uint64_t* record, const EdgeLayout& layout) {
     const Edge e = layout.key_words == 1 ? edge_of(load<uint64_t>(record), layout) : edge_of(load<Wide>(record), layout);

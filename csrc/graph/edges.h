@@ -55,6 +55,22 @@ template <class Id>
 size_t pack_edges(const SpooledEdges<Id>& edges, const EdgeLayout& layout, const EdgeRules& rules, uint64_t* out,
                   int threads);
 
+// Edges as a dataset of another layout stores them: offsets inside partitions, bucket after bucket.
+struct StoredEdges {
+    const uint32_t* src;
+    const uint32_t* dst;
+    const uint32_t* rel;
+    const uint64_t* carried;        // (count, layout.carried), or null
+    size_t count;
+    uint64_t first;                 // how many edges come before these
+    const int64_t* bucket_offsets;  // (partitions^2 + 1), where each bucket begins among all edges
+    uint64_t rows, partitions;
+};
+
+// To one record each, of split `split`. std::invalid_argument for an edge in no bucket, or an end or a relation out of range.
+void pack_stored(const StoredEdges& edges, const EdgeLayout& layout, uint64_t nodes, uint64_t relations, uint32_t split,
+                 uint64_t* out, int threads);
+
 // Flat index of the bucket a record lies in.
 uint64_t bucket_of(const uint64_t* record, const EdgeLayout& layout);
 

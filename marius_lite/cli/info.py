@@ -12,7 +12,8 @@ from marius_lite.cli import options
 
 def info(folder: Annotated[Optional[Path], typer.Argument(metavar="[DATASET | RUN]", help="A folder made by preprocess or "  # noqa: UP045
                                                           "train; without one, the machine.")] = None,
-         verify: Annotated[bool, typer.Option("--verify", help="Read everything and check it against its checksums.")] = False,
+         verify: Annotated[bool, typer.Option("--verify", help="Read everything: compare it with its checksums, and with what "
+                                                         "the manifest says of it.")] = False,
          as_json: options.Json = False) -> None:
     """What a dataset or a run holds, or what this machine offers."""
     from marius_lite.cli.output import show

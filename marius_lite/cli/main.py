@@ -11,7 +11,7 @@ import typer
 import marius_lite
 from marius_lite.errors import MariusError, UserError
 
-COMMANDS = ("preprocess", "train", "resume", "eval", "predict", "export", "plan", "info")
+COMMANDS = ("preprocess", "repartition", "train", "resume", "eval", "predict", "export", "plan", "info")
 
 
 def app() -> typer.Typer:

@@ -80,9 +80,12 @@ class Adjacency:
         return PartitionLists(self._read(k, 0, first, first + size + 1), self._read(k, 1, start, stop), rel, weight)
 
     def _read(self, k: int, array: int, start: int, stop: int) -> npt.NDArray[Any]:
-        path = self.folder / ARRAYS[array]
-        values = read_array_range(path, start, stop)
-        if crc32c(values.view(np.uint8)) != int(self._checksums[k, array]):
-            raise UserError(f"{path}: the lists of partition {k} do not match their checksum, the dataset was changed: make it "
-                            "again with `marius-lite preprocess`")
+        values = read_array_range(self.folder / ARRAYS[array], start, stop)
+        self.check(k, array, crc32c(values.view(np.uint8)))
         return values
+
+    def check(self, k: int, array: int, checksum: int) -> None:
+        """Compare the CRC-32C of one of the ARRAYS of partition k with what preprocess wrote. Raises UserError."""
+        if checksum != int(self._checksums[k, array]):
+            raise UserError(f"{self.folder / ARRAYS[array]}: the lists of partition {k} do not match their checksum, the dataset "
+                            "was changed: make it again with `marius-lite preprocess`")

@@ -87,6 +87,13 @@ class Dataset:
         shape = self.manifest.labels
         return None if shape is None else Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
 
+    @cached_property
+    def node_splits(self) -> NodeSplits | None:
+        """Which split each node belongs to, None where nodes are not split."""
+        if self.manifest.node_split is None:
+            return None
+        return NodeSplits(self.path, self.node_counts, self.partitioning, self.manifest.files)
+
     @property
     def node_counts(self) -> dict[str, int]:
         """How many nodes are for train, valid and test; empty where nodes are not split."""
@@ -97,12 +104,13 @@ class Dataset:
 
         Raises UserError for a split the dataset does not have, and where its table was changed.
         """
-        if name not in self.node_counts:
+        splits = self.node_splits
+        if splits is None or name not in splits.counts:
             raise UserError(
                 f"{self.path}: no node split {name!r}: it has {', '.join(self.node_counts) or 'none'}; preprocess makes "
                 "them with --train-nodes, --valid-nodes and --test-nodes, or --node-split"
             )
-        return NodeSplits(self.path, self.node_counts, self.partitioning, self.manifest.files).nodes(name)
+        return splits.nodes(name)
 
     @property
     def _nodes(self) -> IdFile:
@@ -130,62 +138,10 @@ class Dataset:
         return self._relations.lookup(raw)
 
     def verify(self) -> None:
-        """Check all files' checksums, the counts, and that edges lie in their buckets in order. UserError."""
-        for name, (size, expected) in self.manifest.files.items():
-            if file_checksum(self.path / name, size) != expected:
-                raise UserError(
-                    f"{self.path / name}: does not match its checksum: copy the file again, or {REDO}"
-                )
-        self._verify_nodes()
-        for split, count in self.manifest.edges.items():
-            edges = self.edges(split)
-            if edges.total != count:
-                raise UserError(f"{edges.folder}: {edges.total} edges, the manifest says {count}: {REDO}")
-            for i in range(self.partitioning.partitions):
-                for j in range(self.partitioning.partitions):
-                    self._verify_bucket(edges, i, j)
-        if self.adjacency is not None:
-            for k in range(self.partitioning.partitions):
-                self._verify_lists(self.adjacency, k)
+        """Check everything against what the manifest says, see `graph.verify`. Raises UserError."""
+        from marius_lite.graph.verify import verify_dataset
 
-    def _verify_nodes(self) -> None:
-        if labels := self.labels:
-            for k in range(self.partitioning.partitions):
-                found = labels.read(k)
-                if found.min() < -1 or found.max() >= labels.classes:
-                    raise UserError(f"{labels.path}: partition {k} has labels outside {labels.classes} classes: {REDO}")
-        for name, count in self.node_counts.items():
-            if len(self.node_split(name)) != count:
-                raise UserError(f"{self.path}: node split {name} does not have the manifest's {count} nodes: {REDO}")
-
-    def _verify_bucket(self, edges: EdgeBuckets, i: int, j: int) -> None:
-        src, dst, rel = edges.read(i, j)
-        if not len(src):
-            return
-        inside = (
-            src.max() < self.partitioning.size(i)
-            and dst.max() < self.partitioning.size(j)
-            and rel.max() < self.manifest.relations
-        )
-        falls = (dst[1:] < dst[:-1]) | (
-            (dst[1:] == dst[:-1]) & ((src[1:] < src[:-1]) | ((src[1:] == src[:-1]) & (rel[1:] < rel[:-1])))
-        )
-        if not inside or falls.any():
-            what = "out of order" if inside else "outside their partitions"
-            raise UserError(f"{edges.folder}: bucket ({i}, {j}) has edges {what}: {REDO}")
-        for _ in edges.stream_columns(i, j, CHECK_BLOCK // 8, edges.columns[3:]):
-            pass
-
-    def _verify_lists(self, adjacency: Adjacency, k: int) -> None:
-        lists, edges = adjacency.read(k, adjacency.has_weights), int(self.edges("train").counts[:, k].sum())
-        degrees = np.diff(lists.indptr)
-        sound = lists.indptr[0] == 0 and lists.indptr[-1] == len(lists.sources) == edges and (degrees >= 0).all()
-        if sound and edges:
-            falls = lists.sources[1:] < lists.sources[:-1]
-            falls[lists.indptr[1:-1][(lists.indptr[1:-1] > 0) & (lists.indptr[1:-1] < edges)] - 1] = False  # from list to list
-            sound = lists.sources.max() < self.manifest.nodes and not falls.any()
-        if not sound:
-            raise UserError(f"{adjacency.folder}: the lists of partition {k} are not those of its training edges: {REDO}")
+        verify_dataset(self)
 
 
 def file_checksum(path: Path, size: int) -> int:

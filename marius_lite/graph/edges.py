@@ -80,6 +80,26 @@ class EdgeBuckets:
                     self._check(flat, self.columns.index(name), checksum)
             yield parts
 
+    def pieces(self, edges: int) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
+        """(how many edges come before, all columns) of ``edges`` edges at a time, bucket after bucket.
+
+        The checksums of a bucket are compared before the piece with its last edges is given out.
+        """
+        sums = [0] * len(self.columns)
+        for low in range(0, self.total, edges):
+            high = min(low + edges, self.total)
+            parts = [read_array_range(self.folder / name, low, high) for name in self.columns]
+            first, last = np.searchsorted(self.offsets, [low, high - 1], side="right") - 1
+            ends = np.clip(self.offsets[first : last + 2], low, high) - low
+            for flat in (np.flatnonzero(np.diff(ends)) + first).tolist():
+                bucket = slice(ends[flat - first], ends[flat - first + 1])
+                sums = [crc32c(part[bucket].view(np.uint8), before) for part, before in zip(parts, sums)]
+                if self.offsets[flat + 1] <= high:
+                    for column, checksum in enumerate(sums):
+                        self._check(flat, column, checksum)
+                    sums = [0] * len(self.columns)
+            yield low, parts
+
     def read_into(self, buckets: Iterable[tuple[int, int]], src: Offsets, dst: Offsets, rel: Offsets) -> int:
         """Read buckets back to back into the given arrays; the number of edges read.
 

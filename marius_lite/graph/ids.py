@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from marius_lite._native import hash_ints, hash_strings
 from marius_lite.errors import UserError
+from marius_lite.seeds import seed_for
 
 IdKind = Literal["int", "str"]
 RAW_TYPES = {"int": pa.int64(), "str": pa.string()}
@@ -34,6 +36,28 @@ def as_raw(values: Sequence[Any], kind: IdKind) -> pa.Array:
         return pa.array([int(value) for value in values], pa.int64())
     except (ValueError, OverflowError, TypeError) as error:
         raise UserError(f"raw id: {error}: the dataset's ids are integers of at most 63 bits") from error
+
+
+def order_key(seed: int) -> int:
+    """The key under which raw ids are hashed for their order."""
+    return seed_for(seed, "node-order")
+
+
+def string_buffers(values: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """(offsets, bytes) of a string array of at least one value."""
+    _, offsets, data = values.buffers()
+    places = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
+    return places, np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+
+
+def hash_raw_ids(raw: pa.Array, key: int) -> npt.NDArray[np.uint64]:
+    """64-bit hashes, under ``key``, of raw ids without nulls, at least one. Different integers have different ones."""
+    out = np.empty(len(raw), np.uint64)
+    if pa.types.is_string(raw.type):
+        hash_strings(*string_buffers(raw), key, out)
+    else:
+        hash_ints(raw.to_numpy(), key, out)
+    return out
 
 
 class IdFile:

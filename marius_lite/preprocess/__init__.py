@@ -2,5 +2,6 @@
 
 from marius_lite.preprocess.build import make_dataset, preprocess
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.repartition import repartition_dataset
 
-__all__ = ["Options", "make_dataset", "preprocess"]
+__all__ = ["Options", "make_dataset", "preprocess", "repartition_dataset"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tqdm import tqdm
 
 from marius_lite._native import EdgeCounts, EdgeLayout, crc32c
 from marius_lite.graph.edges import COLUMNS
@@ -103,6 +104,14 @@ def write_buckets(pieces: Iterable[Records], writers: Mapping[str, SplitWriter],
         if name in writers:
             done |= writers[name].close(tally.bucket_counts[split])
     return done
+
+
+def with_bar(pieces: Iterable[Records], total: int) -> Iterator[Records]:
+    """The same pieces, with a bar of the records that passed."""
+    with tqdm(total=total, unit="edge", unit_scale=True, desc="write", mininterval=0.5) as bar:
+        for records in pieces:
+            yield records
+            bar.update(len(records))
 
 
 def _carried(words: npt.NDArray[np.uint64], names: Sequence[str]) -> list[npt.NDArray[Any]]:

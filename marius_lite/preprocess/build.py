@@ -20,10 +20,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,17 +34,17 @@ from marius_lite import files
 from marius_lite._native import EdgeLayout, pack_arcs, place_nodes
 from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY
-from marius_lite.graph.dataset import Dataset, file_checksum
+from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES
-from marius_lite.graph.manifest import LabelShape, Manifest, Source, attributes
+from marius_lite.graph.manifest import LabelShape, Manifest, Source
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import buckets, locality
 from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.arcs import ArcLists
 from marius_lite.preprocess.background import read_ahead
-from marius_lite.preprocess.buckets import SplitWriter, Tally, write_buckets
+from marius_lite.preprocess.buckets import SplitWriter, Tally, with_bar, write_buckets
 from marius_lite.preprocess.columns import create_group, write_node_column
 from marius_lite.preprocess.degrees import DegreeFacts, degree_facts
 from marius_lite.preprocess.features import FeatureWriter
@@ -57,7 +55,8 @@ from marius_lite.preprocess.node_data import NodeData, NodeLabels, open_node_dat
 from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_ids
 from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
-from marius_lite.preprocess.passes import PROGRESS, Passes
+from marius_lite.preprocess.passes import Passes
+from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
 from marius_lite.preprocess.plan import counts_by_node, merge_memory, pass_memory, plan_disk, sort_memory
 from marius_lite.preprocess.readers.source import find_files, locate
 from marius_lite.preprocess.relations import write_relations
@@ -67,11 +66,9 @@ from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
 from marius_lite.preprocess.spool import KEY_BYTES, Keys, SpooledEdges
 from marius_lite.seeds import seed_for
 
-Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
 MOST_NODES = 1 << 32  # that a partitioner takes: it numbers them with 4 bytes
 EXPECTED_WORDS = 1  # of a record, before nodes are counted
-WORK, REPORT, LOCK = "work", "report.json", "lock"
 WRITTEN_LAST = ("relations.parquet", "zarr.json", REPORT)
 
 
@@ -82,20 +79,11 @@ def preprocess(options: Options) -> dict[str, Any]:
     inputs = find_files(options)
     node_data = open_node_data(options)
     rows = rows_expected(inputs, options)
-    try:
-        with temporary_folder(output, command_digest(options), options.overwrite) as (temporary, passes):
-            build = Build(options, temporary, passes, node_data)
-            if not passes.any:
-                build.require_space(rows, KEY_BYTES * 2, EXPECTED_WORDS)
-            report = passes.once("dataset", dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
-            files.remove_tree(temporary / WORK)
-            files.sync_tree(temporary)
-            (temporary / PROGRESS).unlink()
-            (temporary / LOCK).unlink()
-            files.sync(temporary)
-            put_in_place(temporary, output)
-    except OSError as error:
-        raise files.disk_error(_with_errno(error), output) from error
+    with new_dataset(output, command_digest(options), options.overwrite) as (temporary, passes):
+        build = Build(options, temporary, passes, node_data)
+        if not passes.any:
+            build.require_space(rows, KEY_BYTES * 2, EXPECTED_WORDS)
+        report = passes.once("dataset", dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
     return report
 
 
@@ -115,22 +103,6 @@ def _several(files: str | Path | Sequence[str | Path]) -> list[str]:
     return [str(file) for file in ([files] if isinstance(files, str | Path) else files)]
 
 
-def check_output(output: Path, overwrite: bool) -> None:
-    """Refuse an output that is there already; with ``overwrite``, one that is no dataset."""
-    if not output.name:
-        raise UserError(f"{output}: cannot be an output folder: name a new one")
-    if not (output.exists() or output.is_symlink()):
-        return
-    if not overwrite:
-        raise UserError(f"{output}: exists already: choose another --output, or replace it with --overwrite")
-    is_dataset = output.is_dir() and (attributes(output) or {}).get("kind") == "dataset"
-    is_empty = output.is_dir() and not any(output.iterdir())
-    if output.is_symlink() or not (is_dataset or is_empty):
-        raise UserError(
-            f"{output}: exists and is no dataset, --overwrite does not remove it: choose another --output"
-        )
-
-
 def command_digest(options: Options) -> str:
     """What tells one command from another: its options but those that do not shape the dataset, and its files as they are now."""
     shaping = dataclasses.replace(options, memory=0, output=options.output.absolute(), overwrite=False)
@@ -139,34 +111,6 @@ def command_digest(options: Options) -> str:
     paths = [file.path for file in find_files(options)] + node_files
     inputs = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
     return hashlib.sha256(repr((marius_lite.__version__, shaping, inputs)).encode()).hexdigest()
-
-
-@contextmanager
-def temporary_folder(output: Path, command: str, afresh: bool) -> Iterator[tuple[Path, Passes]]:
-    """`.<name>.tmp` beside the output, and the passes that were finished there. It is removed when the user's input is
-    wrong, or no pass is finished; after another error the same command goes on in it, unless ``afresh``."""
-    temporary = output.with_name(f".{output.name}.tmp")
-    temporary.mkdir(parents=True, exist_ok=True)
-    with files.lock(temporary / LOCK):
-        if afresh:
-            files.remove_tree(temporary / PROGRESS)
-        passes = Passes(temporary, command, keep=(LOCK,))
-        try:
-            yield temporary, passes
-        except BaseException as error:
-            if isinstance(error, UserError) or not passes.any:
-                files.remove_tree(temporary)
-            raise
-
-
-def put_in_place(temporary: Path, output: Path) -> None:
-    """Rename into place; an old dataset steps aside first and is removed last."""
-    old = output.with_name(f".{output.name}.old")
-    files.remove_tree(old)
-    if output.exists():
-        os.rename(output, old)
-    files.publish(temporary, output)
-    files.remove_tree(old)
 
 
 @dataclass(frozen=True)
@@ -217,13 +161,7 @@ class Build:
     def run(self) -> dict[str, Any]:
         options, once, work = self.options, self.passes.once, self.work
         work.mkdir(exist_ok=True)
-        for torn in (*self.root.glob("*.tmp"), *self.root.glob("*.partial"), *self.root.glob("edges/*.partial")):
-            torn.unlink()  # by a run that was killed: no pass owns these folders
-        for group in (self.root, self.root / "edges"):
-            if not (group / "zarr.json").exists():
-                create_group(group)
-                files.sync(group / "zarr.json")
-                files.sync(group)
+        make_groups(self.root)
         gathered = once("read", Gathered, [work / "read"],
                         lambda: gather(find_files(options), options, work / "read", self.threads, self.node_data))
         numbering = once("number", Numbering, [work / "number"], lambda: number_ids(
@@ -410,7 +348,7 @@ class Build:
         tally = Tally.zeros(partitioning, relations, counts_by_node(partitioning, options, buckets.NODE_BYTES))
         writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, carried)
                    for name in options.splits}
-        shown = _shown(pieces, self._stored(sum(gathered.counts)))
+        shown = with_bar(pieces, self._stored(sum(gathered.counts)))
         written = write_buckets(shown, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
         np.savez(self.work / "tally.npz", buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
         edges = {name: EdgeBuckets(self.root / "edges" / name, partitioning, carried) for name in options.splits}
@@ -449,30 +387,5 @@ class Build:
             adjacency=None if options.adjacency == "none" else (options.adjacency,),
             edge_columns=gathered.shape.carried or None,
             sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
-            files=self._checksums(written),
+            files=checksums(self.root, written),
         ).sealed()
-
-    def _checksums(self, known: Files) -> dict[str, tuple[int, int]]:
-        """(size, crc32c) of every data file, by path relative to the dataset."""
-        found = {}
-        for path in sorted(self.root.rglob("*")):
-            inside = path.relative_to(self.root)
-            if path.is_file() and inside.parts[0] not in (WORK, REPORT, LOCK, PROGRESS, "zarr.json"):
-                size = path.stat().st_size
-                found[inside.as_posix()] = known.get(path) or (size, file_checksum(path, size))
-        return found
-
-
-def _shown(pieces: Iterator[Records], total: int) -> Iterator[Records]:
-    """The same, with a bar of the records that passed."""
-    with tqdm(total=total, unit="edge", unit_scale=True, desc="write", mininterval=0.5) as bar:
-        for records in pieces:
-            yield records
-            bar.update(len(records))
-
-
-def _with_errno(error: OSError) -> OSError:
-    """Arrow's errors carry the number only in their text."""
-    if error.errno is None and (found := re.search(r"errno (\d+)", str(error))):
-        return OSError(int(found[1]), os.strerror(int(found[1])))
-    return error

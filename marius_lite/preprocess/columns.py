@@ -93,8 +93,13 @@ def write_node_column(path: Path, dtype: npt.DTypeLike, partitioning: Partitioni
         chunk[: partitioning.size(k)] = values(partitioning.range(k))
         data = chunk.view(np.uint8)
         files[path / "c" / str(k)] = (len(data), write_file(str(path / "c" / str(k)), data))
-    zarr.create_array(path, shape=(partitioning.nodes,), chunks=(partitioning.rows,), dtype=dtype, **PLAIN)
+    describe_node_column(path, dtype, partitioning)
     return files
+
+
+def describe_node_column(path: Path, dtype: npt.DTypeLike, partitioning: Partitioning) -> None:
+    """The metadata of such an array."""
+    zarr.create_array(path, shape=(partitioning.nodes,), chunks=(partitioning.rows,), dtype=dtype, **PLAIN)
 
 
 def create_group(path: Path) -> None:

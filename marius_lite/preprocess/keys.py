@@ -17,10 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from marius_lite._native import IntIdTable, StringIdTable, mark_ids, write_file
-from marius_lite.graph.ids import IdKind
+from marius_lite.graph.ids import IdKind, order_key, string_buffers
 from marius_lite.preprocess.id_runs import IdRun, IdRunWriter, pieces
 from marius_lite.preprocess.spool import Keys
-from marius_lite.seeds import seed_for
 
 DENSE_SHARE = 16  # integers below a 16th of the memory's bytes are keys: 4 bytes for each are taken when they are numbered
 TABLE_SHARE = 2  # a table may take half of the memory
@@ -71,11 +70,6 @@ def open_keys(kind: IdKind, seed: int, folder: Path, memory: int, threads: int) 
     return DenseKeys(folder, memory) if kind == "int" else TableKeys(kind, seed, folder, memory, threads)
 
 
-def hash_key(seed: int) -> int:
-    """The key under which raw ids are hashed for their order."""
-    return seed_for(seed, "node-order")
-
-
 class DenseKeys:
     """Integers below a 16th of ``memory``."""
 
@@ -114,7 +108,7 @@ class TableKeys:
     """Any raw ids; a table takes at most half of ``memory``, those that are closed lie in ``folder``."""
 
     def __init__(self, kind: IdKind, seed: int, folder: Path, memory: int, threads: int):
-        self._kind, self._key, self._folder, self._threads = kind, hash_key(seed), folder, threads
+        self._kind, self._key, self._folder, self._threads = kind, order_key(seed), folder, threads
         self._most_bytes = memory // TABLE_SHARE
         self._runs: list[IdRun] = []
         self._table = self._new_table()
@@ -167,13 +161,6 @@ class TableKeys:
         for part in pieces(offsets):
             writer.append_strings(part - part[0], string_bytes(self._table, keys[first : first + len(part) - 1], part))
             first += len(part) - 1
-
-
-def string_buffers(values: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-    """(offsets, bytes) of a string array of at least one value."""
-    _, offsets, data = values.buffers()
-    places = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
-    return places, np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
 
 
 def string_offsets(table: Any, keys: Keys) -> npt.NDArray[np.int64]:

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import hash_ints, hash_strings
 from marius_lite.errors import UserError
+from marius_lite.graph.ids import hash_raw_ids
 from marius_lite.graph.node_columns import NODE_SPLITS
 from marius_lite.preprocess.id_runs import IdRun
 from marius_lite.preprocess.key_list import KeyList
-from marius_lite.preprocess.keys import string_buffers
 from marius_lite.preprocess.node_rows import raw_at
 from marius_lite.preprocess.numbering import Ids, Numbering
 from marius_lite.preprocess.options import split_bounds
@@ -95,13 +94,7 @@ class NodeFractions:
 
 def raw_hashes(raw_ids: IdRun, key: int) -> Iterator[npt.NDArray[np.uint64]]:
     """64-bit hashes, under ``key``, of the raw ids of a run."""
-    for raw in raw_ids.read():
-        out = np.empty(len(raw), np.uint64)
-        if raw_ids.kind == "int":
-            hash_ints(raw.to_numpy(), key, out)
-        else:
-            hash_strings(*string_buffers(raw), key, out)
-        yield out
+    return (hash_raw_ids(raw, key) for raw in raw_ids.read())
 
 
 def ids_of(numbering: Numbering, listed: KeyList) -> Iterator[Ids]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from marius_lite._native import IntRunMerge, StringRunMerge, hashes_of_marked, sort_records, unhash_ints
+from marius_lite.graph.ids import order_key
 from marius_lite.preprocess import keys
 from marius_lite.preprocess.id_runs import IdRun, IdRunWriter
 from marius_lite.preprocess.keys import Dictionaries
@@ -71,7 +72,7 @@ def number_ids(dictionaries: Dictionaries, seed: int, folder: Path, memory: int,
 
 def _order_dense(dictionaries: Dictionaries, seed: int, folder: Path, memory: int, threads: int) -> IdRun:
     """Integers of a bitmap in the order of their hashes: as many stretches of hashes as the memory makes necessary."""
-    bitmap, key = np.fromfile(dictionaries.bitmap_path, np.uint64), keys.hash_key(seed)
+    bitmap, key = np.fromfile(dictionaries.bitmap_path, np.uint64), order_key(seed)
     stretches = -(-3 * HASH_BYTES * int(np.bitwise_count(bitmap).sum()) // memory) or 1
     ends = [2**64 * (s + 1) // stretches - 1 for s in range(stretches)]
     writer = IdRunWriter(folder, "int")
@@ -95,7 +96,7 @@ def _merge(dictionaries: Dictionaries, seed: int, folder: Path, memory: int) -> 
     # Whether ids take 4 bytes is not known before the end: they do where all places together would.
     wide = id_dtype(total) == np.uint64
     merge = kind([run.files for run in runs], [str(path) for path in numbers], str(merged / "values"), str(merged / "ends"),
-                 key=keys.hash_key(seed), mask=mask, wide=wide, buffer=buffer)
+                 key=order_key(seed), mask=mask, wide=wide, buffer=buffer)
     with tqdm(unit="node", unit_scale=True, desc="number", mininterval=0.5) as bar:
         while (more := merge.advance(MERGED_AT_ONCE)) == MERGED_AT_ONCE:
             bar.update(more)

@@ -106,8 +106,8 @@ class Options:
             fractions=_fractions(split, "--split"),
             columns=_columns(columns),
             delimiter=_delimiter(delimiter),
-            partitions=_partitions(partitions),
-            memory=_memory(memory),
+            partitions=parse_partitions(partitions),
+            memory=parse_memory(memory),
             features=None if features is None else Path(features),
             node_ids=None if node_ids is None else Path(node_ids),
             labels=None if labels is None else Path(labels),
@@ -215,7 +215,8 @@ def _delimiter(text: str) -> str | None:
     return found
 
 
-def _partitions(value: str | int) -> int | None:
+def parse_partitions(value: str | int) -> int | None:
+    """None for auto."""
     if value == "auto":
         return None
     try:
@@ -227,7 +228,8 @@ def _partitions(value: str | int) -> int | None:
     return number
 
 
-def _memory(value: str | int) -> int:
+def parse_memory(value: str | int) -> int:
+    """Bytes."""
     try:
         number = parse_bytes(value)
     except ValueError as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from marius_lite.files import format_bytes
 from marius_lite.graph.partitioning import Partitioning
@@ -15,6 +17,16 @@ from marius_lite.preprocess.sort import WORD_BYTES
 
 COLUMN_BYTES = 4  # src, dst, rel of a stored edge
 LABEL_BYTES = 9  # a class number and the code of a split
+
+
+class Bounds(Protocol):
+    """Of a command that writes a dataset: bytes of ``memory``, and the splits that there will be."""
+
+    @property
+    def memory(self) -> int: ...
+
+    @property
+    def splits(self) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True)
@@ -52,22 +64,22 @@ def plan_disk(rows: int, spooled_bytes: int, words: int, options: Options, node_
     return DiskPlan(rows, rows * spooled_bytes, runs, stored * 3 * COLUMN_BYTES, rest)
 
 
-def sort_memory(options: Options) -> int:
+def sort_memory(options: Bounds) -> int:
     """What records being sorted may take, beside the ids of their keys and blocks of the spool."""
     return options.memory // 2
 
 
-def pass_memory(options: Options) -> int:
+def pass_memory(options: Bounds) -> int:
     """What features being placed, or a partition's neighbour lists, may take."""
     return options.memory * 3 // 4
 
 
-def merge_memory(options: Options, carried: int) -> int:
+def merge_memory(options: Bounds, carried: int) -> int:
     """What records being merged may take, while each column of each split is written through two buffers of a chunk."""
     writers = 2 * CHUNK * len(options.splits) * (3 * COLUMN_BYTES + 8 * carried)
     return max(options.memory // 8, pass_memory(options) - writers)
 
 
-def counts_by_node(partitioning: Partitioning, options: Options, bytes_each: int) -> bool:
+def counts_by_node(partitioning: Partitioning, options: Bounds, bytes_each: int) -> bool:
     """Whether an 8th of the memory holds what is counted of every node while edges are written."""
     return partitioning.nodes * bytes_each <= options.memory // 8

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 
 from marius_lite._native import StringIdTable
 from marius_lite.errors import UserError
-from marius_lite.graph.ids import IdKind, relation_schema
+from marius_lite.graph.ids import IdKind, relation_schema, string_buffers
 from marius_lite.preprocess.id_runs import strings
-from marius_lite.preprocess.keys import string_buffers, string_bytes, string_offsets
+from marius_lite.preprocess.keys import string_bytes, string_offsets
 from marius_lite.preprocess.spool import Keys
 from marius_lite.seeds import seed_for
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from marius_lite import files
-from marius_lite.graph.ids import node_schema
+from marius_lite.graph.ids import IdKind, node_schema
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.id_runs import IdRun
+from marius_lite.preprocess.id_runs import INT_BYTES, IdRun
 from marius_lite.preprocess.node_sets import Codes
 from marius_lite.preprocess.numbering import Ids
 
@@ -76,23 +77,42 @@ class Renumbering:
 
 
 def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path) -> None:
-    """``nodes.parquet``: node_id and raw_id; a partition's rows are one row group, or several that are bounded."""
+    """``nodes.parquet``, see `write_names`."""
     blocks = raw_ids.read() if not renumbering.changes else _renumbered(raw_ids, renumbering, partitioning, work)
-    schema = node_schema(raw_ids.kind)
+    write_names(path, raw_ids.kind, blocks, partitioning)
+
+
+def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning) -> None:
+    """``nodes.parquet``: node_id and raw_id; a partition's rows are one row group, or several that are bounded.
+
+    ``blocks``: raw ids in order of node id. How they are cut into blocks does not change the file."""
+    schema = node_schema(kind)
     with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False, store_schema=False) as writer:
         waiting: list[pa.Array] = []
-        first = count = 0
+        first = count = size = 0
         for block in blocks:
             while len(block):
                 end = min(first + GROUP_ROWS, (first // partitioning.rows + 1) * partitioning.rows, partitioning.nodes)
-                part, block = block[: end - first - count], block[end - first - count :]
+                part = _fitting(block[: end - first - count], GROUP_BYTES - size)
+                block = block[len(part) :]
                 waiting.append(part)
-                count += len(part)
-                if first + count == end or sum(array.nbytes for array in waiting) >= GROUP_BYTES:
-                    raw = pa.chunked_array(waiting, schema.field("raw_id").type)
+                count, size = count + len(part), size + _bytes(part)
+                if first + count == end or size >= GROUP_BYTES:
                     ids = pa.array(np.arange(first, first + count, dtype=np.int64))
-                    writer.write_table(pa.table([ids, raw], schema=schema), row_group_size=count)
-                    first, count, waiting = first + count, 0, []
+                    writer.write_table(pa.table([ids, pa.concat_arrays(waiting)], schema=schema), row_group_size=count)
+                    first, count, size, waiting = first + count, 0, 0, []
+
+
+def _bytes(raw: pa.Array) -> int:
+    return int(pc.sum(pc.binary_length(raw)).as_py()) if pa.types.is_string(raw.type) else INT_BYTES * len(raw)
+
+
+def _fitting(raw: pa.Array, room: int) -> pa.Array:
+    """The first ids up to the one with which ``room`` bytes are full."""
+    if _bytes(raw) < room:
+        return raw
+    step = pc.binary_length(raw).to_numpy() if pa.types.is_string(raw.type) else np.full(len(raw), INT_BYTES)
+    return raw[: 1 + int(np.searchsorted(np.cumsum(step, dtype=np.int64), room))]
 
 
 def _renumbered(raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path) -> Iterator[pa.Array]:

@@ -24,14 +24,8 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFac
     """The report as a JSON object; ``facts`` are added as they are."""
     splits = [(split, name) for split, name in enumerate(SPLITS) if name in manifest.edges]
     duplicates, self_loops, in_train = tally.totals
-    buckets = tally.bucket_counts[0].reshape(manifest.partitions, -1)
     return {
-        "nodes": manifest.nodes,
-        "relations": manifest.relations,
-        "partitions": manifest.partitions,
-        "rows_per_partition": manifest.rows_per_partition,
-        "ids": manifest.ids,
-        "fingerprint": manifest.fingerprint,
+        **partition_facts(manifest, tally.bucket_counts[0]),
         "read_as": dict(seen.read_as),
         "rows_read": seen.rows,
         "comment_lines": seen.comments,
@@ -60,12 +54,25 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFac
             "in": degrees.into,
             "nodes_without_edges": degrees.without_edges,
         },
-        "train_buckets": _sizes(tally.bucket_counts[0]),
-        "partitioner": options.partitioner,
-        "edge_cut": edge_cut(buckets),
-        "balance": balance(buckets, Partitioning(manifest.nodes, manifest.partitions)),
         **facts,
         "seconds": {**timings, "total": round(sum(timings.values()), 3)},
+    }
+
+
+def partition_facts(manifest: Manifest, counts: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """What depends on the partitions; ``counts``: training edges of each bucket."""
+    square = counts.reshape(manifest.partitions, -1)
+    return {
+        "nodes": manifest.nodes,
+        "relations": manifest.relations,
+        "partitions": manifest.partitions,
+        "rows_per_partition": manifest.rows_per_partition,
+        "ids": manifest.ids,
+        "fingerprint": manifest.fingerprint,
+        "train_buckets": _sizes(counts),
+        "partitioner": manifest.options.get("partitioner", "random"),
+        "edge_cut": edge_cut(square),
+        "balance": balance(square, Partitioning(manifest.nodes, manifest.partitions)),
     }
 
 

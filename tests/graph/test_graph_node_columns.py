@@ -78,9 +78,9 @@ def test_a_dataset_without_labels(dataset):
 
 
 @pytest.mark.parametrize(("fields", "message"), [
-    ({"labels": LabelShape(classes=50)}, "labels: partition 0 has labels outside 50 classes"),
-    ({"node_split": {"train": 20, "test": 21}}, "node split test does not have the manifest's 21 nodes"),
-    ({"node_split": {"train": 20, "valid": 1}}, "node split valid does not have the manifest's 1 nodes"),
+    ({"labels": LabelShape(classes=50)}, r"labels: node \d+ has a label outside 50 classes"),
+    ({"node_split": {"train": 20, "test": 21}}, "split: 20 nodes for test, the manifest says 21"),
+    ({"node_split": {"train": 20, "valid": 1}}, "split: 0 nodes for valid, the manifest says 1"),
 ])
 def test_verify_compares_with_the_manifest(labelled, fields, message):
     labelled.verify()

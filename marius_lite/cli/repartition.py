@@ -1,0 +1,40 @@
+"""marius-lite repartition"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from marius_lite.cli import options
+
+
+def repartition(
+    dataset: options.Dataset,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The dataset folder to make.")],
+    partitions: Annotated[str, typer.Option(metavar="N", help="A number from 1 to 1024.")],
+    memory: Annotated[str, typer.Option(help="Bound on the edges being sorted and on a partition's neighbour lists (bytes, or "
+                                        "with a unit).")] = "4GB",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a dataset that is there already; it may be DATASET "
+                                            "itself.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Make a dataset again with another number of partitions, without its raw files.
+
+    Node ids stay as they are: with random ids the result is what preprocess makes with --partitions N. Those that --partitioner
+    locality gave were made for another number, so that more edges than necessary may lie between partitions: the share is
+    printed.
+    """
+    from marius_lite.preprocess.repartition import Wish
+    from marius_lite.preprocess.repartition import repartition as run
+
+    report = run(Wish.parse(dataset, output, partitions, memory, overwrite))
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(report))
+        return
+    typer.echo(f"{output}: {report['nodes']:,} nodes in {report['partitions']} partitions instead of "
+               f"{report['repartitioned']['partitions']} ({100 * report['edge_cut']:.1f} % of edges between them), "
+               f"{report['seconds']['total']:.1f} s")

@@ -1,0 +1,48 @@
+"""What is said of a dataset that does not hold what its manifest says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import REDO, Dataset
+from marius_lite.storage.engine import open_flat
+
+
+def damaged(path: Path, what: str) -> UserError:
+    """One line: which file, what is wrong with it and where."""
+    return UserError(f"{path}: {what}: {REDO}")
+
+
+def first(wrong: npt.NDArray[np.bool_]) -> int | None:
+    """The first place (row) of ``wrong`` that is set, None where none is."""
+    rows = wrong if wrong.ndim == 1 else wrong.any(1)
+    return int(rows.argmax()) if rows.any() else None
+
+
+def check_array(dataset: Dataset, path: Path, length: int, dtype: npt.DTypeLike | None, chunk: int | None = None) -> None:
+    """A one-dimensional array of ``length`` entries, all of whose chunk files are in the manifest."""
+    try:
+        found = open_flat(path)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise damaged(path / "zarr.json", f"describes no array: {error!r}") from error
+    wanted: np.dtype[Any] = np.dtype(dtype) if dtype is not None else found.dtype
+    if (found.length, found.dtype) != (length, wanted):
+        raise damaged(path, f"{found.length:,} entries of {found.dtype}, {length:,} of {wanted} belong there")
+    if chunk is not None and found.chunk != chunk:
+        raise damaged(path, f"chunks of {found.chunk:,} entries, {chunk:,} make a partition")
+    for k in range(-(-length // found.chunk)):
+        check_size(dataset, found.chunk_path(k), found.chunk * found.dtype.itemsize)
+
+
+def check_size(dataset: Dataset, file: Path, size: int) -> None:
+    """A file of the manifest of so many bytes."""
+    found = dataset.manifest.files.get(file.relative_to(dataset.path).as_posix())
+    if found is None:
+        raise damaged(file, "does not stand in the manifest")
+    if found[0] != size:
+        raise damaged(file, f"{found[0]:,} bytes, {size:,} belong there")

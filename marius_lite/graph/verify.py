@@ -1,0 +1,230 @@
+"""`info --verify`: all that a dataset holds against what its manifest says of it, a few dozen megabytes at a time.
+
+What is wrong first is told, as UserError. Bytes are compared with their checksums; then what they mean, for a checksum says
+nothing of bytes that were wrong when they were written.
+
+That in-edge lists are those of the training edges is told from sums, one for each partition of destinations: of 64-bit hashes of
+(source, relation, weight, destination), which do not depend on the order of the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite._native import crc32c, hash_ints
+from marius_lite.graph.adjacency import ARRAYS, Adjacency, source_dtype
+from marius_lite.graph.damage import check_array, check_size, damaged, first
+from marius_lite.graph.dataset import Dataset, file_checksum
+from marius_lite.graph.edges import COLUMNS
+from marius_lite.graph.verify_nodes import verify_node_tables, verify_nodes, verify_relations
+from marius_lite.storage.engine import read_array_range
+
+PIECE = 1 << 18  # edges at once
+LISTS = 1 << 16  # neighbour lists at once
+HASH_KEY = 0x9E3779B97F4A7C15
+Sums = npt.NDArray[np.uint64]
+Columns = list[npt.NDArray[Any]]
+
+
+def verify_dataset(dataset: Dataset) -> None:
+    """Check everything. Raises UserError: the file, the place, what to do."""
+    _verify_files(dataset)
+    _verify_layout(dataset)
+    verify_nodes(dataset)
+    counts = verify_relations(dataset)
+    found, sums = np.zeros_like(counts), np.zeros(0, np.uint64)
+    for split in dataset.manifest.edges:
+        edges = _EdgeCheck(dataset, split, found)
+        edges.run()
+        sums = edges.sums if split == "train" else sums
+    if (wrong := first(found != counts)) is not None:
+        raise damaged(dataset.path / "relations.parquet",
+                      f"relation {wrong} has {counts[wrong]:,} edges there, {found[wrong]:,} in edges/")
+    if dataset.adjacency is not None:
+        _verify_lists(dataset, dataset.adjacency, sums)
+    verify_node_tables(dataset)
+
+
+def _verify_files(dataset: Dataset) -> None:
+    for name, (size, expected) in dataset.manifest.files.items():
+        if file_checksum(dataset.path / name, size) != expected:
+            raise damaged(dataset.path / name, "does not match its checksum")
+
+
+def _verify_layout(dataset: Dataset) -> None:
+    manifest, partitioning, root = dataset.manifest, dataset.partitioning, dataset.path / "zarr.json"
+    found = (manifest.partitions, manifest.rows_per_partition)
+    if found != (partitioning.partitions, partitioning.rows):
+        raise damaged(root, f"{found[0]} partitions of {found[1]:,} nodes do not hold {manifest.nodes:,} nodes")
+    training = None if manifest.node_split is None else -(-manifest.node_split.get("train", 0) // partitioning.rows)
+    if manifest.training_partitions != training:
+        raise damaged(root, f"training_partitions is {manifest.training_partitions}, {training} hold the training nodes")
+
+
+class _EdgeCheck:
+    """Goes over a split. ``found``: edges of each relation, added to. ``sums``: of hashes, by destination partition."""
+
+    def __init__(self, dataset: Dataset, split: str, found: npt.NDArray[np.int64]):
+        self._dataset, self._edges, self._count = dataset, dataset.edges(split), dataset.manifest.edges[split]
+        self._found = found
+        self.sums: Sums = np.zeros(dataset.partitioning.partitions, np.uint64)
+        partitioning = dataset.partitioning
+        self._sizes = np.full(partitioning.partitions, partitioning.rows, np.int64)
+        self._sizes[-1] = partitioning.size(partitioning.partitions - 1)
+        self._last: Columns = []  # bucket, dst, src, rel of the edge before
+
+    def run(self) -> None:
+        self._check_offsets()
+        for low, columns in self._edges.pieces(PIECE):
+            flat = np.searchsorted(self._edges.offsets, np.arange(low, low + len(columns[0])), side="right") - 1
+            self._check_ends(low, flat, columns)
+            self._check_order(low, flat, columns)
+            for name, values in zip(self._edges.columns[len(COLUMNS):], columns[len(COLUMNS):]):
+                if values.dtype.kind == "f" and (wrong := first(~np.isfinite(values))) is not None:
+                    raise damaged(self._edges.folder / name, f"{self._place(low, flat, wrong)} has {name} {values[wrong]}")
+            self._found += np.bincount(columns[2], minlength=len(self._found))
+            self._add_up(flat, columns)
+
+    def _check_offsets(self) -> None:
+        edges, buckets = self._edges, self._dataset.partitioning.partitions ** 2
+        check_array(self._dataset, edges.folder / "bucket_offsets", buckets + 1, np.int64)
+        check_size(self._dataset, edges.folder / "bucket_checksums/c/0/0", buckets * len(edges.columns) * 4)
+        if edges.offsets[0] != 0:
+            raise damaged(edges.folder / "bucket_offsets", f"the first bucket begins at {edges.offsets[0]}")
+        if (wrong := first(np.diff(edges.offsets) < 0)) is not None:
+            raise damaged(edges.folder / "bucket_offsets", f"bucket {self._bucket(wrong)} ends before it begins")
+        if edges.total != self._count:
+            raise damaged(edges.folder, f"{edges.total:,} edges, the manifest says {self._count:,}")
+        for name in edges.columns:
+            check_array(self._dataset, edges.folder / name, edges.total, np.uint32 if name in COLUMNS else None)
+
+    def _bucket(self, flat: int) -> tuple[int, int]:
+        return divmod(flat, self._dataset.partitioning.partitions)
+
+    def _place(self, low: int, flat: npt.NDArray[np.int64], place: int) -> str:
+        bucket = int(flat[place])
+        return f"edge {low + place - int(self._edges.offsets[bucket]):,} of bucket {self._bucket(bucket)}"
+
+    def _check_ends(self, low: int, flat: npt.NDArray[np.int64], columns: Columns) -> None:
+        i, j = np.divmod(flat, self._dataset.partitioning.partitions)
+        relations = np.full(len(flat), len(self._found))
+        for name, values, bound in zip(COLUMNS, columns, (self._sizes[i], self._sizes[j], relations)):
+            if (wrong := first(values >= bound)) is not None:
+                raise damaged(self._edges.folder / name, f"{self._place(low, flat, wrong)} has {name} {values[wrong]}, there are "
+                                                         f"{bound[wrong]:,}")
+
+    def _check_order(self, low: int, flat: npt.NDArray[np.int64], columns: Columns) -> None:
+        """By bucket, which holds by itself, destination, source, relation."""
+        src, dst, rel = columns[: len(COLUMNS)]
+        keys: Columns = [flat, dst, src, rel]
+        if self._last:
+            keys = [np.concatenate([before, key]) for before, key in zip(self._last, keys)]
+        equal, falls = np.ones(len(keys[0]) - 1, bool), np.zeros(len(keys[0]) - 1, bool)
+        for key, ordered in zip(keys, (False, True, True, True)):
+            falls |= equal & ordered & (key[1:] < key[:-1])
+            equal &= key[1:] == key[:-1]
+        if (wrong := first(falls)) is not None:
+            place = wrong + 1 - (len(keys[0]) - len(flat))
+            raise damaged(self._edges.folder, f"{self._place(low, flat, place)} is out of order: they go by destination, source, "
+                                              "relation")
+        self._last = [key[-1:].copy() for key in keys]
+
+    def _add_up(self, flat: npt.NDArray[np.int64], columns: Columns) -> None:
+        adjacency, partitioning = self._dataset.adjacency, self._dataset.partitioning
+        if adjacency is None:
+            return
+        i, j = np.divmod(flat, partitioning.partitions)
+        by_name = dict(zip(self._edges.columns, columns))
+        beside = [by_name[name] for name in _beside(adjacency)]
+        hashes = _hashes(columns[0] + i * partitioning.rows, *beside, columns[1] + j * partitioning.rows)
+        starts = np.flatnonzero(np.diff(flat, prepend=-1))
+        np.add.at(self.sums, j[starts], np.add.reduceat(hashes, starts))
+
+
+def _beside(adjacency: Adjacency) -> list[str]:
+    """What lists hold beside sources."""
+    return [*(["rel"] if adjacency.has_relations else []), *(["weight"] if adjacency.has_weights else [])]
+
+
+def _hashes(*columns: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    found = np.zeros(len(columns[0]), np.uint64)
+    for values in columns:
+        bits = values.view(np.uint32) if values.dtype.kind == "f" else values
+        hash_ints((found ^ bits.astype(np.uint64)).view(np.int64), HASH_KEY, found)
+    return found
+
+
+def _verify_lists(dataset: Dataset, adjacency: Adjacency, sums: Sums) -> None:
+    """``sums``: of the training edges, by destination partition."""
+    partitioning, edges, folder = dataset.partitioning, dataset.edges("train"), adjacency.folder
+    check_array(dataset, folder / "starts", partitioning.partitions + 1, np.int64)
+    check_array(dataset, folder / "indptr", partitioning.nodes + partitioning.partitions, np.int64)
+    check_array(dataset, folder / "sources", edges.total, source_dtype(partitioning.nodes))
+    for name, dtype in zip(_beside(adjacency), (np.uint32 if adjacency.has_relations else np.float32, np.float32)):
+        check_array(dataset, folder / name, edges.total, dtype)
+    check_size(dataset, folder / "checksums/c/0/0", partitioning.partitions * 4 * (4 if adjacency.has_weights else 3))
+    expected = np.concatenate([[0], np.cumsum(edges.counts.sum(0))])
+    if (wrong := first(adjacency.starts != expected)) is not None:
+        raise damaged(folder / "starts", f"the lists of partition {wrong} begin at {adjacency.starts[wrong]:,}, by the training "
+                                         f"edges at {expected[wrong]:,}")
+    for k in range(partitioning.partitions):
+        if _ListCheck(adjacency, k).sum() != sums[k]:
+            raise damaged(folder, f"the lists of partition {k} are not those of its training edges")
+
+
+class _ListCheck:
+    """Goes over the lists of partition k."""
+
+    def __init__(self, adjacency: Adjacency, k: int):
+        self._adjacency, self._k = adjacency, k
+        self._nodes = adjacency.partitioning.range(k)
+        self._beside = _beside(adjacency)
+        self._checksums = dict.fromkeys(("indptr", "sources", *self._beside), 0)
+
+    def sum(self) -> Any:
+        """Of the hashes of all edges. Raises UserError for lists that are none."""
+        total, path = np.zeros(1, np.uint64), self._adjacency.folder / "sources"
+        last_source, last_node = np.zeros(0, np.uint32), np.zeros(0, np.int64)
+        for low, indptr in self._list_bounds():
+            for begin in range(int(indptr[0]), int(indptr[-1]), PIECE):
+                end = min(begin + PIECE, int(indptr[-1]))
+                nodes = np.searchsorted(indptr, np.arange(begin, end), side="right") - 1 + low
+                sources, *beside = (self._read(name, begin, end) for name in ("sources", *self._beside))
+                if (wrong := first(sources >= self._adjacency.partitioning.nodes)) is not None:
+                    raise damaged(path, f"the list of node {nodes[wrong]:,} has source {sources[wrong]:,}, there are "
+                                        f"{self._adjacency.partitioning.nodes:,} nodes")
+                by_edge, owner = np.concatenate([last_source, sources]), np.concatenate([last_node, nodes])
+                if (wrong := first((by_edge[1:] < by_edge[:-1]) & (owner[1:] == owner[:-1]))) is not None:
+                    raise damaged(path, f"the list of node {owner[wrong]:,} is not in ascending order")
+                last_source, last_node = sources[-1:], nodes[-1:]
+                total += np.add.reduce(_hashes(sources, *beside, nodes))
+        for name, checksum in self._checksums.items():
+            self._adjacency.check(self._k, ARRAYS.index(name), checksum)
+        return total[0]
+
+    def _list_bounds(self) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+        """(first node, where each list begins and the last ends among the partition's) of some lists at a time."""
+        adjacency, edges = self._adjacency, int(np.diff(self._adjacency.starts)[self._k])
+        base, size = self._k * (adjacency.partitioning.rows + 1), len(self._nodes)
+        for low in range(0, size, LISTS):
+            high = min(low + LISTS, size)
+            indptr = read_array_range(adjacency.folder / "indptr", base + low, base + high + 1)
+            fresh = indptr[1 if low else 0:]
+            self._checksums["indptr"] = crc32c(fresh.view(np.uint8), self._checksums["indptr"])
+            wrong = first((np.diff(indptr) < 0) | (indptr[1:] > edges))
+            if wrong is None and ((low == 0 and indptr[0] != 0) or (high == size and indptr[-1] != edges)):
+                wrong = 0 if low == 0 and indptr[0] != 0 else high - low - 1
+            if wrong is not None:
+                raise damaged(adjacency.folder / "indptr", f"the list of node {self._nodes[low + wrong]:,} is not inside the "
+                                                           f"{edges:,} edges of partition {self._k}")
+            yield self._nodes[low], indptr
+
+    def _read(self, name: str, begin: int, end: int) -> npt.NDArray[Any]:
+        start = int(self._adjacency.starts[self._k])
+        values = read_array_range(self._adjacency.folder / name, start + begin, start + end)
+        self._checksums[name] = crc32c(values.view(np.uint8), self._checksums[name])
+        return values

@@ -1,0 +1,206 @@
+"""What `verify` checks of nodes and relations: raw ids, features, labels, splits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from marius_lite.graph.damage import check_array, check_size, damaged, first
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.ids import hash_raw_ids, node_schema, order_key, relation_schema
+from marius_lite.graph.node_columns import LABELS, NODE_SPLITS, SPLIT
+from marius_lite.storage.engine import read_array_range, read_range
+
+BATCH = 1 << 16  # nodes at once
+HASHES = 8 << 20  # of raw ids, sorted at once
+ROW_BYTES = 4 << 20  # of features at once
+BFLOAT16_EXPONENT = np.uint16(0x7F80)
+Hashes = npt.NDArray[np.uint64]
+
+
+def verify_nodes(dataset: Dataset) -> None:
+    """``nodes.parquet``: every node id in turn, its row groups inside partitions, raw ids in their order and all different."""
+    path, manifest = dataset.path / "nodes.parquet", dataset.manifest
+    _check_table(path, node_schema(manifest.ids), manifest.nodes)
+    _check_groups(dataset, path)
+    ids_by_order = "partitioner" not in manifest.options
+    boundary = (manifest.node_split or {}).get("train", 0)  # training nodes come first, in an order of their own
+    key, last = order_key(manifest.seed), None
+    for low, batch in _batches(path):
+        ids: npt.NDArray[np.int64] = batch.column(0).to_numpy(zero_copy_only=False)
+        if (wrong := first(ids != np.arange(low, low + len(ids)))) is not None:
+            raise damaged(path, f"row {low + wrong:,} has node_id {ids[wrong]:,}")
+        raw = batch.column(1)
+        if raw.null_count:
+            missing = first(raw.is_null().to_numpy(zero_copy_only=False)) or 0
+            raise damaged(path, f"node {low + missing:,} has no raw_id")
+        if ids_by_order:
+            last = _check_order(path, low, raw, key, last, boundary)
+    if boundary or not ids_by_order:
+        _check_different(path, manifest.nodes, key)
+
+
+def _check_table(path: Path, schema: pa.Schema, rows: int) -> None:
+    try:
+        with pq.ParquetFile(path) as file:
+            found, count = file.schema_arrow, file.metadata.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(path, f"is no Parquet file: {error}") from error
+    if not found.equals(schema):
+        raise damaged(path, f"columns {', '.join(map(str, found))}, it should have {', '.join(map(str, schema))}")
+    if count != rows:
+        raise damaged(path, f"{count:,} rows, the manifest says {rows:,}")
+
+
+def _check_groups(dataset: Dataset, path: Path) -> None:
+    with pq.ParquetFile(path) as file:
+        begin = 0
+        for group in range(file.num_row_groups):
+            end = begin + file.metadata.row_group(group).num_rows
+            if end > begin and begin // dataset.partitioning.rows != (end - 1) // dataset.partitioning.rows:
+                raise damaged(path, f"row group {group}, nodes {begin:,} to {end - 1:,}, is of several partitions")
+            begin = end
+
+
+def _batches(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """(rows before it, a few rows), however large row groups are."""
+    low = 0
+    try:
+        with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
+            for batch in file.iter_batches(BATCH):
+                yield low, batch
+                low += len(batch)
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(path, f"cannot be read after row {low:,}: {error}") from error
+
+
+def _check_order(path: Path, low: int, raw: pa.Array, key: int, last: tuple[int, Any] | None, boundary: int) -> tuple[int, Any]:
+    """By (hash, raw id), from training nodes to others anew. ``last``: hash and raw id of the node before; returns those of the
+    last one."""
+    hashes = hash_raw_ids(raw, key)
+    before = np.concatenate([[np.uint64(0) if last is None else np.uint64(last[0])], hashes[:-1]])
+    inside = np.arange(low, low + len(raw)) != boundary
+    inside[0] &= last is not None
+    for place in np.flatnonzero(inside & (before >= hashes)).tolist():
+        found = raw[place].as_py()
+        previous = raw[place - 1].as_py() if place or last is None else last[1]
+        if found == previous:
+            raise damaged(path, f"node {low + place:,} has the raw_id of the node before, {found!r}")
+        if before[place] > hashes[place] or found < previous:
+            raise damaged(path, f"node {low + place:,}, {found!r}, is out of order: raw ids go by their hash")
+    return int(hashes[-1]), raw[-1].as_py()
+
+
+def _check_different(path: Path, nodes: int, key: int) -> None:
+    """Raw ids in any order: equal ones have equal hashes, which are sorted, a stretch of them at a time."""
+    stretches = -(-nodes // HASHES)
+    equal: list[Hashes] = []
+    for stretch in range(stretches):
+        least, most = 2**64 * stretch // stretches, 2**64 * (stretch + 1) // stretches - 1
+        parts = []
+        for _, batch in _batches(path):
+            hashes = hash_raw_ids(batch.column(1), key)
+            parts.append(hashes[(hashes >= np.uint64(least)) & (hashes <= np.uint64(most))])
+        together = np.concatenate(parts)
+        together.sort()
+        equal.append(together[1:][together[1:] == together[:-1]])
+    suspects, seen = np.unique(np.concatenate(equal)), dict[Any, int]()
+    if not len(suspects):
+        return
+    for low, batch in _batches(path):
+        for place in np.flatnonzero(np.isin(hash_raw_ids(batch.column(1), key), suspects)).tolist():
+            found = batch.column(1)[place].as_py()
+            if found in seen:
+                raise damaged(path, f"node {low + place:,} has the raw_id of node {seen[found]:,}, {found!r}")
+            seen[found] = low + place
+
+
+def verify_relations(dataset: Dataset) -> npt.NDArray[np.int64]:
+    """``relations.parquet``; how many edges it says each relation has."""
+    path, manifest = dataset.path / "relations.parquet", dataset.manifest
+    _check_table(path, relation_schema(manifest.relation_ids), manifest.relations)
+    table = pq.read_table(path)
+    ids: npt.NDArray[np.int64] = table["relation_id"].to_numpy()
+    if (wrong := first(ids != np.arange(len(ids)))) is not None:
+        raise damaged(path, f"row {wrong:,} has relation_id {ids[wrong]}")
+    if table["raw_id"].null_count or len(table["raw_id"].unique()) < len(table):
+        raise damaged(path, "a raw_id is missing or stands twice")
+    counts: npt.NDArray[np.int64] = table["count"].to_numpy()
+    return counts
+
+
+def verify_node_tables(dataset: Dataset) -> None:
+    """``tables/``."""
+    if dataset.manifest.features is not None:
+        _verify_features(dataset)
+    if dataset.manifest.labels is not None or dataset.manifest.node_split is not None:
+        _verify_labels(dataset)
+
+
+def _verify_features(dataset: Dataset) -> None:
+    try:
+        features = dataset.features
+    except (KeyError, ValueError) as error:
+        raise damaged(dataset.path / "tables/features", f"describes no table of features: {error!r}") from error
+    assert features is not None
+    table, partitioning = features.table, dataset.partitioning
+    found = (table.nodes, table.rows_per_partition, table.dtype, table.attributes.get("values"))
+    wanted = (partitioning.nodes, partitioning.rows, features.dtype, [0, features.width])
+    if found != wanted or table.width < features.width:
+        raise damaged(table.path, f"nodes, rows of a chunk, type and columns are {found}, by the manifest {wanted}")
+    if features.scales is not None and not (len(features.scales) == features.width and (features.scales > 0).all()):
+        raise damaged(table.path, f"the scales of {features.width} columns are not all there and above 0")
+    step = max(1, ROW_BYTES // table.stride)
+    for k in range(partitioning.partitions):
+        check_size(dataset, table.chunk_path(k), table.chunk_bytes)
+        for low in range(0, partitioning.size(k), step):
+            rows = np.empty((min(step, partitioning.size(k) - low), table.width), table.dtype)
+            read_range(table.chunk_path(k), low * table.stride, rows.view(np.uint8).reshape(-1))
+            nodes = partitioning.range(k)[low:]
+            if (row := first(_not_finite(rows[:, :features.width], features.type))) is not None:
+                raise damaged(table.path, f"a feature of node {nodes[row]:,} is not finite")
+            if (row := first(rows[:, features.width:] != 0)) is not None:
+                raise damaged(table.path, f"the row of node {nodes[row]:,} is not filled up with 0")
+
+
+def _not_finite(rows: npt.NDArray[Any], type: str) -> npt.NDArray[np.bool_]:
+    if type == "bfloat16":
+        return np.asarray((rows & BFLOAT16_EXPONENT) == BFLOAT16_EXPONENT)
+    return ~np.isfinite(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, bool)
+
+
+def _verify_labels(dataset: Dataset) -> None:
+    """Labels are of the classes there are; splits are as large as the manifest says, training nodes first, all labelled."""
+    manifest, partitioning = dataset.manifest, dataset.partitioning
+    classes = manifest.labels.classes if manifest.labels else 0
+    split = manifest.node_split or {}
+    for there, place, dtype in ((manifest.labels, LABELS, np.int64), (manifest.node_split, SPLIT, np.uint8)):
+        if there is not None:
+            check_array(dataset, dataset.path / place, partitioning.nodes, dtype, partitioning.rows)
+    training, counts = split.get("train", 0), np.zeros(1 + len(NODE_SPLITS), np.int64)
+    for low in range(0, partitioning.nodes, BATCH):
+        ids = np.arange(low, min(low + BATCH, partitioning.nodes))
+        labels = _column(dataset, LABELS, ids) if manifest.labels else np.zeros(len(ids), np.int64)
+        codes = _column(dataset, SPLIT, ids) if split else np.zeros(len(ids), np.uint8)
+        for place, wrong, what in (
+            (LABELS, (labels < -1) | (labels >= max(1, classes)), f"has a label outside {classes} classes"),
+            (SPLIT, codes > len(NODE_SPLITS), f"has a code above {len(NODE_SPLITS)}"),
+            (SPLIT, (codes > 0) & (labels < 0), "is of a split and has no label"),
+            (SPLIT, (codes == 1) != (ids < training), f"is out of place: the {training:,} training nodes come first"),
+        ):
+            if (row := first(wrong)) is not None:
+                raise damaged(dataset.path / place, f"node {ids[row]:,} {what}")
+        counts += np.bincount(codes, minlength=len(counts))
+    for name, count in zip(NODE_SPLITS, counts[1:].tolist()):
+        if count != split.get(name, 0):
+            raise damaged(dataset.path / SPLIT, f"{count:,} nodes for {name}, the manifest says {split.get(name, 0):,}")
+
+
+def _column(dataset: Dataset, place: Path, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    return read_array_range(dataset.path / place, int(ids[0]), int(ids[-1]) + 1)

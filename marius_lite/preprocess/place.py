@@ -1,0 +1,109 @@
+"""Where a dataset is made: a folder beside its place, in which an interrupted command goes on, renamed into place at the end."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from marius_lite import files
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import file_checksum
+from marius_lite.graph.manifest import attributes
+from marius_lite.preprocess.columns import create_group
+from marius_lite.preprocess.passes import PROGRESS, Passes
+
+Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
+WORK, REPORT, LOCK = "work", "report.json", "lock"
+
+
+def check_output(output: Path, overwrite: bool) -> None:
+    """Refuse an output that is there already; with ``overwrite``, one that is no dataset."""
+    if not output.name:
+        raise UserError(f"{output}: cannot be an output folder: name a new one")
+    if not (output.exists() or output.is_symlink()):
+        return
+    if not overwrite:
+        raise UserError(f"{output}: exists already: choose another --output, or replace it with --overwrite")
+    is_dataset = output.is_dir() and (attributes(output) or {}).get("kind") == "dataset"
+    is_empty = output.is_dir() and not any(output.iterdir())
+    if output.is_symlink() or not (is_dataset or is_empty):
+        raise UserError(
+            f"{output}: exists and is no dataset, --overwrite does not remove it: choose another --output"
+        )
+
+
+@contextmanager
+def new_dataset(output: Path, command: str, overwrite: bool) -> Iterator[tuple[Path, Passes]]:
+    """`.<name>.tmp` beside the output, and the passes that were finished there by a command of the same digest. At the end
+    the folder, without what was needed on the way, becomes ``output``. Raises RunError for an operation on files that failed."""
+    try:
+        with _temporary_folder(output, command, overwrite) as (temporary, passes):
+            yield temporary, passes
+            files.remove_tree(temporary / WORK)
+            files.sync_tree(temporary)
+            (temporary / PROGRESS).unlink()
+            (temporary / LOCK).unlink()
+            files.sync(temporary)
+            _put_in_place(temporary, output)
+    except OSError as error:
+        raise files.disk_error(_with_errno(error), output) from error
+
+
+@contextmanager
+def _temporary_folder(output: Path, command: str, afresh: bool) -> Iterator[tuple[Path, Passes]]:
+    """It is removed when the user's input is wrong, or no pass is finished; after another error the same command goes on in it,
+    unless ``afresh``."""
+    temporary = output.with_name(f".{output.name}.tmp")
+    temporary.mkdir(parents=True, exist_ok=True)
+    with files.lock(temporary / LOCK):
+        if afresh:
+            files.remove_tree(temporary / PROGRESS)
+        passes = Passes(temporary, command, keep=(LOCK,))
+        try:
+            yield temporary, passes
+        except BaseException as error:
+            if isinstance(error, UserError) or not passes.any:
+                files.remove_tree(temporary)
+            raise
+
+
+def _put_in_place(temporary: Path, output: Path) -> None:
+    """Rename into place; an old dataset steps aside first and is removed last."""
+    old = output.with_name(f".{output.name}.old")
+    files.remove_tree(old)
+    if output.exists():
+        os.rename(output, old)
+    files.publish(temporary, output)
+    files.remove_tree(old)
+
+
+def make_groups(root: Path) -> None:
+    """The Zarr groups that no pass owns; what a run that was killed left half written of them goes."""
+    for torn in (*root.glob("*.tmp"), *root.glob("*.partial"), *root.glob("edges/*.partial")):
+        torn.unlink()
+    for group in (root, root / "edges"):
+        if not (group / "zarr.json").exists():
+            create_group(group)
+            files.sync(group / "zarr.json")
+            files.sync(group)
+
+
+def checksums(root: Path, known: Files) -> dict[str, tuple[int, int]]:
+    """(size, crc32c) of every data file, by path relative to the dataset; ``known``: of those that need not be read again."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        inside = path.relative_to(root)
+        if path.is_file() and inside.parts[0] not in (WORK, REPORT, LOCK, PROGRESS, "zarr.json"):
+            size = path.stat().st_size
+            found[inside.as_posix()] = known.get(path) or (size, file_checksum(path, size))
+    return found
+
+
+def _with_errno(error: OSError) -> OSError:
+    """Arrow's errors carry the number only in their text."""
+    if error.errno is None and (found := re.search(r"errno (\d+)", str(error))):
+        return OSError(int(found[1]), os.strerror(int(found[1])))
+    return error

@@ -1,0 +1,268 @@
+"""`repartition`: a dataset again with another number of partitions, from the dataset alone. Node ids stay as they are.
+
+    nodes.parquet --raw ids--> nodes.parquet, row groups by the new partitions                       names
+    tables/ --rows--> tables/, a chunk for each new partition                                        tables
+    edges/<split> --EdgeLayout.pack_stored--> records --ExternalSort--> sorted runs                  sort
+    sorted --SplitWriter--> edges/<split>                                                            write
+    edges/train --AdjacencyWriter--> adjacency/in, where there was one                               adjacency
+
+Everything streams; passes are remembered and the folder renamed into place as by `preprocess`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tqdm import tqdm
+
+import marius_lite
+from marius_lite import files
+from marius_lite._native import EdgeLayout
+from marius_lite.errors import UserError
+from marius_lite.graph.adjacency import ADJACENCY
+from marius_lite.graph.dataset import REDO, Dataset, file_checksum
+from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.graph.features import FEATURES
+from marius_lite.graph.manifest import Manifest
+from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES, NodeColumn
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.preprocess import buckets
+from marius_lite.preprocess.adjacency import AdjacencyWriter
+from marius_lite.preprocess.background import read_ahead
+from marius_lite.preprocess.buckets import SplitWriter, Tally, carried_words, with_bar, write_buckets
+from marius_lite.preprocess.columns import create_group, describe_node_column
+from marius_lite.preprocess.degrees import degree_facts
+from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
+from marius_lite.preprocess.passes import Passes
+from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
+from marius_lite.preprocess.plan import counts_by_node, merge_memory, pass_memory, sort_memory
+from marius_lite.preprocess.rechunk import rechunk
+from marius_lite.preprocess.renumber import write_names
+from marius_lite.preprocess.report import partition_facts, write_report
+from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
+from marius_lite.storage.engine import open_flat
+from marius_lite.storage.table import RowTable
+
+NAMES_AT_ONCE = 1 << 16
+NODES, RELATIONS = "nodes.parquet", "relations.parquet"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked for; ``memory`` in bytes."""
+
+    dataset: Dataset
+    output: Path
+    partitions: int
+    memory: int
+    overwrite: bool
+
+    @classmethod
+    def parse(cls, dataset: str | Path, output: str | Path, partitions: str | int, memory: str | int = "4GB",
+              overwrite: bool = False) -> Wish:
+        """From the command line's texts. Raises UserError."""
+        number = parse_partitions(partitions)
+        if number is None:
+            raise UserError("--partitions auto: must be a whole number from 1 to 1024")
+        return cls(Dataset.open(dataset), Path(output).absolute(), number, parse_memory(memory), overwrite)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(self.dataset.manifest.edges)
+
+    @property
+    def digest(self) -> str:
+        """What tells one command from another."""
+        source = (str(self.dataset.path.resolve()), self.dataset.fingerprint)
+        asked = (marius_lite.__version__, "repartition", source, str(self.output), self.partitions)
+        return hashlib.sha256(repr(asked).encode()).hexdigest()
+
+
+def repartition(wish: Wish) -> dict[str, Any]:
+    """Make the dataset; returns its report. Raises UserError or RunError: after a RunError the same command goes on."""
+    check_output(wish.output, wish.overwrite)
+    with new_dataset(wish.output, wish.digest, wish.overwrite) as (temporary, passes):
+        report = passes.once("dataset", dict[str, Any], [temporary / "zarr.json", temporary / REPORT],
+                             Repartition(wish, temporary, passes).run)
+    return report
+
+
+def repartition_dataset(dataset: str | Path, output: str | Path, partitions: int, **options: Any) -> Dataset:
+    """What `marius-lite repartition` does, as a function. ``options``: ``memory``, text or bytes, and ``overwrite``.
+
+    Raises UserError or RunError.
+    """
+    repartition(Wish.parse(dataset, output, partitions, **options))
+    return Dataset.open(output)
+
+
+class Repartition:
+    """One run into ``root``, pass after pass."""
+
+    def __init__(self, wish: Wish, root: Path, passes: Passes):
+        self.wish, self.root, self.work, self.passes = wish, root, root / WORK, passes
+        self.old, self.manifest = wish.dataset, wish.dataset.manifest
+        self.partitioning = Partitioning(self.manifest.nodes, wish.partitions)
+        self.carried: tuple[str, ...] = self.manifest.edge_columns or ()
+        self.layout = EdgeLayout(self.partitioning.rows, self.partitioning.partitions, self.manifest.relations, len(self.carried))
+        self.threads = len(os.sched_getaffinity(0))
+
+    def run(self) -> dict[str, Any]:
+        once = self.passes.once
+        if not self.passes.any:
+            self._require_space()
+        self.work.mkdir(exist_ok=True)
+        make_groups(self.root)
+        once("names", type(None), [self.root / NODES, self.root / RELATIONS], self._write_names)
+        tables = once("tables", Files, [self.root / TABLES], self._write_tables)
+        edges = self._sort_and_write()
+        lists = once("adjacency", Files, [self.root / ADJACENCY.parent], self._write_adjacency)
+        manifest = self._manifest(tables | edges | lists)
+        files.write_atomic(self.root / "zarr.json", manifest.root_json())
+        report = self._report(manifest)
+        write_report(self.root / REPORT, report)
+        return report
+
+    @property
+    def _record_bytes(self) -> int:
+        return sum(self.manifest.edges.values()) * int(self.layout.words) * WORD_BYTES
+
+    @property
+    def _fits(self) -> bool:
+        """Whether all records can be sorted in memory."""
+        return self._record_bytes <= sort_memory(self.wish)
+
+    def _require_space(self) -> None:
+        needed = sum(size for size, _ in self.manifest.files.values()) + (0 if self._fits else self._record_bytes)
+        files.require_space(self.wish.output, needed, f"repartitioning {sum(self.manifest.edges.values()):,} edges")
+
+    def _write_names(self) -> None:
+        for name in (NODES, RELATIONS):
+            path, (size, expected) = self.old.path / name, self.manifest.files[name]
+            if file_checksum(path, size) != expected:
+                raise UserError(f"{path}: does not match its checksum: copy the file again, or {REDO}")
+        shutil.copyfile(self.old.path / RELATIONS, self.root / RELATIONS)
+        write_names(self.root / NODES, self.manifest.ids, self._raw_ids(), self.partitioning)
+
+    def _raw_ids(self) -> Iterator[pa.Array]:
+        with pq.ParquetFile(self.old.path / NODES, buffer_size=1 << 20, pre_buffer=False) as file:
+            for batch in file.iter_batches(NAMES_AT_ONCE, columns=["raw_id"]):
+                yield batch.column(0)
+
+    def _write_tables(self) -> Files:
+        columns = [column for column in (self.old.labels, self.old.node_splits) if column is not None]
+        if self.old.features is None and not columns:
+            return {}
+        create_group(self.root / TABLES)
+        written: Files = {}
+        if self.old.features is not None:
+            written |= self._write_features()
+        for column in columns:
+            written |= self._write_column(column, LABELS if column is self.old.labels else SPLIT)
+        return written
+
+    def _write_features(self) -> Files:
+        assert self.old.features is not None
+        old = self.old.features.table
+        new = RowTable.create(self.root / FEATURES, old.nodes, old.width, self.partitioning.rows, old.attributes, old.dtype)
+        chunks = {old.chunk_path(k): checksum for k, checksum in self.old.features.checksums.items()}
+        return rechunk(chunks, [new.chunk_path(k) for k in range(new.partitions)], new.chunk_bytes, old.nodes * old.stride)
+
+    def _write_column(self, column: NodeColumn, place: Path) -> Files:
+        path, size, partitioning = self.root / place, column.dtype.itemsize, self.partitioning
+        (path / "c").mkdir(parents=True)
+        old = {column.path / "c" / str(k): checksum for k, checksum in column.checksums.items()}
+        new = [path / "c" / str(k) for k in range(partitioning.partitions)]
+        describe_node_column(path, column.dtype, partitioning)
+        return rechunk(old, new, partitioning.rows * size, partitioning.nodes * size)
+
+    def _sort_and_write(self) -> Files:
+        """``edges/``. The sort is a pass of its own where its records do not fit the memory."""
+        once, runs, lengths = self.passes.once, self.work / "runs", list[int]()
+        places = [*(self.root / "edges" / name for name in SPLITS), self.work / "counts", self.work / "in_degrees"]
+        if self.passes.any_of("sort") or not (self._fits or self.passes.any_of("write")):
+            lengths = once("sort", list[int], [runs], lambda: self._pack().settle())
+
+        def records() -> Iterator[Records]:
+            if not lengths:
+                return self._pack().sorted()
+            return merge(runs, lengths, self.layout.words, merge_memory(self.wish, len(self.carried)), self.threads)
+
+        written = once("write", Files, places if lengths else [*places, runs], lambda: self._write_edges(records()))
+        self.passes.clear([runs])
+        return written
+
+    def _pack(self) -> ExternalSort:
+        """Stored edges to records in the new partitions, into the sort."""
+        total, nodes, relations = sum(self.manifest.edges.values()), self.manifest.nodes, self.manifest.relations
+        sorter = ExternalSort(self.work / "runs", sort_memory(self.wish), self.threads, total, self.layout.words)
+        with tqdm(total=total, unit="edge", unit_scale=True, desc="sort", mininterval=0.5) as bar:
+            for split, name in enumerate(SPLITS):
+                if name not in self.wish.splits:
+                    continue
+                edges = self.old.edges(name)
+                for first, (src, dst, rel, *carried) in read_ahead(edges.pieces(min(sorter.capacity, buckets.PIECE))):
+                    self.layout.pack_stored(
+                        src, dst, rel, carried_words(carried) if carried else None, first=first, bucket_offsets=edges.offsets,
+                        rows=self.old.partitioning.rows, nodes=nodes, relations=relations, split=split, threads=self.threads,
+                        out=sorter.room(len(src)))
+                    sorter.keep(len(src))
+                    bar.update(len(src))
+        return sorter
+
+    def _write_edges(self, pieces: Iterator[Records]) -> Files:
+        lists = self.manifest.adjacency is not None  # which need the in-degrees
+        tally = Tally.zeros(self.partitioning, self.manifest.relations,
+                            lists and counts_by_node(self.partitioning, self.wish, buckets.NODE_BYTES))
+        writers = {name: SplitWriter(self.root / "edges" / name, open_flat(self.old.edges(name).folder / "src").chunk,
+                                     self.partitioning, self.carried) for name in self.wish.splits}
+        shown = with_bar(pieces, sum(self.manifest.edges.values()))
+        written = write_buckets(shown, writers, self.layout, self.partitioning.nodes, self.carried, tally, drop_duplicates=False)
+        (self.work / "counts").write_bytes(tally.bucket_counts[0].data)
+        if lists:
+            degree_facts({SPLITS[0]: self._training}, self.partitioning, tally, self.work / "in_degrees")
+        return written
+
+    @property
+    def _training(self) -> EdgeBuckets:
+        return EdgeBuckets(self.root / "edges" / SPLITS[0], self.partitioning, self.carried)
+
+    def _write_adjacency(self) -> Files:
+        if self.manifest.adjacency is None:
+            return {}
+        writer = AdjacencyWriter(self._training, self.root / ADJACENCY, self.work / "in_degrees", self.manifest.relations,
+                                 pass_memory(self.wish))
+        writer.write()
+        return writer.files
+
+    def _manifest(self, written: Files) -> Manifest:
+        counts = self.manifest.node_split
+        return self.manifest.model_copy(update={
+            "program_version": marius_lite.__version__,
+            "partitions": self.partitioning.partitions,
+            "rows_per_partition": self.partitioning.rows,
+            "training_partitions": None if counts is None else -(-counts["train"] // self.partitioning.rows),
+            "files": checksums(self.root, written),
+        }).sealed()
+
+    def _report(self, manifest: Manifest) -> dict[str, Any]:
+        """What preprocess saw, if that is still there; what the partitions hold now; and of which dataset this was made."""
+        try:
+            seen = json.loads((self.old.path / REPORT).read_bytes())
+        except (OSError, ValueError):
+            seen = {"edges": {name: {"stored": count} for name, count in manifest.edges.items()}}
+        seen.pop("sorted_runs", None)
+        seconds = self.passes.seconds
+        return {**seen, **partition_facts(manifest, np.fromfile(self.work / "counts", np.int64)),
+                "repartitioned": {"partitions": self.manifest.partitions, "fingerprint": self.manifest.fingerprint},
+                "seconds": {**seconds, "total": round(sum(seconds.values()), 3)}}
