@@ -17,7 +17,8 @@ def preprocess(
         typer.Argument(
             metavar="EDGES...",
             help="Edge files or quoted patterns: delimited text, PACE/DIMACS .gr, METIS, MatrixMarket or N-Triples (plain, gz, "
-            "zst, bz2, xz), Parquet, or .npy (or FILE.npz:KEY) of shape (E, 2) or (E, 3).",
+            "zst, bz2, xz), Parquet, or .npy (or FILE.npz:KEY) of shape (E, 2), (E, 3) or (2, E), "
+            "COO or CSR in .npz; or one OGB or Marius folder.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The dataset folder to make.")],
@@ -37,8 +38,8 @@ def preprocess(
             rich_help_panel=EDGES,
         ),
     ] = None,
-    format: Annotated[str, typer.Option(help="auto, which looks at the content, or text, parquet, npy, gr, metis, mtx, nt.",
-                                       rich_help_panel=EDGES)] = "auto",
+    format: Annotated[str, typer.Option(help="auto, which looks at the content, or text, parquet, npy, "
+                                       "gr, metis, mtx, nt, marius.", rich_help_panel=EDGES)] = "auto",
     ids: Annotated[
         str,
         typer.Option(

@@ -47,6 +47,7 @@ from marius_lite.preprocess.node_data import NodeData, open_node_data, training_
 from marius_lite.preprocess.options import Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
 from marius_lite.preprocess.readers.features import FeatureFile
+from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.renumber import write_relations
 from marius_lite.preprocess.report import make_report, write_report
@@ -63,6 +64,7 @@ def preprocess(options: Options) -> dict[str, Any]:
     """Make the dataset; returns its report. Raises UserError or RunError, and then leaves nothing behind."""
     output = options.output.absolute()
     check_output(output, options.overwrite)
+    options = with_folders_opened(options)
     inputs = find_files(options)
     node_data = open_node_data(options)
     require_space(output, rows_expected(inputs, options), options, node_data)

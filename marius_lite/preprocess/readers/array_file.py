@@ -110,11 +110,11 @@ class ArrayFile:
                 yield first, take(min(rows, self.shape[0] - first))
 
     @contextmanager
-    def stream(self) -> Iterator[Take]:
-        """What gives as many rows as are asked for, from where it stood."""
+    def stream(self, flat: bool = False) -> Iterator[Take]:
+        """What gives as many rows, or entries if ``flat``, as are asked for, from where it stood."""
         with self._reader() as read:
             read(np.empty(self._start, np.uint8))
-            yield lambda rows: self._block(read, rows)
+            yield lambda count: self._block(read, (count,) if flat else (count, *self.shape[1:]))
 
     @property
     def checksum(self) -> int:
@@ -123,8 +123,8 @@ class ArrayFile:
             self._checksum = checksum_of(self.path, lambda _: None)
         return self._checksum
 
-    def _block(self, read: Read, rows: int) -> Array:
-        block = np.empty((rows, *self.shape[1:]), self.dtype)
+    def _block(self, read: Read, shape: tuple[int, ...]) -> Array:
+        block = np.empty(shape, self.dtype)
         read(block.view(np.uint8).reshape(-1))
         return block
 

@@ -7,8 +7,10 @@ from contextlib import closing
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.folders import ogb_nodes
 from marius_lite.preprocess.readers.gr import GR, is_gr
 from marius_lite.preprocess.readers.lines import BOM
+from marius_lite.preprocess.readers.marius_bin import MariusReader, is_marius_bin
 from marius_lite.preprocess.readers.matrix_market import MATRIX_MARKET, is_matrix_market
 from marius_lite.preprocess.readers.metis import MetisReader, is_metis
 from marius_lite.preprocess.readers.npy import NpyReader
@@ -18,6 +20,7 @@ from marius_lite.preprocess.readers.raw import Reader
 from marius_lite.preprocess.readers.shape import Layout
 from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ARCHIVE, ByteStream, InputFile, Progress, magic_of
+from marius_lite.preprocess.readers.sparse import SparseReader, sparse_parts
 from marius_lite.preprocess.readers.text import TextReader
 
 HEAD_BYTES = 1 << 16
@@ -28,6 +31,8 @@ TEXTS = {*LAYOUTS, "metis"}
 
 def format_of(file: InputFile) -> str:
     """The --format that ``file`` is in, by its first bytes. Raises UserError for a container of other files."""
+    if is_marius_bin(file.path):
+        return "marius"
     found = magic_of(file.path)
     if found == "zip" and file.path.suffix != ARCHIVE:
         raise UserError(f"{file.path}: a zip archive: unpack it and name the files inside")
@@ -55,13 +60,17 @@ def open_reader(file: InputFile, options: Options, block_bytes: int, threads: in
     block_rows = max(1 << 12, block_bytes // 16)
     if format == "parquet":
         return ParquetReader(path, options, block_rows, progress)
+    if format == "marius":
+        return MariusReader(file, options, block_rows, progress)
     if format == "npy":
+        if magic_of(path) == "zip" and (parts := sparse_parts(file.path, file.key)):
+            return SparseReader(file, parts, options, block_rows, progress)
         return NpyReader(file, options, block_rows, progress)
     stream = ByteStream(path, progress)
     try:
         if format == "metis":
             return MetisReader(stream, options, block_bytes // 2, threads)
-        return TextReader(stream, options, block_bytes, threads, LAYOUTS[format])
+        return TextReader(stream, options, block_bytes, threads, LAYOUTS[format], ogb_nodes(path))
     except BaseException:
         stream.close()
         raise

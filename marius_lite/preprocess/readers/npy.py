@@ -1,4 +1,7 @@
-"""Edge lists as arrays of integers, (E, 2) or (E, 3): .npy files, memory-mapped in blocks, or streamed from .npz archives."""
+"""Edge lists as arrays of integers, (E, 2), (E, 3) or (2, E): .npy files, memory-mapped in blocks, or streamed from .npz.
+
+(2, E) is source over destination, as PyTorch Geometric and GraphBolt keep edges; two or three edges so are read as rows.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of, magic_of
 
 USUAL = ("edges",)
-ADVICE = "save integers of shape (E, 2) or (E, 3)"
+ADVICE = "save integers of shape (E, 2), (E, 3) or (2, E)"
 
 
 class NpyReader:
@@ -34,7 +37,7 @@ class NpyReader:
         self._skip = options.on_bad_row == "skip"
         self._progress = progress
         self.checksum = 0
-        self._array: npt.NDArray[Any] | ArrayFile
+        self._array: npt.NDArray[Any] | ArrayFile | _Turned
         if file.key is not None or magic_of(file.path) == "zip":
             self._array = ArrayFile(Path(file.name), ADVICE, USUAL)
             name = self._array.name
@@ -43,6 +46,8 @@ class NpyReader:
         else:
             self._array, name = _mapped(file.path), str(file.path)
         self._name = name
+        if len(self._array.shape) == 2 and self._array.shape[0] == 2 and self._array.shape[1] > 3:
+            self._array = _Turned(self._array) if isinstance(self._array, ArrayFile) else self._array.T
         shape, dtype = self._array.shape, self._array.dtype
         if len(shape) != 2 or shape[1] not in (2, 3) or dtype.kind not in "iu":
             raise UserError(
@@ -75,7 +80,7 @@ class NpyReader:
             )
 
     def _blocks(self) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        if isinstance(self._array, ArrayFile):
+        if isinstance(self._array, ArrayFile | _Turned):
             yield from self._array.blocks(self._block_rows)
             self.checksum = self._array.checksum
             self._progress(self.path.stat().st_size)
@@ -83,6 +88,27 @@ class NpyReader:
         self.checksum = checksum_of(self.path, self._progress)
         for first in range(0, self._array.shape[0], self._block_rows):
             yield first, np.asarray(self._array[first : first + self._block_rows])
+
+
+class _Turned:
+    """An array (2, E) as one of (E, 2): its rows are read side by side."""
+
+    def __init__(self, array: ArrayFile):
+        self._array = array
+        self.shape, self.dtype = array.shape[::-1], array.dtype
+
+    @property
+    def checksum(self) -> int:
+        return self._array.checksum
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        length = self.shape[0]
+        with self._array.stream(flat=True) as src, self._array.stream(flat=True) as dst:
+            for first in range(0, length, rows):
+                dst(min(rows, length - first))
+            for first in range(0, length, rows):
+                count = min(rows, length - first)
+                yield first, np.stack([src(count), dst(count)], axis=1)
 
 
 def _mapped(path: Path) -> npt.NDArray[Any]:

@@ -31,10 +31,15 @@ Result = TypeVar("Result")
 
 
 class TextReader:
-    """Reads one text file; ``block_bytes`` is how much is parsed at a time by each of ``threads``."""
+    """Reads one text file; ``block_bytes`` is how much is parsed at a time by each of ``threads``.
 
-    def __init__(self, stream: ByteStream, options: Options, block_bytes: int, threads: int, layout: Layout = DELIMITED):
+    ``nodes``: another file says that ids 0 to ``nodes`` - 1 exist.
+    """
+
+    def __init__(self, stream: ByteStream, options: Options, block_bytes: int, threads: int, layout: Layout = DELIMITED,
+                 nodes: int | None = None):
         self._stream = stream
+        self._nodes = nodes
         self._options = options
         self._threads = threads
         self.path = stream.name
@@ -51,7 +56,9 @@ class TextReader:
 
     @property
     def nodes(self) -> range | None:
-        return range(1, self.shape.nodes + 1) if self.shape and self.shape.nodes is not None else None
+        if self.shape and self.shape.nodes is not None:
+            return range(1, self.shape.nodes + 1)
+        return None if self._nodes is None else range(self._nodes)
 
     @property
     def description(self) -> str:
