@@ -98,9 +98,9 @@ class Gatherer:
                     self.node_data.require(self.nodes, file.path)
                 rate = self.seen.rows / max(1e-3, time.monotonic() - self._started)
                 bar.set_postfix_str(f"{self.seen.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
-            self.seen.sources.append(
-                Source(name=file.path.name, size=file.path.stat().st_size, crc32c=reader.checksum)
-            )
+            source = Source(name=file.path.name, size=file.path.stat().st_size, crc32c=reader.checksum)
+            if file.member is None or source not in self.seen.sources:
+                self.seen.sources.append(source)
 
     def _say(self, file: InputFile, reader: Reader) -> None:
         """One line on standard error for each way of reading, at its first file."""

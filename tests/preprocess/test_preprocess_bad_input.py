@@ -43,7 +43,7 @@ CASES = {
     "missing name": (b"head,tail\na,b\n", {"columns": "head,end"}, r"no column 'end'"),
     "too few names": (ROWS, {"columns": "src,dst"}, "the file has 3 columns, --columns .* names 2"),
     "tar": (b"\0" * 257 + b"ustar" + b"\0" * 300, {}, "a tar archive"),
-    "zip": (b"PK\x03\x04" + b"\0" * 30, {}, "a zip archive"),
+    "zip": (b"PK\x03\x04" + b"\0" * 30, {}, "damaged or cut short"),
     "cut gzip": (gzip.compress(ROWS * 1000)[:-20], {}, r"e\.tsv: damaged or cut short"),
     "cut bz2": (bz2.compress(ROWS * 1000)[:-20], {}, r"e\.tsv: damaged or cut short"),
     "cut xz": (lzma.compress(ROWS * 1000)[:-20], {}, r"e\.tsv: damaged or cut short"),

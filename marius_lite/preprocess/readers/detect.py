@@ -19,7 +19,7 @@ from marius_lite.preprocess.readers.parquet import ParquetReader
 from marius_lite.preprocess.readers.raw import Reader
 from marius_lite.preprocess.readers.shape import Layout
 from marius_lite.preprocess.readers.sniff import DELIMITED
-from marius_lite.preprocess.readers.source import ARCHIVE, ByteStream, InputFile, Progress, magic_of
+from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progress, magic_of
 from marius_lite.preprocess.readers.sparse import SparseReader, sparse_parts
 from marius_lite.preprocess.readers.text import TextReader
 
@@ -33,14 +33,11 @@ def format_of(file: InputFile) -> str:
     """The --format that ``file`` is in, by its first bytes. Raises UserError for a container of other files."""
     if is_marius_bin(file.path):
         return "marius"
-    found = magic_of(file.path)
-    if found == "zip" and file.path.suffix != ARCHIVE:
-        raise UserError(f"{file.path}: a zip archive: unpack it and name the files inside")
-    if found in ("zip", "npy"):
-        return "npy"
-    if found == "parquet":
-        return found
-    with closing(ByteStream(file.path)) as stream:
+    if file.member is None and (found := magic_of(file.path)) in ("zip", "npy", "parquet"):
+        return "parquet" if found == "parquet" else "npy"
+    with closing(ByteStream(file.path, member=file.member)) as stream:
+        if stream.compression in ("zip", "npy", "parquet"):
+            raise UserError(f"{file.name}: a {stream.compression} file inside an archive: unpack it and name the file")
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
     metis = is_metis(head, file.path.name)
     return next((name for name, tells in TELLING.items() if tells(head)), "metis" if metis else "text")
@@ -66,7 +63,7 @@ def open_reader(file: InputFile, options: Options, block_bytes: int, threads: in
         if magic_of(path) == "zip" and (parts := sparse_parts(file.path, file.key)):
             return SparseReader(file, parts, options, block_rows, progress)
         return NpyReader(file, options, block_rows, progress)
-    stream = ByteStream(path, progress)
+    stream = ByteStream(path, progress, file.member)
     try:
         if format == "metis":
             return MetisReader(stream, options, block_bytes // 2, threads)

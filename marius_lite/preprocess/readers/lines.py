@@ -98,7 +98,7 @@ def strip_comments(data: bytes, comment: bytes) -> tuple[bytes, int]:
 
 def _refuse_containers(path: str, start: bytes) -> None:
     if start[257:262] == b"ustar":
-        raise UserError(f"{path}: a tar archive: unpack it (tar -xf) and name the files inside")
+        raise UserError(f"{path}: a tar archive: call it .tar, .tar.gz or the like, or unpack it (tar -xf)")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise UserError(
             f"{path}:1: UTF-16 text, not UTF-8: convert it, for example with iconv -f utf-16 -t utf-8"
