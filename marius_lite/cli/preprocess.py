@@ -18,7 +18,8 @@ def preprocess(
             metavar="EDGES...",
             help="Edge files or quoted patterns: delimited text, PACE/DIMACS .gr, METIS, MatrixMarket or N-Triples (plain, gz, "
             "zst, bz2, xz), Parquet, or .npy (or FILE.npz:KEY) of shape (E, 2), (E, 3) or (2, E), "
-            "COO or CSR in .npz; one OGB or Marius folder; - for standard input. Text in archives: FILE.zip:MEMBER, "
+            "COO or CSR in .npz, a torch_geometric Data in .pt; "
+            "one OGB or Marius folder; - for standard input. Text in archives: FILE.zip:MEMBER, "
             "FILE.tar.gz:MEMBER, or 'FILE.zip:*.txt'.",
         ),
     ],
@@ -40,7 +41,7 @@ def preprocess(
         ),
     ] = None,
     format: Annotated[str, typer.Option(help="auto, which looks at the content, or text, parquet, npy, "
-                                       "gr, metis, mtx, nt, marius.", rich_help_panel=EDGES)] = "auto",
+                                       "gr, metis, mtx, nt, marius, torch.", rich_help_panel=EDGES)] = "auto",
     ids: Annotated[
         str,
         typer.Option(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from tqdm import tqdm
 
+from marius_lite.config.machine import memory_limit
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
@@ -29,6 +30,7 @@ from marius_lite.preprocess.spool import Spool, SpooledEdges
 MOST_BLOCK_BYTES = 8 << 20
 EXAMPLES = 10
 IDS_AT_ONCE = 1 << 20
+LEAST_ID_BYTES = 8  # of a node in the dictionary
 
 
 @dataclass
@@ -91,7 +93,7 @@ class Gatherer:
             self._say(file, reader)
             if reader.columns is not None:
                 self._settle(file.path, reader.columns, reader.kind)
-            self._announce(reader.nodes or range(0))
+            self._announce(file, reader.nodes or range(0))
             for edges in reader.read(self.kind or "str"):
                 self._take(edges, file.split)
                 if self.node_data is not None:
@@ -110,8 +112,11 @@ class Gatherer:
             tqdm.write(f"{file.name}: read as {said}", file=sys.stderr)
         self.seen.read_as[said] += 1
 
-    def _announce(self, ids: range) -> None:
-        """Nodes that exist whether or not they have edges."""
+    def _announce(self, file: InputFile, ids: range) -> None:
+        """Nodes that exist whether or not they have edges. Raises UserError for more than memory can hold."""
+        if len(ids) * LEAST_ID_BYTES > memory_limit():
+            raise UserError(f"{file.name}: says that it has {len(ids):,} nodes, whose dictionary would take more than the memory "
+                            "of this machine: is the number right?")
         for first in range(ids.start, ids.stop, IDS_AT_ONCE):
             part = pa.array(np.arange(first, min(first + IDS_AT_ONCE, ids.stop)))
             self.nodes.add(part if self.nodes.kind == "int" else part.cast(pa.string()))

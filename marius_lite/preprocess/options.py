@@ -16,7 +16,7 @@ ROLES = ("src", "rel", "dst")
 IGNORE = "_"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "semicolon": ";", "pipe": "|"}
 CHOICES = {
-    "format": ("auto", "text", "parquet", "npy", "gr", "metis", "mtx", "nt", "marius"),
+    "format": ("auto", "text", "parquet", "npy", "gr", "metis", "mtx", "nt", "marius", "torch"),
     "ids": ("auto", "int", "str"),
     "header": ("auto", "yes", "no"),
     "on_bad_row": ("error", "skip"),

@@ -76,7 +76,7 @@ def test_bad_file(tmp_path, content, options, message):
         ({"columns": "src,rel"}, "src and dst are both needed"),
         ({"columns": "src,tail"}, "mixes roles"),
         ({"columns": ""}, "2 or 3 are needed"),
-        ({"format": "csvv"}, "unknown: use one of auto, text, parquet, npy, gr, metis, mtx, nt, marius"),
+        ({"format": "csvv"}, "unknown: use one of auto, text, parquet, npy, gr, metis, mtx, nt, marius, torch"),
         ({"ids": "uuid"}, "unknown"),
         ({"header": "maybe"}, "unknown"),
         ({"on_bad_row": "cry"}, "--on-bad-row cry: unknown"),

@@ -22,6 +22,7 @@ from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progress, magic_of
 from marius_lite.preprocess.readers.sparse import SparseReader, sparse_parts
 from marius_lite.preprocess.readers.text import TextReader
+from marius_lite.preprocess.readers.torch_save import TorchReader, is_torch_save
 
 HEAD_BYTES = 1 << 16
 LAYOUTS: dict[str, Layout] = {"text": DELIMITED, "gr": GR, "mtx": MATRIX_MARKET, "nt": NTRIPLES}
@@ -34,7 +35,7 @@ def format_of(file: InputFile) -> str:
     if is_marius_bin(file.path):
         return "marius"
     if file.member is None and (found := magic_of(file.path)) in ("zip", "npy", "parquet"):
-        return "parquet" if found == "parquet" else "npy"
+        return "parquet" if found == "parquet" else "torch" if found == "zip" and is_torch_save(file.path) else "npy"
     with closing(ByteStream(file.path, member=file.member)) as stream:
         if stream.compression in ("zip", "npy", "parquet"):
             raise UserError(f"{file.name}: a {stream.compression} file inside an archive: unpack it and name the file")
@@ -59,6 +60,8 @@ def open_reader(file: InputFile, options: Options, block_bytes: int, threads: in
         return ParquetReader(path, options, block_rows, progress)
     if format == "marius":
         return MariusReader(file, options, block_rows, progress)
+    if format == "torch":
+        return TorchReader(file, options, block_rows, progress)
     if format == "npy":
         if magic_of(path) == "zip" and (parts := sparse_parts(file.path, file.key)):
             return SparseReader(file, parts, options, block_rows, progress)

@@ -14,13 +14,14 @@ from zipfile import ZipFile
 from marius_lite.errors import UserError
 
 TAR = re.compile(r"\.(tar(\.\w+)?|tgz)$")
+TYPED = (".npz", ".pt", ".pth")
 JUNK = "__MACOSX/"
 SHOWN = 8
 
 
 def is_archive(path: Path, magic: str) -> bool:
-    """Whether a file holds other files; an .npz holds arrays."""
-    return (magic == "zip" and path.suffix != ".npz") or (magic != "zip" and TAR.search(path.name) is not None)
+    """Whether a file holds other files; an .npz holds arrays, and so does what torch.save writes."""
+    return (magic == "zip" and path.suffix not in TYPED) or (magic != "zip" and TAR.search(path.name) is not None)
 
 
 def choose(path: Path, names: list[str], wanted: str | None) -> list[str]:
