@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +38,7 @@ from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.adjacency import AdjacencyWriter, adjacency_bytes
 from marius_lite.preprocess.arcs import ArcLists
+from marius_lite.preprocess.bad_rows import BAD_ROWS, BadRows
 from marius_lite.preprocess.buckets import SplitWriter, Tally, write_buckets
 from marius_lite.preprocess.columns import create_group, write_node_column
 from marius_lite.preprocess.features import FeatureWriter, stored_bytes
@@ -50,7 +49,7 @@ from marius_lite.preprocess.options import Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
 from marius_lite.preprocess.readers.features import FeatureFile
 from marius_lite.preprocess.readers.folders import with_folders_opened
-from marius_lite.preprocess.readers.source import STDIN, InputFile, find_files
+from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.renumber import write_relations
 from marius_lite.preprocess.report import make_report, write_report
 from marius_lite.preprocess.sort import RECORD_BYTES, ExternalSort
@@ -67,13 +66,12 @@ def preprocess(options: Options) -> dict[str, Any]:
     output = options.output.absolute()
     check_output(output, options.overwrite)
     options = with_folders_opened(options)
+    inputs = find_files(options)
+    node_data = open_node_data(options)
+    require_space(output, rows_expected(inputs, options), options, node_data)
     try:
         with temporary_folder(output) as temporary:
-            (temporary / WORK).mkdir()
-            inputs = find_files(options, standard_input(options, temporary / WORK / "standard input"))
-            node_data = open_node_data(options)
-            require_space(output, rows_expected(inputs, options), options, node_data)
-            report = Build(options, inputs, temporary, node_data).run()
+            report = Build(options, temporary, node_data).run()
             files.remove_tree(temporary / WORK)
             (temporary / LOCK).unlink()
             files.sync_tree(temporary)
@@ -155,15 +153,6 @@ def temporary_folder(output: Path) -> Iterator[Path]:
             raise
 
 
-def standard_input(options: Options, spooled: Path) -> Path | None:
-    """``spooled``, holding all of standard input, if a file is called ``-``: files are looked at before they are read."""
-    if STDIN not in (*options.edges, *options.valid, *options.test):
-        return None
-    with spooled.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-    return spooled
-
-
 def put_in_place(temporary: Path, output: Path) -> None:
     """Rename into place; an old dataset steps aside first and is removed last."""
     old = output.with_name(f".{output.name}.old")
@@ -177,9 +166,8 @@ def put_in_place(temporary: Path, output: Path) -> None:
 class Build:
     """One run into ``root``, phase after phase; ``timings`` in seconds."""
 
-    def __init__(self, options: Options, inputs: list[InputFile], root: Path, node_data: NodeData | None):
+    def __init__(self, options: Options, root: Path, node_data: NodeData | None):
         self.options = options
-        self.inputs = inputs
         self.node_data = node_data
         self.root = root
         self.threads = len(os.sched_getaffinity(0))
@@ -188,8 +176,10 @@ class Build:
 
     def run(self) -> dict[str, Any]:
         options, work = self.options, self.root / WORK
+        work.mkdir()
         with self._phase("read"):
-            gathered = gather(self.inputs, options, work / "spool", self.threads, self.node_data)
+            gathered = gather(find_files(options), options, work / "spool", self.threads, BadRows(self.root / BAD_ROWS),
+                              self.node_data)
         spooled = sum(gathered.spool.counts)
         nodes = len(gathered.nodes)
         partitioning = Partitioning(

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from tqdm import tqdm
 
-from marius_lite.config.machine import memory_limit
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
+from marius_lite.preprocess.bad_rows import BadRows, warning
 from marius_lite.preprocess.node_data import NodeData
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.detect import open_reader
@@ -29,8 +29,8 @@ from marius_lite.preprocess.spool import Spool, SpooledEdges
 
 MOST_BLOCK_BYTES = 8 << 20
 EXAMPLES = 10
+MOST_REASONS = 100
 IDS_AT_ONCE = 1 << 20
-LEAST_ID_BYTES = 8  # of a node in the dictionary
 
 
 @dataclass
@@ -46,16 +46,23 @@ class Seen:
     sources: list[Source] = field(default_factory=list)
     read_as: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def warning(self) -> str | None:
+        return warning(self.skipped.total(), self.rows + self.skipped.total())
+
     def note_bad(self, bad: list[BadRow]) -> None:
-        self.skipped.update(row.reason for row in bad)
+        for row in bad:
+            known = row.reason in self.skipped or len(self.skipped) < MOST_REASONS
+            self.skipped[row.reason if known else "other reasons"] += 1
         self.examples += [str(row) for row in bad[: EXAMPLES - len(self.examples)]]
 
 
 class Gatherer:
     """Owns the dictionaries while files are read; ``kind`` of ids: as asked, else as in the first file."""
 
-    def __init__(self, options: Options, folder: Path, threads: int, node_data: NodeData | None = None):
+    def __init__(self, options: Options, folder: Path, threads: int, bad_rows: BadRows, node_data: NodeData | None = None):
         self.options = options
+        self.bad_rows = bad_rows
         self.node_data = node_data
         self.seen = Seen()
         self.kind: IdKind | None = None if options.ids == "auto" else "int" if options.ids == "int" else "str"
@@ -93,7 +100,7 @@ class Gatherer:
             self._say(file, reader)
             if reader.columns is not None:
                 self._settle(file.path, reader.columns, reader.kind)
-            self._announce(file, reader.nodes or range(0))
+            self._announce(reader.nodes or range(0))
             for edges in reader.read(self.kind or "str"):
                 self._take(edges, file.split)
                 if self.node_data is not None:
@@ -112,11 +119,8 @@ class Gatherer:
             tqdm.write(f"{file.name}: read as {said}", file=sys.stderr)
         self.seen.read_as[said] += 1
 
-    def _announce(self, file: InputFile, ids: range) -> None:
-        """Nodes that exist whether or not they have edges. Raises UserError for more than memory can hold."""
-        if len(ids) * LEAST_ID_BYTES > memory_limit():
-            raise UserError(f"{file.name}: says that it has {len(ids):,} nodes, whose dictionary would take more than the memory "
-                            "of this machine: is the number right?")
+    def _announce(self, ids: range) -> None:
+        """Nodes that exist whether or not they have edges."""
         for first in range(ids.start, ids.stop, IDS_AT_ONCE):
             part = pa.array(np.arange(first, min(first + IDS_AT_ONCE, ids.stop)))
             self.nodes.add(part if self.nodes.kind == "int" else part.cast(pa.string()))
@@ -133,6 +137,7 @@ class Gatherer:
     def _take(self, edges: RawEdges, split: int) -> None:
         self.seen.comments += edges.comments
         self.seen.note_bad(edges.bad)
+        self.bad_rows.append(edges.bad)
         if not len(edges.src):
             return
         self.seen.rows += len(edges.src)
@@ -146,15 +151,18 @@ class Gatherer:
         self.spool.append(SpooledEdges(split, src.astype(narrow), rel, dst.astype(narrow)))
 
 
-def gather(files: list[InputFile], options: Options, folder: Path, threads: int,
+def gather(files: list[InputFile], options: Options, folder: Path, threads: int, bad_rows: BadRows,
            node_data: NodeData | None = None) -> Gatherer:
     """Read every file. Raises UserError for bad input, and where a split has no edges at all."""
-    gatherer = Gatherer(options, folder, threads, node_data)
+    gatherer = Gatherer(options, folder, threads, bad_rows, node_data)
     total = sum(file.path.stat().st_size for file in files)
     with tqdm(total=total, unit="B", unit_scale=True, desc="read", mininterval=0.5) as bar:
         for file in files:
             gatherer.read(file, bar)
     gatherer.spool.flush()
+    bad_rows.close()
+    if said := gatherer.seen.warning:
+        tqdm.write(f"warning: {said}", file=sys.stderr)
     for split, patterns in enumerate((options.edges, options.valid, options.test)):
         if patterns and not gatherer.spool.counts[split]:
             raise UserError(

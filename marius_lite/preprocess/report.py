@@ -45,6 +45,7 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, options: Options, 
             "reasons": dict(seen.skipped.most_common()),
             "examples": seen.examples,
         },
+        "warnings": [seen.warning] if seen.warning else [],
         "self_loops_dropped": seen.self_loops_dropped,
         "edges": {
             name: {

@@ -24,7 +24,7 @@ def pairs(rows=EDGES):
 def test_sparse_matrices(tmp_path, save, dtype, names):
     first = INDPTR if names[0] == "indptr" else SRC
     save(tmp_path / "m.npz", **{names[0]: first.astype(dtype), names[1]: DST.astype(dtype), "data": np.ones(3000),
-                                "shape": np.array([60, 60]), "format": np.array(b"csr")})
+                                "shape": np.array([60, 60]), "format": np.array(b"csr" if names[0] == "indptr" else b"coo")})
     dataset = make(tmp_path / "d", tmp_path / "m.npz", memory="1MiB")
     assert sorted(decoded(dataset).elements()) == pairs()
     assert sorted(dataset.raw_ids(0, 60).to_pylist()) == list(range(60))
@@ -47,6 +47,7 @@ def test_relations_and_rows_longer_than_a_block(tmp_path):
         ({"row": [0, 1], "col": [0, 1, 2]}, r"m\.npz:row: 2 entries, .*m\.npz:col has 3"),
         ({"row": [0, 1], "col": [0, -1]}, r"m\.npz: row 1: dst: negative id"),
         ({"row": [0.5, 1], "col": [0, 1]}, r"m\.npz:row: an array of float64"),
+        ({"indptr": [0, 1, 2], "indices": [0, 1], "format": b"csc"}, r"m\.npz: a matrix in csc format: save matrix\.tocsr\(\)"),
         ({"row": [0, 1], "col": [0, 1], "shape": [2, 3]}, r"m\.npz:shape: \[2, 3\]: rows and columns must be the same nodes"),
     ],
 )

@@ -65,8 +65,6 @@ def test_blocks_of_any_size_give_the_same(tmp_path):
         (b"5 4\n3 4\n1 1\n", "g.txt", False),
         (b"1\t2\t3\n", "g.graph", False),
         (b"", "g.graph", False),
-        (b"0 0\n", "g.txt", False),
-        (b"5 0", "g.txt", False),
     ],
 )
 def test_what_is_taken_for_metis(text, name, expected):

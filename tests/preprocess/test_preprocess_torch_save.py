@@ -52,6 +52,7 @@ class Evil:
         ({"edge_index": EDGES[:, ::2]}, "strides"),
         ({"edge_index": EDGES, "edge_type": torch.arange(5)}, r"edge_type: shape \(5,\) where there are 20000"),
         ({"edge_index": -EDGES}, r"g\.pt: row \d+: (src|dst): negative id"),
+        (({"edge_index": EDGES}, {"edge_index": torch.tensor([0, 9, 20_000])}), "a collection of graphs"),
         ([1, 2], "no tensor edge_index"),
         (Evil(), "no tensor edge_index"),
     ],

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
+from marius_lite.config.machine import memory_limit
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.folders import ogb_nodes
@@ -28,6 +30,8 @@ HEAD_BYTES = 1 << 16
 LAYOUTS: dict[str, Layout] = {"text": DELIMITED, "gr": GR, "mtx": MATRIX_MARKET, "nt": NTRIPLES}
 TELLING: dict[str, Callable[[bytes], bool]] = {"gr": is_gr, "mtx": is_matrix_market, "nt": is_ntriples}
 TEXTS = {*LAYOUTS, "metis"}
+LEAST_ID_BYTES = 8  # of a node in the dictionary
+VALUED = {"text", "parquet", "npy"}
 
 
 def format_of(file: InputFile) -> str:
@@ -40,12 +44,21 @@ def format_of(file: InputFile) -> str:
         if stream.compression in ("zip", "npy", "parquet"):
             raise UserError(f"{file.name}: a {stream.compression} file inside an archive: unpack it and name the file")
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
-    metis = is_metis(head, file.path.name)
+    metis = is_metis(head, Path(file.member or file.path).name)
     return next((name for name, tells in TELLING.items() if tells(head)), "metis" if metis else "text")
 
 
 def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
-    """The reader of one file. Raises UserError for a file that cannot be what --format says."""
+    """The reader of one file. Raises UserError for a file that is not what --format says, or has more nodes than fit memory."""
+    reader = _open(file, options, block_bytes, threads, progress)
+    if reader.nodes is not None and len(reader.nodes) * LEAST_ID_BYTES > memory_limit():
+        reader.close()
+        raise UserError(f"{file.name}: says that it has {len(reader.nodes):,} nodes, whose dictionary would take more than the "
+                        "memory of this machine: is the number right?")
+    return reader
+
+
+def _open(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
     path, found = file.path, format_of(file)
     format = found if options.format == "auto" else options.format
     if format != found and not {format, found} <= TEXTS:
@@ -55,6 +68,9 @@ def open_reader(file: InputFile, options: Options, block_bytes: int, threads: in
     if format in TEXTS - {"text"} and options.columns is not None:
         raise UserError(f"{path}: --columns {','.join(options.columns)}: a {format} file says itself what its columns are: leave "
                         "out --columns, or force --format text")
+    if format not in VALUED and options.values:
+        raise UserError(f"{file.name}: weights and times are not read from a {format} file: leave out --edge-weight and "
+                        "--timestamp, or write the edges as text, Parquet or arrays")
     block_rows = max(1 << 12, block_bytes // 16)
     if format == "parquet":
         return ParquetReader(path, options, block_rows, progress)

@@ -50,12 +50,13 @@ class MariusReader:
         if left or width not in ROWS:
             raise UserError(f"{self.path}: {size} bytes, which are no {self._rows} edges ({COUNTS[self.path.name]} of {FACTS}) "
                             "of two or three integers of 4 or 8 bytes: get the folder again")
-        self.columns, self._dtype = ROWS[width]
+        self._width, self._dtype = ROWS[width]
+        self.columns = self._width if self._rows else None
         if options.columns is not None:
             raise UserError(f"{self.path}: --columns {','.join(options.columns)}: {FACTS} says what the columns are: leave out "
                             "--columns")
         self.nodes = range(self._number(facts, "num_nodes"))
-        self.description = f"Marius edges, {self.columns} columns of {np.dtype(self._dtype)}"
+        self.description = f"Marius edges, {self._width} columns of {np.dtype(self._dtype)}"
 
     def _facts(self) -> Any:
         path = self.path.parent.parent / FACTS
@@ -81,8 +82,8 @@ class MariusReader:
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
         self.checksum = checksum_of(self.path, self._progress)
         for first in range(0, self._rows, self._block_rows):
-            block = np.empty((min(self._block_rows, self._rows - first), self.columns), self._dtype)
+            block = np.empty((min(self._block_rows, self._rows - first), self._width), self._dtype)
             read_range(self.path, first * block.strides[0], block.view(np.uint8).reshape(-1))
-            columns = [pa.array(np.ascontiguousarray(column)) for column in block.T]
-            named = dict(zip(ROLES if self.columns == 3 else ("src", "dst"), columns))
-            yield checked_edges(str(self.path), first, named["src"], named.get("rel"), named["dst"], kind, self._skip)
+            roles = ROLES if self._width == 3 else ("src", "dst")
+            columns = {role: pa.array(np.ascontiguousarray(column)) for role, column in zip(roles, block.T)}
+            yield checked_edges(str(self.path), first, columns, kind, self._skip)

@@ -26,7 +26,6 @@ from marius_lite.preprocess.readers.members import choose, is_archive, member_na
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz",
          b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK\x03\x04": "zip"}
 PART = re.compile(r"(.*\.(?:npz|zip|tgz|tar(?:\.\w+)?)):(.*)")
-STDIN = "-"
 Progress = Callable[[int], object]
 
 
@@ -51,12 +50,12 @@ def locate(name: str | Path) -> tuple[Path, str | None]:
     return (Path(found[1]), found[2]) if found else (Path(name), None)
 
 
-def find_files(options: Options, stdin: Path | None = None) -> list[InputFile]:
-    """Every input file, globs expanded and sorted; ``stdin`` holds what came for ``-``. Raises UserError for what is missing."""
+def find_files(options: Options) -> list[InputFile]:
+    """Every input file, globs expanded and sorted. Raises UserError for what is not there."""
     found = []
     for split, (name, patterns) in enumerate(zip(SPLITS, (options.edges, options.valid, options.test))):
         for pattern in patterns:
-            located, key = (stdin, None) if pattern == STDIN and stdin is not None else locate(pattern)
+            located, key = locate(pattern)
             paths = [str(located)] if located.exists() else sorted(glob.glob(str(located), recursive=True))
             files = [Path(path) for path in paths if not Path(path).is_dir()]
             if not files:

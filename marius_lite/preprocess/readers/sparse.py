@@ -1,7 +1,7 @@
 """Edges in the parts of a sparse matrix in an .npz archive: coordinates, or rows that are pressed together (CSR).
 
-The parts are named as scipy.sparse.save_npz names them, or src and dst; entries' values are left out. All ids below the matrix's
-size exist.
+The parts are named as scipy.sparse.save_npz names them, or src and dst; values are left out but for those that
+--edge-weight or --timestamp name. All ids below the matrix's size exist.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, Take, keys_of
-from marius_lite.preprocess.readers.arrays import checked_edges
+from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
+from marius_lite.preprocess.readers.edge_values import open_values
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.source import InputFile, Progress
 
 COORDINATES = (("row", "col"), ("rows", "cols"), ("src", "dst"))
 CSR = ("indptr", "indices")
 RELATIONS = ("rel", "edge_type")
-SHAPE = "shape"
+SHAPE, FORMAT = "shape", "format"
 ADVICE = "save row and col, or indptr and indices, as one-dimensional arrays of integers"
 Ints = npt.NDArray[np.int64]
 
@@ -52,11 +52,13 @@ class SparseReader:
         self._first, self._second = (self._part(part) for part in parts)
         self._rel = next((self._part(name) for name in RELATIONS if name in keys), None)
         self._is_csr = parts == CSR
+        self._check_format(keys)
         self._edges = self._second.shape[0]
         for part in (self._rel, None if self._is_csr else self._first):
             if part is not None and part.shape[0] != self._edges:
                 raise UserError(f"{part.name}: {part.shape[0]} entries, {self._second.name} has {self._edges}: {ADVICE}")
         count = self._size() if SHAPE in keys else self._first.shape[0] - 1 if self._is_csr else None
+        self._values = open_values(self.path, options, self._edges)
         self.nodes = None if count is None else range(count)
         self.columns = 2 + (self._rel is not None)
         if options.columns is not None:
@@ -69,6 +71,16 @@ class SparseReader:
         if len(part.shape) != 1 or part.dtype.kind not in "iu":
             raise UserError(f"{part.name}: an array of {part.dtype}, shape {part.shape}: {ADVICE}")
         return part
+
+    def _check_format(self, keys: list[str]) -> None:
+        """Other matrices of scipy have parts of the same names."""
+        known = "csr" if self._is_csr else "coo"
+        if FORMAT not in keys:
+            return
+        with ArrayFile(Path(f"{self.path}:{FORMAT}"), ADVICE).entries(0) as take:
+            found = str(take(1).astype(str)[0])
+        if found != known:
+            raise UserError(f"{self.path}: a matrix in {found} format: save matrix.tocsr()")
 
     def _size(self) -> int:
         part = self._part(SHAPE)
@@ -92,10 +104,13 @@ class SparseReader:
         with ExitStack() as stack:
             first, second = (stack.enter_context(part.stream()) for part in (self._first, self._second))
             rel = stack.enter_context(self._rel.stream()) if self._rel else None
+            values = {role: stack.enter_context(array.stream()) for role, array in self._values.items()}
             for src in self._pressed(first) if self._is_csr else self._listed(first):
-                ends = [pa.array(_native(values)) for values in (src, second(len(src)))]
-                types = None if rel is None else pa.array(_native(rel(len(src))))
-                yield checked_edges(str(self.path), at, ends[0], types, ends[1], kind, skip)
+                columns = {"src": to_arrow(src, "src"), "dst": to_arrow(second(len(src)), "dst")}
+                if rel is not None:
+                    columns["rel"] = to_arrow(rel(len(src)), "rel")
+                columns |= {role: to_arrow(take(len(src)), role) for role, take in values.items()}
+                yield checked_edges(str(self.path), at, columns, kind, skip)
                 at += len(src)
         self._progress(self.path.stat().st_size)
 
@@ -122,7 +137,3 @@ class SparseReader:
     def _wrong_ends(self) -> UserError:
         return UserError(f"{self._first.name}: must begin with 0, never fall and end with the number of entries, {self._edges}: "
                          f"{ADVICE}")
-
-
-def _native(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return values.astype(values.dtype.newbyteorder("="), copy=False)

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.array_file import read_all
-from marius_lite.preprocess.readers.arrays import checked_edges
+from marius_lite.preprocess.readers.array_file import SKIPPED_AT_ONCE, Take, read_all
+from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of, reading
 
@@ -110,7 +109,10 @@ class TorchReader:
             found = _Names(stream).load()
         except Exception as error:  # whatever a broken or unusual pickle makes of these names
             raise UserError(f"{self.path}: not readable ({repr(error)[:100]}): {ADVICE}") from error
-        found = found[0] if isinstance(found, tuple) and found else found
+        if isinstance(found, tuple) and found:  # (graphs one after the other, where each begins), of PyTorch Geometric
+            if len(found) > 1 and found[1]:
+                raise UserError(f"{self.path}: a collection of graphs, which are not read as one: {ADVICE}")
+            found = found[0]
         if isinstance(found, Tensor):
             return {"edge_index": found}
         store = found.get("_store", found) if isinstance(found, dict) else {}
@@ -138,20 +140,30 @@ class TorchReader:
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
         self.checksum = checksum_of(self.path, self._progress)
         skip = self._options.on_bad_row == "skip"
-        with reading(self.path), ZipFile(self.path) as archive:
+        with reading(self.path), ZipFile(self.path) as archive, ExitStack() as stack:
+            by_row = self._edges.stride[1] == 1
+            begins = (0, self._edges.stride[0]) if by_row else (0,)
+            ends = [self._take(archive, self._edges, begin, stack) for begin in begins]
+            types = None if self._types is None else self._take(archive, self._types, 0, stack)
             for first in range(0, self._count, self._block_rows):
                 count = min(self._block_rows, self._count - first)
-                if self._edges.stride[1] == 1:
-                    src, dst = (self._numbers(archive, self._edges, row * self._edges.stride[0] + first, count) for row in (0, 1))
-                else:
-                    both = self._numbers(archive, self._edges, 2 * first, 2 * count)
-                    src, dst = both[::2].copy(), both[1::2].copy()
-                types = None if self._types is None else pa.array(self._numbers(archive, self._types, first, count))
-                yield checked_edges(str(self.path), first, pa.array(src), types, pa.array(dst), kind, skip)
+                src, dst = (take(count) for take in ends) if by_row else ends[0](2 * count).reshape(-1, 2).T
+                columns = {"src": to_arrow(src, "src"), "dst": to_arrow(dst, "dst")}
+                if types is not None:
+                    columns["rel"] = to_arrow(types(count), "rel")
+                yield checked_edges(str(self.path), first, columns, kind, skip)
 
-    def _numbers(self, archive: ZipFile, tensor: Tensor, first: int, count: int) -> npt.NDArray[Any]:
-        out = np.empty(count, np.dtype(tensor.dtype).newbyteorder(self._order))
-        with archive.open(f"{self._folder}/data/{tensor.key}") as stream:
-            stream.seek((tensor.offset + first) * out.itemsize)
+    def _take(self, archive: ZipFile, tensor: Tensor, first: int, stack: ExitStack) -> Take:
+        """What gives as many of a tensor's numbers as are asked for, from number ``first`` on."""
+        dtype = np.dtype(tensor.dtype).newbyteorder(self._order)
+        stream = stack.enter_context(archive.open(f"{self._folder}/data/{tensor.key}"))
+        before = (tensor.offset + first) * dtype.itemsize
+        for done in range(0, before, SKIPPED_AT_ONCE):
+            read_all(stream, np.empty(min(SKIPPED_AT_ONCE, before - done), np.uint8))
+
+        def take(count: int) -> Any:
+            out = np.empty(count, dtype)
             read_all(stream, out.view(np.uint8))
-        return out.astype(tensor.dtype, copy=False)
+            return out
+
+        return take
