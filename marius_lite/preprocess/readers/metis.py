@@ -18,7 +18,7 @@ import pyarrow.csv
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.lines import Block, LineBlocks, strip_comments
+from marius_lite.preprocess.readers.lines import Block, LineBlocks, count_lines, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 from marius_lite.preprocess.readers.shape import PLAIN_INT
 from marius_lite.preprocess.readers.source import ByteStream
@@ -93,7 +93,7 @@ class MetisReader:
         node = 0
         for block in self._lines.blocks(header=False):
             yield block, node
-            lines = block.data.count(b"\n")
+            lines = count_lines(block.data)
             node += lines - strip_comments(block.data, COMMENT)[1]
 
     def _parse(self, block: Block, first: int, kind: IdKind) -> tuple[RawEdges, int]:

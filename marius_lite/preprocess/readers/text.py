@@ -133,7 +133,7 @@ class BlockParser:
 
     def parse(self, block: Block) -> RawEdges:
         data, comments = strip_comments(block.data, self.shape.comment)
-        if not data.strip(b"\r\n"):
+        if not data.lstrip(b"\r\n"):
             return self._edges(pa.table(self._empty), comments, [])
         if (prepared := self.shape.prepare(data)) is not None:
             try:

@@ -86,7 +86,8 @@ class TorchReader:
             self._stored = {info.filename: info.file_size for info in archive.infolist() if info.compress_type == ZIP_STORED}
             order = f"{self._folder}/byteorder"
             self._order = "<" if order not in archive.namelist() or archive.read(order) == b"little" else ">"
-            graph = self._graph(archive.open(self._folder + PICKLE))
+            with archive.open(self._folder + PICKLE) as stream:
+                graph = self._graph(stream)
         self._edges = self._tensor(graph, "edge_index", 2)
         size, stride = self._edges.size, self._edges.stride
         if size[0] != 2 or (stride[1] != 1 and stride != (1, 2)):
