@@ -174,6 +174,8 @@ class MetisReader:
 
 def _integers(data: bytes) -> Ints | None:
     """All numbers of a text; None where it has something else."""
+    if b"x" in data or b"X" in data:  # pyarrow would take 0x...
+        return None
     try:
         table = pa.csv.read_csv(pa.BufferReader(data.translate(TO_NEWLINE)),
                                 pa.csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=["0"]),

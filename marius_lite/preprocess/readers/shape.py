@@ -12,7 +12,8 @@ import pyarrow as pa
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 
-PLAIN_INT = re.compile(r"[ \t]*(0|-?[1-9][0-9]*)[ \t]*")
+PLAIN_INT = re.compile(r"[ \t]*(0|-?[1-9][0-9]*)[ \t]*")  # nothing is lost when it is read as a number
+ANY_INT = re.compile(r"[ \t]*-?[0-9]+[ \t]*")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Shape:
 
     def blank(self, line: bytes) -> bool:
         """Whether a line is no row."""
-        return not line.strip(b" ")
+        return not line.strip(b" \r")
 
     def doubtful(self, role: str, values: pa.Array) -> bool:
         """Whether a column of text that the delimited reader found may hold what `split` would refuse."""
@@ -77,12 +78,14 @@ class SpacedShape(Shape):
 
     def prepare(self, data: bytes) -> bytes | None:
         data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
+        if b"\r" in data:
+            return None
         while b"  " in data:
             data = data.replace(b"  ", b" ")
         return data.replace(b" \n", b"\n").replace(b"\n ", b"\n").removeprefix(b" ")
 
     def blank(self, line: bytes) -> bool:
-        return not line.strip(b" \t")
+        return not line.strip(b" \t\r")
 
     def split(self, line: str) -> list[str]:
         return [field for field in line.replace("\t", " ").split(" ") if field]

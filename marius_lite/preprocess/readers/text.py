@@ -7,7 +7,6 @@ over line by line, which finds the exact place.
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -25,13 +24,14 @@ from marius_lite.preprocess.options import VALUES, Options
 from marius_lite.preprocess.readers.lines import Block, LineBlocks, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 from marius_lite.preprocess.readers.roles import columns_used
-from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, Shape
+from marius_lite.preprocess.readers.shape import ANY_INT, Layout, Shape
 from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream
 
 RELATION_TYPE = pa.dictionary(pa.int32(), pa.string())
-NUMBER = re.compile(r"[ \t]*-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
-LARGEST = float(np.finfo(np.float32).max)
+NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
+QUOTED = re.compile(rb'(?:^|,)"(?:[^"\n]|"")*"(?=,|\r?$)', re.MULTILINE)
+BEGUN = re.compile(rb'(?:^|,)"', re.MULTILINE)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -129,6 +129,9 @@ class BlockParser:
             column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
         )
         self._names = names
+        end = re.escape(shape.delimiter.encode())
+        self._numbers = [re.compile(rb"^(?:[^%b\n]*%b){%d}[ \t]*-?0[xX]" % (end, end, place), re.MULTILINE)
+                         for role, place in shape.roles.items() if types[names[place]] == pa.int64()]
         self._empty = {name: pa.array([], type) for name, type in types.items()}
 
     def parse(self, block: Block) -> RawEdges:
@@ -174,7 +177,15 @@ class BlockParser:
                 return True
         if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
             return True
-        return self.shape.quoted and b'"' in data and table.num_rows != data.count(b"\n")
+        return (self.shape.quoted and b'"' in data and BEGUN.search(QUOTED.sub(b"", data)) is not None) or self._hex(data)
+
+    def _hex(self, data: bytes) -> bool:
+        """Whether a number is written as 0x..., which pyarrow would take."""
+        if not self._numbers or (b"0x" not in data and b"0X" not in data):
+            return False
+        if self.shape.quoted and b'"' in data:
+            return True
+        return any(number.search(data) for number in self._numbers)
 
     def _outside(self, role: str, values: pa.Array) -> bool:
         """Whether a column has an empty text, an integer that is no id, or a weight that is not finite."""
@@ -256,7 +267,7 @@ def id_fault(text: str, kind: IdKind) -> str | None:
         return "empty"
     if kind == "str":
         return None
-    if not PLAIN_INT.fullmatch(text) and not (text.isascii() and text.strip(" \t").isdecimal()):
+    if not ANY_INT.fullmatch(text):
         return "not an integer id"
     value = int(text)
     return "negative id" if value < 0 else "id above 2^63 - 1" if value >= 1 << 63 else None
@@ -265,11 +276,9 @@ def id_fault(text: str, kind: IdKind) -> str | None:
 def _value_fault(role: str, text: str) -> str | None:
     """Why a text is no weight or no time."""
     if role == "time":
-        number = PLAIN_INT.fullmatch(text) or (text.isascii() and text.strip(" \t").isdecimal())
-        return None if number and -(1 << 63) <= int(text) < 1 << 63 else "no whole number of 64 bits"
-    if NUMBER.fullmatch(text) and math.isfinite(float(text)) and abs(float(text)) <= LARGEST:
-        return None
-    return "no finite number"
+        return None if ANY_INT.fullmatch(text) and -(1 << 63) <= int(text) < 1 << 63 else "no whole number of 64 bits"
+    with np.errstate(over="ignore"):
+        return None if NUMBER.fullmatch(text) and np.isfinite(np.float32(text.strip(" \t"))) else "no finite number"
 
 
 def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
