@@ -1,17 +1,13 @@
-"""Text inside zip and tar archives, and from standard input."""
+"""Text inside zip and tar archives."""
 
 import gzip
 import io
-import os
-import subprocess
-import sys
 import tarfile
 import zipfile
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from preprocess_tools import data_files, decoded, make
+from preprocess_tools import decoded, make
 
 from marius_lite.errors import UserError
 
@@ -76,27 +72,3 @@ def test_wrong_members(tmp_path, name, pack):
     with pytest.raises(UserError, match=rf"{name}: damaged or cut short|which file"):
         make(tmp_path / "d", f"{path}:c.tsv")
     assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-def run(tmp_path, data, *arguments):
-    command = [sys.executable, "-c", "from marius_lite.cli.main import main; main()", "preprocess", "-", *arguments, "--output",
-               str(tmp_path / "d")]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.run(command, input=data, capture_output=True, env=environment)
-
-
-def test_standard_input(tmp_path):
-    done = run(tmp_path, gzip.compress(text(PARTS["train.txt"])), "--split", "0.8,0.1,0.1")
-    assert done.returncode == 0, done.stderr
-    (tmp_path / "e.tsv.gz").write_bytes(gzip.compress(text(PARTS["train.txt"])))
-    named = data_files(make(tmp_path / "n", tmp_path / "e.tsv.gz", split="0.8,0.1,0.1").path)
-    piped = data_files(tmp_path / "d")
-    assert {name: data for name, data in piped.items() if name.name != "zarr.json"} == {
-        name: data for name, data in named.items() if name.name != "zarr.json"}
-
-
-def test_bad_standard_input_leaves_nothing(tmp_path):
-    done = run(tmp_path, b"a\tb\nc\n")
-    assert done.returncode == 2
-    assert b"standard input:2: 1 columns where 2 were expected: 'c'" in done.stderr.splitlines()[-1]
-    assert list(tmp_path.iterdir()) == []

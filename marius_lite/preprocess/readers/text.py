@@ -222,7 +222,7 @@ class BlockParser:
         return good, bad
 
     def _advice(self, reason: str) -> str:
-        if "id" not in reason or self.shape.numbered:
+        if " id" not in reason or self.shape.numbered:
             return ""
         return ", or keep ids as text with --ids str" + (
             " (the first rows looked like integers)" if self._auto else ""
