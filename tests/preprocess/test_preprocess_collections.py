@@ -14,6 +14,7 @@ def test_road_ne(tmp_path):
 def test_web_notredame(tmp_path):
     dataset = make(tmp_path / "d", shared("web-notredame/web-NotreDame.txt.gz"))
     assert (dataset.manifest.nodes, dataset.edges("train").total) == (325_729, 1_497_134)
+    assert dataset.manifest.ids == "int"
 
 
 @pytest.mark.parametrize(
