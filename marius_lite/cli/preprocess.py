@@ -19,8 +19,8 @@ def preprocess(
             metavar="EDGES...",
             help="Edge files or quoted patterns: delimited text, PACE/DIMACS .gr, METIS, MatrixMarket or N-Triples (plain, gz, "
             "zst, bz2, xz), Parquet, .npy (or FILE.npz:KEY) of shape (E, 2), (E, 3) or (2, E), COO or CSR in .npz, a "
-            "torch_geometric Data in .pt; one OGB or Marius folder; - for standard input. Text in archives: FILE.zip:MEMBER, "
-            "FILE.tar.gz:MEMBER, or 'FILE.zip:*.txt'.",
+            "torch_geometric Data in .pt; one OGB, GraphBolt or Marius folder; - for standard input. Text in archives: "
+            "FILE.zip:MEMBER, FILE.tar.gz:MEMBER, or 'FILE.zip:*.txt'.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The dataset folder to make.")],

@@ -1,4 +1,4 @@
-"""Edges as other programs export them: sparse matrices in .npz, OGB and Marius folders, source over destination."""
+"""Edges as other programs export them: sparse matrices in .npz, OGB, GraphBolt and Marius folders, source over destination."""
 
 import gzip
 
@@ -90,6 +90,38 @@ def test_ogb_folders_that_are_not_read(tmp_path):
         make(tmp_path / "d", folder)
     with pytest.raises(UserError, match="is a folder"):
         make(tmp_path / "d", tmp_path)
+
+
+def graphbolt(folder, format="numpy", nodes="[{num: 60}]", types=1):
+    (folder / "edges").mkdir(parents=True)
+    path = {"numpy": "edges/all.npy", "csv": "edges/all.csv"}[format]
+    np.save(folder / "edges/all.npy", np.stack([SRC, DST]))
+    np.savetxt(folder / "edges/all.csv", np.stack([SRC, DST], 1), "%d,%d")
+    entry = f"{{format: {format}, path: {path}}}"
+    (folder / "metadata.yaml").write_text(f"dataset_name: a\ngraph:\n  nodes: {nodes}\n  edges: [{', '.join([entry] * types)}]\n")
+    return folder
+
+
+@pytest.mark.parametrize("format", ["numpy", "csv"])
+def test_graphbolt_folder(tmp_path, format):
+    dataset = make(tmp_path / "d", graphbolt(tmp_path / "g", format), memory="1MiB")
+    assert sorted(decoded(dataset).elements()) == pairs()
+    assert dataset.manifest.nodes == 60
+
+
+def test_graphbolt_folders_that_are_not_read(tmp_path):
+    with pytest.raises(UserError, match=r"metadata\.yaml: 1 types of nodes, 2 of edges"):
+        make(tmp_path / "d", graphbolt(tmp_path / "types", types=2))
+    with pytest.raises(UserError, match=r"metadata\.yaml: num: 'many': must be the number of nodes"):
+        make(tmp_path / "d", graphbolt(tmp_path / "many", nodes="[{num: many}]"))
+    few = graphbolt(tmp_path / "few")
+    np.save(few / "edges/all.npy", np.array([[0, 1], [2, 3]]))
+    assert decoded(make(tmp_path / "turned", few)) == {(0, "", 2): 1, (1, "", 3): 1}
+    with pytest.raises(UserError, match="is a folder"):
+        make(tmp_path / "d", graphbolt(tmp_path / "none", nodes="[]"))
+    folder = graphbolt(tmp_path / "yaml")
+    (folder / "metadata.yaml").write_text("{")
+    assert make(tmp_path / "d", folder / "edges/all.csv").manifest.nodes == 50
 
 
 def marius(folder, dtype=np.int32, columns=(0, 1, 2), **facts):

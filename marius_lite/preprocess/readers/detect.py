@@ -9,7 +9,7 @@ from pathlib import Path
 from marius_lite.config.machine import memory_limit
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.folders import ogb_nodes
+from marius_lite.preprocess.readers.folders import nodes_said
 from marius_lite.preprocess.readers.gr import GR, is_gr
 from marius_lite.preprocess.readers.lines import BOM
 from marius_lite.preprocess.readers.marius_bin import MariusReader, is_marius_bin
@@ -81,12 +81,12 @@ def _open(file: InputFile, options: Options, block_bytes: int, threads: int, pro
     if format == "npy":
         if magic_of(path) == "zip" and (parts := sparse_parts(file.path, file.key)):
             return SparseReader(file, parts, options, block_rows, progress)
-        return NpyReader(file, options, block_rows, progress)
+        return NpyReader(file, options, block_rows, progress, nodes_said(path))
     stream = ByteStream(path, progress, file.member)
     try:
         if format == "metis":
             return MetisReader(stream, options, block_bytes // 2, threads)
-        return TextReader(stream, options, block_bytes, threads, LAYOUTS[format], ogb_nodes(path))
+        return TextReader(stream, options, block_bytes, threads, LAYOUTS[format], nodes_said(path) if format == "text" else None)
     except BaseException:
         stream.close()
         raise

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.graphbolt import graphbolt_edges, graphbolt_nodes
 from marius_lite.preprocess.readers.marius_bin import COUNTS, FACTS
 from marius_lite.preprocess.readers.source import ByteStream
 
@@ -15,7 +16,7 @@ OGB_EDGES, OGB_NODES, OGB_TYPES = "edge.csv.gz", "num-node-list.csv.gz", "edge_r
 
 
 def with_folders_opened(options: Options) -> Options:
-    """``options`` with the edge files in place of a Marius or OGB folder. Raises UserError for folders that are neither."""
+    """``options`` with the edge files in place of a Marius, GraphBolt or OGB folder; other folders stay. Raises UserError."""
     if len(options.edges) != 1 or not (folder := Path(options.edges[0])).is_dir():
         return options
     if (folder / FACTS).exists():
@@ -27,6 +28,8 @@ def with_folders_opened(options: Options) -> Options:
             raise UserError(f"{folder}: a Marius dataset, which has its own splits: leave out --split, or name "
                             f"{there[0]}")
         return dataclasses.replace(options, edges=files[0], valid=files[1], test=files[2]) if files[0] else options
+    if (graph := graphbolt_edges(folder)) is not None:
+        return dataclasses.replace(options, edges=(str(graph[0]),))
     found = next((place for place in (folder / "raw", folder) if (place / OGB_EDGES).exists()), None)
     if found is None:
         return options
@@ -36,8 +39,13 @@ def with_folders_opened(options: Options) -> Options:
     return dataclasses.replace(options, edges=(str(found / OGB_EDGES),))
 
 
-def ogb_nodes(path: Path) -> int | None:
-    """How many nodes an OGB folder says its one graph has; None for any other file. Raises UserError for several graphs."""
+def nodes_said(path: Path) -> int | None:
+    """How many nodes there are, where the folder of an edge file says so. Raises UserError for several graphs."""
+    nodes = _ogb_nodes(path)
+    return graphbolt_nodes(path) if nodes is None else nodes
+
+
+def _ogb_nodes(path: Path) -> int | None:
     beside = path.with_name(OGB_NODES)
     if path.name != OGB_EDGES or not beside.exists():
         return None

@@ -28,19 +28,23 @@ Column = npt.NDArray[Any]
 
 
 class NpyReader:
-    """Columns are src, dst or src, rel, dst unless --columns says otherwise; floats are read where one of them is a weight."""
+    """Columns are src, dst or src, rel, dst unless --columns says otherwise; floats are read where one of them is a weight.
+
+    ``nodes``: a GraphBolt folder says that ids 0 to ``nodes`` - 1 exist; its arrays are (2, E) always.
+    """
 
     kind: IdKind = "int"
-    nodes: range | None = None
 
-    def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress):
+    def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress, nodes: int | None = None):
         self.path = file.path
         self._block_rows = block_rows
         self._skip = options.on_bad_row == "skip"
         self._progress = progress
+        self.nodes = None if nodes is None else range(nodes)
         self._array = ArrayFile(Path(file.name), ADVICE, USUAL)
         shape, dtype = self._array.shape, self._array.dtype
-        self._turned = len(shape) == 2 and shape[0] == 2 and shape[1] > 3 and len(options.columns or ()) != shape[1]
+        self._turned = len(shape) == 2 and shape[0] == 2 and (nodes is not None or (
+            shape[1] > 3 and len(options.columns or ()) != shape[1]))
         self._by_column = self._turned != self._array.by_column
         self._edges, self._width = (shape[::-1] if self._turned else shape) if len(shape) == 2 else (0, 0)
         width = self._width
