@@ -59,7 +59,7 @@ class LineBlocks:
                     raise UserError(f"{self.path}:{line}: no end of line within {LONGEST_LINE} bytes: this is no text with one "
                                     "edge per line")
                 continue
-            data = carried + fresh[:cut]
+            data = b"".join((carried, memoryview(fresh)[:cut]))
             if not fresh and data and not data.endswith(b"\n"):
                 data += b"\n"
             if data:

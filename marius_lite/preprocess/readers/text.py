@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from sys import intern
 from typing import TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from marius_lite.preprocess.readers.shape import ANY_INT, Layout, Shape
 from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream
 
+MOST_SKIPPING = 1 << 20
 RELATION_TYPE = pa.dictionary(pa.int32(), pa.string())
 NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 QUOTED = re.compile(rb'(?:^|,)"(?:[^"\n]|"")*"(?=,|\r?$)', re.MULTILINE)
@@ -49,6 +51,8 @@ class TextReader:
         self._options = options
         self._threads = threads
         self.path = stream.name
+        if options.on_bad_row == "skip":  # every row of a block may be bad, and is then an object of its own
+            block_bytes = min(block_bytes, MOST_SKIPPING)
         self._lines = LineBlocks(stream, layout.comment(options), block_bytes)
         self.shape = layout.shape_of(self._lines.sample, options, self.path)
 
@@ -181,7 +185,7 @@ class BlockParser:
 
     def _hex(self, data: bytes) -> bool:
         """Whether a number is written as 0x..., which pyarrow would take."""
-        if not self._numbers or (b"0x" not in data and b"0X" not in data):
+        if not self._numbers or not any(mark in data and b"0" + mark in data for mark in (b"x", b"X")):
             return False
         if self.shape.quoted and b'"' in data:
             return True
@@ -212,7 +216,8 @@ class BlockParser:
             if reason is None:
                 good.append(self.shape.joined(line, fields))
                 continue
-            row = BadRow(self.path, number, reason, line[: 4 * MOST_CONTENT].decode("utf-8", "backslashreplace")[:MOST_CONTENT])
+            content = line[: 4 * MOST_CONTENT].decode("utf-8", "backslashreplace")[:MOST_CONTENT]
+            row = BadRow(self.path, number, intern(reason), content)
             if not self._skip:
                 raise UserError(
                     f"{row}: mend the line, or leave such lines out with --on-bad-row "
