@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,9 @@ def preprocess(
         typer.Argument(
             metavar="EDGES...",
             help="Edge files or quoted patterns: delimited text, PACE/DIMACS .gr, METIS, MatrixMarket or N-Triples (plain, gz, "
-            "zst, bz2, xz), Parquet, or .npy (or FILE.npz:KEY) of shape (E, 2) or (E, 3).",
+            "zst, bz2, xz), Parquet, .npy (or FILE.npz:KEY) of shape (E, 2), (E, 3) or (2, E), COO or CSR in .npz, a "
+            "torch_geometric Data in .pt; one OGB, GraphBolt or Marius folder; - for standard input. Text in archives: "
+            "FILE.zip:MEMBER, FILE.tar.gz:MEMBER, or 'FILE.zip:*.txt'.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The dataset folder to make.")],
@@ -37,8 +40,8 @@ def preprocess(
             rich_help_panel=EDGES,
         ),
     ] = None,
-    format: Annotated[str, typer.Option(help="auto, which looks at the content, or text, parquet, npy, gr, metis, mtx, nt.",
-                                       rich_help_panel=EDGES)] = "auto",
+    format: Annotated[str, typer.Option(help="auto, which looks at the content, or text, parquet, npy, "
+                                       "gr, metis, mtx, nt, marius, torch.", rich_help_panel=EDGES)] = "auto",
     ids: Annotated[
         str,
         typer.Option(
@@ -48,11 +51,24 @@ def preprocess(
     columns: Annotated[
         str | None,
         typer.Option(
-            help="The file's columns in order, src,rel,dst or src,dst in any order (_ for one to ignore), "
-            "or header names "
-            "in the order source, relation, destination.",
+            help="The file's columns in order, src,rel,dst or src,dst in any order, perhaps with weight and time (_ for one to "
+            "ignore), or header names in the order source, relation, destination.",
             rich_help_panel=EDGES,
         ),
+    ] = None,
+    edge_weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="The column, by its name in the header, or the array of an .npz archive, that holds the edges' weights; for "
+            "columns without names see --columns.",
+            rich_help_panel=EDGES,
+        ),
+    ] = None,
+    timestamp: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="The column or array that holds the edges' times, integers, likewise.",
+                     rich_help_panel=EDGES),
     ] = None,
     features: Annotated[
         Path | None,
@@ -115,7 +131,8 @@ def preprocess(
     delimiter: Annotated[
         str,
         typer.Option(
-            help="auto, one character, or tab, comma, space, semicolon, pipe.", rich_help_panel=TEXT
+            help="auto, one character, or tab, comma, space, semicolon, pipe, or whitespace: any number of spaces and tabs.",
+            rich_help_panel=TEXT,
         ),
     ] = "auto",
     header: Annotated[str, typer.Option(help="auto, yes or no.", rich_help_panel=TEXT)] = "auto",
@@ -173,47 +190,51 @@ def preprocess(
         ),
     ] = False,
     on_bad_row: Annotated[
-        str, typer.Option(help="error, or skip (and count) rows that cannot be read.", rich_help_panel=CLEAN)
+        str, typer.Option(help="error, or skip: leave out rows that cannot be read, and list them in bad_rows.parquet. A damaged "
+                   "file is an error all the same.", rich_help_panel=CLEAN)
     ] = "error",
     json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
 ) -> None:
     """Turn raw edge lists into a partitioned dataset."""
     from marius_lite.preprocess import Options
     from marius_lite.preprocess import preprocess as run
+    from marius_lite.preprocess.standard_input import on_disk
 
-    report = run(
-        Options.parse(
-            edges=edges,
-            output=output,
-            valid=valid,
-            test=test,
-            split=split,
-            format=format,
-            ids=ids,
-            columns=columns,
-            features=features,
-            feature_dtype=feature_dtype,
-            node_ids=node_ids,
-            labels=labels,
-            train_nodes=train_nodes,
-            valid_nodes=valid_nodes,
-            test_nodes=test_nodes,
-            node_split=node_split,
-            delimiter=delimiter,
-            header=header,
-            comment=comment,
-            partitions=partitions,
-            partitioner=partitioner,
-            memory=memory,
-            seed=seed,
-            overwrite=overwrite,
-            undirected=undirected,
-            drop_duplicates=drop_duplicates,
-            drop_self_loops=drop_self_loops,
-            on_bad_row=on_bad_row,
-            adjacency=adjacency,
-        )
+    options = Options.parse(
+        edges=edges,
+        output=output,
+        valid=valid,
+        test=test,
+        split=split,
+        format=format,
+        ids=ids,
+        columns=columns,
+        edge_weight=edge_weight,
+        timestamp=timestamp,
+        features=features,
+        feature_dtype=feature_dtype,
+        node_ids=node_ids,
+        labels=labels,
+        train_nodes=train_nodes,
+        valid_nodes=valid_nodes,
+        test_nodes=test_nodes,
+        node_split=node_split,
+        delimiter=delimiter,
+        header=header,
+        comment=comment,
+        partitions=partitions,
+        partitioner=partitioner,
+        memory=memory,
+        seed=seed,
+        overwrite=overwrite,
+        undirected=undirected,
+        drop_duplicates=drop_duplicates,
+        drop_self_loops=drop_self_loops,
+        on_bad_row=on_bad_row,
+        adjacency=adjacency,
     )
+    with on_disk(options, sys.stdin.buffer) as options:
+        report = run(options)
     if json:
         typer.echo(json_module.dumps(report))
         return

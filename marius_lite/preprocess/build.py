@@ -44,6 +44,7 @@ from marius_lite.preprocess import buckets, locality
 from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.arcs import ArcLists
 from marius_lite.preprocess.background import read_ahead
+from marius_lite.preprocess.bad_rows import BAD_ROWS, BadRows
 from marius_lite.preprocess.buckets import SplitWriter, Tally, with_bar, write_buckets
 from marius_lite.preprocess.columns import create_group, write_node_column
 from marius_lite.preprocess.degrees import DegreeFacts, degree_facts
@@ -58,6 +59,7 @@ from marius_lite.preprocess.partitions import choose_partitions
 from marius_lite.preprocess.passes import Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
 from marius_lite.preprocess.plan import counts_by_node, merge_memory, pass_memory, plan_disk, sort_memory
+from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import find_files, locate
 from marius_lite.preprocess.relations import write_relations
 from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
@@ -76,6 +78,7 @@ def preprocess(options: Options) -> dict[str, Any]:
     """Make the dataset; returns its report. Raises UserError or RunError: after a RunError the same command goes on."""
     output = options.output.absolute()
     check_output(output, options.overwrite)
+    options = with_folders_opened(options)
     inputs = find_files(options)
     node_data = open_node_data(options)
     rows = rows_expected(inputs, options)
@@ -162,8 +165,8 @@ class Build:
         options, once, work = self.options, self.passes.once, self.work
         work.mkdir(exist_ok=True)
         make_groups(self.root)
-        gathered = once("read", Gathered, [work / "read"],
-                        lambda: gather(find_files(options), options, work / "read", self.threads, self.node_data))
+        gathered = once("read", Gathered, [work / "read", self.root / BAD_ROWS], lambda: gather(
+            find_files(options), options, work / "read", self.threads, BadRows(self.root / BAD_ROWS), self.node_data))
         numbering = once("number", Numbering, [work / "number"], lambda: number_ids(
             gathered.dictionaries, options.seed, work / "number", options.memory // 2, self.threads))
         named = self._name(gathered, numbering)

@@ -20,6 +20,7 @@ from marius_lite import files
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
+from marius_lite.preprocess.bad_rows import BadRows, warning
 from marius_lite.preprocess.buckets import carried_words
 from marius_lite.preprocess.keys import DenseKeys, Dictionaries, NodeKeys, TableKeys, open_keys
 from marius_lite.preprocess.node_data import NodeData, NodeKeyLists
@@ -32,6 +33,7 @@ from marius_lite.preprocess.spool import Keys, Spool, SpoolBlock, SpooledEdges, 
 
 MOST_BLOCK_BYTES = 8 << 20
 EXAMPLES = 10
+MOST_REASONS = 100
 IDS_AT_ONCE = 1 << 20
 
 
@@ -49,8 +51,14 @@ class Seen:
     sources: list[Source] = field(default_factory=list)
     read_as: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def warning(self) -> str | None:
+        return warning(self.skipped.total(), self.rows + self.skipped.total())
+
     def note_bad(self, bad: list[BadRow]) -> None:
-        self.skipped.update(row.reason for row in bad)
+        for row in bad:
+            known = row.reason in self.skipped or len(self.skipped) < MOST_REASONS
+            self.skipped[row.reason if known else "other reasons"] += 1
         self.examples += [str(row) for row in bad[: EXAMPLES - len(self.examples)]]
 
 
@@ -83,8 +91,8 @@ class _TooLarge(Exception):
 class Gatherer:
     """Owns the dictionaries while files are read; ``kind`` of ids: as asked, else as in the first file."""
 
-    def __init__(self, options: Options, folder: Path, threads: int, node_data: NodeData | None = None):
-        self.options, self.node_data = options, node_data
+    def __init__(self, options: Options, folder: Path, threads: int, bad_rows: BadRows, node_data: NodeData | None = None):
+        self.options, self.node_data, self.bad_rows = options, node_data, bad_rows
         self.seen = Seen()
         self.kind: IdKind | None = None if options.ids == "auto" else "int" if options.ids == "int" else "str"
         self._folder, self._ids, self._threads = folder, folder / "ids", threads
@@ -131,13 +139,14 @@ class Gatherer:
                 self._take(edges, file)
                 rate = self.seen.rows / max(1e-3, time.monotonic() - self._started)
                 bar.set_postfix_str(f"{self.seen.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
-            self.seen.sources.append(
-                Source(name=file.path.name, size=file.path.stat().st_size, crc32c=reader.checksum)
-            )
+            source = Source(name=file.path.name, size=file.path.stat().st_size, crc32c=reader.checksum)
+            if file.member is None or source not in self.seen.sources:
+                self.seen.sources.append(source)
 
     def finish(self) -> Gathered:
         """Everything is on disk."""
         self.spool.close()
+        self.bad_rows.close()
         if self.node_data is not None:
             self.seen.sources += [source for source in self.node_data.sources() if source not in self.seen.sources]
         relations = NO_RELATIONS if self.seen.columns == 2 else Relations(self._relations.names(), self.options.ids == "str")
@@ -179,6 +188,7 @@ class Gatherer:
     def _take(self, edges: RawEdges, file: InputFile) -> None:
         self.seen.comments += edges.comments
         self.seen.note_bad(edges.bad)
+        self.bad_rows.append(edges.bad)
         if not len(edges.src):
             return
         self.seen.rows += len(edges.src)
@@ -239,14 +249,17 @@ class Gatherer:
             self._use_tables()
 
 
-def gather(inputs: list[InputFile], options: Options, folder: Path, threads: int, node_data: NodeData | None = None) -> Gathered:
+def gather(inputs: list[InputFile], options: Options, folder: Path, threads: int, bad_rows: BadRows,
+           node_data: NodeData | None = None) -> Gathered:
     """Read every file. Raises UserError for bad input, and where a split has no edges at all."""
-    gatherer = Gatherer(options, folder, threads, node_data)
+    gatherer = Gatherer(options, folder, threads, bad_rows, node_data)
     total = sum(file.path.stat().st_size for file in inputs)
     with tqdm(total=total, unit="B", unit_scale=True, desc="read", mininterval=0.5) as bar:
         for file in inputs:
             gatherer.read(file, bar)
     gathered = gatherer.finish()
+    if said := gathered.seen.warning:
+        tqdm.write(f"warning: {said}", file=sys.stderr)
     for split, patterns in enumerate((options.edges, options.valid, options.test)):
         if patterns and not gathered.counts[split]:
             raise UserError(

@@ -14,10 +14,13 @@ from marius_lite.files import parse_bytes
 
 SPLITS = ("train", "valid", "test")
 ROLES = ("src", "rel", "dst")
+VALUES = ("weight", "time")  # what an edge may carry beside its ids
+COLUMN_ROLES = ROLES + VALUES
 IGNORE = "_"
+WHITESPACE = "whitespace"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "semicolon": ";", "pipe": "|"}
 CHOICES = {
-    "format": ("auto", "text", "parquet", "npy", "gr", "metis", "mtx", "nt"),
+    "format": ("auto", "text", "parquet", "npy", "gr", "metis", "mtx", "nt", "marius", "torch"),
     "ids": ("auto", "int", "str"),
     "header": ("auto", "yes", "no"),
     "on_bad_row": ("error", "skip"),
@@ -34,6 +37,8 @@ class Options:
 
     ``memory`` in bytes bounds what preprocess takes, but for what libraries do; the dataset does not depend on it.
     ``fractions``, ``node_fractions``: (train, valid, test), summing to 1, or None. ``partitions``: None = auto.
+    ``columns``: roles of the file's columns in order, or header names of source, (relation,) destination. ``edge_weight``,
+    ``timestamp``: the column or array with that name. ``delimiter``: one character, or `WHITESPACE`.
     ``node_lists``: the file of each split of nodes, by name. ``features``, ``labels``, ``node_lists``: also FILE.npz:KEY.
     """
 
@@ -45,6 +50,8 @@ class Options:
     format: str = "auto"
     ids: str = "auto"
     columns: tuple[str, ...] | None = None
+    edge_weight: str | None = None
+    timestamp: str | None = None
     delimiter: str | None = None
     header: str = "auto"
     comment: str = "#"
@@ -92,6 +99,8 @@ class Options:
             raise UserError(f"--feature-dtype {same['feature_dtype']}: there are no features: give their file with --features")
         node_lists = {name: Path(file) for name, file in zip(SPLITS, (train_nodes, valid_nodes, test_nodes)) if file is not None}
         _check_node_sets(node_lists, node_split, labels is not None)
+        names = _columns(columns)
+        _check_values(names, {"--edge-weight": same.get("edge_weight"), "--timestamp": same.get("timestamp")})
         if not edges:
             raise UserError("no edge files: name at least one")
         if same.get("seed", 0) < 0:
@@ -104,7 +113,7 @@ class Options:
             valid=tuple(map(str, valid or ())),
             test=tuple(map(str, test or ())),
             fractions=_fractions(split, "--split"),
-            columns=_columns(columns),
+            columns=names,
             delimiter=_delimiter(delimiter),
             partitions=parse_partitions(partitions),
             memory=parse_memory(memory),
@@ -124,6 +133,12 @@ class Options:
             there = [fraction > 0 for fraction in self.fractions]
         return tuple(name for name, yes in zip(SPLITS, there) if yes)
 
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Which of `VALUES` every edge must have."""
+        named = {"weight": self.edge_weight, "time": self.timestamp}
+        return tuple(role for role in VALUES if named[role] is not None or role in (self.columns or ()))
+
     def recorded(self) -> dict[str, Any]:
         """What the manifest keeps: the options that shape the data."""
         return {
@@ -133,6 +148,8 @@ class Options:
             "drop_duplicates": self.drop_duplicates,
             "drop_self_loops": self.drop_self_loops,
             "on_bad_row": self.on_bad_row,
+            **({"edge_weight": self.edge_weight} if self.edge_weight is not None else {}),
+            **({"timestamp": self.timestamp} if self.timestamp is not None else {}),
             **({"partitioner": self.partitioner} if self.partitioner != "random" else {}),
             **({"feature_dtype": self.feature_dtype} if self.feature_dtype != "auto" else {}),
             **({"node_split": self.node_fractions} if self.node_fractions else {}),
@@ -185,17 +202,17 @@ def _columns(text: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(part.strip() for part in text.split(","))
     used = [name for name in names if name != IGNORE]
-    advice = (
-        "write src,dst or src,rel,dst in the order of the file's columns (_ for one to ignore), or "
-        "header names in that role order"
-    )
+    advice = ("write src,dst or src,rel,dst in the order of the file's columns (also weight and time; _ for one to ignore), or "
+              "header names in that role order")
     if len(set(used)) != len(used):
         raise UserError(f"--columns {text}: a name stands twice: {advice}")
-    if len(used) not in (2, 3) or not all(names):
-        raise UserError(f"--columns {text}: names {len(used)} columns, 2 or 3 are needed: {advice}")
-    roles = [name for name in used if name in ROLES]
+    roles = [name for name in used if name in COLUMN_ROLES]
+    ids = [name for name in used if name not in VALUES]
     if roles and len(roles) != len(used):
-        raise UserError(f"--columns {text}: mixes roles with other names: {advice}")
+        raise UserError(f"--columns {text}: mixes roles with other names: {advice}"
+                        + ("; beside header names use --edge-weight and --timestamp" if set(roles) <= {*VALUES} else ""))
+    if len(ids) not in (2, 3) or not all(names):
+        raise UserError(f"--columns {text}: names {len(ids)} columns of ids, 2 or 3 are needed: {advice}")
     if roles and not {"src", "dst"} <= set(roles):
         raise UserError(f"--columns {text}: src and dst are both needed: {advice}")
     if not roles and IGNORE in names:
@@ -203,14 +220,30 @@ def _columns(text: str | None) -> tuple[str, ...] | None:
     return names
 
 
+def _check_values(columns: tuple[str, ...] | None, given: Mapping[str, str | None]) -> None:
+    """``given``: option and column of each value."""
+    names = [name for name in given.values() if name is not None]
+    for (option, name), role in zip(given.items(), VALUES):
+        if name is None:
+            continue
+        if not name:
+            raise UserError(f"{option} '': must be the name of a column")
+        if columns is not None and role in columns:
+            raise UserError(f"{option} {name}: --columns {','.join(columns)} has the role {role} too: give one of the two")
+        if names.count(name) > 1 or (columns is not None and name in columns):
+            raise UserError(f"{option} {name}: this column has another role too: each may have one")
+
+
 def _delimiter(text: str) -> str | None:
     if text == "auto":
         return None
+    if text == WHITESPACE:
+        return text
     found = DELIMITER_NAMES.get(text, text)
     if len(found) != 1 or found in '\r\n"' or not found.isascii():
         raise UserError(
             f"--delimiter {text!r}: must be auto, one ASCII character, or one of tab, comma, space, "
-            "semicolon, pipe"
+            "semicolon, pipe, whitespace"
         )
     return found
 

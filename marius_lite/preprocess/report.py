@@ -34,6 +34,7 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFac
             "reasons": dict(seen.skipped.most_common()),
             "examples": seen.examples,
         },
+        "warnings": [seen.warning] if seen.warning else [],
         "self_loops_dropped": seen.self_loops_dropped,
         "edges": {
             name: {

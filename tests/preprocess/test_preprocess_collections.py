@@ -1,7 +1,5 @@
 """Whole public graphs from their files as they are; skipped where the files are absent."""
 
-import tarfile
-
 import pytest
 from preprocess_tools import make, shared
 
@@ -16,6 +14,7 @@ def test_road_ne(tmp_path):
 def test_web_notredame(tmp_path):
     dataset = make(tmp_path / "d", shared("web-notredame/web-NotreDame.txt.gz"))
     assert (dataset.manifest.nodes, dataset.edges("train").total) == (325_729, 1_497_134)
+    assert dataset.manifest.ids == "int"
 
 
 @pytest.mark.parametrize(
@@ -24,8 +23,6 @@ def test_web_notredame(tmp_path):
      ("codex-m/codex-m.tar.gz", 17_050, 51, (185_584, 10_310, 10_311))],
 )
 def test_knowledge_graphs(tmp_path, archive, nodes, relations, edges):
-    with tarfile.open(shared(archive)) as packed:
-        packed.extractall(tmp_path, filter="data")
-    found = {name: next(tmp_path.rglob(f"{name}.txt")) for name in ("train", "valid", "test")}
-    manifest = make(tmp_path / "d", found["train"], valid=found["valid"], test=found["test"]).manifest
+    file = shared(archive)
+    manifest = make(tmp_path / "d", f"{file}:*train.txt", valid=f"{file}:*valid.txt", test=f"{file}:*test.txt").manifest
     assert (manifest.nodes, manifest.relations, tuple(manifest.edges.values())) == (nodes, relations, edges)

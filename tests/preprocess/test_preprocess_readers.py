@@ -206,3 +206,25 @@ def test_the_slow_pass_accepts_what_the_fast_one_does():
         found = parser.parse(Block(f"{field}\t1\n".encode(), 1))
         assert isinstance(found, RawEdges)
         assert found.src.to_pylist() == [int(field)]
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("   1    2\n  10  300\n 100    4\n", {}),
+        ("1 2 \n10 300 \n100 4 \n", {}),
+        ("1\t2\n10 300\n100   4\n", {}),
+        (" 1 2\n10\t300\n\t100 4\t\n \t\n", {"delimiter": "whitespace"}),
+        ("1 2\r\n10  300\r\n100 4\r\n", {}),
+        ("# n\n  from    to\n   1    2\n  10  300\n 100    4\n", {}),
+    ],
+)
+def test_any_number_of_spaces_and_tabs(tmp_path, text, given):
+    (tmp_path / "e.txt").write_text(text, newline="")
+    assert decoded(make(tmp_path / "d", tmp_path / "e.txt", **given)) == {(1, "", 2): 1, (10, "", 300): 1, (100, "", 4): 1}
+
+
+def test_words_with_spaces_stay_whole_between_tabs(tmp_path):
+    (tmp_path / "e.tsv").write_text("new york\tin\tus\nlos angeles\tin\tus\nsan diego\tin\tus\nno such  row here\n")
+    dataset = make(tmp_path / "d", tmp_path / "e.tsv", on_bad_row="skip")
+    assert decoded(dataset) == {("new york", "in", "us"): 1, ("los angeles", "in", "us"): 1, ("san diego", "in", "us"): 1}

@@ -14,8 +14,8 @@ from marius_lite._native import hash_ints, hash_strings
 from preprocess_tools import data_files, decoded, make
 
 from marius_lite.errors import UserError
+from marius_lite.graph.ids import order_key, string_buffers
 from marius_lite.preprocess import build, keys, sort
-from marius_lite.preprocess.keys import hash_key, string_buffers
 
 NOT_IN_TEXT = "\t\r\n\ufeff"  # the last, at the start of a file, is no part of its text
 DENSE = st.integers(0, 40)
@@ -79,9 +79,9 @@ def in_order(names, seed, mask=2**64 - 1):
     """Raw ids by (keyed hash, raw id), the plain way."""
     hashes = np.empty(len(names), np.uint64)
     if isinstance(names[0], int):
-        hash_ints(np.array(names, np.int64), hash_key(seed), hashes)
+        hash_ints(np.array(names, np.int64), order_key(seed), hashes)
         return [name for _, name in sorted(zip(hashes.tolist(), names))]
-    hash_strings(*string_buffers(pa.array(names)), hash_key(seed), hashes)
+    hash_strings(*string_buffers(pa.array(names)), order_key(seed), hashes)
     return [name for *_, name in sorted((hashed & mask, name.encode(), name) for hashed, name in zip(hashes.tolist(), names))]
 
 

@@ -29,6 +29,7 @@ Read = Callable[[npt.NDArray[np.uint8]], None]
 Take = Callable[[int], Array]
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 MEMBER = ".npy"
+SKIPPED_AT_ONCE = 1 << 20
 
 
 def keys_of(path: Path) -> list[str]:
@@ -38,7 +39,7 @@ def keys_of(path: Path) -> list[str]:
 
 
 class ArrayFile:
-    """An opened array of ``shape`` and ``dtype``; ``by_column``: it is stored in Fortran order, and cannot be read in blocks.
+    """An opened array of ``shape`` and ``dtype``; ``by_column``: it is stored in Fortran order, and has no `blocks`.
 
     ``file``: FILE.npy, FILE.npz:KEY, or FILE.npz, whose key is then the first of ``usual`` that it has, or its only one.
     ``name``: file and key, for messages; ``size``: bytes of the header and the array. Raises UserError, which ends with
@@ -66,7 +67,7 @@ class ArrayFile:
             what = "cut short" if length < self.size else "something follows the array"
             raise UserError(f"{self.name}: {length} bytes where shape {self.shape} of {self.dtype.newbyteorder('=')} makes "
                             f"{self.size}: {what}: get the file again")
-        self._checksum = 0
+        self._checksum: int | None = None
 
     def _choose(self, usual: Sequence[str]) -> str:
         keys = keys_of(self.path)
@@ -114,33 +115,44 @@ class ArrayFile:
         """What gives as many rows as are asked for, from where it stood."""
         with self._reader() as read:
             read(np.empty(self._start, np.uint8))
-            yield lambda rows: self._block(read, rows)
+            yield lambda count: self._block(read, (count, *self.shape[1:]))
+
+    @contextmanager
+    def entries(self, first: int) -> Iterator[Take]:
+        """What gives as many numbers as are asked for, in the order of the file, from number ``first`` on."""
+        at = self._start + first * self.dtype.itemsize
+        with self._reader(at if self.key is None else 0) as read:
+            if self.key is not None:
+                for done in range(0, at, SKIPPED_AT_ONCE):
+                    read(np.empty(min(SKIPPED_AT_ONCE, at - done), np.uint8))
+            yield lambda count: self._block(read, (count,))
 
     @property
     def checksum(self) -> int:
-        """The crc32c of the whole file's bytes; of a .npy file it is known when all was read."""
-        if self.key is not None and not self._checksum:
+        """The crc32c of the whole file's bytes."""
+        if self._checksum is None:
             self._checksum = checksum_of(self.path, lambda _: None)
         return self._checksum
 
-    def _block(self, read: Read, rows: int) -> Array:
-        block = np.empty((rows, *self.shape[1:]), self.dtype)
+    def _block(self, read: Read, shape: tuple[int, ...]) -> Array:
+        block = np.empty(shape, self.dtype)
         read(block.view(np.uint8).reshape(-1))
         return block
 
     @contextmanager
-    def _reader(self) -> Iterator[Read]:
-        """What fills an array with the bytes that come next."""
-        at = 0
+    def _reader(self, at: int = 0) -> Iterator[Read]:
+        """What fills an array with the bytes that come next. All of a .npy file from ``at`` 0 gives its checksum too."""
+        checksum = 0 if at == 0 else None
 
         def read(out: npt.NDArray[np.uint8]) -> None:
-            nonlocal at
+            nonlocal at, checksum
             read_range(self.path, at, out)
-            self._checksum = crc32c(out, self._checksum)
             at += len(out)
+            if checksum is not None:
+                checksum = crc32c(out, checksum)
+                self._checksum = checksum if at == self.size else None
 
         if self.key is None:
-            self._checksum = 0
             yield read
             return
         with reading(self.path), self._open() as (stream, _):

@@ -1,6 +1,9 @@
-"""Columns that are typed already (Parquet, npy): to raw edges of the wanted kind, row by row checked."""
+"""Columns that are typed already (Parquet, arrays): to raw edges of the wanted kind, row by row checked."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,9 +12,13 @@ import pyarrow.compute as pc
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.readers.raw import BadRow, RawEdges
+from marius_lite.preprocess.options import COLUMN_ROLES
+from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 
 Mask = npt.NDArray[np.bool_]
+Faults = list[tuple[Mask, str]]
+MOST_ID = (1 << 63) - 1
+EXACT = {32: 1 << 24, 64: 1 << 53}  # whole numbers up to this are exact in floats of so many bits
 
 
 def kind_of(type: pa.DataType) -> IdKind | None:
@@ -23,69 +30,123 @@ def kind_of(type: pa.DataType) -> IdKind | None:
     return "str" if pa.types.is_string(type) or pa.types.is_large_string(type) else None
 
 
-def checked_edges(path: str, first_row: int, src: pa.Array, rel: pa.Array | None, dst: pa.Array, kind: IdKind,
-                  skip: bool) -> RawEdges:
-    """Columns as `RawEdges`; row numbers count from ``first_row``. Raises UserError unless ``skip``."""
-    good = np.ones(len(src), bool)
-    reasons: list[tuple[Mask, str]] = []
-    ends = []
-    for role, values in (("src", src), ("dst", dst)):
-        ids, faults = _as_kind(values, kind)
-        ends.append(ids)
+def is_value(role: str, type: pa.DataType) -> bool:
+    """Whether a column of this type can be a weight or a time."""
+    return pa.types.is_integer(type) or (role == "weight" and pa.types.is_floating(type))
+
+
+def to_arrow(column: npt.NDArray[Any], role: str) -> pa.Array:
+    """A column, contiguous and of this machine's byte order; ids of less than 64 bits are widened in the same pass."""
+    native = column.dtype.newbyteorder("=")
+    widened = role in ("src", "dst") and native.kind in "iu" and native.itemsize < 8
+    return pa.array(np.ascontiguousarray(column, np.int64 if widened else native))
+
+
+def checked_edges(file: str, first_row: int, columns: Mapping[str, pa.Array], kind: IdKind, skip: bool) -> RawEdges:
+    """Columns by role (src, dst, perhaps rel, weight, time) as `RawEdges`; row numbers count from ``first_row``.
+
+    Raises UserError at the first bad row unless ``skip``.
+    """
+    roles = [role for role in COLUMN_ROLES if role in columns]
+    found: dict[str, pa.Array] = {}
+    reasons: Faults = []
+    for role in roles:
+        found[role], faults = _checked(role, columns[role], kind)
         reasons += [(fault, f"{role}: {reason}") for fault, reason in faults]
-    names = None
-    if rel is not None:
-        names, faults = _names(rel)
-        reasons += [(fault, f"rel: {reason}") for fault, reason in faults]
-    bad = []
-    for fault, reason in reasons:
-        for row in np.flatnonzero(fault & good).tolist():
-            content = ", ".join(str(column[row].as_py()) for column in (src, rel, dst) if column is not None)
-            bad.append(BadRow(f"{path}: row {first_row + row}", reason, content[:200]))
+    bad: list[BadRow] = []
+    if reasons:
+        which = np.full(len(columns["src"]), len(reasons), np.int32)
+        for number, (fault, _) in reversed(list(enumerate(reasons))):
+            which[fault] = number
+        for row in np.flatnonzero(which < len(reasons)).tolist():
+            content = ", ".join(str(columns[role][row].as_py()) for role in roles)
+            bad.append(BadRow(file, first_row + row, reasons[which[row]][1], content[:MOST_CONTENT], "row"))
             if not skip:
-                raise UserError(
-                    f"{bad[0]}: mend the row, or leave such rows out with --on-bad-row skip"
-                    + (", or keep ids as text with --ids str" if kind == "int" else "")
-                )
-        good &= ~fault
-    if bad:
-        keep = pa.array(good)
-        ends = [ids.filter(keep) for ids in ends]
-        names = names.filter(keep) if names is not None else None
-    return RawEdges(ends[0], names, ends[1], 0, bad)
+                raise UserError(f"{bad[0]}: mend the row, or leave such rows out with --on-bad-row skip"
+                                + (", or keep ids as text with --ids str" if kind == "int" and " id" in bad[0].reason else ""))
+        keep = pa.array(which == len(reasons))
+        found = {role: values.filter(keep) for role, values in found.items()}
+    return RawEdges(found["src"], found.get("rel"), found["dst"], 0, bad, found.get("weight"), found.get("time"))
 
 
-def _names(rel: pa.Array) -> tuple[pa.DictionaryArray, list[tuple[Mask, str]]]:
+def _checked(role: str, values: pa.Array, kind: IdKind) -> tuple[pa.Array, Faults]:
+    """A column as `RawEdges` has it (junk where a fault is), and the rows at fault with the reason."""
+    if role == "weight":
+        return _weights(values)
+    if role == "time":
+        return _integers(values, None)
+    if role == "rel":
+        return _names(values)
+    return _as_kind(values, kind)
+
+
+def _weights(values: pa.Array) -> tuple[pa.Array, Faults]:
+    weights = values.cast(pa.float32(), safe=False)
+    faults = _null(weights)
+    if not pc.all(pc.is_finite(weights), min_count=0).as_py():
+        faults.append((_mask(pc.invert(pc.is_finite(weights)).fill_null(False)), "no finite number"))
+    return weights.fill_null(0) if weights.null_count else weights, faults
+
+
+def _names(rel: pa.Array) -> tuple[pa.DictionaryArray, Faults]:
     """Relations as dictionary<string>: only the distinct values are turned into text."""
+    faults: Faults = []
+    if pa.types.is_floating(rel.type):
+        rel, faults = _integers(rel, None)
     encoded = rel if pa.types.is_dictionary(rel.type) else rel.dictionary_encode()
-    names, _ = _as_kind(encoded.dictionary, "str")
+    names = encoded.dictionary.cast(pa.string())
     indices = encoded.indices.cast(pa.int32())
-    empty = pc.equal(names.take(indices), "").fill_null(False)
-    return (
-        pa.DictionaryArray.from_arrays(indices, names),
-        [(_mask(indices.is_null()), "null"), (_mask(empty), "empty")],
-    )
+    faults += _null(indices)
+    if len(names) and pc.min(pc.binary_length(names)).as_py() == 0:
+        faults.append((_mask(pc.equal(names.take(indices), "").fill_null(False)), "empty"))
+    return pa.DictionaryArray.from_arrays(indices, names), faults
 
 
-def _as_kind(values: pa.Array, kind: IdKind) -> tuple[pa.Array, list[tuple[Mask, str]]]:
-    """Ids of the wanted type (junk where a fault is), and the rows at fault with the reason."""
+def _as_kind(values: pa.Array, kind: IdKind) -> tuple[pa.Array, Faults]:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    faults = [(_mask(values.is_null()), "null")]
     if kind == "str":
-        text = values.cast(pa.string()).fill_null("")
-        return text, [*faults, (_mask(pc.equal(text, "")), "empty")]
-    if kind_of(values.type) == "str":
-        number = pc.match_substring_regex(values.fill_null("0"), "^-?[0-9]{1,18}$")
-        faults.append((~_mask(number), "not an integer id"))
-        values = pc.if_else(number, values.fill_null("0"), "0").cast(pa.int64())
-    values = values.fill_null(0)
-    if pa.types.is_uint64(values.type):
-        large = pc.greater(values, pa.scalar(2**63 - 1, pa.uint64()))
-        faults.append((_mask(large), "id above 2^63 - 1"))
+        faults: Faults = []
+        if pa.types.is_floating(values.type):
+            values, faults = _integers(values, None)
+        text = values.cast(pa.string())
+        faults += _null(text)
+        if len(text) and pc.min(pc.binary_length(text)).as_py() == 0:
+            faults.append((_mask(pc.equal(text, "").fill_null(False)), "empty"))
+        return text.fill_null("") if text.null_count else text, faults
+    if kind_of(values.type) != "str":
+        return _integers(values, 0)
+    number = pc.match_substring_regex(values, "^-?[0-9]{1,18}$").fill_null(True)
+    found, faults = _integers(pc.if_else(number, values, "0").cast(pa.int64()), 0)
+    if not pc.all(number, min_count=0).as_py():
+        faults.append((_mask(pc.invert(number)), "not an integer id"))
+    return found, faults
+
+
+def _integers(values: pa.Array, least: int | None) -> tuple[pa.Array, Faults]:
+    """Whole numbers as int64; with ``least``, ids not below it."""
+    faults = _null(values)
+    values = values.fill_null(0) if values.null_count else values
+    if pa.types.is_floating(values.type):
+        exact = pc.less_equal(pc.abs(values), pa.scalar(EXACT[values.type.bit_width], values.type))
+        whole = pc.and_(exact, pc.equal(pc.floor(values), values))
+        if not pc.all(whole, min_count=0).as_py():
+            faults.append((~_mask(whole), "no whole number that a float holds exactly"))
+            values = pc.if_else(whole, values, pa.scalar(0, values.type))
+    bounds = pc.min_max(values).as_py()
+    what = "number" if least is None else "id"
+    if len(values) and pa.types.is_uint64(values.type) and bounds["max"] > MOST_ID:
+        large = pc.greater(values, pa.scalar(MOST_ID, pa.uint64()))
+        faults.append((_mask(large), f"{what} above 2^63 - 1"))
         values = pc.if_else(large, pa.scalar(0, pa.uint64()), values)
     values = values.cast(pa.int64())
-    return values, [*faults, (_mask(pc.less(values, 0)), "negative id")]
+    if len(values) and least is not None and bounds["min"] < least:
+        faults.append((_mask(pc.less(values, least)), "negative id"))
+    return values, faults
+
+
+def _null(values: pa.Array) -> Faults:
+    return [(_mask(values.is_null()), "null")] if values.null_count else []
 
 
 def _mask(values: pa.Array) -> Mask:

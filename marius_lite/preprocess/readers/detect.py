@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
+from marius_lite.config.machine import memory_limit
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.folders import nodes_said
 from marius_lite.preprocess.readers.gr import GR, is_gr
 from marius_lite.preprocess.readers.lines import BOM
+from marius_lite.preprocess.readers.marius_bin import MariusReader, is_marius_bin
 from marius_lite.preprocess.readers.matrix_market import MATRIX_MARKET, is_matrix_market
 from marius_lite.preprocess.readers.metis import MetisReader, is_metis
 from marius_lite.preprocess.readers.npy import NpyReader
@@ -17,32 +21,44 @@ from marius_lite.preprocess.readers.parquet import ParquetReader
 from marius_lite.preprocess.readers.raw import Reader
 from marius_lite.preprocess.readers.shape import Layout
 from marius_lite.preprocess.readers.sniff import DELIMITED
-from marius_lite.preprocess.readers.source import ARCHIVE, ByteStream, InputFile, Progress, magic_of
+from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progress, magic_of
+from marius_lite.preprocess.readers.sparse import SparseReader, sparse_parts
 from marius_lite.preprocess.readers.text import TextReader
+from marius_lite.preprocess.readers.torch_save import TorchReader, is_torch_save
 
 HEAD_BYTES = 1 << 16
 LAYOUTS: dict[str, Layout] = {"text": DELIMITED, "gr": GR, "mtx": MATRIX_MARKET, "nt": NTRIPLES}
 TELLING: dict[str, Callable[[bytes], bool]] = {"gr": is_gr, "mtx": is_matrix_market, "nt": is_ntriples}
 TEXTS = {*LAYOUTS, "metis"}
+LEAST_ID_BYTES = 8  # of a node in the dictionary
+VALUED = {"text", "parquet", "npy"}
 
 
 def format_of(file: InputFile) -> str:
     """The --format that ``file`` is in, by its first bytes. Raises UserError for a container of other files."""
-    found = magic_of(file.path)
-    if found == "zip" and file.path.suffix != ARCHIVE:
-        raise UserError(f"{file.path}: a zip archive: unpack it and name the files inside")
-    if found in ("zip", "npy"):
-        return "npy"
-    if found == "parquet":
-        return found
-    with closing(ByteStream(file.path)) as stream:
+    if is_marius_bin(file.path):
+        return "marius"
+    if file.member is None and (found := magic_of(file.path)) in ("zip", "npy", "parquet"):
+        return "parquet" if found == "parquet" else "torch" if found == "zip" and is_torch_save(file.path) else "npy"
+    with closing(ByteStream(file.path, member=file.member)) as stream:
+        if stream.compression in ("zip", "npy", "parquet"):
+            raise UserError(f"{file.name}: a {stream.compression} file inside an archive: unpack it and name the file")
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
-    metis = is_metis(head, file.path.name)
+    metis = is_metis(head, Path(file.member or file.path).name)
     return next((name for name, tells in TELLING.items() if tells(head)), "metis" if metis else "text")
 
 
 def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
-    """The reader of one file. Raises UserError for a file that cannot be what --format says."""
+    """The reader of one file. Raises UserError for a file that is not what --format says, or has more nodes than fit memory."""
+    reader = _open(file, options, block_bytes, threads, progress)
+    if reader.nodes is not None and len(reader.nodes) * LEAST_ID_BYTES > memory_limit():
+        reader.close()
+        raise UserError(f"{file.name}: says that it has {len(reader.nodes):,} nodes, whose dictionary would take more than the "
+                        "memory of this machine: is the number right?")
+    return reader
+
+
+def _open(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
     path, found = file.path, format_of(file)
     format = found if options.format == "auto" else options.format
     if format != found and not {format, found} <= TEXTS:
@@ -52,16 +68,25 @@ def open_reader(file: InputFile, options: Options, block_bytes: int, threads: in
     if format in TEXTS - {"text"} and options.columns is not None:
         raise UserError(f"{path}: --columns {','.join(options.columns)}: a {format} file says itself what its columns are: leave "
                         "out --columns, or force --format text")
+    if format not in VALUED and options.values:
+        raise UserError(f"{file.name}: weights and times are not read from a {format} file: leave out --edge-weight and "
+                        "--timestamp, or write the edges as text, Parquet or arrays")
     block_rows = max(1 << 12, block_bytes // 16)
     if format == "parquet":
         return ParquetReader(path, options, block_rows, progress)
+    if format == "marius":
+        return MariusReader(file, options, block_rows, progress)
+    if format == "torch":
+        return TorchReader(file, options, block_rows, progress)
     if format == "npy":
-        return NpyReader(file, options, block_rows, progress)
-    stream = ByteStream(path, progress)
+        if magic_of(path) == "zip" and (parts := sparse_parts(file.path, file.key)):
+            return SparseReader(file, parts, options, block_rows, progress)
+        return NpyReader(file, options, block_rows, progress, nodes_said(path))
+    stream = ByteStream(path, progress, file.member)
     try:
         if format == "metis":
             return MetisReader(stream, options, block_bytes // 2, threads)
-        return TextReader(stream, options, block_bytes, threads, LAYOUTS[format])
+        return TextReader(stream, options, block_bytes, threads, LAYOUTS[format], nodes_said(path) if format == "text" else None)
     except BaseException:
         stream.close()
         raise

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from marius_lite.errors import UserError
 from marius_lite.preprocess.readers.source import ByteStream
 
@@ -57,12 +59,12 @@ class LineBlocks:
                     raise UserError(f"{self.path}:{line}: no end of line within {LONGEST_LINE} bytes: this is no text with one "
                                     "edge per line")
                 continue
-            data = carried + fresh[:cut]
+            data = b"".join((carried, memoryview(fresh)[:cut]))
             if not fresh and data and not data.endswith(b"\n"):
                 data += b"\n"
             if data:
                 yield Block(data, line)
-                line += data.count(b"\n")
+                line += count_lines(data)
             if not fresh:
                 return
             carried = fresh[cut:]
@@ -80,9 +82,14 @@ class LineBlocks:
             at, line = end, line + 1
 
 
+def count_lines(data: bytes) -> int:
+    """How many newlines there are: what ``data.count`` says, several times as fast."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
+
+
 def strip_comments(data: bytes, comment: bytes) -> tuple[bytes, int]:
     """``data`` without the lines that start with ``comment``, and how many they were."""
-    if not comment:
+    if not comment or comment not in data:  # most blocks have none, and one character is found fast
         return data, 0
 
     def next_comment(at: int) -> int:
@@ -98,7 +105,7 @@ def strip_comments(data: bytes, comment: bytes) -> tuple[bytes, int]:
 
 def _refuse_containers(path: str, start: bytes) -> None:
     if start[257:262] == b"ustar":
-        raise UserError(f"{path}: a tar archive: unpack it (tar -xf) and name the files inside")
+        raise UserError(f"{path}: a tar archive: call it .tar, .tar.gz or the like, or unpack it (tar -xf)")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise UserError(
             f"{path}:1: UTF-16 text, not UTF-8: convert it, for example with iconv -f utf-16 -t utf-8"

@@ -18,8 +18,8 @@ import pyarrow.csv
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.lines import Block, LineBlocks, strip_comments
-from marius_lite.preprocess.readers.raw import BadRow, RawEdges
+from marius_lite.preprocess.readers.lines import Block, LineBlocks, count_lines, strip_comments
+from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 from marius_lite.preprocess.readers.shape import PLAIN_INT
 from marius_lite.preprocess.readers.source import ByteStream
 from marius_lite.preprocess.readers.text import ordered_map
@@ -82,7 +82,7 @@ class MetisReader:
         what = f"{found} edges where its header says {self._edges}"
         if found == self._edges:
             what = f"{abs(surplus)} edges are listed at one end only"
-        fault = BadRow(self.path, what, "")
+        fault = BadRow(self.path, None, what)
         if not self._skip:
             raise UserError(f"{fault}: the file is cut short or was changed: get it again, read it as something else with "
                             "--format, or take it as it is with --on-bad-row skip")
@@ -93,7 +93,7 @@ class MetisReader:
         node = 0
         for block in self._lines.blocks(header=False):
             yield block, node
-            lines = block.data.count(b"\n")
+            lines = count_lines(block.data)
             node += lines - strip_comments(block.data, COMMENT)[1]
 
     def _parse(self, block: Block, first: int, kind: IdKind) -> tuple[RawEdges, int]:
@@ -149,7 +149,8 @@ class MetisReader:
             reason = self._fault(line, node) if node else None
             kept.append(b"" if reason or not node else line)
             if reason:
-                bad.append(BadRow(f"{self.path}:{number}", reason, line.decode("utf-8", "backslashreplace")[:200]))
+                content = line[: 4 * MOST_CONTENT].decode("utf-8", "backslashreplace")[:MOST_CONTENT]
+                bad.append(BadRow(self.path, number, reason, content))
                 if not self._skip:
                     raise UserError(f"{bad[0]}: mend the line, leave such lines out with --on-bad-row skip, or read the file as "
                                     "something else with --format")
@@ -173,6 +174,8 @@ class MetisReader:
 
 def _integers(data: bytes) -> Ints | None:
     """All numbers of a text; None where it has something else."""
+    if b"x" in data or b"X" in data:  # pyarrow would take 0x...
+        return None
     try:
         table = pa.csv.read_csv(pa.BufferReader(data.translate(TO_NEWLINE)),
                                 pa.csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=["0"]),

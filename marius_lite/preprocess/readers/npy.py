@@ -1,93 +1,100 @@
-"""Edge lists as arrays of integers, (E, 2) or (E, 3): .npy files, memory-mapped in blocks, or streamed from .npz archives."""
+"""Edge lists as arrays, (E, 2), (E, 3) or (2, E), in blocks from .npy files and .npz archives.
+
+(2, E) is source over destination, as PyTorch Geometric and GraphBolt keep edges; two or three edges so are read as rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import IGNORE, ROLES, Options
+from marius_lite.preprocess.options import COLUMN_ROLES, IGNORE, ROLES, Options
 from marius_lite.preprocess.readers.array_file import ArrayFile
-from marius_lite.preprocess.readers.arrays import checked_edges
+from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
+from marius_lite.preprocess.readers.edge_values import open_values
 from marius_lite.preprocess.readers.raw import RawEdges
-from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of, magic_of
+from marius_lite.preprocess.readers.roles import columns_used
+from marius_lite.preprocess.readers.source import InputFile, Progress
 
 USUAL = ("edges",)
-ADVICE = "save integers of shape (E, 2) or (E, 3)"
+ADVICE = "save integers of shape (E, 2), (E, 3) or (2, E)"
+Column = npt.NDArray[Any]
 
 
 class NpyReader:
-    """Columns are src, dst or src, rel, dst unless --columns says otherwise."""
+    """Columns are src, dst or src, rel, dst unless --columns says otherwise; floats are read where one of them is a weight.
+
+    ``nodes``: a GraphBolt folder says that ids 0 to ``nodes`` - 1 exist; its arrays are (2, E) always.
+    """
 
     kind: IdKind = "int"
-    nodes: range | None = None
 
-    def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress):
+    def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress, nodes: int | None = None):
         self.path = file.path
         self._block_rows = block_rows
         self._skip = options.on_bad_row == "skip"
         self._progress = progress
-        self.checksum = 0
-        self._array: npt.NDArray[Any] | ArrayFile
-        if file.key is not None or magic_of(file.path) == "zip":
-            self._array = ArrayFile(Path(file.name), ADVICE, USUAL)
-            name = self._array.name
-            if self._array.by_column:
-                raise UserError(f"{name}: stored column after column (Fortran order): save numpy.ascontiguousarray(array)")
-        else:
-            self._array, name = _mapped(file.path), str(file.path)
-        self._name = name
+        self.nodes = None if nodes is None else range(nodes)
+        self._array = ArrayFile(Path(file.name), ADVICE, USUAL)
         shape, dtype = self._array.shape, self._array.dtype
-        if len(shape) != 2 or shape[1] not in (2, 3) or dtype.kind not in "iu":
-            raise UserError(
-                f"{name}: an array of {dtype}, shape {shape}: {ADVICE}"
-            )
-        roles = options.columns or (("src", "dst") if shape[1] == 2 else ROLES)
-        if not set(roles) <= {*ROLES, IGNORE} or len(roles) != shape[1]:
-            raise UserError(
-                f"{name}: --columns {','.join(roles)}: the array has {shape[1]} columns without names: write "
-                f"{'src,dst' if shape[1] == 2 else 'src,rel,dst'} in their order"
-            )
+        self._turned = len(shape) == 2 and shape[0] == 2 and (nodes is not None or (
+            shape[1] > 3 and len(options.columns or ()) != shape[1]))
+        self._by_column = self._turned != self._array.by_column
+        self._edges, self._width = (shape[::-1] if self._turned else shape) if len(shape) == 2 else (0, 0)
+        width = self._width
+        roles = options.columns or (("src", "dst") if width == 2 else ROLES)
+        whole = dtype.kind in "iu" or (dtype.kind == "f" and dtype.itemsize in (4, 8) and "weight" in roles)
+        if not whole or not (width in (2, 3) or (width and width == len(roles))):
+            raise UserError(f"{self._array.name}: an array of {dtype}, shape {shape}: {ADVICE}; with weights or times, say by "
+                            "--columns which column is what")
+        if not set(roles) <= {*COLUMN_ROLES, IGNORE} or len(roles) != width:
+            raise UserError(f"{self._array.name}: --columns {','.join(roles)}: the array has {width} columns without names: "
+                            f"write {'src,dst' if width == 2 else 'src,rel,dst'} in their order")
+        if self._array.key is None and (options.edge_weight or options.timestamp):
+            option = "--edge-weight" if options.edge_weight else "--timestamp"
+            raise UserError(f"{self.path}: {option}: the array's columns have no names: give their order, for example "
+                            "--columns src,dst,weight, or save an .npz archive")
+        self._values = open_values(self.path, options, self._edges)
         self._place = {role: place for place, role in enumerate(roles) if role != IGNORE}
-        self.columns = len(self._place)
-        self.description = f"array of {dtype.newbyteorder('=')}, columns {','.join(roles)}"
+        self.columns = columns_used(self._place)
+        self.description = f"array of {dtype.newbyteorder('=')}, columns {','.join([*roles, *self._values])}"
+
+    @property
+    def checksum(self) -> int:
+        return self._array.checksum
 
     def close(self) -> None:
         """Nothing stays open between blocks."""
 
     def rows_expected(self) -> int:
-        return int(self._array.shape[0])
+        return int(self._edges)
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
-        for first, block in self._blocks():
-            block = block.astype(block.dtype.newbyteorder("="), copy=False)
-            columns = {
-                role: pa.array(np.ascontiguousarray(block[:, place])) for role, place in self._place.items()
-            }
-            yield checked_edges(
-                self._name, first, columns["src"], columns.get("rel"), columns["dst"], kind, self._skip
-            )
-
-    def _blocks(self) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        if isinstance(self._array, ArrayFile):
-            yield from self._array.blocks(self._block_rows)
-            self.checksum = self._array.checksum
+        with ExitStack() as stack:
+            values = {role: stack.enter_context(array.stream()) for role, array in self._values.items()}
+            first = 0
+            for block in self._blocks():
+                columns = {role: to_arrow(block[place], role) for role, place in self._place.items()}
+                columns |= {role: to_arrow(take(len(block[0])), role) for role, take in values.items()}
+                yield checked_edges(self._array.name, first, columns, kind, self._skip)
+                first += len(block[0])
+                if self._array.key is None:
+                    self._progress(sum(column.nbytes for column in block))
+        if self._array.key is not None:
             self._progress(self.path.stat().st_size)
+
+    def _blocks(self) -> Iterator[Sequence[Column]]:
+        """All columns, a stretch of rows at a time."""
+        if not self._by_column:
+            yield from (list(block.T) for _, block in self._array.blocks(self._block_rows))
             return
-        self.checksum = checksum_of(self.path, self._progress)
-        for first in range(0, self._array.shape[0], self._block_rows):
-            yield first, np.asarray(self._array[first : first + self._block_rows])
-
-
-def _mapped(path: Path) -> npt.NDArray[Any]:
-    try:
-        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
-        raise UserError(f"{path}: not a readable .npy array ({error}): {ADVICE}") from error
-    return array
+        with ExitStack() as stack:
+            takes = [stack.enter_context(self._array.entries(place * self._edges)) for place in range(self._width)]
+            for first in range(0, self._edges, self._block_rows):
+                yield [take(min(self._block_rows, self._edges - first)) for take in takes]

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import IGNORE, ROLES, Options
-from marius_lite.preprocess.readers.arrays import checked_edges, kind_of
+from marius_lite.preprocess.options import VALUES, Options
+from marius_lite.preprocess.readers.arrays import checked_edges, is_value, kind_of
 from marius_lite.preprocess.readers.raw import RawEdges
-from marius_lite.preprocess.readers.sniff import SYNONYMS
+from marius_lite.preprocess.readers.roles import columns_used, find_roles
 from marius_lite.preprocess.readers.source import Progress, checksum_of, reading
 
 
@@ -31,17 +31,16 @@ class ParquetReader:
         with reading(path), pq.ParquetFile(path) as opened:
             self._schema = opened.schema_arrow
             self._rows = opened.metadata.num_rows
-        self._roles = self._find_columns(options)
-        kinds = {role: kind_of(self._schema.field(name).type) for role, name in self._roles.items()}
-        for role, kind in kinds.items():
-            if kind is None:
-                name = self._roles[role]
-                raise UserError(
-                    f"{path}: column {name!r} ({role}) is of type {self._schema.field(name).type}: ids "
-                    "must be integers or strings"
-                )
-        self.kind: IdKind = "int" if kinds["src"] == kinds["dst"] == "int" else "str"
-        self.columns = len(self._roles)
+        names = self._schema.names
+        self._roles = {role: names[place] for role, place in find_roles(names, len(names), options, str(path))[0].items()}
+        types = {role: self._schema.field(name).type for role, name in self._roles.items()}
+        for role, type in types.items():
+            if not is_value(role, type) if role in VALUES else kind_of(type) is None:
+                allowed = {"weight": "weights must be numbers", "time": "times must be integers"}
+                raise UserError(f"{path}: column {self._roles[role]!r} ({role}) is of type {type}: "
+                                f"{allowed.get(role, 'ids must be integers or strings')}")
+        self.kind: IdKind = "int" if kind_of(types["src"]) == kind_of(types["dst"]) == "int" else "str"
+        self.columns = columns_used(self._roles)
         self.description = f"Parquet, columns {','.join(self._roles)} from {', '.join(self._roles.values())}"
 
     def close(self) -> None:
@@ -55,37 +54,9 @@ class ParquetReader:
         first = 0
         for batch in self._batches():
             columns = {role: batch.column(name) for role, name in self._roles.items()}
-            yield checked_edges(
-                str(self.path), first, columns["src"], columns.get("rel"), columns["dst"], kind, self._skip
-            )
+            yield checked_edges(str(self.path), first, columns, kind, self._skip)
             first += len(batch)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         with reading(self.path), pq.ParquetFile(self.path) as opened:
             yield from opened.iter_batches(self._block_rows, columns=list(self._roles.values()))
-
-    def _find_columns(self, options: Options) -> dict[str, str]:
-        names = self._schema.names
-        found = {
-            role: next((name for name in names if name.lower() in known), None)
-            for role, known in SYNONYMS.items()
-        }
-        if options.columns is None:
-            by_name = {role: name for role, name in found.items() if name is not None}
-            if {"src", "dst"} <= set(by_name):
-                return by_name
-            if len(names) in (2, 3):
-                return dict(zip(("src", "dst") if len(names) == 2 else ROLES, names))
-            raise UserError(
-                f"{self.path}: columns {', '.join(names)}: say which are source, relation and destination "
-                "with --columns, by name"
-            )
-        wanted = options.columns
-        if all(name in names for name in wanted):
-            roles = wanted if wanted[0] in ROLES else ("src", "dst") if len(wanted) == 2 else ROLES
-            return dict(zip(roles, wanted))
-        if set(wanted) <= {*ROLES, IGNORE} and len(wanted) == len(names):
-            return {role: name for role, name in zip(wanted, names) if role != IGNORE}
-        raise UserError(
-            f"{self.path}: --columns {','.join(wanted)}: the columns are {', '.join(names)}: use these names"
-        )

@@ -10,21 +10,30 @@ import pyarrow as pa
 
 from marius_lite.graph.ids import IdKind
 
+MOST_CONTENT = 200
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that is no edge: its place (``file:line`` or ``file: row``), the reason, and what it says."""
+    """A row that is no edge: where it stands, the reason, and the first characters of what it says.
 
-    place: str
+    ``line``: of a text file, from 1; ``unit`` "row": of an array or a table, from 0. None where the file as a whole is at fault.
+    """
+
+    file: str
+    line: int | None
     reason: str
-    content: str
+    content: str = ""
+    unit: str = "line"
+
+    @property
+    def place(self) -> str:
+        if self.line is None:
+            return self.file
+        return f"{self.file}:{self.line}" if self.unit == "line" else f"{self.file}: row {self.line}"
 
     def __str__(self) -> str:
-        return (
-            f"{self.place}: {self.reason}: {self.content!r}"
-            if self.content
-            else f"{self.place}: {self.reason}"
-        )
+        return f"{self.place}: {self.reason}" + (f": {self.content!r}" if self.content else "")
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,8 @@ class RawEdges:
     """A block of edges with raw ids: ``src`` and ``dst`` int64 or string without nulls, ``rel``
     dictionary<string>. ``weight`` float32 and ``time`` int64, each where the input has them.
 
-    ``rel`` is None where the input has no relation column. ``comments`` and ``bad`` count what was left out.
+    ``weight`` float32, finite; ``time`` int64. ``rel``, ``weight`` and ``time`` are None where the input has no such column or it
+    was not asked for. ``comments`` and ``bad`` count what was left out.
     """
 
     src: pa.Array
@@ -45,7 +55,7 @@ class RawEdges:
 
 
 class Reader(Protocol):
-    """One opened input file. ``kind`` and ``columns`` (2 or 3): what its first rows look like, or None."""
+    """One opened input file. ``kind``: what ids look like; ``columns``: 2, or 3 with relations; None where nothing tells."""
 
     @property
     def kind(self) -> IdKind | None: ...

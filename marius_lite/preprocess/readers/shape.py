@@ -12,12 +12,13 @@ import pyarrow as pa
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 
-PLAIN_INT = re.compile(r"\s*(0|-?[1-9][0-9]*)\s*")
+PLAIN_INT = re.compile(r"[ \t]*(0|-?[1-9][0-9]*)[ \t]*")  # nothing is lost when it is read as a number
+ANY_INT = re.compile(r"[ \t]*-?[0-9]+[ \t]*")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How to read a text file: ``roles`` maps src, dst and perhaps rel to field numbers among ``fields``.
+    """How to read a text file: ``roles`` maps src, dst and perhaps rel, weight, time to field numbers among ``fields``.
 
     ``fixed``: what always stands in a field. ``nodes``: the file says that ids 1 to ``nodes`` exist, and no others; ``rows``: how
     many edges it says it has.
@@ -53,6 +54,10 @@ class Shape:
         """Whole lines without comments as the delimited reader wants them; None where only `split` can tell."""
         return data
 
+    def blank(self, line: bytes) -> bool:
+        """Whether a line is no row."""
+        return not line.strip(b" \r")
+
     def doubtful(self, role: str, values: pa.Array) -> bool:
         """Whether a column of text that the delimited reader found may hold what `split` would refuse."""
         return False
@@ -72,14 +77,18 @@ class SpacedShape(Shape):
     """Fields stand apart by any number of spaces or tabs."""
 
     def prepare(self, data: bytes) -> bytes | None:
-        data = data.replace(b"\r\n", b"\n") if b"\r" in data else data
-        if any(part in data for part in (b"\t", b"  ", b" \n", b"\n ")) or data.startswith(b" "):
-            data = re.sub(rb"[ \t]+", b" ", data)
-            data = re.sub(rb"^ | $", b"", data, flags=re.MULTILINE)
-        return data
+        data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
+        if b"\r" in data:
+            return None
+        while b"  " in data:
+            data = data.replace(b"  ", b" ")
+        return data.replace(b" \n", b"\n").replace(b"\n ", b"\n").removeprefix(b" ")
+
+    def blank(self, line: bytes) -> bool:
+        return not line.strip(b" \t\r")
 
     def split(self, line: str) -> list[str]:
-        return line.split()
+        return [field for field in line.replace("\t", " ").split(" ") if field]
 
     def joined(self, line: bytes, fields: list[str]) -> bytes:
         return self.delimiter.join(fields).encode()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import bz2
 import glob
 import lzma
+import re
+import tarfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -19,30 +21,33 @@ import pyarrow as pa
 from marius_lite._native import crc32c
 from marius_lite.errors import RunError, UserError
 from marius_lite.preprocess.options import SPLITS, Options
+from marius_lite.preprocess.readers.members import choose, is_archive, member_names, open_member
 
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz",
          b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK\x03\x04": "zip"}
-ARCHIVE = ".npz"
+PART = re.compile(r"(.*\.(?:npz|zip|tgz|tar(?:\.\w+)?)):(.*)")
 Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file, the split its edges belong to (0 train, 1 valid, 2 test), and which array of an .npz archive they are."""
+    """A file, the split its edges belong to (0 train, 1 valid, 2 test), and which array or member of an archive they are."""
 
     path: Path
     split: int
     key: str | None = None
+    member: str | None = None
 
     @property
     def name(self) -> str:
-        return str(self.path) if self.key is None else f"{self.path}:{self.key}"
+        part = self.key or self.member
+        return str(self.path) if part is None else f"{self.path}:{part}"
 
 
 def locate(name: str | Path) -> tuple[Path, str | None]:
-    """(file, key): ``FILE.npz:KEY`` names one array of an archive; all else is a file, without a key."""
-    file, found, key = str(name).rpartition(f"{ARCHIVE}:")
-    return (Path(file + ARCHIVE), key) if found else (Path(name), None)
+    """(file, key): ``FILE.npz:KEY`` names one array, ``FILE.zip:KEY`` one member; all else is a file, without a key."""
+    found = PART.fullmatch(str(name))
+    return (Path(found[1]), found[2]) if found else (Path(name), None)
 
 
 def find_files(options: Options) -> list[InputFile]:
@@ -58,19 +63,32 @@ def find_files(options: Options) -> list[InputFile]:
                 raise UserError(
                     f"{pattern}: {what}: name the {name} edge files, or a pattern such as 'edges/*.tsv'"
                 )
-            found += [InputFile(path, split, key) for path in files]
-    seen: set[tuple[Path, str | None]] = set()
+            found += [file for path in files for file in _parts(path, split, key)]
+    seen: set[tuple[Path, str | None, str | None]] = set()
     for file in found:
-        if (place := (file.path.resolve(), file.key)) in seen:
+        if (place := (file.path.resolve(), file.key, file.member)) in seen:
             raise UserError(f"{file.name}: named twice: every input file may stand once")
         seen.add(place)
     return found
 
 
+def _parts(path: Path, split: int, key: str | None) -> list[InputFile]:
+    """A file, or the members of an archive that ``key`` means."""
+    magic = magic_of(path)
+    if not is_archive(path, magic):
+        return [InputFile(path, split, key)]
+    with reading(path), closing(ByteStream(path)) as stream:
+        names = member_names(path, magic, stream)
+    return [InputFile(path, split, member=name) for name in choose(path, names, key)]
+
+
 def magic_of(path: Path) -> str:
     """gzip, zstd, bz2, xz, parquet, npy, zip, or text for all else. Raises UserError if unreadable."""
     with reading(path), open(path, "rb") as file:
-        head = file.read(8)
+        return _magic(file.read(8))
+
+
+def _magic(head: bytes) -> str:
     return next((name for magic, name in MAGIC.items() if head.startswith(magic)), "text")
 
 
@@ -81,7 +99,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (PermissionError, FileNotFoundError, IsADirectoryError) as error:
         raise UserError(f"{path}: {error.strerror}: name a file that can be read") from error
-    except (EOFError, zlib.error, lzma.LZMAError, BadZipFile, pa.ArrowException) as error:
+    except (EOFError, zlib.error, lzma.LZMAError, BadZipFile, tarfile.TarError, pa.ArrowException) as error:
         raise _damaged(path, error) from error
     except OSError as error:
         if error.errno is None:
@@ -94,18 +112,41 @@ def _damaged(path: Path, error: Exception) -> UserError:
 
 
 class ByteStream:
-    """Decompressed bytes of a file; its raw bytes are counted, and their crc32c taken, as they pass."""
+    """Decompressed bytes of a file, or of an archive's member; raw bytes are counted, and their crc32c taken, as they pass."""
 
-    def __init__(self, path: Path, progress: Progress = lambda _: None):
+    def __init__(self, path: Path, progress: Progress = lambda _: None, member: str | None = None):
         self.path = path
-        self.name = str(path)
+        self.member = member
+        self.name = str(path) if member is None else f"{path}:{member}"
         self.compression = magic_of(path)
         self.raw_bytes = 0
-        self.checksum = 0
+        self._checksum = 0
         self._progress = progress
-        with reading(path):
-            self._file = path.open("rb", buffering=0)
+        self._opened = ExitStack()
+        try:
+            with reading(path):
+                self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        self._file: Any
+        if self.member is None:
+            self._file = self._opened.enter_context(self.path.open("rb", buffering=0))
+            self.size = self.path.stat().st_size
+        else:
+            unpacked = self._opened.enter_context(closing(ByteStream(self.path)))
+            self._file, self.size = open_member(self.path, self.compression, unpacked, self.member, self._opened)
+            self.compression = _magic(self._file.peek(8))
         self._stream: Any = self._decompressed()
+
+    @property
+    def checksum(self) -> int:
+        """The crc32c of the whole file, an archive's too; known when all is read."""
+        if self.member is not None and not self._checksum:
+            self._checksum = checksum_of(self.path, lambda _: None)
+        return self._checksum
 
     def _decompressed(self) -> Any:
         if self.compression == "xz":
@@ -125,21 +166,17 @@ class ByteStream:
                 size -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    @property
-    def size(self) -> int:
-        """Raw bytes of the whole file."""
-        return self.path.stat().st_size
-
     def take_raw(self, size: int) -> bytes:
-        data = self._file.read(size)
+        data: bytes = self._file.read(size)
         if data:
-            self.checksum = crc32c(np.frombuffer(data, np.uint8), self.checksum)
+            if self.member is None:
+                self._checksum = crc32c(np.frombuffer(data, np.uint8), self._checksum)
             self.raw_bytes += len(data)
             self._progress(len(data))
         return data
 
     def close(self) -> None:
-        self._file.close()
+        self._opened.close()
 
 
 class _Tee:

@@ -7,37 +7,52 @@ over line by line, which finds the exact place.
 from __future__ import annotations
 
 import csv
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from sys import intern
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.options import VALUES, Options
 from marius_lite.preprocess.readers.lines import Block, LineBlocks, strip_comments
-from marius_lite.preprocess.readers.raw import BadRow, RawEdges
-from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, Shape
+from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
+from marius_lite.preprocess.readers.roles import columns_used
+from marius_lite.preprocess.readers.shape import ANY_INT, Layout, Shape
 from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream
 
+MOST_SKIPPING = 1 << 20
 RELATION_TYPE = pa.dictionary(pa.int32(), pa.string())
+NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
+QUOTED = re.compile(rb'(?:^|,)"(?:[^"\n]|"")*"(?=,|\r?$)', re.MULTILINE)
+BEGUN = re.compile(rb'(?:^|,)"', re.MULTILINE)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class TextReader:
-    """Reads one text file; ``block_bytes`` is how much is parsed at a time by each of ``threads``."""
+    """Reads one text file; ``block_bytes`` is how much is parsed at a time by each of ``threads``.
 
-    def __init__(self, stream: ByteStream, options: Options, block_bytes: int, threads: int, layout: Layout = DELIMITED):
+    ``nodes``: another file says that ids 0 to ``nodes`` - 1 exist.
+    """
+
+    def __init__(self, stream: ByteStream, options: Options, block_bytes: int, threads: int, layout: Layout = DELIMITED,
+                 nodes: int | None = None):
         self._stream = stream
+        self._nodes = nodes
         self._options = options
         self._threads = threads
         self.path = stream.name
+        if options.on_bad_row == "skip":  # every row of a block may be bad, and is then an object of its own
+            block_bytes = min(block_bytes, MOST_SKIPPING)
         self._lines = LineBlocks(stream, layout.comment(options), block_bytes)
         self.shape = layout.shape_of(self._lines.sample, options, self.path)
 
@@ -47,11 +62,13 @@ class TextReader:
 
     @property
     def columns(self) -> int | None:
-        return len(self.shape.roles) if self.shape else None
+        return columns_used(self.shape.roles) if self.shape else None
 
     @property
     def nodes(self) -> range | None:
-        return range(1, self.shape.nodes + 1) if self.shape and self.shape.nodes is not None else None
+        if self.shape and self.shape.nodes is not None:
+            return range(1, self.shape.nodes + 1)
+        return None if self._nodes is None else range(self._nodes)
 
     @property
     def description(self) -> str:
@@ -85,7 +102,7 @@ class TextReader:
             yield block
         if found == announced:
             return
-        fault = BadRow(self.path, f"{found} edges where its header says {announced}", "")
+        fault = BadRow(self.path, None, f"{found} edges where its header says {announced}")
         if self._options.on_bad_row == "error":
             raise UserError(f"{fault}: the file is cut short or was changed: get it again, or take it as it is with --on-bad-row "
                             "skip")
@@ -105,7 +122,8 @@ class BlockParser:
         names = [str(i) for i in range(shape.fields)]
         self._name_of = {role: names[place] for role, place in shape.roles.items()}
         id_type = pa.int64() if self.kind == "int" else pa.string()
-        types = {name: RELATION_TYPE if role == "rel" else id_type for role, name in self._name_of.items()}
+        type_of = {"rel": RELATION_TYPE, "weight": pa.float32(), "time": pa.int64()}
+        types = {name: type_of.get(role, id_type) for role, name in self._name_of.items()}
         self._fixed = {names[place]: text for place, text in shape.fixed.items()}
         types |= dict.fromkeys(self._fixed, RELATION_TYPE)
         self._parse = pa.csv.ParseOptions(
@@ -115,11 +133,14 @@ class BlockParser:
             column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
         )
         self._names = names
+        end = re.escape(shape.delimiter.encode())
+        self._numbers = [re.compile(rb"^(?:[^%b\n]*%b){%d}[ \t]*-?0[xX]" % (end, end, place), re.MULTILINE)
+                         for role, place in shape.roles.items() if types[names[place]] == pa.int64()]
         self._empty = {name: pa.array([], type) for name, type in types.items()}
 
     def parse(self, block: Block) -> RawEdges:
         data, comments = strip_comments(block.data, self.shape.comment)
-        if not data.strip(b"\r\n"):
+        if not data.lstrip(b"\r\n"):
             return self._edges(pa.table(self._empty), comments, [])
         if (prepared := self.shape.prepare(data)) is not None:
             try:
@@ -149,7 +170,8 @@ class BlockParser:
         rel = None
         if "rel" in self._name_of:
             rel = table.column(self._name_of["rel"]).unify_dictionaries().combine_chunks()
-        return RawEdges(ends[0], rel, ends[1], comments, bad)
+        weight, time = (table.column(self._name_of[role]).combine_chunks() if role in self._name_of else None for role in VALUES)
+        return RawEdges(ends[0], rel, ends[1], comments, bad, weight, time)
 
     def _hides_something(self, table: pa.Table, data: bytes) -> bool:
         if any(self._outside(role, chunk) for role, name in self._name_of.items() for chunk in table.column(name).chunks):
@@ -159,12 +181,22 @@ class BlockParser:
                 return True
         if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
             return True
-        return self.shape.quoted and b'"' in data and table.num_rows != data.count(b"\n")
+        return (self.shape.quoted and b'"' in data and BEGUN.search(QUOTED.sub(b"", data)) is not None) or self._hex(data)
+
+    def _hex(self, data: bytes) -> bool:
+        """Whether a number is written as 0x..., which pyarrow would take."""
+        if not self._numbers or not any(mark in data and b"0" + mark in data for mark in (b"x", b"X")):
+            return False
+        if self.shape.quoted and b'"' in data:
+            return True
+        return any(number.search(data) for number in self._numbers)
 
     def _outside(self, role: str, values: pa.Array) -> bool:
-        """Whether a column has an empty text, or an integer that is no id."""
-        if not len(values):
+        """Whether a column has an empty text, an integer that is no id, or a weight that is not finite."""
+        if not len(values) or role == "time":
             return False
+        if role == "weight":
+            return not pc.all(pc.is_finite(values)).as_py()
         if role == "rel" or self.kind == "str":
             texts = values.dictionary if role == "rel" else values
             return pc.min(pc.binary_length(texts)).as_py() < 1 or self.shape.doubtful(role, texts)
@@ -178,13 +210,14 @@ class BlockParser:
         bad: list[BadRow] = []
         for number, line in enumerate(block.data.split(b"\n")[:-1], block.line):
             line = line.removesuffix(b"\r")
-            if not line.strip(b" ") or (self.shape.comment and line.startswith(self.shape.comment)):
+            if self.shape.blank(line) or (self.shape.comment and line.startswith(self.shape.comment)):
                 continue
             fields, reason = self._checked(line)
             if reason is None:
                 good.append(self.shape.joined(line, fields))
                 continue
-            row = BadRow(f"{self.path}:{number}", reason, line.decode("utf-8", "backslashreplace")[:200])
+            content = line[: 4 * MOST_CONTENT].decode("utf-8", "backslashreplace")[:MOST_CONTENT]
+            row = BadRow(self.path, number, intern(reason), content)
             if not self._skip:
                 raise UserError(
                     f"{row}: mend the line, or leave such lines out with --on-bad-row "
@@ -194,7 +227,7 @@ class BlockParser:
         return good, bad
 
     def _advice(self, reason: str) -> str:
-        if "id" not in reason or self.shape.numbered:
+        if " id" not in reason or self.shape.numbered:
             return ""
         return ", or keep ids as text with --ids str" + (
             " (the first rows looked like integers)" if self._auto else ""
@@ -203,10 +236,8 @@ class BlockParser:
     def _checked(self, line: bytes) -> tuple[list[str], str | None]:
         """The fields of a line, and what is wrong with it, if anything."""
         try:
-            text = line.decode()
+            text = line.decode("utf-8", "surrogateescape")
             fields = self.shape.split(text)
-        except UnicodeDecodeError as error:
-            return [], f"byte {error.start + 1} of the line is not UTF-8"
         except csv.Error:
             return [], "a quote does not close"
         except ValueError as error:
@@ -224,6 +255,10 @@ class BlockParser:
         return fields, None
 
     def _field_fault(self, role: str, field: str) -> str | None:
+        if not field.isascii() and any("\udc80" <= letter <= "\udcff" for letter in field):
+            return "not UTF-8"
+        if role in VALUES:
+            return _value_fault(role, field)
         fault = id_fault(field, "str" if role == "rel" else self.kind)
         most = self.shape.nodes
         if fault is None and most is not None and role != "rel" and not 1 <= int(field) <= most:
@@ -237,10 +272,18 @@ def id_fault(text: str, kind: IdKind) -> str | None:
         return "empty"
     if kind == "str":
         return None
-    if not PLAIN_INT.fullmatch(text) and not (text.isascii() and text.strip(" ").isdecimal()):
+    if not ANY_INT.fullmatch(text):
         return "not an integer id"
     value = int(text)
     return "negative id" if value < 0 else "id above 2^63 - 1" if value >= 1 << 63 else None
+
+
+def _value_fault(role: str, text: str) -> str | None:
+    """Why a text is no weight or no time."""
+    if role == "time":
+        return None if ANY_INT.fullmatch(text) and -(1 << 63) <= int(text) < 1 << 63 else "no whole number of 64 bits"
+    with np.errstate(over="ignore"):
+        return None if NUMBER.fullmatch(text) and np.isfinite(np.float32(text.strip(" \t"))) else "no finite number"
 
 
 def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:

@@ -1,0 +1,53 @@
+"""Rows that were left out, as a table beside the dataset: ``bad_rows.parquet``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from marius_lite.preprocess.readers.raw import BadRow
+
+BAD_ROWS = "bad_rows.parquet"
+SCHEMA = pa.schema([("file", pa.string()), ("line", pa.int64()), ("reason", pa.string()), ("content", pa.string())])
+ROWS_AT_ONCE = 1 << 14
+MOST_SHARE = 0.01  # of the rows that may be bad without a warning
+
+
+class BadRows:
+    """Writes bad rows in the order they come; there is a file only if there are any.
+
+    ``line`` is that of a text file, from 1, or the row of an array or a table, from 0; null where a file as a whole is at fault.
+    """
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._waiting: list[BadRow] = []
+        self._writer: pq.ParquetWriter | None = None
+
+    def append(self, rows: list[BadRow]) -> None:
+        self._waiting += rows
+        if len(self._waiting) >= ROWS_AT_ONCE:
+            self._write()
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._waiting:
+            self._write()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _write(self) -> None:
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, SCHEMA, compression="zstd")
+        columns = [[getattr(row, name) for row in self._waiting] for name in SCHEMA.names]
+        self._writer.write_table(pa.table(columns, schema=SCHEMA))
+        self._waiting = []
+
+
+def warning(skipped: int, rows: int) -> str | None:
+    """What to tell a user of whose ``rows`` so many were skipped; None where they are few."""
+    if skipped <= MOST_SHARE * rows:
+        return None
+    return f"{skipped:,} of {rows:,} rows ({100 * skipped / rows:.1f} %) are bad and were skipped: see {BAD_ROWS}"

@@ -1,0 +1,54 @@
+"""Data folders of GraphBolt: ``metadata.yaml`` names the file that holds the edges, and says how many nodes there are.
+
+Source: the specification of OnDiskDataset, https://www.dgl.ai/dgl_docs/stochastic_training/ondisk-dataset-specification.html.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from marius_lite.errors import UserError
+from marius_lite.preprocess.readers.source import reading
+
+METADATA = "metadata.yaml"
+
+
+def graphbolt_edges(folder: Path) -> tuple[Path, int] | None:
+    """(file of the edges, number of nodes) of a folder; None where it has no such graph. Raises UserError for several types."""
+    path = folder / METADATA
+    if not path.is_file():
+        return None
+    with reading(path):
+        text = path.read_bytes()
+    try:
+        found = yaml.safe_load(text)
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return None
+    graph = found.get("graph") if isinstance(found, dict) else None
+    nodes, edges = _entries(graph, "nodes", "num"), _entries(graph, "edges", "path")
+    if not nodes or not edges:
+        return None
+    if len(nodes) > 1 or len(edges) > 1:
+        raise UserError(f"{path}: {len(nodes)} types of nodes, {len(edges)} of edges: write source, relation and destination, "
+                        "with ids that are unlike between types, into one file")
+    count = nodes[0]["num"]
+    if not isinstance(count, int) or count < 0:
+        raise UserError(f"{path}: num: {count!r}: must be the number of nodes")
+    return folder / str(edges[0]["path"]), count
+
+
+def graphbolt_nodes(file: Path) -> int | None:
+    """How many nodes the folder says that ``file`` holds the edges of; None for any other file."""
+    for folder in list(file.absolute().parents)[:3]:
+        found = graphbolt_edges(folder)
+        if found is not None and found[0].absolute() == file.absolute():
+            return found[1]
+    return None
+
+
+def _entries(graph: Any, name: str, key: str) -> list[Any]:
+    listed = graph.get(name) if isinstance(graph, dict) else None
+    return [one for one in listed if isinstance(one, dict) and key in one] if isinstance(listed, list) else []

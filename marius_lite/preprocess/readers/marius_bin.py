@@ -1,0 +1,89 @@
+"""Edges as Marius keeps them in a dataset folder: ``edges/train_edges.bin`` beside ``dataset.yaml``.
+
+The file holds rows of two or three integers of 32 or 64 bits: source, perhaps relation, destination. Source: the storage of
+https://github.com/marius-team/marius, whose dataset.yaml tells the numbers of nodes and edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import yaml
+
+from marius_lite.errors import UserError
+from marius_lite.graph.ids import IdKind
+from marius_lite.preprocess.options import ROLES, Options
+from marius_lite.preprocess.readers.arrays import checked_edges
+from marius_lite.preprocess.readers.raw import RawEdges
+from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of, reading
+from marius_lite.storage.engine import read_range
+
+FACTS = "dataset.yaml"
+COUNTS = {"train_edges.bin": "num_train", "validation_edges.bin": "num_valid", "test_edges.bin": "num_test"}
+ROWS = {8: (2, np.int32), 12: (3, np.int32), 16: (2, np.int64), 24: (3, np.int64)}  # by bytes
+
+
+def is_marius_bin(path: Path) -> bool:
+    """Whether a file is one of a Marius dataset's."""
+    return path.name in COUNTS and (path.parent.parent / FACTS).exists()
+
+
+class MariusReader:
+    """Raises UserError where file and ``dataset.yaml`` do not agree."""
+
+    kind: IdKind = "int"
+
+    def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress):
+        self.path = file.path
+        self._block_rows = block_rows
+        self._skip = options.on_bad_row == "skip"
+        self._progress = progress
+        self.checksum = 0
+        facts = self._facts()
+        self._rows = self._number(facts, COUNTS[self.path.name])
+        size = self.path.stat().st_size
+        width, left = divmod(size, self._rows) if self._rows else (12, size)
+        if left or width not in ROWS:
+            raise UserError(f"{self.path}: {size} bytes, which are no {self._rows} edges ({COUNTS[self.path.name]} of {FACTS}) "
+                            "of two or three integers of 4 or 8 bytes: get the folder again")
+        self._width, self._dtype = ROWS[width]
+        self.columns = self._width if self._rows else None
+        if options.columns is not None:
+            raise UserError(f"{self.path}: --columns {','.join(options.columns)}: {FACTS} says what the columns are: leave out "
+                            "--columns")
+        self.nodes = range(self._number(facts, "num_nodes"))
+        self.description = f"Marius edges, {self._width} columns of {np.dtype(self._dtype)}"
+
+    def _facts(self) -> Any:
+        path = self.path.parent.parent / FACTS
+        with reading(path):
+            text = path.read_bytes()
+        try:
+            return yaml.safe_load(text)
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise UserError(f"{path}: not readable YAML ({str(error).splitlines()[0]}): get the folder again") from error
+
+    def _number(self, facts: Any, key: str) -> int:
+        value = facts.get(key) if isinstance(facts, dict) else None
+        if not isinstance(value, int) or value < 0:
+            raise UserError(f"{self.path.parent.parent / FACTS}: {key}: {value!r}: must be a number of 0 or more")
+        return value
+
+    def close(self) -> None:
+        """Nothing stays open between blocks."""
+
+    def rows_expected(self) -> int:
+        return self._rows
+
+    def read(self, kind: IdKind) -> Iterator[RawEdges]:
+        self.checksum = checksum_of(self.path, self._progress)
+        for first in range(0, self._rows, self._block_rows):
+            block = np.empty((min(self._block_rows, self._rows - first), self._width), self._dtype)
+            read_range(self.path, first * block.strides[0], block.view(np.uint8).reshape(-1))
+            roles = ROLES if self._width == 3 else ("src", "dst")
+            columns = {role: pa.array(np.ascontiguousarray(column)) for role, column in zip(roles, block.T)}
+            yield checked_edges(str(self.path), first, columns, kind, self._skip)

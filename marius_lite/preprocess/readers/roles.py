@@ -1,0 +1,94 @@
+"""Which column of a file plays which role: by its header's names, or by its place."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from marius_lite.errors import UserError
+from marius_lite.preprocess.options import COLUMN_ROLES, IGNORE, ROLES, Options
+
+SYNONYMS = {
+    "src": {"src", "source", "source_id", "src_id", "head", "h", "head_id", "from", "from_id", "fromnodeid", "subject", "s", "u"},
+    "dst": {"dst", "destination", "destination_id", "dst_id", "tail", "t", "tail_id", "to", "to_id", "tonodeid", "object", "o",
+            "target", "target_id", "v"},
+    "rel": {"rel", "relation", "relation_id", "rel_id", "r", "predicate", "p", "edge_type", "type", "label"},
+}
+Places = dict[str, int]
+
+
+def find_roles(names: Sequence[str], fields: int, options: Options, where: str) -> tuple[Places, bool]:
+    """The place of each role among ``fields`` columns, and whether ``names`` are names indeed.
+
+    ``names``: of the columns, or what stands in their first row; empty where there can be none. Raises UserError, which begins
+    with ``where``.
+    """
+    values = _values(names, options, where)
+    wanted = options.columns
+    if wanted is None:
+        ends, named = _usual([name.lower() for name in names], [at for at in range(fields) if at not in values.values()], where)
+    elif all(name in names for name in wanted if name != IGNORE):
+        given = set(wanted) <= {*COLUMN_ROLES, IGNORE}
+        roles = wanted if given else ("src", "dst") if len(wanted) == 2 else ROLES
+        ends, named = {role: names.index(name) for role, name in zip(roles, wanted) if name != IGNORE}, True
+    else:
+        ends, named = _by_place(wanted, names, fields, where), False
+    for role, place in values.items():
+        if place in ends.values():
+            other = next(one for one, at in ends.items() if at == place)
+            raise UserError(f"{where}: column {place + 1} ({names[place]}) is {other} and {role}: say with --columns which "
+                            "columns are the ids")
+    return ends | values, named or bool(values)
+
+
+def columns_used(roles: Container[str]) -> int:
+    """2, or 3 with relations."""
+    return 3 if "rel" in roles else 2
+
+
+def _values(names: Sequence[str], options: Options, where: str) -> Places:
+    found = {}
+    for role, option, name in (("weight", "--edge-weight", options.edge_weight), ("time", "--timestamp", options.timestamp)):
+        if name is None:
+            continue
+        if name not in names:
+            raise UserError(f"{where}: {option} {name}: no column {name!r}: {_known(names)}: use one of their names, or give the "
+                            f"order of all columns, for example --columns src,dst,{role}")
+        found[role] = names.index(name)
+    return found
+
+
+def _by_place(wanted: tuple[str, ...], names: Sequence[str], fields: int, where: str) -> Places:
+    given = ",".join(wanted)
+    if not set(wanted) <= {*COLUMN_ROLES, IGNORE}:
+        missing = next(name for name in wanted if name not in names)
+        raise UserError(f"{where}: --columns {given}: no column {missing!r}: {_known(names)}: use their names, or src,rel,dst "
+                        "for the order of the columns")
+    if len(wanted) != fields:
+        raise UserError(f"{where}: the file has {fields} columns, --columns {given} names {len(wanted)}: name every one, with _ "
+                        "for those to ignore")
+    return {role: place for place, role in enumerate(wanted) if role != IGNORE}
+
+
+def _usual(names: list[str], free: list[int], where: str) -> tuple[Places, bool]:
+    """By the usual names, else two or three ``free`` places in their order.
+
+    Of three columns, one with an unknown name between source and destination is the relation, elsewhere it is left out; names of
+    one letter can as well be ids.
+    """
+    found = {role: next((at for at in free if at < len(names) and names[at] in known), None) for role, known in SYNONYMS.items()}
+    by_name = {role: place for role, place in found.items() if place is not None}
+    telling = all(len(names[place]) > 1 for place in by_name.values())
+    middle = len(free) == 3 and by_name == {"src": free[0], "dst": free[2]}
+    if {"src", "dst"} <= set(by_name) and (len(free) != 3 or len(by_name) == 3 or (telling and not middle)):
+        return by_name, True
+    if len(free) == 2:
+        return dict(zip(("src", "dst"), free)), False
+    if len(free) == 3:
+        return dict(zip(ROLES, free)), middle and telling
+    shown = f" ({', '.join(names)[:120]})" if names else ""
+    raise UserError(f"{where}: {len(free)} columns{shown}: say which they are with --columns, for example src,rel,dst,"
+                    + ",".join(["_"] * max(1, len(free) - 3)))
+
+
+def _known(names: Sequence[str]) -> str:
+    return f"the columns are {', '.join(names)[:120]}" if names else "the columns have no names"

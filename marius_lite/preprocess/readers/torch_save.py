@@ -1,0 +1,170 @@
+"""Graphs that torch.save wrote: a PyTorch Geometric ``Data`` with one graph, a dict with ``edge_index``, or that tensor alone.
+
+Only the names in the pickle are looked at, stricter than ``weights_only``: nothing of it is imported or called, so that no file
+can run code, and torch need not be there. The numbers are read in blocks from the zip archive that such a file is.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from zipfile import ZIP_STORED, ZipFile
+
+import numpy as np
+
+from marius_lite.errors import UserError
+from marius_lite.graph.ids import IdKind
+from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.array_file import SKIPPED_AT_ONCE, Take, read_all
+from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
+from marius_lite.preprocess.readers.raw import RawEdges
+from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of, reading
+
+PICKLE = "/data.pkl"
+DTYPES = {"LongStorage": np.int64, "IntStorage": np.int32}
+ADVICE = "save a torch_geometric Data of one graph, or {'edge_index': tensor of shape (2, E)}, with torch.save"
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of a file: where in member ``data/<key>`` its numbers stand, counted in numbers. ``dtype``: None for others."""
+
+    key: str
+    dtype: Any
+    offset: int
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+
+
+class _Object(dict[Any, Any]):
+    """What stands for an object of any class: its state."""
+
+    def __init__(self, *_: Any):
+        super().__init__()
+
+    def __setstate__(self, state: Any) -> None:
+        if isinstance(state, dict):
+            self.update(state)
+
+
+class _Names(pickle.Unpickler):
+    """Builds dicts, tuples and `Tensor`; every class is an `_Object`."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return lambda storage, offset, size, stride, *_: Tensor(storage[0], storage[1], offset, size, stride)
+        return DTYPES.get(name, _Object) if module == "torch" else _Object
+
+    def persistent_load(self, pid: Any) -> Any:
+        dtype = pid[1] if isinstance(pid[1], type) and issubclass(pid[1], np.integer) else None
+        return pid[2], dtype
+
+
+def is_torch_save(path: Path) -> bool:
+    """Whether a zip archive is what torch.save writes."""
+    with reading(path), ZipFile(path) as archive:
+        return any(name.endswith(PICKLE) for name in archive.namelist())
+
+
+class TorchReader:
+    """Raises UserError for a file without one graph's edges."""
+
+    kind: IdKind = "int"
+
+    def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress):
+        self.path = file.path
+        self._options = options
+        self._block_rows = block_rows
+        self._progress = progress
+        self.checksum = 0
+        with reading(self.path), ZipFile(self.path) as archive:
+            self._folder = next(name for name in archive.namelist() if name.endswith(PICKLE)).removesuffix(PICKLE)
+            self._stored = {info.filename: info.file_size for info in archive.infolist() if info.compress_type == ZIP_STORED}
+            order = f"{self._folder}/byteorder"
+            self._order = "<" if order not in archive.namelist() or archive.read(order) == b"little" else ">"
+            with archive.open(self._folder + PICKLE) as stream:
+                graph = self._graph(stream)
+        self._edges = self._tensor(graph, "edge_index", 2)
+        size, stride = self._edges.size, self._edges.stride
+        if size[0] != 2 or (stride[1] != 1 and stride != (1, 2)):
+            raise UserError(f"{self.path}: edge_index: shape {size}, strides {stride}: {ADVICE}, contiguous")
+        self._types = self._tensor(graph, "edge_type", 1) if isinstance(graph.get("edge_type"), Tensor) else None
+        self._count = size[1]
+        if self._types is not None and (self._types.size != (self._count,) or self._types.stride != (1,)):
+            raise UserError(f"{self.path}: edge_type: shape {self._types.size} where there are {self._count} edges: {ADVICE}")
+        if options.columns is not None:
+            raise UserError(f"{self.path}: --columns {','.join(options.columns)}: the file names its tensors: leave out "
+                            "--columns")
+        self.columns = 2 + (self._types is not None)
+        nodes, rows = graph.get("num_nodes"), graph.get("x")
+        count = nodes if isinstance(nodes, int) else rows.size[0] if isinstance(rows, Tensor) and rows.size else None
+        self.nodes = None if count is None else range(count)
+        self.description = f"torch.save: edge_index{', edge_type' if self._types else ''}"
+
+    def _graph(self, stream: IO[bytes]) -> Any:
+        try:
+            found = _Names(stream).load()
+        except Exception as error:  # whatever a broken or unusual pickle makes of these names
+            raise UserError(f"{self.path}: not readable ({repr(error)[:100]}): {ADVICE}") from error
+        if isinstance(found, tuple) and found:  # (graphs one after the other, where each begins), of PyTorch Geometric
+            if len(found) > 1 and found[1]:
+                raise UserError(f"{self.path}: a collection of graphs, which are not read as one: {ADVICE}")
+            found = found[0]
+        if isinstance(found, Tensor):
+            return {"edge_index": found}
+        store = found.get("_store", found) if isinstance(found, dict) else {}
+        return store.get("_mapping", store) if isinstance(store, dict) else {}
+
+    def _tensor(self, graph: Any, name: str, dimensions: int) -> Tensor:
+        tensor = graph.get(name) if isinstance(graph, dict) else None
+        if not isinstance(tensor, Tensor) or len(tensor.size) != dimensions or tensor.dtype is None:
+            what = f"{name} of shape {tensor.size}" if isinstance(tensor, Tensor) else f"no tensor {name}"
+            raise UserError(f"{self.path}: {what}: must have {dimensions} dimensions and whole numbers: {ADVICE}")
+        if not all(isinstance(one, int) and one >= 0 for one in (tensor.offset, *tensor.size, *tensor.stride)):
+            raise UserError(f"{self.path}: {name}: no tensor that torch.save writes: {ADVICE}")
+        last = tensor.offset + sum((length - 1) * step for length, step in zip(tensor.size, tensor.stride))
+        stored = self._stored.get(f"{self._folder}/data/{tensor.key}", 0)
+        if min(tensor.size) and stored <= last * np.dtype(tensor.dtype).itemsize:
+            raise UserError(f"{self.path}: {name}: its numbers are not all there: get the file again")
+        return tensor
+
+    def close(self) -> None:
+        """Nothing stays open between blocks."""
+
+    def rows_expected(self) -> int:
+        return self._count
+
+    def read(self, kind: IdKind) -> Iterator[RawEdges]:
+        self.checksum = checksum_of(self.path, self._progress)
+        skip = self._options.on_bad_row == "skip"
+        with reading(self.path), ZipFile(self.path) as archive, ExitStack() as stack:
+            by_row = self._edges.stride[1] == 1
+            begins = (0, self._edges.stride[0]) if by_row else (0,)
+            ends = [self._take(archive, self._edges, begin, stack) for begin in begins]
+            types = None if self._types is None else self._take(archive, self._types, 0, stack)
+            for first in range(0, self._count, self._block_rows):
+                count = min(self._block_rows, self._count - first)
+                src, dst = (take(count) for take in ends) if by_row else ends[0](2 * count).reshape(-1, 2).T
+                columns = {"src": to_arrow(src, "src"), "dst": to_arrow(dst, "dst")}
+                if types is not None:
+                    columns["rel"] = to_arrow(types(count), "rel")
+                yield checked_edges(str(self.path), first, columns, kind, skip)
+
+    def _take(self, archive: ZipFile, tensor: Tensor, first: int, stack: ExitStack) -> Take:
+        """What gives as many of a tensor's numbers as are asked for, from number ``first`` on."""
+        dtype = np.dtype(tensor.dtype).newbyteorder(self._order)
+        stream = stack.enter_context(archive.open(f"{self._folder}/data/{tensor.key}"))
+        before = (tensor.offset + first) * dtype.itemsize
+        for done in range(0, before, SKIPPED_AT_ONCE):
+            read_all(stream, np.empty(min(SKIPPED_AT_ONCE, before - done), np.uint8))
+
+        def take(count: int) -> Any:
+            out = np.empty(count, dtype)
+            read_all(stream, out.view(np.uint8))
+            return out
+
+        return take

@@ -1,0 +1,55 @@
+"""Edges from standard input: put on disk first, because files are looked at before they are read."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from marius_lite import files
+from marius_lite._native import crc32c
+from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.place import LOCK, check_output
+
+STDIN = "-"
+NAME = "standard input"
+
+
+@contextmanager
+def on_disk(options: Options, stream: IO[bytes]) -> Iterator[Options]:
+    """``options`` in which a file stands for ``-``; it holds all of ``stream``, beside the output, and is removed at the end.
+
+    Nothing is read where the output cannot be made.
+    """
+    if STDIN not in (*options.edges, *options.valid, *options.test):
+        yield options
+        return
+    output = options.output.absolute()
+    check_output(output, options.overwrite)
+    folder = output.with_name(f".{output.name}.stdin.tmp")
+    folder.mkdir(parents=True, exist_ok=True)
+    with files.lock(folder / LOCK):
+        try:
+            spooled = folder / NAME
+            _copy(stream, spooled)
+            edges, valid, test = (tuple(str(spooled) if name == STDIN else name for name in names)
+                                  for names in (options.edges, options.valid, options.test))
+            yield dataclasses.replace(options, edges=edges, valid=valid, test=test)
+        finally:
+            files.remove_tree(folder)
+
+
+def _copy(stream: IO[bytes], spooled: Path) -> None:
+    """The file's time is a checksum of what it holds: a run that was interrupted goes on where the same bytes come again."""
+    checksum = 0
+    try:
+        with spooled.open("wb") as file:
+            while block := stream.read(1 << 20):
+                checksum = crc32c(block, checksum)
+                file.write(block)
+        os.utime(spooled, ns=(checksum, checksum))
+    except OSError as error:
+        raise files.disk_error(error, spooled) from error
