@@ -4,6 +4,7 @@
 #include <optional>
 #include <stdexcept>
 #include <tuple>
+#include <variant>
 
 #include "bind/arrays.h"
 #include "graph/edges.h"
@@ -90,21 +91,43 @@ uint64_t record_bucket(const EdgeLayout& layout, In<uint64_t> record) {
     return bucket_of(record.data(), layout);
 }
 
+struct NoNodes {};
+
+template <class Count>
+struct CountedNodes {
+    Out<Count> out_degrees, in_degrees;
+    Out<uint8_t> seen;
+};
+
 // What passed so far; `stream` is where the records stand.
 struct EdgeCounts {
     Out<int64_t, 2> buckets;
     Out<int64_t> relations;
     Out<int64_t, 2> totals;
-    std::optional<std::tuple<Out<uint32_t>, Out<uint32_t>, Out<uint8_t>>> nodes;  // out-degrees, in-degrees, seen
+    std::variant<NoNodes, CountedNodes<uint32_t>, CountedNodes<uint64_t>> nodes;
     EdgeStream stream;
 };
 
+template <class Count>
 void make_counts(EdgeCounts* place, Out<int64_t, 2> buckets, Out<int64_t> relations, Out<int64_t, 2> totals,
-                 std::optional<Out<uint32_t>> out_degrees, std::optional<Out<uint32_t>> in_degrees, std::optional<Out<uint8_t>> seen) {
+                 std::optional<Out<Count>> out_degrees, std::optional<Out<Count>> in_degrees, std::optional<Out<uint8_t>> seen) {
     require(buckets.shape(0) == 3 && totals.shape(0) == 3 && totals.shape(1) == 3, "buckets: (3, p * p), totals: (3, 3)");
     require(out_degrees.has_value() == seen.has_value() && in_degrees.has_value() == seen.has_value(), "degrees: all or none");
     auto* counts = new (place) EdgeCounts{buckets, relations, totals, {}, {}};
-    if (seen) counts->nodes.emplace(*out_degrees, *in_degrees, *seen);
+    if (seen) counts->nodes = CountedNodes<Count>{*out_degrees, *in_degrees, *seen};
+}
+
+EdgeTally<uint32_t> tally_of(EdgeCounts& counts, const NoNodes&, uint64_t) {
+    return {counts.buckets.data(), counts.relations.data(), nullptr, nullptr, nullptr,
+            counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6};
+}
+
+template <class Count>
+EdgeTally<Count> tally_of(EdgeCounts& counts, const CountedNodes<Count>& by_node, uint64_t nodes) {
+    require(by_node.seen.size() == nodes && by_node.out_degrees.size() == nodes && by_node.in_degrees.size() == nodes,
+            "degrees: one entry per node");
+    return {counts.buckets.data(), counts.relations.data(), by_node.out_degrees.data(), by_node.in_degrees.data(),
+            by_node.seen.data(), counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6};
 }
 
 std::tuple<size_t, size_t, size_t> unpack(const EdgeLayout& layout, AnyRecords records, uint64_t nodes, bool drop_duplicates,
@@ -116,39 +139,57 @@ std::tuple<size_t, size_t, size_t> unpack(const EdgeLayout& layout, AnyRecords r
     require(carried.has_value() == (layout.carried > 0), "carried: as the layout says");
     require(!carried || (carried->shape(0) == 3 && carried->shape(1) == out.shape(2) &&
                          carried->shape(2) == static_cast<size_t>(layout.carried)), "carried: (3, records, what the layout says)");
-    EdgeTally tally{counts.buckets.data(), counts.relations.data(), nullptr, nullptr, nullptr,
-                    counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6};
-    if (counts.nodes) {
-        auto& [out_degrees, in_degrees, seen] = *counts.nodes;
-        require(seen.size() == nodes && out_degrees.size() == nodes && in_degrees.size() == nodes, "degrees: one entry per node");
-        tally.out_degrees = out_degrees.data(), tally.in_degrees = in_degrees.data(), tally.seen = seen.data();
-    }
-    nb::gil_scoped_release release;
-    Unpacked written = unpack_edges(records.data(), count, layout, nodes, counts.relations.size(), drop_duplicates, counts.stream, tally,
-                                    out.data(), carried ? carried->data() : nullptr, out.shape(2));
+    const Unpacked written = std::visit([&](const auto& by_node) {
+        const auto tally = tally_of(counts, by_node, nodes);
+        nb::gil_scoped_release release;
+        return unpack_edges(records.data(), count, layout, nodes, counts.relations.size(), drop_duplicates, counts.stream, tally,
+                            out.data(), carried ? carried->data() : nullptr, out.shape(2));
+    }, counts.nodes);
     return {written.counts[0], written.counts[1], written.counts[2]};
 }
 
+BucketRuns runs_of(const In<int64_t>& buckets, const In<int64_t>& ends, uint64_t partitions, uint64_t rows) {
+    require(buckets.size() == ends.size() && partitions > 0, "buckets, ends: one entry for each stretch");
+    return {buckets.data(), ends.data(), buckets.size(), partitions, rows};
+}
+
 template <class Id>
-void append_lists(In<uint32_t> src, In<uint32_t> dst, In<uint32_t> rel, uint64_t first_source, Out<int64_t> cursors,
-                  Out<Id> sources, std::optional<Out<uint32_t>> rels, std::optional<In<float>> weight,
-                  std::optional<Out<float>> weights) {
+void append_lists(In<uint32_t> src, In<uint32_t> dst, In<uint32_t> rel, In<int64_t> buckets, In<int64_t> ends, uint64_t partitions,
+                  uint64_t rows, uint64_t first, Out<int64_t> cursors, Out<Id> sources, std::optional<Out<uint32_t>> rels,
+                  std::optional<In<float>> weight, std::optional<Out<float>> weights) {
     const size_t count = src.size();
     require(dst.size() == count && rel.size() == count, "src, dst, rel: equal lengths");
     require(!rels || rels->size() == sources.size(), "rels: one for each source");
     require(weight.has_value() == weights.has_value(), "weight and weights: both, or neither");
     require(!weight || (weight->size() == count && weights->size() == sources.size()), "weights: one for each edge and source");
-    append_in_edges<Id>(src.data(), dst.data(), rel.data(), weight ? weight->data() : nullptr, count, first_source,
-                        {cursors.data(), cursors.size(), sources.data(), rels ? rels->data() : nullptr,
+    append_in_edges<Id>(src.data(), dst.data(), rel.data(), weight ? weight->data() : nullptr, count,
+                        runs_of(buckets, ends, partitions, rows),
+                        {cursors.data(), cursors.size(), first, sources.data(), rels ? rels->data() : nullptr,
                          weights ? weights->data() : nullptr, sources.size()});
+}
+
+template <class Count>
+void count(In<uint32_t> offsets, In<int64_t> buckets, In<int64_t> ends, uint64_t partitions, uint64_t rows, bool of_columns,
+           uint64_t first, uint8_t mark, Out<uint8_t> seen, std::optional<Out<Count>> degrees) {
+    require(!degrees || degrees->size() == seen.size(), "degrees, seen: one entry per node");
+    count_ends<Count>(offsets.data(), offsets.size(), runs_of(buckets, ends, partitions, rows), of_columns, mark,
+                      {degrees ? degrees->data() : nullptr, seen.data(), seen.size(), first});
+}
+
+template <class Count>
+void bind_count(nb::module_& m) {
+    m.def("count_ends", &count<Count>, "offsets"_a.noconvert(), "buckets"_a.noconvert(), "ends"_a.noconvert(), "partitions"_a,
+          "rows"_a, "of_columns"_a, "first"_a, "mark"_a, "seen"_a.noconvert(), "degrees"_a.noconvert().none(), Release(),
+          "Count where edges begin or, `of_columns`, end, among the nodes from `first` on; the edges of buckets[s] end at ends[s].");
 }
 
 template <class Id>
 void bind_append_lists(nb::module_& m) {
     m.def("append_in_edges", &append_lists<Id>, "src"_a.noconvert(), "dst"_a.noconvert(), "rel"_a.noconvert(),
-          "first_source"_a, "cursors"_a.noconvert(), "sources"_a.noconvert(), "rels"_a.noconvert().none(),
+          "buckets"_a.noconvert(), "ends"_a.noconvert(), "partitions"_a, "rows"_a, "first"_a, "cursors"_a.noconvert(), "sources"_a.noconvert(), "rels"_a.noconvert().none(),
           "weight"_a.noconvert().none() = nb::none(), "weights"_a.noconvert().none() = nb::none(), Release(),
-          "Append a bucket's edges to the in-lists of its destinations: list i goes on at cursors[i], which moves.");
+          "Append edges, those of buckets[s] up to ends[s], to the in-lists of the nodes from `first` on: list i goes on at cursors[i], "
+          "which moves.");
 }
 
 }  // namespace
@@ -168,9 +209,13 @@ void bind_graph(nb::module_& m) {
     bind_pack<uint32_t>(layout);
     bind_pack<uint64_t>(layout);
     nb::class_<EdgeCounts>(m, "EdgeCounts", "What is counted while sorted records pass; the arrays are filled.")
-        .def("__init__", &make_counts, "buckets"_a.noconvert(), "relations"_a.noconvert(), "totals"_a.noconvert(),
+        .def("__init__", &make_counts<uint32_t>, "buckets"_a.noconvert(), "relations"_a.noconvert(), "totals"_a.noconvert(),
              "out_degrees"_a.noconvert().none() = nb::none(), "in_degrees"_a.noconvert().none() = nb::none(),
-             "seen"_a.noconvert().none() = nb::none());
+             "seen"_a.noconvert().none() = nb::none())
+        .def("__init__", &make_counts<uint64_t>, "buckets"_a.noconvert(), "relations"_a.noconvert(), "totals"_a.noconvert(),
+             "out_degrees"_a.noconvert(), "in_degrees"_a.noconvert(), "seen"_a.noconvert());
+    bind_count<uint32_t>(m);
+    bind_count<uint64_t>(m);
     bind_append_lists<uint32_t>(m);
     bind_append_lists<uint64_t>(m);
     m.def("sort_records", &sort, "records"_a.noconvert(), "threads"_a = 1, Release(),

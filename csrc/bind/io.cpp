@@ -83,6 +83,18 @@ std::uint32_t write_file(std::string path, ConstBytes data, bool direct, int thr
         .checksum;
 }
 
+void crc32c_stretches(ConstBytes data, nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> ends,
+                      std::uint64_t size, nb::ndarray<std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> checksums) {
+    if (checksums.size() != ends.size()) throw std::invalid_argument("ends, checksums: one entry for each stretch");
+    std::uint64_t begin = 0;
+    for (std::size_t s = 0; s < ends.size(); ++s) {
+        const std::uint64_t end = static_cast<std::uint64_t>(ends.data()[s]) * size;
+        if (end < begin || end > data.size()) throw std::invalid_argument("ends: they ascend inside the data");
+        checksums.data()[s] = marius::crc32c(data.data() + begin, end - begin, checksums.data()[s]);
+        begin = end;
+    }
+}
+
 }  // namespace
 
 void bind_io(nb::module_& m) {
@@ -92,6 +104,8 @@ void bind_io(nb::module_& m) {
           [](ConstBytes data, std::uint32_t initial) { return marius::crc32c(data.data(), data.size(), initial); },
           "data"_a.noconvert(), "initial"_a = 0, Released(),
           "CRC-32C of uint8 data (n,), continuing the checksum `initial` of the bytes before.");
+    m.def("crc32c_stretches", &crc32c_stretches, "data"_a.noconvert(), "ends"_a.noconvert(), "size"_a, "checksums"_a.noconvert(),
+          Released(), "Continue checksums[s] by the elements of `size` bytes of `data` from ends[s - 1] to ends[s].");
     m.def("crc32c_combine", &marius::crc32c_combine, "first"_a, "second"_a, "second_size"_a,
           "CRC-32C of A followed by B from those of A and B and B's length in bytes.");
     m.def("read_file_range", &read_file_range, "path"_a, "offset"_a, "out"_a.noconvert(), "direct"_a = true,

@@ -136,9 +136,9 @@ bool pack_stored_piece(const StoredEdges& edges, size_t first, size_t last, cons
     return true;
 }
 
-template <class Key>
+template <class Key, class Count>
 Unpacked unpack(const uint64_t* records, size_t count, const EdgeLayout& layout, uint64_t nodes, uint64_t relations,
-                bool drop_duplicates, EdgeStream& stream, const EdgeTally& tally, uint32_t* out, uint64_t* carried_out,
+                bool drop_duplicates, EdgeStream& stream, const EdgeTally<Count>& tally, uint32_t* out, uint64_t* carried_out,
                 size_t stride) {
     Unpacked written{};
     const uint64_t buckets = layout.partitions * layout.partitions;
@@ -243,11 +243,17 @@ uint64_t bucket_of(const uint64_t* record, const EdgeLayout& layout) {
     return e.src_partition * layout.partitions + e.dst_partition;
 }
 
+template <class Count>
 Unpacked unpack_edges(const uint64_t* records, size_t count, const EdgeLayout& layout, uint64_t nodes, uint64_t relations,
-                      bool drop_duplicates, EdgeStream& stream, const EdgeTally& tally, uint32_t* out, uint64_t* carried_out,
-                      size_t stride) {
-    const auto with = layout.key_words == 1 ? unpack<uint64_t> : unpack<Wide>;
+                      bool drop_duplicates, EdgeStream& stream, const EdgeTally<Count>& tally, uint32_t* out,
+                      uint64_t* carried_out, size_t stride) {
+    const auto with = layout.key_words == 1 ? unpack<uint64_t, Count> : unpack<Wide, Count>;
     return with(records, count, layout, nodes, relations, drop_duplicates, stream, tally, out, carried_out, stride);
 }
+
+template Unpacked unpack_edges(const uint64_t*, size_t, const EdgeLayout&, uint64_t, uint64_t, bool, EdgeStream&,
+                               const EdgeTally<uint32_t>&, uint32_t*, uint64_t*, size_t);
+template Unpacked unpack_edges(const uint64_t*, size_t, const EdgeLayout&, uint64_t, uint64_t, bool, EdgeStream&,
+                               const EdgeTally<uint64_t>&, uint32_t*, uint64_t*, size_t);
 
 }  // namespace marius

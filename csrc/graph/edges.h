@@ -74,12 +74,14 @@ void pack_stored(const StoredEdges& edges, const EdgeLayout& layout, uint64_t no
 // Flat index of the bucket a record lies in.
 uint64_t bucket_of(const uint64_t* record, const EdgeLayout& layout);
 
-// What is counted while sorted records pass by. Arrays are the caller's; `nodes` long where not said otherwise.
+// What is counted while sorted records pass by. Arrays are the caller's; `nodes` long where not said otherwise. Count: uint32_t, or
+// uint64_t where a node may have 2^32 edges.
+template <class Count>
 struct EdgeTally {
     int64_t* bucket_counts;   // (3, partitions^2)
     int64_t* relation_counts; // (relations)
-    uint32_t* out_degrees;    // of training edges; these three may be null together
-    uint32_t* in_degrees;
+    Count* out_degrees;       // of training edges; these three may be null together
+    Count* in_degrees;
     uint8_t* seen;            // bit s: has an edge in split s
     int64_t* duplicates;      // (3)
     int64_t* self_loops;      // (3)
@@ -99,8 +101,9 @@ struct EdgeStream {
 // Sorted records to offsets: out is (3 splits, 3 columns src dst rel, stride), carried_out (3 splits, stride, layout.carried) or
 // null. With `drop_duplicates` edges of equal ends, relation and split are written once. std::invalid_argument for a record
 // that lies in no partition.
+template <class Count>
 Unpacked unpack_edges(const uint64_t* records, size_t count, const EdgeLayout& layout, uint64_t nodes, uint64_t relations,
-                      bool drop_duplicates, EdgeStream& stream, const EdgeTally& tally, uint32_t* out, uint64_t* carried_out,
-                      size_t stride);
+                      bool drop_duplicates, EdgeStream& stream, const EdgeTally<Count>& tally, uint32_t* out,
+                      uint64_t* carried_out, size_t stride);
 
 }  // namespace marius

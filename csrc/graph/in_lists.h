@@ -1,4 +1,4 @@
-// In-edge lists of one partition's nodes, filled bucket by bucket.
+// In-edge lists of some partitions' nodes, filled piece by piece; nodes counted the same way.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,29 +6,83 @@
 
 namespace marius {
 
+// Edges of buckets one after the other: those of bucket `buckets[s]`, i * partitions + j, end at `ends[s]`.
+struct BucketRuns {
+    const int64_t* buckets;
+    const int64_t* ends;
+    size_t count;
+    uint64_t partitions, rows;  // `rows`: nodes of a partition
+
+    // Calls visit(i, j, first edge, end). std::invalid_argument where they are not those of `edges` edges.
+    template <class Visit>
+    void each(size_t edges, Visit&& visit) const {
+        int64_t begin = 0;
+        for (size_t s = 0; s < count; ++s) {
+            const uint64_t bucket = static_cast<uint64_t>(buckets[s]);
+            if (ends[s] < begin || static_cast<size_t>(ends[s]) > edges || bucket / partitions >= partitions)
+                throw std::invalid_argument("buckets: no buckets of these edges");
+            visit(bucket / partitions, bucket % partitions, static_cast<size_t>(begin), static_cast<size_t>(ends[s]));
+            begin = ends[s];
+        }
+        if (static_cast<size_t>(begin) != edges) throw std::invalid_argument("buckets: they end before the edges do");
+    }
+};
+
+// Lists of the nodes from `first` on.
 template <class Id>
 struct InListsBeingFilled {
     int64_t* cursors;   // (nodes): where each list goes on
     size_t nodes;
+    uint64_t first;
     Id* sources;        // (edges)
     uint32_t* rels;     // (edges), or null
     float* weights;     // (edges), or null
     size_t edges;
 };
 
-// Edge e goes to the end of its destination's list. Lists come out by source when the buckets come in order of their source
-// partition, whose first node is `first_source`. std::invalid_argument for an edge that has no place.
+// Edge e goes to the end of its destination's list. Lists come out by source when the buckets come row after row.
+// std::invalid_argument for an edge that has no place.
 template <class Id>
 void append_in_edges(const uint32_t* src, const uint32_t* dst, const uint32_t* rel, const float* weight, size_t count,
-                     uint64_t first_source, const InListsBeingFilled<Id>& lists) {
-    for (size_t e = 0; e < count; ++e) {
-        if (dst[e] >= lists.nodes || static_cast<size_t>(lists.cursors[dst[e]]) >= lists.edges)
-            throw std::invalid_argument("in-edge lists: an edge has no place");
-        const int64_t at = lists.cursors[dst[e]]++;
-        lists.sources[at] = static_cast<Id>(first_source + src[e]);
-        if (lists.rels) lists.rels[at] = rel[e];
-        if (lists.weights) lists.weights[at] = weight[e];
-    }
+                     const BucketRuns& runs, const InListsBeingFilled<Id>& lists) {
+    runs.each(count, [&](uint64_t i, uint64_t j, size_t begin, size_t end) {
+        const uint64_t first_source = i * runs.rows, shift = j * runs.rows - lists.first;
+        for (size_t e = begin; e < end; ++e) {
+            const uint64_t node = shift + dst[e];  // what is below `first` wraps round
+            if (dst[e] >= runs.rows || node >= lists.nodes || static_cast<size_t>(lists.cursors[node]) >= lists.edges)
+                throw std::invalid_argument("in-edge lists: an edge has no place");
+            const int64_t at = lists.cursors[node]++;
+            lists.sources[at] = static_cast<Id>(first_source + src[e]);
+            if (lists.rels) lists.rels[at] = rel[e];
+            if (lists.weights) lists.weights[at] = weight[e];
+        }
+    });
+}
+
+// Of the `nodes` nodes from `first` on: how many edges end (or begin) there, which splits know them.
+template <class Count>
+struct NodesBeingCounted {
+    Count* degrees;     // or null
+    uint8_t* seen;
+    size_t nodes;
+    uint64_t first;
+};
+
+// `offsets`: of edges' ends inside their partitions: those of the sources, or, with `of_columns`, of the destinations. Nodes beside
+// those that are counted are passed over; `mark` is added to what is `seen`. std::invalid_argument for an offset in no partition.
+template <class Count>
+void count_ends(const uint32_t* offsets, size_t count, const BucketRuns& runs, bool of_columns, uint8_t mark,
+                const NodesBeingCounted<Count>& out) {
+    runs.each(count, [&](uint64_t i, uint64_t j, size_t begin, size_t end) {
+        const uint64_t shift = (of_columns ? j : i) * runs.rows - out.first;
+        for (size_t e = begin; e < end; ++e) {
+            if (offsets[e] >= runs.rows) throw std::invalid_argument("an edge's end lies in no partition");
+            const uint64_t node = shift + offsets[e];
+            if (node >= out.nodes) continue;
+            if (out.degrees) ++out.degrees[node];
+            out.seen[node] |= mark;
+        }
+    });
 }
 
 }  // namespace marius

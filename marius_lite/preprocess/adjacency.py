@@ -1,11 +1,13 @@
-"""The buckets of the training edges to in-edge lists, one partition's at a time.
+"""The buckets of the training edges to in-edge lists, those of as many partitions at a time as the memory holds.
 
 Bucket (i, j) is ordered by (destination, source), so that appending the buckets of column j in order of i, each edge to the end
-of its destination's list, leaves every list ordered by source: one pass over the edges and no sort. Weights go along.
+of its destination's list, leaves every list ordered by source: one pass over the edges and no sort. Weights go along. Columns
+that are made together lie side by side in each row of buckets, so that a row is one read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +18,24 @@ from marius_lite._native import append_in_edges, crc32c
 from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ARRAYS, PartitionLists, checksum_columns, source_dtype
 from marius_lite.graph.edges import COLUMNS, EdgeBuckets
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.preprocess.buckets import count_dtype
 from marius_lite.preprocess.columns import ColumnWriter, chunk_length, create_group, write_array
 
 PIECE = 1 << 18
+NODE_BYTES = 8  # where a node's list ends
 
 
 class AdjacencyWriter:
-    """Writes ``folder`` (a dataset's ``adjacency/in``) from ``edges``; ``memory`` in bytes bounds one partition's lists.
+    """Writes ``folder`` (a dataset's ``adjacency/in``) from ``edges``; ``memory`` in bytes bounds the lists in memory.
 
-    Weights are in the lists where the edges have them. ``degrees``: a file of the in-edges of each node, uint32. Raises UserError
-    where the lists of a partition do not fit. ``files``: chunk files with (size, crc32c).
+    Weights are in the lists where the edges have them. ``degrees``: a file of the in-edges of each node, of `count_dtype`. Raises
+    UserError where the lists of a partition do not fit. ``files``: chunk files with (size, crc32c).
     """
 
     def __init__(self, edges: EdgeBuckets, folder: Path, degrees: Path, relations: int, memory: int):
         self.files: dict[Path, tuple[int, int]] = {}
-        self._edges, self._folder, self._degrees = edges, folder, degrees
+        self._edges, self._folder, self._degrees, self._memory = edges, folder, degrees, memory
         self._partitioning = edges.partitioning
         source = source_dtype(edges.partitioning.nodes)
         self._relations, self._weights = relations > 1, "weight" in edges.columns
@@ -39,56 +44,83 @@ class AdjacencyWriter:
             self._dtypes["rel"] = np.dtype(np.uint32)
         if self._weights:
             self._dtypes["weight"] = np.dtype(np.float32)
-        self._require_memory(memory)
+        self._in_edges = edges.counts.sum(0)
+        most = int(self._in_edges.argmax())
+        require_memory(self._partitioning, int(self._in_edges[most]), f"partition {most}", self._edge_bytes, memory)
 
     def write(self) -> None:
         create_group(self._folder.parent)
         create_group(self._folder)
-        p = self._partitioning.partitions
         columns = {name: ColumnWriter(self._folder / name, chunk_length(self._length(name)), dtype)
                    for name, dtype in self._dtypes.items()}
-        checksums = np.zeros((p, checksum_columns(self._weights)), np.uint32)
+        checksums = np.zeros((self._partitioning.partitions, checksum_columns(self._weights)), np.uint32)
         with tqdm(total=self._edges.total, unit="edge", unit_scale=True, desc="adjacency", mininterval=0.5) as bar:
-            for k in range(p):
-                lists = self._lists(k, bar)
-                arrays = (lists.indptr, lists.sources, lists.rel, lists.weights)
-                for place, (name, values) in enumerate(zip(ARRAYS, arrays)):
-                    if values is not None:
-                        checksums[k, place] = crc32c(values.view(np.uint8))
-                        columns[name].append(values)
+            for parts in self._groups():
+                for k, lists in zip(parts, self._lists(parts, bar)):
+                    arrays = (lists.indptr, lists.sources, lists.rel, lists.weights)
+                    for place, (name, values) in enumerate(zip(ARRAYS, arrays)):
+                        if values is not None:
+                            checksums[k, place] = crc32c(values.view(np.uint8))
+                            columns[name].append(values)
         for column in columns.values():
             column.close()
             self.files |= column.files
-        write_array(self._folder / "starts", np.concatenate([[0], np.cumsum(self._edges.counts.sum(0))]).astype(np.int64))
+        write_array(self._folder / "starts", np.concatenate([[0], np.cumsum(self._in_edges)]).astype(np.int64))
         write_array(self._folder / "checksums", checksums)
+
+    @property
+    def _edge_bytes(self) -> int:
+        return sum(dtype.itemsize for name, dtype in self._dtypes.items() if name != "indptr")
 
     def _length(self, name: str) -> int:
         return self._partitioning.nodes + self._partitioning.partitions if name == "indptr" else self._edges.total
 
-    def _lists(self, k: int, bar: tqdm[Any]) -> PartitionLists:
-        part, count = self._partitioning.range(k), int(self._edges.counts[:, k].sum())
-        indptr = np.zeros(len(part) + 1, np.int64)
-        sources = np.empty(count, self._dtypes["sources"])
-        rel = np.empty(count, np.uint32) if self._relations else None
-        weights = np.empty(count, np.float32) if self._weights else None
-        cursors = indptr[1:]  # where each list starts, and once it is filled where it ends
-        degrees = np.fromfile(self._degrees, np.uint32, len(part) - 1, offset=4 * part.start)
-        np.cumsum(degrees, out=cursors[1:])
-        wanted = (*COLUMNS, "weight") if self._weights else COLUMNS
-        for i in range(self._partitioning.partitions):
-            for src, dst, rels, *weight in self._edges.stream_columns(i, k, PIECE, wanted):
-                append_in_edges(src, dst, rels, i * self._partitioning.rows, cursors, sources, rel, *weight, weights=weights)
-                bar.update(len(src))
-        return PartitionLists(indptr, sources, rel, weights)
+    def _groups(self) -> Iterator[range]:
+        """Partitions whose lists are in memory together, with a copy of where one's lists end."""
+        rows, first, used = self._partitioning.rows * NODE_BYTES, 0, 0
+        for k, edges in enumerate(self._in_edges.tolist()):
+            needed = rows + edges * self._edge_bytes
+            if k > first and used + needed + rows > self._memory:
+                yield range(first, k)
+                first, used = k, 0
+            used += needed
+        yield range(first, self._partitioning.partitions)
 
-    def _require_memory(self, memory: int) -> None:
-        edge = sum(dtype.itemsize for dtype in self._dtypes.values()) - self._dtypes["indptr"].itemsize
-        edges = self._edges.counts.sum(0)
-        most = int(edges.argmax())
-        needed = self._partitioning.rows * self._dtypes["indptr"].itemsize + int(edges[most]) * edge
-        if needed > memory:
-            raise UserError(f"--adjacency in: the {edges[most]:,} in-edges of partition {most} take {needed / 1e6:.2f} MB, "
-                            f"{memory / 1e6:.2f} MB are free of --memory: give more --memory or more --partitions")
+    def _lists(self, parts: range, bar: tqdm[Any]) -> Iterator[PartitionLists]:
+        """Of each of the partitions ``parts``."""
+        p = self._partitioning
+        nodes, starts = range(p.range(parts[0]).start, p.range(parts[-1]).stop), np.cumsum([0, *self._in_edges[parts]])
+        ends = np.zeros(len(nodes) + 1, np.int64)
+        sources = np.empty(starts[-1], self._dtypes["sources"])
+        rel = np.empty(starts[-1], np.uint32) if self._relations else None
+        weights = np.empty(starts[-1], np.float32) if self._weights else None
+        cursors = ends[1:]  # where each list starts, and once it is filled where it ends
+        dtype = np.dtype(count_dtype(self._edges.total))
+        np.cumsum(np.fromfile(self._degrees, dtype, len(nodes) - 1, offset=dtype.itemsize * nodes.start), out=cursors[1:])
+        wanted = (*COLUMNS, "weight") if self._weights else COLUMNS
+        for piece in self._edges.block(range(p.partitions), parts, PIECE, wanted):
+            src, dst, rels, *weight = piece.columns
+            append_in_edges(src, dst, rels, piece.buckets, piece.ends, p.partitions, p.rows, nodes.start, cursors, sources, rel,
+                            *weight, weights=weights)
+            bar.update(len(src))
+        for k, begin, end in zip(parts, starts.tolist(), starts[1:].tolist()):
+            at = k * p.rows - nodes.start
+            indptr, edges = ends[at : at + p.size(k) + 1], slice(begin, end)
+            yield PartitionLists(indptr - begin if begin else indptr, sources[edges], None if rel is None else rel[edges],
+                                 None if weights is None else weights[edges])
+
+
+def require_memory(partitioning: Partitioning, edges: int, where: str, edge_bytes: int, memory: int) -> None:
+    """Raise UserError where ``memory`` does not hold the lists of a partition, named ``where``, with so many ``edges``."""
+    needed = partitioning.rows * NODE_BYTES + edges * edge_bytes
+    if needed > memory:
+        raise UserError(f"--adjacency in: the {edges:,} in-edges of {where} take {needed / 1e6:.2f} MB, "
+                        f"{memory / 1e6:.2f} MB are free of --memory: give more --memory or more --partitions")
+
+
+def list_edge_bytes(nodes: int, relations: bool, weights: bool) -> int:
+    """What an edge takes in the lists."""
+    return source_dtype(nodes).itemsize + 4 * relations + 4 * weights
 
 
 def adjacency_bytes(nodes: int, edges: int, weights: bool = False) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from marius_lite._native import EdgeCounts, EdgeLayout, crc32c
+from marius_lite._native import EdgeCounts, EdgeLayout, crc32c_stretches
 from marius_lite.graph.edges import COLUMNS
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.columns import ColumnWriter, chunk_length, create_group, write_array
@@ -20,7 +20,16 @@ from marius_lite.preprocess.sort import Records
 
 PIECE = 1 << 18
 CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64}  # what edges may carry, as it is stored
-NODE_BYTES = 9  # of a tally, for each node
+
+
+def count_dtype(edges: int) -> type[np.unsignedinteger[Any]]:
+    """What counts the edges of a node where there are ``edges`` in all."""
+    return np.uint32 if edges < 1 << 32 else np.uint64
+
+
+def node_bytes(counts: type[np.unsignedinteger[Any]]) -> int:
+    """What is counted of a node: two degrees and the splits it is seen in."""
+    return 2 * np.dtype(counts).itemsize + 1
 
 
 @dataclass(frozen=True)
@@ -34,19 +43,20 @@ class Tally:
     bucket_counts: npt.NDArray[np.int64]
     relation_counts: npt.NDArray[np.int64]
     totals: npt.NDArray[np.int64]
-    out_degrees: npt.NDArray[np.uint32] | None
-    in_degrees: npt.NDArray[np.uint32] | None
+    out_degrees: npt.NDArray[Any] | None
+    in_degrees: npt.NDArray[Any] | None
     seen: npt.NDArray[np.uint8] | None
 
     @classmethod
-    def zeros(cls, partitioning: Partitioning, relations: int, by_node: bool) -> Tally:
+    def zeros(cls, partitioning: Partitioning, relations: int, by_node: type[np.unsignedinteger[Any]] | None) -> Tally:
+        """``by_node``: the dtype of degrees, where they are counted."""
         nodes = partitioning.nodes
         return cls(
             np.zeros((3, partitioning.partitions**2), np.int64),
             np.zeros(relations, np.int64),
             np.zeros((3, 3), np.int64),
-            np.zeros(nodes, np.uint32) if by_node else None,
-            np.zeros(nodes, np.uint32) if by_node else None,
+            np.zeros(nodes, by_node) if by_node else None,
+            np.zeros(nodes, by_node) if by_node else None,
             np.zeros(nodes, np.uint8) if by_node else None,
         )
 
@@ -59,16 +69,13 @@ class SplitWriter:
         create_group(folder)
         self._columns = [ColumnWriter(folder / name, chunk_length(upper_bound), CARRIED.get(name, np.uint32))
                          for name in (*COLUMNS, *carried)]
-        self._checksums = np.zeros((partitioning.partitions**2, len(self._columns)), np.uint32)
+        self._checksums = np.zeros((len(self._columns), partitioning.partitions**2), np.uint32)
 
     def append(self, columns: Sequence[npt.NDArray[Any]], first_bucket: int, counts: npt.NDArray[np.int64]) -> None:
         """Columns of the edges of buckets ``first_bucket``, ... with so many edges each."""
-        ends = np.cumsum(counts)
-        for place in np.flatnonzero(counts).tolist():
-            part = slice(ends[place] - counts[place], ends[place])
-            checksums = self._checksums[first_bucket + place]
-            checksums[:] = [crc32c(values[part].view(np.uint8), int(before)) for values, before in zip(columns, checksums)]
-        for column, values in zip(self._columns, columns):
+        ends, known = np.cumsum(counts), self._checksums[:, first_bucket : first_bucket + len(counts)]
+        for column, values, checksums in zip(self._columns, columns, known):
+            crc32c_stretches(values.view(np.uint8), ends, values.itemsize, checksums)
             column.append(values)
 
     def close(self, bucket_counts: npt.NDArray[np.int64]) -> dict[Path, tuple[int, int]]:
@@ -78,7 +85,7 @@ class SplitWriter:
         write_array(
             self.folder / "bucket_offsets", np.concatenate([[0], np.cumsum(bucket_counts)]).astype(np.int64)
         )
-        write_array(self.folder / "bucket_checksums", self._checksums)
+        write_array(self.folder / "bucket_checksums", np.ascontiguousarray(self._checksums.T))
         return {path: entry for column in self._columns for path, entry in column.files.items()}
 
 

@@ -58,7 +58,7 @@ from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
 from marius_lite.preprocess.passes import Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
-from marius_lite.preprocess.plan import counts_by_node, merge_memory, pass_memory, plan_disk, sort_memory
+from marius_lite.preprocess.plan import degrees_counted, merge_memory, pass_memory, plan_disk, sort_memory
 from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import find_files, locate
 from marius_lite.preprocess.relations import write_relations
@@ -348,14 +348,15 @@ class Build:
     def _write_edges(self, pieces: Iterator[Records], runs: int, gathered: Gathered, named: Named, layout: EdgeLayout,
                      relations: int) -> Written:
         options, partitioning, carried = self.options, named.partitioning, gathered.shape.carried
-        tally = Tally.zeros(partitioning, relations, counts_by_node(partitioning, options, buckets.NODE_BYTES))
+        stored = self._stored(sum(gathered.counts))
+        tally = Tally.zeros(partitioning, relations, degrees_counted(partitioning, options, stored))
         writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, carried)
                    for name in options.splits}
-        shown = with_bar(pieces, self._stored(sum(gathered.counts)))
+        shown = with_bar(pieces, stored)
         written = write_buckets(shown, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
         np.savez(self.work / "tally.npz", buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
         edges = {name: EdgeBuckets(self.root / "edges" / name, partitioning, carried) for name in options.splits}
-        facts = degree_facts(edges, partitioning, tally, self.work / "in_degrees")
+        facts = degree_facts(edges, partitioning, tally, self.work / "in_degrees", pass_memory(options))
         return Written(written, facts, runs)
 
     def _write_adjacency(self, gathered: Gathered, named: Named, relations: int) -> Files:

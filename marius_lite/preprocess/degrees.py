@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.graph.edges import EdgeBuckets
+from marius_lite._native import count_ends
+from marius_lite.graph.edges import COLUMNS, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.buckets import Tally
+from marius_lite.preprocess.buckets import Tally, count_dtype, node_bytes
 from marius_lite.preprocess.options import SPLITS
 
 QUANTILES = (0.5, 0.9, 0.99)
-PIECE = 1 << 18
-Counts = npt.NDArray[np.uint32]
+PIECE = 1 << 18  # edges at once
+SLICE = 1 << 20  # nodes at once
+Counts = npt.NDArray[Any]  # uint32 or uint64, see `count_dtype`
 NodeCounts = tuple[Counts, Counts, npt.NDArray[np.uint8]]  # out-degrees, in-degrees, seen, as in `Tally`
 
 
@@ -32,44 +34,56 @@ class DegreeFacts:
     unseen: dict[str, int]
 
 
-def degree_facts(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, in_degrees: Path) -> DegreeFacts:
-    """``edges``: by split. In-degrees are also written to ``in_degrees``, uint32 by node."""
+def degree_facts(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, in_degrees: Path,
+                 memory: int) -> DegreeFacts:
+    """``edges``: by split. In-degrees are also written to ``in_degrees``, by node, of `count_dtype` for the training edges.
+
+    ``memory``: bytes for counts of nodes, where ``tally`` has none."""
     out, into = _Histogram(), _Histogram()
     without, unseen = 0, {name: 0 for name in edges if name != SPLITS[0]}
+    dtype = count_dtype(edges[SPLITS[0]].total)
     with open(in_degrees, "wb") as file:
-        for outs, ins, seen in _by_partition(edges, partitioning, tally):
+        for outs, ins, seen in _sliced(_counted(edges, partitioning, tally, dtype, memory)):
             out.add(outs)
             into.add(ins)
-            file.write(ins.data)
+            file.write(ins.astype(dtype, copy=False).data)
             without += int(np.count_nonzero(seen & 1 == 0))
             for name in unseen:
                 unseen[name] += int(np.count_nonzero((seen & 1 == 0) & (seen >> SPLITS.index(name) & 1 == 1)))
     return DegreeFacts(out.facts(), into.facts(), without, unseen)
 
 
-def _by_partition(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally) -> Iterator[NodeCounts]:
-    for k in range(partitioning.partitions):
-        if tally.seen is not None and tally.out_degrees is not None and tally.in_degrees is not None:
-            part = slice(partitioning.range(k).start, partitioning.range(k).stop)
-            yield tally.out_degrees[part], tally.in_degrees[part], tally.seen[part]
-        else:
-            yield _count(edges, partitioning, k)
+def _counted(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, dtype: type[np.unsignedinteger[Any]],
+             memory: int) -> Iterator[NodeCounts]:
+    """Of nodes in turn: all that the tally has, or as many as the memory holds, from the edges."""
+    if tally.seen is not None and tally.out_degrees is not None and tally.in_degrees is not None:
+        yield tally.out_degrees, tally.in_degrees, tally.seen
+        return
+    rows, step = partitioning.rows, max(1, memory // node_bytes(dtype))
+    step -= step % rows if step > rows else 0  # no partition is gone over twice without need
+    for first in range(0, partitioning.nodes, step):
+        yield _count(edges, partitioning, range(first, min(first + step, partitioning.nodes)), dtype)
 
 
-def _count(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, k: int) -> NodeCounts:
-    """Of partition k: its row and its column of buckets, read again."""
-    size = partitioning.size(k)
-    outs, ins, seen = np.zeros(size, np.uint32), np.zeros(size, np.uint32), np.zeros(size, np.uint8)
+def _count(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, nodes: range,
+           dtype: type[np.unsignedinteger[Any]]) -> NodeCounts:
+    """From the rows and columns of buckets that these nodes lie in."""
+    outs, ins, seen = np.zeros(len(nodes), dtype), np.zeros(len(nodes), dtype), np.zeros(len(nodes), np.uint8)
+    own, every = range(nodes.start // partitioning.rows, -(-nodes.stop // partitioning.rows)), range(partitioning.partitions)
     for name, buckets in edges.items():
-        bit = np.uint8(1 << SPLITS.index(name))
-        for other in range(partitioning.partitions):
-            for column, degrees, bucket in ((0, outs, (k, other)), (1, ins, (other, k))):
-                for piece in buckets.stream(*bucket, PIECE):
-                    found = np.bincount(piece[column], minlength=size).astype(np.uint32)
-                    seen |= np.where(found > 0, bit, np.uint8(0))
-                    if name == SPLITS[0]:
-                        degrees += found
+        mark = 1 << SPLITS.index(name)
+        for of_columns, rows, columns, degrees in ((False, own, every, outs), (True, every, own, ins)):
+            for piece in buckets.block(rows, columns, PIECE, COLUMNS[of_columns : of_columns + 1]):
+                count_ends(piece.columns[0], piece.buckets, piece.ends, len(every), partitioning.rows, of_columns, nodes.start,
+                           mark, seen, degrees if name == SPLITS[0] else None)
     return outs, ins, seen
+
+
+def _sliced(counted: Iterator[NodeCounts]) -> Iterator[NodeCounts]:
+    for outs, ins, seen in counted:
+        for at in range(0, len(seen), SLICE):
+            part = slice(at, at + SLICE)
+            yield outs[part], ins[part], seen[part]
 
 
 class _Histogram:
@@ -84,7 +98,7 @@ class _Histogram:
     def add(self, degrees: Counts) -> None:
         large = degrees >= self.SMALL
         self._large.append(degrees[large])
-        self._small += np.bincount(degrees[~large], minlength=self.SMALL)
+        self._small += np.bincount(degrees[~large].astype(np.int64), minlength=self.SMALL)
 
     def facts(self) -> dict[str, Any]:
         large = np.sort(np.concatenate(self._large))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from marius_lite.files import format_bytes
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.adjacency import adjacency_bytes
+from marius_lite.preprocess.buckets import count_dtype, node_bytes
 from marius_lite.preprocess.columns import CHUNK
 from marius_lite.preprocess.features import stored_bytes
 from marius_lite.preprocess.node_data import NodeData
@@ -80,6 +83,8 @@ def merge_memory(options: Bounds, carried: int) -> int:
     return max(options.memory // 8, pass_memory(options) - writers)
 
 
-def counts_by_node(partitioning: Partitioning, options: Bounds, bytes_each: int) -> bool:
-    """Whether an 8th of the memory holds what is counted of every node while edges are written."""
-    return partitioning.nodes * bytes_each <= options.memory // 8
+def degrees_counted(partitioning: Partitioning, options: Bounds, edges: int) -> type[np.unsignedinteger[Any]] | None:
+    """The dtype that counts the degrees of every node while ``edges`` are written, None where an 8th of the memory does not hold
+    them."""
+    dtype = count_dtype(edges)
+    return dtype if partitioning.nodes * node_bytes(dtype) <= options.memory // 8 else None

@@ -45,7 +45,7 @@ from marius_lite.preprocess.degrees import degree_facts
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
 from marius_lite.preprocess.passes import Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
-from marius_lite.preprocess.plan import counts_by_node, merge_memory, pass_memory, sort_memory
+from marius_lite.preprocess.plan import degrees_counted, merge_memory, pass_memory, sort_memory
 from marius_lite.preprocess.rechunk import rechunk
 from marius_lite.preprocess.renumber import write_names
 from marius_lite.preprocess.report import partition_facts, write_report
@@ -222,15 +222,17 @@ class Repartition:
 
     def _write_edges(self, pieces: Iterator[Records]) -> Files:
         lists = self.manifest.adjacency is not None  # which need the in-degrees
+        edges = sum(self.manifest.edges.values())
         tally = Tally.zeros(self.partitioning, self.manifest.relations,
-                            lists and counts_by_node(self.partitioning, self.wish, buckets.NODE_BYTES))
+                            degrees_counted(self.partitioning, self.wish, edges) if lists else None)
         writers = {name: SplitWriter(self.root / "edges" / name, open_flat(self.old.edges(name).folder / "src").chunk,
                                      self.partitioning, self.carried) for name in self.wish.splits}
-        shown = with_bar(pieces, sum(self.manifest.edges.values()))
+        shown = with_bar(pieces, edges)
         written = write_buckets(shown, writers, self.layout, self.partitioning.nodes, self.carried, tally, drop_duplicates=False)
         (self.work / "counts").write_bytes(tally.bucket_counts[0].data)
         if lists:
-            degree_facts({SPLITS[0]: self._training}, self.partitioning, tally, self.work / "in_degrees")
+            degree_facts({SPLITS[0]: self._training}, self.partitioning, tally, self.work / "in_degrees",
+                         pass_memory(self.wish))
         return written
 
     @property

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
+from marius_lite import _native
 from marius_lite.errors import UserError
+from marius_lite.storage.engine import read_array_range
 
 
 def test_buckets_cover_the_split_in_order(dataset):
@@ -55,3 +57,49 @@ def test_columns_are_streamed_by_name(dataset):
     src, _, rel = edges.read(1, 2)
     assert all(len(piece[0]) <= 7 for piece in pieces)
     assert [np.concatenate(column).tolist() for column in zip(*pieces)] == [rel.tolist(), src.tolist()]
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(range(3), range(3)), (range(1, 2), range(3)), (range(3), range(1, 3)),
+                                               (range(3), range(2, 3)), (range(1, 3), range(2))])
+@pytest.mark.parametrize("edges", [1, 7, 1000])
+def test_a_block_of_buckets_is_read_row_after_row(dataset, rows, columns, edges):
+    split = dataset.edges("train")
+    pieces = list(split.block(rows, columns, edges, ("dst", "rel")))
+    assert all(len(column) == piece.ends[-1] <= edges for piece in pieces for column in piece.columns)
+    owners = np.concatenate([np.repeat(piece.buckets, np.diff(piece.ends, prepend=0)) for piece in pieces])
+    wanted = [(i * 3 + j, split.read(i, j)) for i in rows for j in columns]
+    assert owners.tolist() == [bucket for bucket, (src, _, _) in wanted for _ in src]
+    for found, column in zip(zip(*(piece.columns for piece in pieces)), (1, 2)):
+        assert np.concatenate(found).tolist() == np.concatenate([bucket[column] for _, bucket in wanted]).tolist()
+
+
+def test_what_lies_side_by_side_is_one_request(dataset, monkeypatch):
+    edges, requests = dataset.edges("train"), []
+    edges.offsets  # noqa: B018, read beforehand
+    monkeypatch.setattr("marius_lite.graph.edges.read_array_range", lambda *a: requests.append(a) or read_array_range(*a))
+    for rows, columns, count in ((3, range(3), 1), (2, range(3), 1), (3, range(1, 3), 3), (3, range(1), 3)):
+        requests.clear()
+        list(edges.block(range(rows), columns, 1 << 20, ("src",)))
+        assert len(requests) == count
+
+
+@pytest.mark.parametrize("edges", [3, 1000])
+def test_a_changed_bit_in_a_block_is_noticed(dataset, edges):
+    split = dataset.edges("train")
+    place = int(split.offsets[2 * 3 + 1]) - 1  # the last edge of bucket (2, 0)
+    data = np.memmap(split.folder / "dst/c/0", np.uint32, "r+")
+    data[place] ^= 1
+    data.flush()
+    assert len(list(split.block(range(3), range(1, 3), edges, ("dst",))))
+    with pytest.raises(UserError, match=r"dst: bucket \(2, 0\) does not match its checksum"):
+        list(split.block(range(3), range(2), edges, ("src", "dst")))
+
+
+def test_checksums_of_stretches():
+    data = np.arange(40, dtype=np.uint8)
+    sums = np.array([0, 5, 6, 0], np.uint32)
+    _native.crc32c_stretches(data, np.array([0, 3, 3, 10]), 4, sums)
+    assert sums.tolist() == [0, _native.crc32c(data[:12], 5), 6, _native.crc32c(data[12:], 0)]
+    for ends, count in (([4, 3], 2), ([11], 1), ([-1], 1), ([1], 2)):
+        with pytest.raises(ValueError, match="ends"):
+            _native.crc32c_stretches(data, np.array(ends), 4, np.zeros(count, np.uint32))

@@ -48,7 +48,7 @@ struct Tally {
     std::vector<int64_t> buckets, relations, totals = std::vector<int64_t>(9);
     std::vector<uint32_t> out, in;
     std::vector<uint8_t> seen;
-    EdgeTally view;
+    EdgeTally<uint32_t> view;
 
     Tally(const EdgeLayout& layout, size_t relation_count, size_t nodes)
         : buckets(3 * layout.partitions * layout.partitions), relations(relation_count), out(nodes), in(nodes), seen(nodes),

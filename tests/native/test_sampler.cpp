@@ -227,16 +227,36 @@ void filling_lists() {
     float weights[3] = {};
     const uint32_t src[3] = {5, 1, 2}, dst[3] = {0, 1, 1}, rel[3] = {7, 8, 9};
     const float weight[3] = {0.5, 1.5, 2.5};
-    append_in_edges<uint64_t>(src, dst, rel, weight, 3, 100, {cursors, 2, sources, rels, weights, 3});
+    const int64_t bucket = 10 * 30 + 20, ends[2] = {3, 1};  // of rows of 10 nodes
+    const BucketRuns three{&bucket, ends, 1, 30, 10}, one{&bucket, ends + 1, 1, 30, 10};
+    append_in_edges<uint64_t>(src, dst, rel, weight, 3, three, {cursors, 2, 200, sources, rels, weights, 3});
     CHECK(cursors[0] == 1 && cursors[1] == 3 && sources[0] == 105 && sources[2] == 102 && rels[1] == 8 && weights[2] == 2.5);
     const auto full = [&] {
-        append_in_edges<uint64_t>(src + 1, dst + 1, rel, nullptr, 1, 100, {cursors, 2, sources, nullptr, nullptr, 3});
+        append_in_edges<uint64_t>(src + 1, dst + 1, rel, nullptr, 1, one, {cursors, 2, 200, sources, nullptr, nullptr, 3});
     };
     CHECK_THROWS(full(), std::invalid_argument);
     const auto outside = [&] {
-        append_in_edges<uint64_t>(src, dst + 1, rel, nullptr, 1, 100, {cursors, 1, sources, nullptr, nullptr, 3});
+        append_in_edges<uint64_t>(src, dst + 1, rel, nullptr, 1, one, {cursors, 1, 200, sources, nullptr, nullptr, 3});
     };
     CHECK_THROWS(outside(), std::invalid_argument);
+}
+
+void counting_ends() {
+    const int64_t buckets[3] = {1, 2, 3}, ends[3] = {2, 2, 4};  // of 2 * 2, rows of 4 nodes
+    const BucketRuns runs{buckets, ends, 3, 2, 4};
+    const uint32_t offsets[4] = {0, 3, 3, 1};
+    uint64_t degrees[3] = {~0ULL >> 32, 0, 0};
+    uint8_t seen[3] = {4, 0, 0};
+    count_ends<uint64_t>(offsets, 4, runs, false, 1, {degrees, seen, 3, 3});  // sources 0 3 7 5; nodes 3, 4, 5 are counted
+    CHECK(degrees[0] == 1ULL << 32 && degrees[1] == 0 && degrees[2] == 1);
+    CHECK(seen[0] == 5 && seen[1] == 0 && seen[2] == 1);
+    count_ends<uint32_t>(offsets, 4, runs, true, 2, {nullptr, seen, 3, 3});  // destinations 4 7 7 5
+    CHECK(seen[0] == 5 && seen[1] == 2 && seen[2] == 3);
+    const uint32_t outside = 4;
+    const BucketRuns one{buckets, ends, 1, 2, 4};
+    const auto count = [&](const uint32_t* from, size_t edges) { count_ends<uint64_t>(from, edges, one, true, 2, {degrees, seen, 3, 3}); };
+    CHECK_THROWS(count(&outside, 1), std::invalid_argument);
+    CHECK_THROWS(count(offsets, 3), std::invalid_argument);
 }
 
 }  // namespace
@@ -255,5 +275,6 @@ int main() {
     }
     what_cannot_be_sampled();
     filling_lists();
+    counting_ends();
     return 0;
 }
