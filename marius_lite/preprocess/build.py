@@ -204,7 +204,7 @@ class Build:
             last = Renumbering(training, places, id_dtype(nodes))
         file = self.root / "nodes.parquet"
         once("names", type(None), [file, work / "names"],
-             lambda: write_nodes(file, numbering.raw_ids, last, partitioning, work / "names"))
+             lambda: write_nodes(file, numbering.raw_ids, last, partitioning, work / "names", sort_memory(self.options)))
         return Named(numbering, labels, partitioning, last)
 
     def _write_tables(self, named: Named) -> Tables:
@@ -218,11 +218,12 @@ class Build:
         sources = []
         if given.features is not None:
             file, dtype = given.features, named.last.dtype
-            row_ids = self.work / "row_ids"
+            row_ids, renumber = self.work / "row_ids", named.last.open()
             with open(row_ids, "wb") as out:
                 for at in range(0, file.rows, buckets.PIECE):
                     ids = np.fromfile(labels.row_ids, dtype, buckets.PIECE, offset=at * np.dtype(dtype).itemsize)
-                    out.write(named.last.apply(ids).data)
+                    out.write(renumber(ids).data)
+            del renumber
             writer = FeatureWriter(file, self.root / FEATURES, row_ids, dtype, named.partitioning, self.work / "features",
                                    pass_memory(self.options))
             writer.write()

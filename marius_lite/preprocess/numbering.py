@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +28,6 @@ MOST_BUFFER, LEAST_BUFFER = 4 << 20, 1 << 14
 BUFFERS = 3  # of each run that is merged: its values, their ends, the ids they get
 MERGED_AT_ONCE = 1 << 18
 HASH_BYTES = 8
-
-
-class Renumbering(Protocol):
-    """Another permutation of the ids, after the first."""
-
-    def apply(self, ids: Ids) -> Ids: ...
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,11 @@ from marius_lite.preprocess.numbering import Ids
 GROUP_ROWS, GROUP_BYTES = 1 << 20, 64 << 20  # of nodes.parquet: no row group is larger, or crosses partitions
 SLICE = 1 << 20
 WORD = 64
+MOST_STRETCHES = 128  # of ids, each with an open file
+MOST_STRETCH_BYTES = 1 << 30  # Arrow's strings have offsets of 32 bits
+COPIES = 2  # in memory of the raw ids of a stretch, while they are put in order
+PLACE_BYTES = 16  # beside a raw id: its place, where it ends
+TAKEN_AT_ONCE = 1 << 16
 
 
 class TrainingFirst:
@@ -58,28 +63,42 @@ class Renumbering:
         return self.training is not None or self.places is not None
 
     def apply(self, ids: Ids) -> Ids:
-        """The last id for each of the first, of the same dtype."""
-        if not self.changes:
-            return ids
+        """The last id for each of the first, of the same dtype. Reads all of ``places``: for many calls there is `open`."""
+        return self.open()(ids)
+
+    def open(self) -> Callable[[Ids], Ids]:
+        """`apply`, with what is on disk in memory for as long as the function lives: an id's size for each node, which is a quarter
+        of what found the places took."""
         places = None if self.places is None else np.fromfile(self.places, self.dtype)
-        out = np.empty_like(ids)
-        for at in range(0, len(ids), SLICE):
-            part = ids[at : at + SLICE]
-            if self.training is not None:
-                part = self.training.apply(part)
-            out[at : at + SLICE] = part if places is None else places[part]
-        return out
+
+        def apply(ids: Ids) -> Ids:
+            if not self.changes:
+                return ids
+            out = np.empty_like(ids)
+            for at in range(0, len(ids), SLICE):
+                part = ids[at : at + SLICE]
+                if self.training is not None:
+                    part = self.training.apply(part)
+                out[at : at + SLICE] = part if places is None else places[part]
+            return out
+
+        return apply
 
     def blocks(self, nodes: int) -> Iterator[tuple[int, Ids]]:
         """(first of the first ids, the last ids of a block of them)."""
+        apply = self.open()
         for first in range(0, nodes, SLICE):
-            yield first, self.apply(np.arange(first, min(first + SLICE, nodes), dtype=self.dtype))
+            yield first, apply(np.arange(first, min(first + SLICE, nodes), dtype=self.dtype))
 
 
-def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path) -> None:
-    """``nodes.parquet``, see `write_names`."""
-    blocks = raw_ids.read() if not renumbering.changes else _renumbered(raw_ids, renumbering, partitioning, work)
-    write_names(path, raw_ids.kind, blocks, partitioning)
+def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path,
+                memory: int) -> None:
+    """``nodes.parquet``, see `write_names`. Raw ids that change their order pass through ``work``, ``memory`` bytes at a time."""
+    if not renumbering.changes:
+        return write_names(path, raw_ids.kind, raw_ids.read(), partitioning)
+    room = min(memory, MOST_STRETCH_BYTES) // COPIES
+    stretches = min(MOST_STRETCHES, -(-(raw_ids.bytes + PLACE_BYTES * raw_ids.count) // room))
+    write_names(path, raw_ids.kind, _renumbered(raw_ids, renumbering, stretches, work), partitioning)
 
 
 def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning) -> None:
@@ -115,29 +134,34 @@ def _fitting(raw: pa.Array, room: int) -> pa.Array:
     return raw[: 1 + int(np.searchsorted(np.cumsum(step, dtype=np.int64), room))]
 
 
-def _renumbered(raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path) -> Iterator[pa.Array]:
-    """The raw ids in the order of their last ids: dealt to a file for each partition, then put in order there."""
-    schema = pa.schema([("offset", pa.uint32()), ("raw_id", node_schema(raw_ids.kind).field("raw_id").type)])
+def _renumbered(raw_ids: IdRun, renumbering: Renumbering, stretches: int, work: Path) -> Iterator[pa.Array]:
+    """The raw ids in the order of their last ids: dealt to a file for each of some stretches of ids, then put in order there."""
+    schema = pa.schema([("place", pa.uint64()), ("raw_id", node_schema(raw_ids.kind).field("raw_id").type)])
     work.mkdir()
-    paths = [work / str(k) for k in range(partitioning.partitions)]
+    rows = -(-raw_ids.count // stretches)
+    paths = [work / str(number) for number in range(-(-raw_ids.count // rows))]
     writers = [pa.ipc.new_stream(str(path), schema) for path in paths]
-    first = 0
+    first, apply = 0, renumbering.open()
     for raw in raw_ids.read():
-        ids = renumbering.apply(np.arange(first, first + len(raw), dtype=renumbering.dtype))
-        part, offset = np.divmod(ids, ids.dtype.type(partitioning.rows))
-        order = np.argsort(part, kind="stable")
-        ends = np.cumsum(np.bincount(part.astype(np.int64), minlength=len(paths)))
-        dealt = pa.record_batch([pa.array(offset[order].astype(np.uint32)), raw.take(pa.array(order))], schema=schema)
-        for k, end in enumerate(ends.tolist()):
-            begin = 0 if k == 0 else int(ends[k - 1])
+        ids = apply(np.arange(first, first + len(raw), dtype=renumbering.dtype))
+        stretch = ids // ids.dtype.type(rows)
+        order = np.argsort(stretch, kind="stable")
+        ends = np.cumsum(np.bincount(stretch.astype(np.int64), minlength=len(paths)))
+        dealt = pa.record_batch([pa.array(ids[order].astype(np.uint64)), raw.take(pa.array(order))], schema=schema)
+        for number, end in enumerate(ends.tolist()):
+            begin = 0 if number == 0 else int(ends[number - 1])
             if end > begin:
-                writers[k].write_batch(dealt[begin:end])
+                writers[number].write_batch(dealt[begin:end])
         first += len(raw)
     for writer in writers:
         writer.close()
+    del apply
     for path in paths:
         with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as stream:
-            table: Any = stream.read_all().combine_chunks()
+            table: Any = stream.read_all()
         path.unlink()
-        yield from table.take(np.argsort(table["offset"].to_numpy())).column("raw_id").chunks
+        order, together = np.argsort(table["place"].to_numpy()), table["raw_id"].combine_chunks()
+        del table
+        for at in range(0, len(order), TAKEN_AT_ONCE):
+            yield together.take(pa.array(order[at : at + TAKEN_AT_ONCE]))
     files.remove_tree(work)
