@@ -37,9 +37,9 @@ class AdjacencyWriter:
         self.files: dict[Path, tuple[int, int]] = {}
         self._edges, self._folder, self._degrees, self._memory = edges, folder, degrees, memory
         self._partitioning = edges.partitioning
-        source = source_dtype(edges.partitioning.nodes)
         self._relations, self._weights = relations > 1, "weight" in edges.columns
-        self._dtypes: dict[str, np.dtype[Any]] = {"indptr": np.dtype(np.int64), "sources": source}
+        self._edge_bytes = list_edge_bytes(edges.partitioning.nodes, self._relations, self._weights)
+        self._dtypes: dict[str, np.dtype[Any]] = {"indptr": np.dtype(np.int64), "sources": source_dtype(edges.partitioning.nodes)}
         if self._relations:
             self._dtypes["rel"] = np.dtype(np.uint32)
         if self._weights:
@@ -67,10 +67,6 @@ class AdjacencyWriter:
             self.files |= column.files
         write_array(self._folder / "starts", np.concatenate([[0], np.cumsum(self._in_edges)]).astype(np.int64))
         write_array(self._folder / "checksums", checksums)
-
-    @property
-    def _edge_bytes(self) -> int:
-        return sum(dtype.itemsize for name, dtype in self._dtypes.items() if name != "indptr")
 
     def _length(self, name: str) -> int:
         return self._partitioning.nodes + self._partitioning.partitions if name == "indptr" else self._edges.total
@@ -114,15 +110,11 @@ def require_memory(partitioning: Partitioning, edges: int, where: str, edge_byte
     """Raise UserError where ``memory`` does not hold the lists of a partition, named ``where``, with so many ``edges``."""
     needed = partitioning.rows * NODE_BYTES + edges * edge_bytes
     if needed > memory:
-        raise UserError(f"--adjacency in: the {edges:,} in-edges of {where} take {needed / 1e6:.2f} MB, "
-                        f"{memory / 1e6:.2f} MB are free of --memory: give more --memory or more --partitions")
+        raise UserError(f"--adjacency in: the lists of {where}, {partitioning.rows:,} nodes and {edges:,} in-edges, take "
+                        f"{needed / 1e6:.2f} MB, {memory / 1e6:.2f} MB are free of --memory: give more --memory or more "
+                        "--partitions")
 
 
 def list_edge_bytes(nodes: int, relations: bool, weights: bool) -> int:
     """What an edge takes in the lists."""
     return source_dtype(nodes).itemsize + 4 * relations + 4 * weights
-
-
-def adjacency_bytes(nodes: int, edges: int, weights: bool = False) -> int:
-    """At most what it takes on disk, without relations."""
-    return 8 * nodes + (source_dtype(nodes).itemsize + 4 * weights) * edges

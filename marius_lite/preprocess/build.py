@@ -20,7 +20,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,13 +40,14 @@ from marius_lite.graph.manifest import LabelShape, Manifest, Source
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import buckets, locality
-from marius_lite.preprocess.adjacency import AdjacencyWriter
+from marius_lite.preprocess.adjacency import AdjacencyWriter, list_edge_bytes, require_memory
 from marius_lite.preprocess.arcs import ArcLists
 from marius_lite.preprocess.background import read_ahead
 from marius_lite.preprocess.bad_rows import BAD_ROWS, BadRows
 from marius_lite.preprocess.buckets import SplitWriter, Tally, with_bar, write_buckets
 from marius_lite.preprocess.columns import create_group, write_node_column
 from marius_lite.preprocess.degrees import DegreeFacts, degree_facts
+from marius_lite.preprocess.disk import DiskPlan, require_rest, require_space, sizes_after
 from marius_lite.preprocess.features import FeatureWriter
 from marius_lite.preprocess.gather import Gathered, gather, rows_expected
 from marius_lite.preprocess.locality import Locality
@@ -58,19 +58,18 @@ from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
 from marius_lite.preprocess.passes import Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
-from marius_lite.preprocess.plan import degrees_counted, merge_memory, pass_memory, plan_disk, sort_memory
+from marius_lite.preprocess.plan import degrees_counted, merge_memory, pass_memory, sort_memory
 from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import find_files, locate
 from marius_lite.preprocess.relations import write_relations
 from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
 from marius_lite.preprocess.report import make_report, write_report
 from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
-from marius_lite.preprocess.spool import KEY_BYTES, Keys, SpooledEdges
+from marius_lite.preprocess.spool import Keys, SpooledEdges
 from marius_lite.seeds import seed_for
 
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
 MOST_NODES = 1 << 32  # that a partitioner takes: it numbers them with 4 bytes
-EXPECTED_WORDS = 1  # of a record, before nodes are counted
 WRITTEN_LAST = ("relations.parquet", "zarr.json", REPORT)
 
 
@@ -85,7 +84,7 @@ def preprocess(options: Options) -> dict[str, Any]:
     with new_dataset(output, command_digest(options), options.overwrite) as (temporary, passes):
         build = Build(options, temporary, passes, node_data)
         if not passes.any:
-            build.require_space(rows, KEY_BYTES * 2, EXPECTED_WORDS)
+            require_space(inputs, rows, options, node_data)
         report = passes.once("dataset", dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
     return report
 
@@ -152,14 +151,18 @@ class Build:
         self.root, self.work = root, root / WORK
         self.threads = len(os.sched_getaffinity(0))
 
-    def require_space(self, rows: int, spooled_bytes: int, words: int, spooled: bool = False) -> None:
-        """Say what disk this takes. Raises UserError where less is free; edges that are ``spooled`` are on it already."""
-        plan = plan_disk(rows, spooled_bytes, words, self.options, self.node_data)
-        tqdm.write(f"{self.options.output}: {plan}", file=sys.stderr)
-        features = "" if self.node_data is None or self.node_data.features is None else (
-            f" and {self.node_data.features.rows:,} feature rows")
-        files.require_space(self.options.output, plan.most - spooled * plan.spool,
-                            f"preprocessing about {rows:,} edges{features}")
+    def _require_rest(self, gathered: Gathered, numbering: Numbering, partitioning: Partitioning, words: int,
+                      relations: int) -> None:
+        """What is still to come, once nodes are numbered. Raises UserError where neighbour lists cannot fit the memory, RunError
+        for the disk."""
+        options, done = self.options, self.passes.any_of
+        if options.adjacency == "in" and not done("adjacency"):
+            surely = 0 if options.fractions or options.drop_duplicates else gathered.counts[0]  # of the training edges
+            edge = list_edge_bytes(partitioning.nodes, relations > 1, "weight" in gathered.shape.carried)
+            require_memory(partitioning, -(-surely // partitioning.partitions), "a partition at the least", edge,
+                           pass_memory(options))
+        sizes = sizes_after(gathered, numbering, words, relations, partitioning.partitions)
+        require_rest(DiskPlan(sizes, options, self.node_data, sorted=done("sort")), self.root, done)
 
     def run(self) -> dict[str, Any]:
         options, once, work = self.options, self.passes.once, self.work
@@ -169,9 +172,12 @@ class Build:
             find_files(options), options, work / "read", self.threads, BadRows(self.root / BAD_ROWS), self.node_data))
         numbering = once("number", Numbering, [work / "number"], lambda: number_ids(
             gathered.dictionaries, options.seed, work / "number", options.memory // 2, self.threads))
-        named = self._name(gathered, numbering)
         kind, names, relation_ids = gathered.relations.finish()
-        layout = EdgeLayout(named.partitioning.rows, named.partitioning.partitions, len(names), len(gathered.shape.carried))
+        nodes, edges = numbering.nodes, self._stored(sum(gathered.counts))
+        partitioning = Partitioning(nodes, options.partitions or choose_partitions(nodes, edges))
+        layout = EdgeLayout(partitioning.rows, partitioning.partitions, len(names), len(gathered.shape.carried))
+        self._require_rest(gathered, numbering, partitioning, layout.words, len(names))
+        named = self._name(gathered, numbering, partitioning)
         tables = once("tables", Tables, [self.root / TABLES, work / "features"], lambda: self._write_tables(named))
         written, tally = self._sort_and_write(gathered, named, layout, relation_ids)
         lists = once("adjacency", Files, [self.root / ADJACENCY.parent],
@@ -185,12 +191,10 @@ class Build:
         write_report(self.root / REPORT, report)
         return report
 
-    def _name(self, gathered: Gathered, numbering: Numbering) -> Named:
+    def _name(self, gathered: Gathered, numbering: Numbering, partitioning: Partitioning) -> Named:
         """From the first numbering to the ids of the dataset, and ``nodes.parquet``."""
         data, once, work = self.node_data, self.passes.once, self.work
-        nodes, edges = numbering.nodes, self._stored(sum(gathered.counts))
-        partitioning = Partitioning(nodes, self.options.partitions or choose_partitions(nodes, edges))
-        labels, training = None, None
+        nodes, labels, training = numbering.nodes, None, None
         if data is not None and gathered.node_lists is not None:
             lists = gathered.node_lists
             labels = once("nodes", NodeLabels, [work / "nodes"], lambda: data.place(numbering, lists, work / "nodes"))
@@ -304,18 +308,17 @@ class Build:
         def write(records: Iterator[Records], count: int) -> Written:
             return self._write_edges(records, count, gathered, named, layout, len(relation_ids))
 
-        if not self.passes.any_of("sort", "write"):
-            self.require_space(sum(gathered.counts), gathered.shape.edge_bytes, layout.words, spooled=True)
+        keyed = [self.work / "read", self.work / "number"]
         done = self.passes.any_of
         if done("write") or (self._fits(gathered, layout) and not done("sort")):  # it may have had another --memory before
             written = once("write", Written, [*places, runs],
                            lambda: write(self._pack(gathered, named, layout, relation_ids).sorted(), 0))
         else:
             lengths = once("sort", list[int], [runs], lambda: self._pack(gathered, named, layout, relation_ids).settle())
-            self.passes.clear([gathered.spool])
+            self.passes.clear(keyed)
             written = once("write", Written, places,
                            lambda: write(merge(runs, lengths, layout.words, memory, self.threads), len(lengths)))
-        self.passes.clear([gathered.spool, runs])
+        self.passes.clear([*keyed, runs])
         with np.load(self.work / "tally.npz") as counts:
             return written, Tally(counts["buckets"], counts["relations"], counts["totals"], None, None, None)
 

@@ -67,8 +67,8 @@ class Renumbering:
         return self.open()(ids)
 
     def open(self) -> Callable[[Ids], Ids]:
-        """`apply`, with what is on disk in memory for as long as the function lives: an id's size for each node, which is a quarter
-        of what found the places took."""
+        """`apply`, with what is on disk in memory for as long as the function lives: an id for each node, a quarter of what
+        it took to find them."""
         places = None if self.places is None else np.fromfile(self.places, self.dtype)
 
         def apply(ids: Ids) -> Ids:

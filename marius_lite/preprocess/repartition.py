@@ -39,9 +39,10 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import buckets
 from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.background import read_ahead
-from marius_lite.preprocess.buckets import SplitWriter, Tally, carried_words, with_bar, write_buckets
+from marius_lite.preprocess.buckets import SplitWriter, Tally, carried_words, count_dtype, with_bar, write_buckets
 from marius_lite.preprocess.columns import create_group, describe_node_column
 from marius_lite.preprocess.degrees import degree_facts
+from marius_lite.preprocess.disk import CHECKSUM_BYTES, COUNT_BYTES, OFFSET_BYTES, SMALL_FILES, require_more
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
 from marius_lite.preprocess.passes import Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
@@ -119,8 +120,7 @@ class Repartition:
 
     def run(self) -> dict[str, Any]:
         once = self.passes.once
-        if not self.passes.any:
-            self._require_space()
+        self._require_space()
         self.work.mkdir(exist_ok=True)
         make_groups(self.root)
         once("names", type(None), [self.root / NODES, self.root / RELATIONS], self._write_names)
@@ -143,8 +143,20 @@ class Repartition:
         return self._record_bytes <= sort_memory(self.wish)
 
     def _require_space(self) -> None:
-        needed = sum(size for size, _ in self.manifest.files.values()) + (0 if self._fits else self._record_bytes)
-        files.require_space(self.wish.output, needed, f"repartitioning {sum(self.manifest.edges.values()):,} edges")
+        """Before anything is done, UserError where there is less; later RunError, after which the same command goes on."""
+        old, new, edges = self.old.partitioning, self.partitioning, sum(self.manifest.edges.values())
+        purpose, counts = f"repartitioning {edges:,} edges", np.dtype(count_dtype(edges)).itemsize
+        needed = sum(size for size, _ in self.manifest.files.values()) + new.nodes * counts + SMALL_FILES
+        if not (self._fits or self.passes.any_of("write")):
+            needed += self._record_bytes
+        bucket = len(self.wish.splits) * (OFFSET_BYTES + CHECKSUM_BYTES * (3 + len(self.carried)))
+        needed += max(0, new.partitions**2 - old.partitions**2) * bucket + new.partitions**2 * COUNT_BYTES
+        if self.old.features is not None:
+            needed += new.partitions * self.old.features.table.stride  # the last chunk is filled up
+        if self.passes.any:
+            require_more(self.root, needed, purpose, self.wish.output)
+        else:
+            files.require_space(self.wish.output, needed, purpose)
 
     def _write_names(self) -> None:
         for name in (NODES, RELATIONS):

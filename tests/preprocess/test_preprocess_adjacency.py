@@ -14,7 +14,7 @@ def test_lists_that_do_not_fit_are_refused(tmp_path):
     edges = np.random.default_rng(0).integers(0, 1000, (250_000, 2))
     edges[:, 1] //= 900  # most edges end in two nodes
     np.save(tmp_path / "e.npy", edges)
-    with pytest.raises(UserError, match=r"the \d+,\d+ in-edges of partition \d take 1\.\d\d MB, 0\.79 MB are free"):
+    with pytest.raises(UserError, match=r"of partition \d, 250 nodes and \d+,\d+ in-edges, take 1\.\d\d MB, 0\.79 MB are free"):
         make(tmp_path / "d", tmp_path / "e.npy", partitions=4, memory="1MiB", adjacency="in")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["e.npy"]
     make(tmp_path / "d", tmp_path / "e.npy", partitions=4, memory="4MiB", adjacency="in").verify()
@@ -25,12 +25,16 @@ def test_unknown_directions_are_refused(tmp_path):
         make(tmp_path / "d", tmp_path / "e.npy", adjacency="out")
 
 
-def test_the_space_for_lists_is_asked_for(tmp_path, monkeypatch):
-    np.save(tmp_path / "e.npy", np.zeros((10_000, 2), int))
-    monkeypatch.setattr("marius_lite.files.free_bytes", lambda _: 220_000)
-    make(tmp_path / "without", tmp_path / "e.npy")
-    with pytest.raises(UserError, match="preprocessing about 10,000 edges needs"):
-        make(tmp_path / "d", tmp_path / "e.npy", adjacency="in")
+@pytest.mark.parametrize(("nodes", "memory", "said"), [(400_000, "1MiB", "200,000 nodes and 200,000 in-edges, take 2.40 MB"),
+                                                      (2, "1MiB", "1 nodes and 200,000 in-edges, take 0.80 MB")])
+def test_lists_that_cannot_fit_are_refused_once_nodes_are_known(tmp_path, monkeypatch, nodes, memory, said):
+    """Long before the sort: a partition has so many nodes, and the largest no fewer edges than the mean."""
+    edges = np.arange(800_000).reshape(-1, 2) % nodes
+    np.save(tmp_path / "e.npy", edges)
+    monkeypatch.setattr("marius_lite.preprocess.build.Build._pack", lambda *_: pytest.fail("sorted already"))
+    with pytest.raises(UserError, match=f"--adjacency in: the lists of a partition at the least, {said}, 0.79 MB are free"):
+        make(tmp_path / "d", tmp_path / "e.npy", partitions=2, memory=memory, adjacency="in")
+    assert [path.name for path in tmp_path.iterdir()] == ["e.npy"]
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
