@@ -56,8 +56,8 @@ from marius_lite.preprocess.node_data import NodeData, NodeLabels, open_node_dat
 from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_ids
 from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
-from marius_lite.preprocess.passes import Passes
-from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
+from marius_lite.preprocess.passes import LAST, Passes
+from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.plan import degrees_counted, merge_memory, pass_memory, sort_memory
 from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import find_files, locate
@@ -76,6 +76,7 @@ WRITTEN_LAST = ("relations.parquet", "zarr.json", REPORT)
 def preprocess(options: Options) -> dict[str, Any]:
     """Make the dataset; returns its report. Raises UserError or RunError: after a RunError the same command goes on."""
     output = options.output.absolute()
+    settle(output)
     check_output(output, options.overwrite)
     options = with_folders_opened(options)
     inputs = find_files(options)
@@ -85,7 +86,7 @@ def preprocess(options: Options) -> dict[str, Any]:
         build = Build(options, temporary, passes, node_data)
         if not passes.any:
             require_space(inputs, rows, options, node_data)
-        report = passes.once("dataset", dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
+        report = passes.once(LAST, dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
     return report
 
 

@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from marius_lite import files
 
-PROGRESS = "progress.json"
+PROGRESS, LAST = "progress.json", "dataset"
 Result = TypeVar("Result")
 
 
@@ -87,11 +87,17 @@ def _written(command: str, done: dict[str, Any]) -> bytes:
     return json.dumps({"command": command, "passes": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}).encode()
 
 
-def _read(path: Path, command: str) -> dict[str, Any] | None:
-    """The passes that are finished; None where they are another command's, or the file is missing or damaged."""
+def is_finished(path: Path) -> bool:
+    """Whether this is the record of a command, whichever, that has done its last pass."""
+    return LAST in (_read(path) or {})
+
+
+def _read(path: Path, command: str | None = None) -> dict[str, Any] | None:
+    """The passes that are finished; None where they are another command's than asked for, or the file is missing or damaged."""
     try:
         data = path.read_bytes()
-        done: dict[str, Any] = json.loads(json.loads(data)["passes"])
+        record = json.loads(data)
+        done: dict[str, Any] = json.loads(record["passes"])
+        return done if data == _written(command or record["command"], done) else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return done if data == _written(command, done) else None

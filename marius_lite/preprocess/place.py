@@ -13,7 +13,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import file_checksum
 from marius_lite.graph.manifest import attributes
 from marius_lite.preprocess.columns import create_group
-from marius_lite.preprocess.passes import PROGRESS, Passes
+from marius_lite.preprocess.passes import PROGRESS, Passes, is_finished
 
 Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
 WORK, REPORT, LOCK = "work", "report.json", "lock"
@@ -44,9 +44,6 @@ def new_dataset(output: Path, command: str, overwrite: bool) -> Iterator[tuple[P
             yield temporary, passes
             files.remove_tree(temporary / WORK)
             files.sync_tree(temporary)
-            (temporary / PROGRESS).unlink()
-            (temporary / LOCK).unlink()
-            files.sync(temporary)
             _put_in_place(temporary, output)
     except OSError as error:
         raise files.disk_error(_with_errno(error), output) from error
@@ -56,7 +53,7 @@ def new_dataset(output: Path, command: str, overwrite: bool) -> Iterator[tuple[P
 def _temporary_folder(output: Path, command: str, afresh: bool) -> Iterator[tuple[Path, Passes]]:
     """It is removed when the user's input is wrong, or no pass is finished; after another error the same command goes on in it,
     unless ``afresh``."""
-    temporary = output.with_name(f".{output.name}.tmp")
+    temporary = _beside(output, "tmp")
     temporary.mkdir(parents=True, exist_ok=True)
     with files.lock(temporary / LOCK):
         if afresh:
@@ -71,13 +68,39 @@ def _temporary_folder(output: Path, command: str, afresh: bool) -> Iterator[tupl
 
 
 def _put_in_place(temporary: Path, output: Path) -> None:
-    """Rename into place; an old dataset steps aside first and is removed last."""
-    old = output.with_name(f".{output.name}.old")
+    """Rename into place, while an old dataset steps aside. The record of passes goes with it and goes last: where it is still
+    there, `settle` has something to do."""
+    old = _beside(output, "old")
     files.remove_tree(old)
     if output.exists():
         os.rename(output, old)
     files.publish(temporary, output)
-    files.remove_tree(old)
+    _clear_up(output)
+
+
+def _clear_up(output: Path) -> None:
+    """What a dataset in its place does without."""
+    files.remove_tree(_beside(output, "old"))
+    (output / LOCK).unlink(missing_ok=True)
+    (output / PROGRESS).unlink(missing_ok=True)
+    files.sync(output)
+
+
+def settle(output: Path) -> None:
+    """Put right what a command that was killed while it put ``output`` in place left: an old dataset that had stepped aside comes
+    back where there is no new one; beside a new one it goes, as does what remembered the passes. Raises UserError where that
+    command is still at it."""
+    old, temporary = _beside(output, "old"), _beside(output, "tmp")
+    if temporary.is_dir() and old.is_dir() and not output.exists():
+        with files.lock(temporary / LOCK):
+            files.publish(old, output)
+    elif is_finished(output / PROGRESS):
+        with files.lock(output / LOCK):
+            _clear_up(output)
+
+
+def _beside(output: Path, ending: str) -> Path:
+    return output.with_name(f".{output.name}.{ending}")
 
 
 def make_groups(root: Path) -> None:

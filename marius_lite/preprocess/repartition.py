@@ -44,8 +44,8 @@ from marius_lite.preprocess.columns import create_group, describe_node_column
 from marius_lite.preprocess.degrees import degree_facts
 from marius_lite.preprocess.disk import CHECKSUM_BYTES, COUNT_BYTES, OFFSET_BYTES, SMALL_FILES, require_more
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
-from marius_lite.preprocess.passes import Passes
-from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
+from marius_lite.preprocess.passes import LAST, Passes
+from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.plan import degrees_counted, merge_memory, pass_memory, sort_memory
 from marius_lite.preprocess.rechunk import rechunk
 from marius_lite.preprocess.renumber import write_names
@@ -75,7 +75,9 @@ class Wish:
         number = parse_partitions(partitions)
         if number is None:
             raise UserError("--partitions auto: must be a whole number from 1 to 1024")
-        return cls(Dataset.open(dataset), Path(output).absolute(), number, parse_memory(memory), overwrite)
+        place = Path(output).absolute()
+        settle(place)  # it may be the dataset itself
+        return cls(Dataset.open(dataset), place, number, parse_memory(memory), overwrite)
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -93,7 +95,7 @@ def repartition(wish: Wish) -> dict[str, Any]:
     """Make the dataset; returns its report. Raises UserError or RunError: after a RunError the same command goes on."""
     check_output(wish.output, wish.overwrite)
     with new_dataset(wish.output, wish.digest, wish.overwrite) as (temporary, passes):
-        report = passes.once("dataset", dict[str, Any], [temporary / "zarr.json", temporary / REPORT],
+        report = passes.once(LAST, dict[str, Any], [temporary / "zarr.json", temporary / REPORT],
                              Repartition(wish, temporary, passes).run)
     return report
 

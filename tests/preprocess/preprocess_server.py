@@ -1,4 +1,4 @@
-"""Runs `preprocess` in forks of one process that has everything imported: `python preprocess_server.py`.
+"""Runs commands in forks of one process that has everything imported: `python preprocess_server.py`.
 
 A request is a line of JSON on standard input: {"arguments": [...], "output": FILE, "faults": {NAME: VALUE}, "settings":
 {"module.NAME": NUMBER}}; the answer a line with the wait status. Started with tests/native/faults.c preloaded, each command has
@@ -43,7 +43,7 @@ def command(arguments: list[str], output: str, faults: dict[str, str], settings:
         if faults:
             os.environ.update({f"FAULT_{name}": value for name, value in faults.items()})
             ctypes.CDLL(None).faults_reload()
-        code = main.run(["preprocess", *arguments])
+        code = main.run(arguments)
     except BaseException:
         traceback.print_exc()
     finally:

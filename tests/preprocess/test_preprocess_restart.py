@@ -5,56 +5,18 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from tempfile import mkstemp
 
 import numpy as np
 import pytest
+from preprocess_faults import CHANGES, SMALL, Disk, Faults, Folder, finished
 from preprocess_tools import data_files
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "end_to_end")]
-
-from disk_model import Disk, Folder  # noqa: E402
-from faults import Faults, fault_library  # noqa: E402, F401
-
-ROOT = Path(__file__).parents[2]
-CHANGES = "rename,write,pwrite,ftruncate,create,mkdir,unlink,rmdir,fsync"
 PASSES = ["read", "number", "nodes", "partition", "names", "tables", "sort", "write", "adjacency"]
 PARTS = 10  # of tests that try every call
-SMALL = {"keys.TABLE_SHARE": 200, "build.sort_memory": 20_000, "build.pass_memory": 30_000, "numbering.MERGED_AT_ONCE": 50}
 OPTIONS = ["--memory", "1MiB", "--undirected", "--split", "0.8,0.1,0.1", "--partitions", "3", "--partitioner", "locality",
            "--adjacency", "in", "--node-split", "0.5,0.3,0.2", "--delimiter", "tab"]
-
-
-@dataclass(frozen=True)
-class Server:
-    process: subprocess.Popen
-    folder: Path
-
-    def run(self, arguments, settings=SMALL, **faults):
-        """(exit code, or -N after signal N; what it printed)."""
-        descriptor, output = mkstemp(dir=self.folder)
-        os.close(descriptor)
-        request = {"arguments": [str(each) for each in arguments], "output": output, "faults": faults, "settings": settings}
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        status = int(self.process.stdout.readline())
-        told = Path(output).read_text()
-        os.unlink(output)
-        return os.waitstatus_to_exitcode(status), told
-
-
-@pytest.fixture(scope="module")
-def server(fault_library, tmp_path_factory):  # noqa: F811
-    environment = os.environ | {"LD_PRELOAD": str(fault_library), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, Path(__file__).parent / "preprocess_server.py"]
-    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "ready\n"
-        yield Server(process, tmp_path_factory.mktemp("told"))
-        process.stdin.close()
 
 
 @pytest.fixture(scope="module")
@@ -107,13 +69,6 @@ def spread(calls):
     return sorted(special | {number for start, end in pairwise(starts) for number in (start + 1, (start + end) // 2, end)})
 
 
-def finished(output):
-    """Seconds of the passes that are remembered, the last of which, `dataset`, is all of them together."""
-    progress = output.with_name(f".{output.name}.tmp") / "progress.json"
-    passes = json.loads(json.loads(progress.read_bytes())["passes"]) if progress.exists() else {}
-    return {name: entry["seconds"] for name, entry in passes.items()}
-
-
 def check_same_bytes_after(server, command, output, expected):
     """The command once more: it does what was left, and leaves nothing but the dataset."""
     before = finished(output)
@@ -126,6 +81,14 @@ def check_same_bytes_after(server, command, output, expected):
         assert {name: seconds.get(name, before[name]) for name in before} == before
     assert data_files(output) == expected
     assert sorted(path.name for path in output.parent.iterdir()) == [output.name]
+
+
+def last_calls(calls):
+    """Numbers of the calls that put the dataset in place, and of those before that which change names."""
+    begin = pass_of_each(calls).index("publish") + 1
+    renamed = next(number for number, call in enumerate(calls, 1) if call.op == "rename" and call.other.endswith("/d"))
+    return [number for number in range(begin, len(calls) + 1)
+            if calls[number - 1].op not in ("fsync",) or number >= renamed - 3]
 
 
 def killed(server, command, output, expected, number):
@@ -160,6 +123,16 @@ def test_killed_in_every_pass(server, command, undisturbed, tmp_path):
     expected, calls = undisturbed
     seen = {len(killed(server, command, tmp_path / f"{number}/d", expected, number)) for number in spread(calls)}
     assert seen == set(range(len(PASSES) + 2))
+
+
+def test_killed_at_each_of_the_last_calls(server, command, undisturbed, tmp_path):
+    """All is done, but for names: nothing is made again."""
+    expected, calls = undisturbed
+    assert len(numbers := last_calls(calls)) > 10
+    for number in numbers:
+        output = tmp_path / f"{number}/d"
+        done = killed(server, command, output, expected, number)
+        assert done in ([], [*PASSES, "dataset"])  # none: it is in its place
 
 
 @pytest.mark.slow

@@ -1,0 +1,3 @@
+"""Fixtures of several test modules of preprocess."""
+
+from preprocess_faults import fault_library, server  # noqa: F401
