@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy.typing as npt
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import REDO, Dataset
 from marius_lite.storage.engine import open_flat
+
+Progress = Callable[[int], object]  # told how many bytes were read
 
 
 def damaged(path: Path, what: str) -> UserError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,6 +137,10 @@ class Dataset:
         """Relation ids of raw ids, -1 where unknown."""
         return self._relations.lookup(raw)
 
+    def size(self, name: str) -> int:
+        """Bytes of a file of the manifest, 0 where it does not stand there."""
+        return self.manifest.files.get(name, (0, 0))[0]
+
     def verify(self) -> None:
         """Check everything against what the manifest says, see `graph.verify`. Raises UserError."""
         from marius_lite.graph.verify import verify_dataset
@@ -144,12 +148,13 @@ class Dataset:
         verify_dataset(self)
 
 
-def file_checksum(path: Path, size: int) -> int:
-    """crc32c of a file's first ``size`` bytes, read past the page cache."""
+def file_checksum(path: Path, size: int, progress: Callable[[int], object] = lambda _: None) -> int:
+    """crc32c of a file's first ``size`` bytes, read past the page cache. ``progress`` is told how many were read."""
     checksum = 0
     block = np.empty(min(size, CHECK_BLOCK), np.uint8)
     for start in range(0, size, CHECK_BLOCK):
         part = block[: min(CHECK_BLOCK, size - start)]
         read_range(path, start, part)
         checksum = crc32c(part, checksum)
+        progress(len(part))
     return checksum

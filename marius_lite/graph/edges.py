@@ -17,6 +17,7 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.engine import open_flat, read_array_range
 
 COLUMNS = ("src", "dst", "rel")
+CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64}  # what edges may carry, as it is stored
 Offsets = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
 

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tqdm import tqdm
 
 from marius_lite._native import crc32c, hash_ints
 from marius_lite.graph.adjacency import ARRAYS, Adjacency, source_dtype
-from marius_lite.graph.damage import check_array, check_size, damaged, first
+from marius_lite.graph.damage import Progress, check_array, check_size, damaged, first
 from marius_lite.graph.dataset import Dataset, file_checksum
-from marius_lite.graph.edges import COLUMNS
-from marius_lite.graph.verify_nodes import verify_node_tables, verify_nodes, verify_relations
+from marius_lite.graph.edges import CARRIED, COLUMNS
+from marius_lite.graph.verify_nodes import node_table_bytes, verify_node_tables, verify_nodes, verify_relations
 from marius_lite.storage.engine import read_array_range
 
 PIECE = 1 << 18  # edges at once
@@ -31,27 +32,43 @@ Columns = list[npt.NDArray[Any]]
 
 
 def verify_dataset(dataset: Dataset) -> None:
-    """Check everything. Raises UserError: the file, the place, what to do."""
-    _verify_files(dataset)
-    _verify_layout(dataset)
-    verify_nodes(dataset)
+    """Check everything, with a bar of the bytes read. Raises UserError: the file, the place, what to do."""
+    with tqdm(total=_bytes_to_read(dataset), unit="B", unit_scale=True, desc="verify", mininterval=0.5) as bar:
+        _verify_files(dataset, bar.update)
+        _verify_layout(dataset)
+        verify_nodes(dataset, bar.update)
+        _verify_edges(dataset, bar.update)
+        verify_node_tables(dataset, bar.update)
+
+
+def _bytes_to_read(dataset: Dataset) -> int:
+    """All files for their checksums, and what they hold again."""
+    manifest, files = dataset.manifest, dataset.manifest.files
+    edge = 4 * len(COLUMNS) + sum(np.dtype(CARRIED[name]).itemsize for name in manifest.edge_columns or ())
+    found = sum(size for size, _ in files.values()) + dataset.size("nodes.parquet") + sum(manifest.edges.values()) * edge
+    if (lists := dataset.adjacency) is not None:
+        found += manifest.edges["train"] * lists.edge_bytes(lists.has_weights) + 8 * (manifest.nodes + manifest.partitions)
+    return found + manifest.nodes * node_table_bytes(dataset)
+
+
+def _verify_edges(dataset: Dataset, progress: Progress) -> None:
+    """``edges/``, the counts of relations, in-edge lists."""
     counts = verify_relations(dataset)
     found, sums = np.zeros_like(counts), np.zeros(0, np.uint64)
     for split in dataset.manifest.edges:
         edges = _EdgeCheck(dataset, split, found)
-        edges.run()
+        edges.run(progress)
         sums = edges.sums if split == "train" else sums
     if (wrong := first(found != counts)) is not None:
         raise damaged(dataset.path / "relations.parquet",
                       f"relation {wrong} has {counts[wrong]:,} edges there, {found[wrong]:,} in edges/")
     if dataset.adjacency is not None:
-        _verify_lists(dataset, dataset.adjacency, sums)
-    verify_node_tables(dataset)
+        _verify_lists(dataset, dataset.adjacency, sums, progress)
 
 
-def _verify_files(dataset: Dataset) -> None:
+def _verify_files(dataset: Dataset, progress: Progress) -> None:
     for name, (size, expected) in dataset.manifest.files.items():
-        if file_checksum(dataset.path / name, size) != expected:
+        if file_checksum(dataset.path / name, size, progress) != expected:
             raise damaged(dataset.path / name, "does not match its checksum")
 
 
@@ -77,9 +94,10 @@ class _EdgeCheck:
         self._sizes[-1] = partitioning.size(partitioning.partitions - 1)
         self._last: Columns = []  # bucket, dst, src, rel of the edge before
 
-    def run(self) -> None:
+    def run(self, progress: Progress) -> None:
         self._check_offsets()
         for low, columns in self._edges.pieces(PIECE):
+            progress(sum(values.nbytes for values in columns))
             flat = np.searchsorted(self._edges.offsets, np.arange(low, low + len(columns[0])), side="right") - 1
             self._check_ends(low, flat, columns)
             self._check_order(low, flat, columns)
@@ -158,7 +176,7 @@ def _hashes(*columns: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return found
 
 
-def _verify_lists(dataset: Dataset, adjacency: Adjacency, sums: Sums) -> None:
+def _verify_lists(dataset: Dataset, adjacency: Adjacency, sums: Sums, progress: Progress) -> None:
     """``sums``: of the training edges, by destination partition."""
     partitioning, edges, folder = dataset.partitioning, dataset.edges("train"), adjacency.folder
     check_array(dataset, folder / "starts", partitioning.partitions + 1, np.int64)
@@ -172,15 +190,15 @@ def _verify_lists(dataset: Dataset, adjacency: Adjacency, sums: Sums) -> None:
         raise damaged(folder / "starts", f"the lists of partition {wrong} begin at {adjacency.starts[wrong]:,}, by the training "
                                          f"edges at {expected[wrong]:,}")
     for k in range(partitioning.partitions):
-        if _ListCheck(adjacency, k).sum() != sums[k]:
+        if _ListCheck(adjacency, k, progress).sum() != sums[k]:
             raise damaged(folder, f"the lists of partition {k} are not those of its training edges")
 
 
 class _ListCheck:
     """Goes over the lists of partition k."""
 
-    def __init__(self, adjacency: Adjacency, k: int):
-        self._adjacency, self._k = adjacency, k
+    def __init__(self, adjacency: Adjacency, k: int, progress: Progress):
+        self._adjacency, self._k, self._progress = adjacency, k, progress
         self._nodes = adjacency.partitioning.range(k)
         self._beside = _beside(adjacency)
         self._checksums = dict.fromkeys(("indptr", "sources", *self._beside), 0)
@@ -214,6 +232,7 @@ class _ListCheck:
             high = min(low + LISTS, size)
             indptr = read_array_range(adjacency.folder / "indptr", base + low, base + high + 1)
             fresh = indptr[1 if low else 0:]
+            self._progress(fresh.nbytes)
             self._checksums["indptr"] = crc32c(fresh.view(np.uint8), self._checksums["indptr"])
             wrong = first((np.diff(indptr) < 0) | (indptr[1:] > edges))
             if wrong is None and ((low == 0 and indptr[0] != 0) or (high == size and indptr[-1] != edges)):
@@ -227,4 +246,5 @@ class _ListCheck:
         start = int(self._adjacency.starts[self._k])
         values = read_array_range(self._adjacency.folder / name, start + begin, start + end)
         self._checksums[name] = crc32c(values.view(np.uint8), self._checksums[name])
+        self._progress(values.nbytes)
         return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marius_lite.graph.damage import check_array, check_size, damaged, first
+from marius_lite.errors import UserError
+from marius_lite.graph.damage import Progress, check_array, check_size, damaged, first
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.ids import hash_raw_ids, node_schema, order_key, relation_schema
 from marius_lite.graph.node_columns import LABELS, NODE_SPLITS, SPLIT
@@ -24,7 +26,7 @@ BFLOAT16_EXPONENT = np.uint16(0x7F80)
 Hashes = npt.NDArray[np.uint64]
 
 
-def verify_nodes(dataset: Dataset) -> None:
+def verify_nodes(dataset: Dataset, progress: Progress) -> None:
     """``nodes.parquet``: every node id in turn, its row groups inside partitions, raw ids in their order and all different."""
     path, manifest = dataset.path / "nodes.parquet", dataset.manifest
     _check_table(path, node_schema(manifest.ids), manifest.nodes)
@@ -32,7 +34,9 @@ def verify_nodes(dataset: Dataset) -> None:
     ids_by_order = "partitioner" not in manifest.options
     boundary = (manifest.node_split or {}).get("train", 0)  # training nodes come first, in an order of their own
     key, last = order_key(manifest.seed), None
+    size = dataset.size(path.name)
     for low, batch in _batches(path):
+        progress(size * (low + len(batch)) // manifest.nodes - size * low // manifest.nodes)
         ids: npt.NDArray[np.int64] = batch.column(0).to_numpy(zero_copy_only=False)
         if (wrong := first(ids != np.arange(low, low + len(ids)))) is not None:
             raise damaged(path, f"row {low + wrong:,} has node_id {ids[wrong]:,}")
@@ -135,15 +139,24 @@ def verify_relations(dataset: Dataset) -> npt.NDArray[np.int64]:
     return counts
 
 
-def verify_node_tables(dataset: Dataset) -> None:
+def node_table_bytes(dataset: Dataset) -> int:
+    """What ``tables/`` hold of a node, where they can be read."""
+    manifest, features = dataset.manifest, 0
+    if manifest.features is not None:
+        with suppress(UserError, KeyError, ValueError):  # told when it is read
+            features = dataset.features.table.stride if dataset.features else 0
+    return features + 8 * (manifest.labels is not None) + (manifest.node_split is not None)
+
+
+def verify_node_tables(dataset: Dataset, progress: Progress) -> None:
     """``tables/``."""
     if dataset.manifest.features is not None:
-        _verify_features(dataset)
+        _verify_features(dataset, progress)
     if dataset.manifest.labels is not None or dataset.manifest.node_split is not None:
-        _verify_labels(dataset)
+        _verify_labels(dataset, progress)
 
 
-def _verify_features(dataset: Dataset) -> None:
+def _verify_features(dataset: Dataset, progress: Progress) -> None:
     try:
         features = dataset.features
     except (KeyError, ValueError) as error:
@@ -162,6 +175,7 @@ def _verify_features(dataset: Dataset) -> None:
         for low in range(0, partitioning.size(k), step):
             rows = np.empty((min(step, partitioning.size(k) - low), table.width), table.dtype)
             read_range(table.chunk_path(k), low * table.stride, rows.view(np.uint8).reshape(-1))
+            progress(rows.nbytes)
             nodes = partitioning.range(k)[low:]
             if (row := first(_not_finite(rows[:, :features.width], features.type))) is not None:
                 raise damaged(table.path, f"a feature of node {nodes[row]:,} is not finite")
@@ -175,7 +189,7 @@ def _not_finite(rows: npt.NDArray[Any], type: str) -> npt.NDArray[np.bool_]:
     return ~np.isfinite(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, bool)
 
 
-def _verify_labels(dataset: Dataset) -> None:
+def _verify_labels(dataset: Dataset, progress: Progress) -> None:
     """Labels are of the classes there are; splits are as large as the manifest says, training nodes first, all labelled."""
     manifest, partitioning = dataset.manifest, dataset.partitioning
     classes = manifest.labels.classes if manifest.labels else 0
@@ -188,6 +202,7 @@ def _verify_labels(dataset: Dataset) -> None:
         ids = np.arange(low, min(low + BATCH, partitioning.nodes))
         labels = _column(dataset, LABELS, ids) if manifest.labels else np.zeros(len(ids), np.int64)
         codes = _column(dataset, SPLIT, ids) if split else np.zeros(len(ids), np.uint8)
+        progress(labels.nbytes * bool(manifest.labels) + codes.nbytes * bool(split))
         for place, wrong, what in (
             (LABELS, (labels < -1) | (labels >= max(1, classes)), f"has a label outside {classes} classes"),
             (SPLIT, codes > len(NODE_SPLITS), f"has a code above {len(NODE_SPLITS)}"),

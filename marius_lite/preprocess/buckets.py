@@ -12,14 +12,13 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from marius_lite._native import EdgeCounts, EdgeLayout, crc32c_stretches
-from marius_lite.graph.edges import COLUMNS
+from marius_lite.graph.edges import CARRIED, COLUMNS
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.columns import ColumnWriter, chunk_length, create_group, write_array
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.sort import Records
 
 PIECE = 1 << 18
-CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64}  # what edges may carry, as it is stored
 
 
 def count_dtype(edges: int) -> type[np.unsignedinteger[Any]]:

@@ -16,8 +16,9 @@ from tqdm import tqdm
 from marius_lite import files
 from marius_lite.errors import RunError
 from marius_lite.files import format_bytes
+from marius_lite.graph.edges import CARRIED
 from marius_lite.preprocess.adjacency import list_edge_bytes
-from marius_lite.preprocess.buckets import CARRIED, count_dtype
+from marius_lite.preprocess.buckets import count_dtype
 from marius_lite.preprocess.columns import CHUNK, chunk_length
 from marius_lite.preprocess.features import stored_bytes
 from marius_lite.preprocess.gather import Gathered

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from marius_lite._native import crc32c
+from tqdm import tqdm
+from weighted_dataset import with_weights
 
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset, verify, verify_nodes
@@ -291,6 +293,26 @@ def test_from_the_command_line(copied, cli, capfd):
     put(f"{TRAIN}/src/c/0", 5, 30)(folder)
     mended(folder)
     assert cli("info", folder, "--verify") == 2
-    found = capfd.readouterr().err
-    assert found.count("\n") == 1
-    assert f"{folder}/edges/train/src: edge 5 of bucket (0, 0) has src 30" in found
+    bar, said = capfd.readouterr().err.splitlines()[-2:]
+    assert bar.startswith("verify: ")
+    assert said.startswith(f"marius-lite: {folder}/edges/train/src: edge 5 of bucket (0, 0) has src 30")
+
+
+@pytest.mark.parametrize("name", ["edges", "float32", "int8", "locality"])
+def test_a_bar_shows_the_bytes_read(sound, monkeypatch, name, capfd):
+    bars = []
+    monkeypatch.setattr(verify, "tqdm", lambda **options: bars.append(tqdm(**options)) or bars[-1])
+    Dataset.open(sound / name).verify()
+    assert [(bar.n, bar.unit) for bar in bars] == [(bars[0].total, "B")]
+    assert bars[0].total > sum(size for size, _ in Dataset.open(sound / name).manifest.files.values())
+    said = capfd.readouterr()
+    assert "verify: 100%" in said.err
+    assert said.out == ""
+
+
+def test_a_bar_of_weighted_edges(sound, tmp_path, monkeypatch):
+    bars = []
+    weighted = with_weights(sound / "edges", tmp_path / "weighted", lambda src, dst, rel: src % 7 / 2 + rel)
+    monkeypatch.setattr(verify, "tqdm", lambda **options: bars.append(tqdm(**options)) or bars[-1])
+    weighted.verify()
+    assert bars[0].n == bars[0].total
