@@ -88,7 +88,7 @@ def last_calls(calls):
     begin = pass_of_each(calls).index("publish") + 1
     renamed = next(number for number, call in enumerate(calls, 1) if call.op == "rename" and call.other.endswith("/d"))
     return [number for number in range(begin, len(calls) + 1)
-            if calls[number - 1].op not in ("fsync",) or number >= renamed - 3]
+            if calls[number - 1].op != "fsync" or number >= renamed - 3]
 
 
 def killed(server, command, output, expected, number):
@@ -128,7 +128,8 @@ def test_killed_in_every_pass(server, command, undisturbed, tmp_path):
 def test_killed_at_each_of_the_last_calls(server, command, undisturbed, tmp_path):
     """All is done, but for names: nothing is made again."""
     expected, calls = undisturbed
-    assert len(numbers := last_calls(calls)) > 10
+    numbers = last_calls(calls)
+    assert len(numbers) > 10
     for number in numbers:
         output = tmp_path / f"{number}/d"
         done = killed(server, command, output, expected, number)
