@@ -61,9 +61,10 @@ def test_many_strings(many_strings, tmp_path):
     assert peak(many_strings, "--output", tmp_path / "d", "--undirected") < MEMORY + BESIDE
 
 
-@pytest.mark.parametrize("partitions", [1, 256])
-def test_a_star(star, tmp_path, partitions):
-    assert peak(star, "--output", tmp_path / "d", "--partitions", partitions, "--undirected") < MEMORY + BESIDE
+@pytest.mark.parametrize(("partitions", "lists"), [(1, "none"), (256, "none"), (1024, "in")])
+def test_a_star(star, tmp_path, partitions, lists):
+    options = ["--partitions", partitions, "--undirected", "--adjacency", lists]
+    assert peak(star, "--output", tmp_path / "d", *options) < MEMORY + BESIDE
 
 
 def test_a_star_in_partitions_by_locality(star, tmp_path):
