@@ -154,14 +154,13 @@ class Build:
 
     def _require_rest(self, gathered: Gathered, numbering: Numbering, partitioning: Partitioning, words: int,
                       relations: int) -> None:
-        """What is still to come, once nodes are numbered. Raises UserError where neighbour lists cannot fit the memory, RunError
-        for the disk."""
+        """Of memory for lists and disk for all, once nodes are numbered. Raises UserError for the first, RunError for the other."""
         options, done = self.options, self.passes.any_of
         if options.adjacency == "in" and not done("adjacency"):
             surely = 0 if options.fractions or options.drop_duplicates else gathered.counts[0]  # of the training edges
             edge = list_edge_bytes(partitioning.nodes, relations > 1, "weight" in gathered.shape.carried)
-            require_memory(partitioning, -(-surely // partitioning.partitions), "a partition at the least", edge,
-                           pass_memory(options))
+            mean = -(-surely // partitioning.partitions)
+            require_memory(partitioning, mean, "a partition at the least", edge, pass_memory(options))
         sizes = sizes_after(gathered, numbering, words, relations, partitioning.partitions)
         require_rest(DiskPlan(sizes, options, self.node_data, sorted=done("sort")), self.root, done)
 
@@ -369,8 +368,7 @@ class Build:
         if self.options.adjacency == "none":
             return {}
         edges = EdgeBuckets(self.root / "edges/train", named.partitioning, gathered.shape.carried)
-        writer = AdjacencyWriter(edges, self.root / ADJACENCY,
-                                 self.work / "in_degrees", relations, pass_memory(self.options))
+        writer = AdjacencyWriter(edges, self.root / ADJACENCY, self.work / "in_degrees", relations, pass_memory(self.options))
         writer.write()
         return writer.files
 

@@ -60,13 +60,14 @@ class Sizes:
     partitions: int
 
 
-def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, most: bool) -> Sizes:
+def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None, most: bool) -> Sizes:
     """With the fewest nodes that there can be, or with as many as there are ends of edges, ids as long as lines allow."""
+    given = 0 if node_data is None else node_data.rows.count
     carried, relations = options.values, options.columns is None or len(options.columns) > 2
     spooled = KEY_BYTES * (2 + (relations and most)) + CARRIED_BYTES * len(carried)
-    nodes = 2 * rows if most else 1
+    nodes = 2 * rows + given if most else max(1, given)
     packed = sum(file.path.stat().st_size * (1 if magic_of(file.path) in ("text", "npy") else PACKED) for file in inputs)
-    name = max(INT_BYTES, packed // max(1, 2 * rows)) if most else INT_BYTES
+    name = max(INT_BYTES, packed // max(1, 2 * rows)) if most else 0
     each = name + END_BYTES + KEY_BYTES
     return Sizes(rows, spooled, 1 + most + len(carried), carried, relations and most, nodes, nodes * name,
                  nodes * each if most else 0, nodes * each if most else 0, options.partitions or 1)
@@ -113,7 +114,7 @@ class DiskPlan:
             "nodes": kept + placed,
             "partition": kept + placed + self._arcs,
             "names": kept + placed + names + sizes.names + sizes.nodes * DEALT_ROW * self._deals,
-            "tables": kept + placed + names + 2 * self._tables,
+            "tables": kept + kept_runs,
             "sort": kept + kept_runs + self._runs,
             "write": (self._runs or kept) + kept_runs + self._edges,
             "adjacency": kept_runs + self._edges + self._lists,
@@ -182,7 +183,7 @@ class DiskPlan:
 
     @property
     def _tables(self) -> int:
-        """``tables/``; while they are made twice as much, at most."""
+        """``tables/``, and places of spooled rows; spools and what is written are together never more than all rows."""
         if self.node_data is None:
             return 0
         features = 0 if self.node_data.features is None else stored_bytes(self.node_data.features) + 4 * self.sizes.nodes
@@ -198,7 +199,7 @@ class DiskPlan:
 
 def require_space(inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None) -> None:
     """Say what disk this takes, before anything is read. Raises UserError where less is free than is needed for sure."""
-    least, most = (DiskPlan(sizes_before(inputs, rows, options, most), options, node_data, least=not most).most
+    least, most = (DiskPlan(sizes_before(inputs, rows, options, node_data, most), options, node_data, least=not most).most
                    for most in (False, True))
     tqdm.write(f"{options.output}: about {rows:,} edges: {format_bytes(least)} of disk at a time, up to {format_bytes(most)} "
                "where there are many nodes", file=sys.stderr)

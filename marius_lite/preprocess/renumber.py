@@ -96,7 +96,7 @@ def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioni
     """``nodes.parquet``, see `write_names`. Raw ids that change their order pass through ``work``, ``memory`` bytes at a time."""
     if not renumbering.changes:
         return write_names(path, raw_ids.kind, raw_ids.read(), partitioning)
-    room = min(memory, MOST_STRETCH_BYTES) // COPIES
+    room = max(1, min(memory, MOST_STRETCH_BYTES) // COPIES)
     stretches = min(MOST_STRETCHES, -(-(raw_ids.bytes + PLACE_BYTES * raw_ids.count) // room))
     write_names(path, raw_ids.kind, _renumbered(raw_ids, renumbering, stretches, work), partitioning)
 

@@ -56,7 +56,7 @@ def run_of(kind, folder):
 
 
 @pytest.mark.parametrize("kind", ["int", "str"])
-@pytest.mark.parametrize("memory", [100, 5000, 40_000, 1 << 30])
+@pytest.mark.parametrize("memory", [1, 5000, 40_000, 1 << 30])
 def test_names_by_their_last_id(renumbering, tmp_path, monkeypatch, kind, memory):
     found, expected = renumbering
     monkeypatch.setattr(renumber, "TAKEN_AT_ONCE", 17)
