@@ -154,7 +154,7 @@ class Build:
 
     def _require_rest(self, gathered: Gathered, numbering: Numbering, partitioning: Partitioning, words: int,
                       relations: int) -> None:
-        """Of memory for lists and disk for all, once nodes are numbered. Raises UserError for the first, RunError for the other."""
+        """Memory for lists, disk for all that is to come, once nodes are numbered. UserError for the first, RunError for the other."""
         options, done = self.options, self.passes.any_of
         if options.adjacency == "in" and not done("adjacency"):
             surely = 0 if options.fractions or options.drop_duplicates else gathered.counts[0]  # of the training edges
