@@ -2,9 +2,9 @@
 
     files --readers--> raw edges --NodeKeys, RelationKeys--> edges in keys --Spool--> disk                         read
     dictionaries --number_ids--> raw ids in order of id; the id of each key                                        number
-    feature rows, labels, node lists --NodeData--> on disk by id                                                   nodes
+    feature rows, labels, node lists, types --NodeData, NodeTypes--> on disk by id                          nodes, types
     Spool --pack_arcs: both arcs of training edges--> ExternalSort --ArcLists--> Locality or Metis --> last ids  partition
-    raw ids --last ids--> nodes.parquet                                                                            names
+    raw ids, types --last ids--> nodes.parquet                                                                     names
     features, labels, splits --last ids--> tables/                                                                 tables
     Spool --EdgeLayout.pack: last ids, split, bucket--> records --ExternalSort--> sorted runs                      sort
     sorted --SplitWriter--> edges/<split>                                                                          write
@@ -53,6 +53,7 @@ from marius_lite.preprocess.gather import Gathered, gather, rows_expected
 from marius_lite.preprocess.locality import Locality
 from marius_lite.preprocess.metis_partitioner import Metis
 from marius_lite.preprocess.node_data import NodeData, NodeLabels, open_node_data
+from marius_lite.preprocess.node_types import NodeTypes, PlacedTypes, open_node_types
 from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_ids
 from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
@@ -79,11 +80,10 @@ def preprocess(options: Options) -> dict[str, Any]:
     output = options.output.absolute()
     check_output(output, options.overwrite)
     options = with_folders_opened(options)
-    inputs = find_files(options)
-    node_data = open_node_data(options)
-    rows = rows_expected(inputs, options)
+    node_data, node_types = open_node_data(options), open_node_types(options)
+    rows = rows_expected(find_files(options), options)
     with new_dataset(output, command_digest(options), options.overwrite) as (temporary, passes):
-        build = Build(options, temporary, passes, node_data)
+        build = Build(options, temporary, passes, node_data, node_types)
         if not passes.any:
             build.require_space(rows, KEY_BYTES * 2, EXPECTED_WORDS)
         report = passes.once("dataset", dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
@@ -109,7 +109,7 @@ def _several(files: str | Path | Sequence[str | Path]) -> list[str]:
 def command_digest(options: Options) -> str:
     """What tells one command from another: its options but those that do not shape the dataset, and its files as they are now."""
     shaping = dataclasses.replace(options, memory=0, output=options.output.absolute(), overwrite=False)
-    given = (options.features, options.labels, options.node_ids, *options.node_lists.values())
+    given = (options.features, options.labels, options.node_ids, options.node_types, *options.node_lists.values())
     node_files = [file if file.exists() else locate(file)[0] for file in given if file is not None]
     paths = [file.path for file in find_files(options)] + node_files
     inputs = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
@@ -122,6 +122,7 @@ class Named:
 
     numbering: Numbering
     labels: NodeLabels | None
+    types: PlacedTypes | None
     partitioning: Partitioning
     last: Renumbering
 
@@ -147,8 +148,9 @@ class Written:
 class Build:
     """One run into ``root``, pass after pass."""
 
-    def __init__(self, options: Options, root: Path, passes: Passes, node_data: NodeData | None):
-        self.options, self.passes, self.node_data = options, passes, node_data
+    def __init__(self, options: Options, root: Path, passes: Passes, node_data: NodeData | None,
+                 node_types: NodeTypes | None):
+        self.options, self.passes, self.node_data, self.node_types = options, passes, node_data, node_types
         self.root, self.work = root, root / WORK
         self.threads = len(os.sched_getaffinity(0))
 
@@ -166,7 +168,8 @@ class Build:
         work.mkdir(exist_ok=True)
         make_groups(self.root)
         gathered = once("read", Gathered, [work / "read", self.root / BAD_ROWS], lambda: gather(
-            find_files(options), options, work / "read", self.threads, BadRows(self.root / BAD_ROWS), self.node_data))
+            find_files(options), options, work / "read", self.threads, BadRows(self.root / BAD_ROWS), self.node_data,
+            self.node_types))
         numbering = once("number", Numbering, [work / "number"], lambda: number_ids(
             gathered.dictionaries, options.seed, work / "number", options.memory // 2, self.threads))
         named = self._name(gathered, numbering)
@@ -177,11 +180,11 @@ class Build:
         lists = once("adjacency", Files, [self.root / ADJACENCY.parent],
                      lambda: self._write_adjacency(gathered, named, len(names)))
         write_relations(self.root / "relations.parquet", kind, names, tally.relation_counts)
-        known = tables.files | written.files | lists
-        manifest = self._manifest(gathered, named, kind, len(names), tables, tally, known)
+        manifest = self._manifest(gathered, named, kind, len(names), tables, tally, tables.files | written.files | lists)
         files.write_atomic(self.root / "zarr.json", manifest.root_json())
         report = make_report(manifest, gathered.seen, tally, written.degrees, options, self.passes.seconds,
-                             {**tables.said, "sorted_runs": written.runs})
+                             {**tables.said, **({"node_types": named.types.report} if named.types else {}),
+                              "sorted_runs": written.runs})
         write_report(self.root / REPORT, report)
         return report
 
@@ -191,11 +194,13 @@ class Build:
         nodes, edges = numbering.nodes, self._stored(sum(gathered.counts))
         partitioning = Partitioning(nodes, self.options.partitions or choose_partitions(nodes, edges))
         labels, training = None, None
-        if data is not None and gathered.node_lists is not None:
-            lists = gathered.node_lists
+        if data is not None and (lists := gathered.node_lists) is not None:
             labels = once("nodes", NodeLabels, [work / "nodes"], lambda: data.place(numbering, lists, work / "nodes"))
             if labels.codes is not None:
                 training = TrainingFirst(np.fromfile(labels.codes, CODE))
+        types, given, file_types = None, gathered.node_types, self.node_types
+        if file_types is not None and given is not None:
+            types = once("types", PlacedTypes, [work / "types"], lambda: file_types.place(numbering, given, work / "types"))
         last = Renumbering(training, None, id_dtype(nodes))
         if self.options.partitioner != "random" and partitioning.partitions > 1:
             first = labels.counts["train"] if labels and labels.counts else nodes
@@ -204,8 +209,8 @@ class Build:
             last = Renumbering(training, places, id_dtype(nodes))
         file = self.root / "nodes.parquet"
         once("names", type(None), [file, work / "names"],
-             lambda: write_nodes(file, numbering.raw_ids, last, partitioning, work / "names"))
-        return Named(numbering, labels, partitioning, last)
+             lambda: write_nodes(file, numbering.raw_ids, last, partitioning, work / "names", types))
+        return Named(numbering, labels, types, partitioning, last)
 
     def _write_tables(self, named: Named) -> Tables:
         """``tables/``, where there is something about nodes."""
@@ -363,8 +368,7 @@ class Build:
         if self.options.adjacency == "none":
             return {}
         edges = EdgeBuckets(self.root / "edges/train", named.partitioning, gathered.shape.carried)
-        writer = AdjacencyWriter(edges, self.root / ADJACENCY,
-                                 self.work / "in_degrees", relations, pass_memory(self.options))
+        writer = AdjacencyWriter(edges, self.root / ADJACENCY, self.work / "in_degrees", relations, pass_memory(self.options))
         writer.write()
         return writer.files
 
@@ -387,6 +391,7 @@ class Build:
             labels=LabelShape(classes=data.classes) if data and data.classes else None,
             node_split=counts,
             training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
+            node_types=tuple(named.types.names) if named.types else None,
             adjacency=None if options.adjacency == "none" else (options.adjacency,),
             edge_columns=gathered.shape.carried or None,
             sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),

@@ -1,6 +1,6 @@
 """`repartition`: a dataset again with another number of partitions, from the dataset alone. Node ids stay as they are.
 
-    nodes.parquet --raw ids--> nodes.parquet, row groups by the new partitions                       names
+    nodes.parquet --raw ids, types--> nodes.parquet, row groups by the new partitions                       names
     tables/ --rows--> tables/, a chunk for each new partition                                        tables
     edges/<split> --EdgeLayout.pack_stored--> records --ExternalSort--> sorted runs                  sort
     sorted --SplitWriter--> edges/<split>                                                            write
@@ -35,6 +35,7 @@ from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES
 from marius_lite.graph.manifest import Manifest
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES, NodeColumn
+from marius_lite.graph.node_types import places_of
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import buckets
 from marius_lite.preprocess.adjacency import AdjacencyWriter
@@ -152,12 +153,14 @@ class Repartition:
             if file_checksum(path, size) != expected:
                 raise UserError(f"{path}: does not match its checksum: copy the file again, or {REDO}")
         shutil.copyfile(self.old.path / RELATIONS, self.root / RELATIONS)
-        write_names(self.root / NODES, self.manifest.ids, self._raw_ids(), self.partitioning)
+        write_names(self.root / NODES, self.manifest.ids, self._raw_ids(), self.partitioning, self.manifest.node_types)
 
-    def _raw_ids(self) -> Iterator[pa.Array]:
+    def _raw_ids(self) -> Iterator[pa.RecordBatch]:
+        """Raw ids, and places of types."""
+        types = pa.array(self.manifest.node_types or (), pa.string())
         with pq.ParquetFile(self.old.path / NODES, buffer_size=1 << 20, pre_buffer=False) as file:
-            for batch in file.iter_batches(NAMES_AT_ONCE, columns=["raw_id"]):
-                yield batch.column(0)
+            for batch in file.iter_batches(NAMES_AT_ONCE, columns=["raw_id", *(["type"] if len(types) else [])]):
+                yield batch.set_column(1, "type", pa.array(places_of(batch["type"], types), pa.uint16())) if len(types) else batch
 
     def _write_tables(self) -> Files:
         columns = [column for column in (self.old.labels, self.old.node_splits) if column is not None]

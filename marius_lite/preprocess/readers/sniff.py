@@ -7,15 +7,16 @@ from collections import Counter
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import WHITESPACE, Options
-from marius_lite.preprocess.readers.roles import find_roles
+from marius_lite.preprocess.readers.roles import FindRoles, find_roles
 from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, Shape, SpacedShape
 
 DELIMITERS = ("\t", ",", ";", "|", " ")
+IDS = ("src", "dst", "id")
 SHOWN = {"\t": "tab", " ": "space", WHITESPACE: "spaces or tabs"}
 
 
-def sniff(sample: bytes, options: Options, path: str) -> Shape | None:
-    """The shape of a file that starts with ``sample`` (whole lines), None without a row.
+def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_roles) -> Shape | None:
+    """The shape of a file that starts with ``sample`` (whole lines), None without a row. ``find`` tells its columns.
 
     Raises UserError where it makes no sense."""
     lines = [
@@ -35,9 +36,9 @@ def sniff(sample: bytes, options: Options, path: str) -> Shape | None:
         )
     rows = [row for row in rows if len(row) == fields] or [bare.split(lines[0])]
     first = [name.strip() for name in rows[0]] if len(_fields(bare, lines[0])) == fields else []
-    roles, named = find_roles(first if options.header != "no" else [], fields, options, f"{path}:1")
+    roles, named = find(first if options.header != "no" else [], fields, options, f"{path}:1")
     below = rows[1:] if named or first else rows
-    ends = (roles["src"], roles["dst"])
+    ends = [roles[role] for role in IDS if role in roles]
     plain = bool(below) and all(PLAIN_INT.fullmatch(row[end]) for row in below for end in ends)
     typed = plain and bool(first) and not any(PLAIN_INT.fullmatch(rows[0][end]) for end in ends)
     header = options.header == "yes" or (options.header == "auto" and bool(first) and (named or typed))
@@ -78,7 +79,7 @@ def _delimiter(lines: list[str], path: str) -> str:
     if (uneven or 2 * agreeing(best) <= len(lines)) and agreeing(WHITESPACE) >= agreeing(best):
         best = WHITESPACE
     if not agreeing(best):
-        raise UserError(f"{path}: no tab, comma, semicolon, | or space in {lines[0][:80]!r}: an edge has at least two columns; "
+        raise UserError(f"{path}: no tab, comma, semicolon, | or space in {lines[0][:80]!r}: at least two columns are needed; "
                         "give the delimiter with --delimiter")
     return best
 
