@@ -95,6 +95,12 @@ class Dataset:
             return None
         return NodeSplits(self.path, self.node_counts, self.partitioning, self.manifest.files)
 
+    @cached_property
+    def types(self) -> NodeTypes | None:
+        """The types of the nodes, None where they have none."""
+        names = self.manifest.node_types
+        return None if names is None else NodeTypes(self._nodes, self.manifest.nodes, names)
+
     @property
     def node_counts(self) -> dict[str, int]:
         """How many nodes are for train, valid and test; empty where nodes are not split."""
@@ -130,9 +136,9 @@ class Dataset:
 
         Its ``dictionary`` is the manifest's ``node_types``, its ``indices`` (int32) are places there. Raises UserError for a
         dataset without types."""
-        if self.manifest.node_types is None:
+        if self.types is None:
             raise UserError(f"{self.path}: nodes have no types: preprocess stores them with --node-types FILE")
-        return NodeTypes(self._nodes, self.manifest.node_types).read(start, stop)
+        return self.types.read(start, stop)
 
     def lookup_nodes(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
         """Node ids of raw ids, -1 where unknown."""

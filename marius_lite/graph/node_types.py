@@ -36,13 +36,20 @@ def compact(codes: Codes, names: pa.Array) -> pa.DictionaryArray:
 
 
 class NodeTypes:
-    """The types of a dataset's nodes; ``names``: by code."""
+    """The types of a dataset's ``count`` nodes; ``names``: by code."""
 
-    def __init__(self, nodes: IdFile, names: Sequence[str]):
-        self._nodes = nodes
+    def __init__(self, nodes: IdFile, count: int, names: Sequence[str]):
+        self._nodes, self.count = nodes, count
         self.names = pa.array(names, pa.string())
 
-    def read(self, start: int, stop: int) -> pa.DictionaryArray:
+    def codes(self, start: int, stop: int) -> Codes:
         """Those of node ids [start, stop)."""
-        parts = [places_of(part, self.names).astype(np.uint16) for part in self._nodes.parts(start, stop, "type")]
-        return typed(np.concatenate([np.empty(0, np.uint16), *parts]), self.names)
+        found, at = np.empty(max(0, min(stop, self.count) - start), np.uint16), 0
+        for part in self._nodes.parts(start, stop, "type"):
+            found[at : at + len(part)] = places_of(part, self.names)
+            at += len(part)
+        return found[:at]
+
+    def read(self, start: int, stop: int) -> pa.DictionaryArray:
+        """The same as names."""
+        return typed(self.codes(start, stop), self.names)

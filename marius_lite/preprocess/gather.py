@@ -24,7 +24,7 @@ from marius_lite.preprocess.bad_rows import BadRows, warning
 from marius_lite.preprocess.buckets import carried_words
 from marius_lite.preprocess.keys import DenseKeys, Dictionaries, NodeKeys, TableKeys, open_keys
 from marius_lite.preprocess.node_data import NodeData, NodeKeyLists
-from marius_lite.preprocess.node_types import NodeTypes, TypeKeys
+from marius_lite.preprocess.node_types import TypeKeys, TypeSource
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.detect import open_reader
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
@@ -94,7 +94,7 @@ class Gatherer:
     """Owns the dictionaries while files are read; ``kind`` of ids: as asked, else as in the first file."""
 
     def __init__(self, options: Options, folder: Path, threads: int, bad_rows: BadRows, node_data: NodeData | None = None,
-                 node_types: NodeTypes | None = None):
+                 node_types: TypeSource | None = None):
         self.options, self.node_data, self.node_types, self.bad_rows = options, node_data, node_types, bad_rows
         self.seen = Seen()
         self.kind: IdKind | None = None if options.ids == "auto" else "int" if options.ids == "int" else "str"
@@ -256,7 +256,7 @@ class Gatherer:
 
 
 def gather(inputs: list[InputFile], options: Options, folder: Path, threads: int, bad_rows: BadRows,
-           node_data: NodeData | None = None, node_types: NodeTypes | None = None) -> Gathered:
+           node_data: NodeData | None = None, node_types: TypeSource | None = None) -> Gathered:
     """Read every file. Raises UserError for bad input, and where a split has no edges at all."""
     gatherer = Gatherer(options, folder, threads, bad_rows, node_data, node_types)
     total = sum(file.path.stat().st_size for file in inputs)

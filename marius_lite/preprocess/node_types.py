@@ -18,7 +18,7 @@ import pyarrow as pa
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
-from marius_lite.graph.node_types import MOST_TYPES, Codes
+from marius_lite.graph.node_types import MOST_TYPES, Codes, compact
 from marius_lite.preprocess.key_list import KeyList, KeyListWriter
 from marius_lite.preprocess.node_rows import raw_at
 from marius_lite.preprocess.node_sets import ids_of
@@ -26,6 +26,7 @@ from marius_lite.preprocess.numbering import Ids, Numbering
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.node_types import open_types
 from marius_lite.preprocess.relations import CANONICAL_INT, MEMORY_SHARE
+from marius_lite.preprocess.renumber import Renumbering, Types
 from marius_lite.preprocess.spool import Keys
 
 CODE_BYTES = 2
@@ -52,9 +53,19 @@ class PlacedTypes:
     names: list[str]
     counts: list[int]
 
-    def read(self, first: int, count: int) -> Codes:
-        """Those of ``count`` ids from ``first`` on."""
-        return np.fromfile(self.codes, np.uint16, count, offset=first * CODE_BYTES)
+    def by(self, last: Renumbering) -> Types:
+        """The types by their last ids. Takes 2 bytes a node where these are not the first ones, all of which are then in memory
+        already."""
+        names = pa.array(self.names, pa.string())
+        if not last.changes:
+            return lambda start, stop: compact(self._read(start, stop), names)
+        placed = np.empty(sum(self.counts), np.uint16)
+        for first, ids in last.blocks(len(placed)):
+            placed[ids] = self._read(first, first + len(ids))
+        return lambda start, stop: compact(placed[start:stop], names)
+
+    def _read(self, start: int, stop: int) -> Codes:
+        return np.fromfile(self.codes, np.uint16, stop - start, offset=start * CODE_BYTES)
 
     @property
     def report(self) -> dict[str, int]:
@@ -96,7 +107,7 @@ class TypeNames:
         return self._codes.setdefault(name, len(self._codes))
 
 
-class NodeTypes:
+class TypeSource:
     """The opened file."""
 
     def __init__(self, file: Path, options: Options):
@@ -172,6 +183,6 @@ def _in_order(names: list[str]) -> tuple[list[str], Codes]:
     return [names[place] for place in order], rank
 
 
-def open_node_types(options: Options) -> NodeTypes | None:
+def open_node_types(options: Options) -> TypeSource | None:
     """The file of types, where there is one. Raises UserError for what cannot be read."""
-    return None if options.node_types is None else NodeTypes(options.node_types, options)
+    return None if options.node_types is None else TypeSource(options.node_types, options)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,15 @@ import pyarrow.parquet as pq
 
 from marius_lite import files
 from marius_lite.graph.ids import IdKind, node_schema
-from marius_lite.graph.node_types import compact
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.id_runs import INT_BYTES, IdRun
 from marius_lite.preprocess.node_sets import Codes
-from marius_lite.preprocess.node_types import PlacedTypes
 from marius_lite.preprocess.numbering import Ids
 
 GROUP_ROWS, GROUP_BYTES = 1 << 20, 64 << 20  # of nodes.parquet: no row group is larger, or crosses partitions
 SLICE = 1 << 20
 WORD = 64
+Types = Callable[[int, int], pa.DictionaryArray]  # of node ids [start, stop): a dictionary of the names that occur, in order
 
 
 class TrainingFirst:
@@ -80,26 +78,22 @@ class Renumbering:
 
 
 def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path,
-                types: PlacedTypes | None = None) -> None:
+                types: Types | None = None) -> None:
     """``nodes.parquet``, see `write_names`."""
-    blocks = _named(raw_ids, types)
-    if renumbering.changes:
-        blocks = _renumbered(blocks, renumbering, partitioning, work)
-    write_names(path, raw_ids.kind, blocks, partitioning, None if types is None else types.names)
+    blocks = raw_ids.read() if not renumbering.changes else _renumbered(raw_ids, renumbering, partitioning, work)
+    write_names(path, raw_ids.kind, blocks, partitioning, types)
 
 
-def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.RecordBatch], partitioning: Partitioning,
-                types: Sequence[str] | None = None) -> None:
-    """``nodes.parquet``: node_id, raw_id and, where there are ``types``, type; a partition's rows are one row group, or several
-    that are bounded.
+def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning,
+                types: Types | None = None) -> None:
+    """``nodes.parquet``: node_id, raw_id, where there are ``types`` type; a partition's rows are one row group, or several that
+    are bounded.
 
-    ``blocks``: raw_id and type (uint16 places among ``types``) in order of node id. How they are cut into blocks does not change
-    the file."""
-    schema, names = node_schema(kind, types is not None), pa.array(types or (), pa.string())
-    dictionaries: Any = ["type"] if types is not None else False
-    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=dictionaries,
-                          store_schema=types is not None) as writer:
-        waiting: list[pa.RecordBatch] = []
+    ``blocks``: raw ids in order of node id. How they are cut into blocks does not change the file."""
+    schema, typed = node_schema(kind, types is not None), types is not None
+    dictionaries: Any = ["type"] if typed else False
+    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=dictionaries, store_schema=typed) as writer:
+        waiting: list[pa.Array] = []
         first = count = size = 0
         for block in blocks:
             while len(block):
@@ -107,13 +101,11 @@ def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.RecordBatch], part
                 part = _fitting(block[: end - first - count], GROUP_BYTES - size)
                 block = block[len(part) :]
                 waiting.append(part)
-                count, size = count + len(part), size + _bytes(part.column(0))
+                count, size = count + len(part), size + _bytes(part)
                 if first + count == end or size >= GROUP_BYTES:
-                    columns = [pa.array(np.arange(first, first + count, dtype=np.int64)),
-                               pa.concat_arrays([batch.column(0) for batch in waiting])]
+                    columns = [pa.array(np.arange(first, first + count, dtype=np.int64)), pa.concat_arrays(waiting)]
                     if types is not None:
-                        codes = pa.concat_arrays([batch.column(1) for batch in waiting])
-                        columns.append(compact(codes.to_numpy(), names))
+                        columns.append(types(first, first + count))
                     writer.write_table(pa.table(columns, schema=schema), row_group_size=count)
                     first, count, size, waiting = first + count, 0, 0, []
 
@@ -122,48 +114,37 @@ def _bytes(raw: pa.Array) -> int:
     return int(pc.sum(pc.binary_length(raw)).as_py()) if pa.types.is_string(raw.type) else INT_BYTES * len(raw)
 
 
-def _fitting(block: pa.RecordBatch, room: int) -> pa.RecordBatch:
+def _fitting(raw: pa.Array, room: int) -> pa.Array:
     """The first ids up to the one with which ``room`` bytes are full."""
-    raw = block.column(0)
     if _bytes(raw) < room:
-        return block
+        return raw
     step = pc.binary_length(raw).to_numpy() if pa.types.is_string(raw.type) else np.full(len(raw), INT_BYTES)
-    return block[: 1 + int(np.searchsorted(np.cumsum(step, dtype=np.int64), room))]
+    return raw[: 1 + int(np.searchsorted(np.cumsum(step, dtype=np.int64), room))]
 
 
-def _named(raw_ids: IdRun, types: PlacedTypes | None) -> Iterator[pa.RecordBatch]:
-    """The raw ids, and their types, in the order of the first numbering."""
-    first = 0
-    for raw in raw_ids.read():
-        yield pa.record_batch({"raw_id": raw, **({"type": types.read(first, len(raw))} if types is not None else {})})
-        first += len(raw)
-
-
-def _renumbered(blocks: Iterator[pa.RecordBatch], renumbering: Renumbering, partitioning: Partitioning,
-                work: Path) -> Iterator[pa.RecordBatch]:
-    """The same in the order of their last ids: dealt to a file for each partition, then put in order there."""
-    first_block = next(blocks)
-    schema = pa.schema([("offset", pa.uint32()), *first_block.schema])
+def _renumbered(raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path) -> Iterator[pa.Array]:
+    """The raw ids in the order of their last ids: dealt to a file for each partition, then put in order there."""
+    schema = pa.schema([("offset", pa.uint32()), ("raw_id", node_schema(raw_ids.kind).field("raw_id").type)])
     work.mkdir()
     paths = [work / str(k) for k in range(partitioning.partitions)]
     writers = [pa.ipc.new_stream(str(path), schema) for path in paths]
     first = 0
-    for block in chain([first_block], blocks):
-        ids = renumbering.apply(np.arange(first, first + len(block), dtype=renumbering.dtype))
+    for raw in raw_ids.read():
+        ids = renumbering.apply(np.arange(first, first + len(raw), dtype=renumbering.dtype))
         part, offset = np.divmod(ids, ids.dtype.type(partitioning.rows))
         order = np.argsort(part, kind="stable")
         ends = np.cumsum(np.bincount(part.astype(np.int64), minlength=len(paths)))
-        dealt = pa.record_batch([pa.array(offset[order].astype(np.uint32)), *block.take(pa.array(order))], schema=schema)
+        dealt = pa.record_batch([pa.array(offset[order].astype(np.uint32)), raw.take(pa.array(order))], schema=schema)
         for k, end in enumerate(ends.tolist()):
             begin = 0 if k == 0 else int(ends[k - 1])
             if end > begin:
                 writers[k].write_batch(dealt[begin:end])
-        first += len(block)
+        first += len(raw)
     for writer in writers:
         writer.close()
     for path in paths:
         with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as stream:
             table: Any = stream.read_all().combine_chunks()
         path.unlink()
-        yield from table.take(np.argsort(table["offset"].to_numpy())).drop(["offset"]).to_batches()
+        yield from table.take(np.argsort(table["offset"].to_numpy())).column("raw_id").chunks
     files.remove_tree(work)

@@ -35,7 +35,7 @@ from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES
 from marius_lite.graph.manifest import Manifest
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES, NodeColumn
-from marius_lite.graph.node_types import places_of
+from marius_lite.graph.node_types import compact
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import buckets
 from marius_lite.preprocess.adjacency import AdjacencyWriter
@@ -48,7 +48,7 @@ from marius_lite.preprocess.passes import Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset
 from marius_lite.preprocess.plan import counts_by_node, merge_memory, pass_memory, sort_memory
 from marius_lite.preprocess.rechunk import rechunk
-from marius_lite.preprocess.renumber import write_names
+from marius_lite.preprocess.renumber import Types, write_names
 from marius_lite.preprocess.report import partition_facts, write_report
 from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
 from marius_lite.storage.engine import open_flat
@@ -153,14 +153,17 @@ class Repartition:
             if file_checksum(path, size) != expected:
                 raise UserError(f"{path}: does not match its checksum: copy the file again, or {REDO}")
         shutil.copyfile(self.old.path / RELATIONS, self.root / RELATIONS)
-        write_names(self.root / NODES, self.manifest.ids, self._raw_ids(), self.partitioning, self.manifest.node_types)
+        write_names(self.root / NODES, self.manifest.ids, self._raw_ids(), self.partitioning, self._types)
 
-    def _raw_ids(self) -> Iterator[pa.RecordBatch]:
-        """Raw ids, and places of types."""
-        types = pa.array(self.manifest.node_types or (), pa.string())
+    @property
+    def _types(self) -> Types | None:
+        types = self.old.types
+        return None if types is None else lambda start, stop: compact(types.codes(start, stop), types.names)
+
+    def _raw_ids(self) -> Iterator[pa.Array]:
         with pq.ParquetFile(self.old.path / NODES, buffer_size=1 << 20, pre_buffer=False) as file:
-            for batch in file.iter_batches(NAMES_AT_ONCE, columns=["raw_id", *(["type"] if len(types) else [])]):
-                yield batch.set_column(1, "type", pa.array(places_of(batch["type"], types), pa.uint16())) if len(types) else batch
+            for batch in file.iter_batches(NAMES_AT_ONCE, columns=["raw_id"]):
+                yield batch.column(0)
 
     def _write_tables(self) -> Files:
         columns = [column for column in (self.old.labels, self.old.node_splits) if column is not None]
