@@ -112,7 +112,7 @@ def preprocess(
             metavar="FILE",
             help="The type of each node, by name: text or Parquet with two columns, raw id and type, or a .npy array (or "
             "FILE.npz:KEY) of shape (nodes, 2), or (nodes,), whose row i is about the integer id i. Every node needs one; every "
-            "row makes a node.",
+            "row makes a node. --delimiter, --header and --comment hold for this file too.",
             rich_help_panel=NODES,
         ),
     ] = None,

@@ -3,6 +3,7 @@ the manifest's ``node_types``."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,8 +14,14 @@ import pyarrow.compute as pc
 from marius_lite.graph.ids import IdFile
 
 MOST_TYPES = 1 << 16
+INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
 Codes = npt.NDArray[np.uint16]
 Places = npt.NDArray[np.int64]
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """Names as a dataset numbers them: as numbers if all of them are, else by their bytes."""
+    return sorted(names, key=int) if all(INT.fullmatch(name) for name in names) else sorted(names, key=str.encode)
 
 
 def places_of(column: pa.DictionaryArray, names: pa.Array) -> Places:

@@ -15,7 +15,7 @@ from marius_lite.graph.damage import check_array, check_size, damaged, first
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.ids import hash_raw_ids, node_schema, order_key, relation_schema
 from marius_lite.graph.node_columns import LABELS, NODE_SPLITS, SPLIT
-from marius_lite.graph.node_types import places_of
+from marius_lite.graph.node_types import in_order, places_of
 from marius_lite.storage.engine import read_array_range, read_range
 
 BATCH = 1 << 16  # nodes at once
@@ -59,12 +59,14 @@ class _TypeCheck:
         self._found = np.zeros(len(names), bool)
         if len(set(names)) < len(names):
             raise damaged(path.parent / "zarr.json", "a type stands twice in node_types")
+        if list(names) != in_order(names):
+            raise damaged(path.parent / "zarr.json", "node_types are not in order")
 
     def take(self, low: int, column: pa.DictionaryArray) -> None:
         """The types of some nodes, of which ``low`` are before them."""
         places = places_of(column, self._names)
         if (wrong := first(places < 0)) is not None:
-            raise damaged(self._path, f"node {low + wrong:,} is of {column[wrong].as_py()!r}, which the manifest has not")
+            raise damaged(self._path, f"node {low + wrong:,} is of type {column[wrong].as_py()!r}, which the manifest has not")
         self._found[places] = True
 
     def finish(self) -> None:

@@ -155,10 +155,10 @@ class Build:
         written, tally = self._sort_and_write(gathered, named, layout, relation_ids)
         lists = once("adjacency", Files, [self.root / ADJACENCY.parent],
                      lambda: self._write_adjacency(gathered, named, len(names)))
+        facts = {**tables.said, **self._types_said(gathered, named, names), "sorted_runs": written.runs}
         write_relations(self.root / "relations.parquet", kind, names, tally.relation_counts)
         manifest = self._manifest(gathered, named, kind, len(names), tables, tally, tables.files | written.files | lists)
         files.write_atomic(self.root / "zarr.json", manifest.root_json())
-        facts = {**tables.said, **self._types_said(gathered, named, names), "sorted_runs": written.runs}
         report = make_report(manifest, gathered.seen, tally, written.degrees, options, self.passes.seconds, facts)
         write_report(self.root / REPORT, report)
         return report
@@ -352,7 +352,8 @@ class Build:
         """Nodes by type, and edges by relation and types, where these can be counted."""
         if (types := named.types) is None:
             return {}
-        nodes = NodeTypes(IdFile(self.root / "nodes.parquet", named.numbering.raw_ids.kind), named.partitioning.nodes, types.names)
+        ids = IdFile(self.root / "nodes.parquet", named.numbering.raw_ids.kind)
+        nodes = NodeTypes(ids, named.partitioning.nodes, types.names)
         counted = self.passes.once("edge types", list[EdgeType], [], lambda: edge_types(
             self._edges(gathered, named), nodes, relations.to_pylist(), self.options.memory))
         return {"node_types": types.report, **({"edge_types": counted} if counted else {})}

@@ -18,14 +18,14 @@ import pyarrow as pa
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
-from marius_lite.graph.node_types import MOST_TYPES, Codes, compact
+from marius_lite.graph.node_types import MOST_TYPES, Codes, compact, in_order
 from marius_lite.preprocess.key_list import KeyList, KeyListWriter
 from marius_lite.preprocess.node_rows import raw_at
 from marius_lite.preprocess.node_sets import ids_of
 from marius_lite.preprocess.numbering import Ids, Numbering
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.node_types import open_types
-from marius_lite.preprocess.relations import CANONICAL_INT, MEMORY_SHARE
+from marius_lite.preprocess.relations import MEMORY_SHARE
 from marius_lite.preprocess.renumber import Renumbering, Types
 from marius_lite.preprocess.spool import Keys
 
@@ -133,7 +133,9 @@ class TypeSource:
     def place(self, numbering: Numbering, given: TypeKeys, folder: Path) -> PlacedTypes:
         """The type of each node. Raises UserError for a node that has none, or two different ones."""
         folder.mkdir()
-        names, rank = _in_order(given.names)
+        names = in_order(given.names)
+        code_of = {name: code for code, name in enumerate(names)}
+        rank = np.array([code_of[name] for name in given.names], np.uint16)
         nodes, stretch = numbering.nodes, max(LEAST_STRETCH, self._memory // (PLACED_SHARE * NODE_BYTES))
         counts, first_without = np.zeros(len(names), np.int64), None
         with open(folder / "codes", "wb") as out:
@@ -172,15 +174,6 @@ def _rows(numbering: Numbering, given: TypeKeys, rank: Codes) -> Iterator[tuple[
     with open(given.codes, "rb") as codes:
         for ids in ids_of(numbering, given.keys):
             yield ids, rank[np.fromfile(codes, np.uint16, len(ids))]
-
-
-def _in_order(names: list[str]) -> tuple[list[str], Codes]:
-    """The names sorted, as numbers if all of them are, else by their bytes; the new place of each."""
-    numbers = all(CANONICAL_INT.fullmatch(name) for name in names)
-    order = sorted(range(len(names)), key=lambda place: int(names[place]) if numbers else names[place])
-    rank = np.empty(len(names), np.uint16)
-    rank[order] = np.arange(len(names), dtype=np.uint16)
-    return [names[place] for place in order], rank
 
 
 def open_node_types(options: Options) -> TypeSource | None:
