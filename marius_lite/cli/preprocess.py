@@ -189,7 +189,8 @@ def preprocess(
     ] = False,
     drop_duplicates: Annotated[
         bool,
-        typer.Option("--drop-duplicates", help="Store equal edges of a split once.", rich_help_panel=CLEAN),
+        typer.Option("--drop-duplicates", rich_help_panel=CLEAN,
+                     help="Store equal edges of a split once, whatever their weights and times."),
     ] = False,
     drop_self_loops: Annotated[
         bool,
