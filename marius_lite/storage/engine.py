@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 from dataclasses import dataclass
 from functools import lru_cache
@@ -92,13 +93,14 @@ def read_array_range(path: Path, start: int, stop: int, out: npt.NDArray[Any] | 
     return out
 
 
-def empty_for_range(dtype: np.dtype[Any], start: int, stop: int) -> npt.NDArray[Any]:
+def empty_for_range(dtype: np.dtype[Any], start: int, stop: int, own_pages: bool = False) -> npt.NDArray[Any]:
     """Room for elements [start, stop) that lie in memory as in their file, relative to a disk block.
 
-    Direct reads into it need no copy, but for the ends, where chunk files begin at whole blocks of the array.
+    Direct reads into it need no copy, but for the ends, where chunk files begin at whole blocks of the array. ``own_pages``: it
+    shares no page of memory with anything else, so that it can be pinned.
     """
     size = (stop - start) * dtype.itemsize
-    room = np.empty(size + BLOCK, np.uint8)
+    room = np.frombuffer(mmap.mmap(-1, size + BLOCK), np.uint8) if own_pages else np.empty(size + BLOCK, np.uint8)
     shift = (start * dtype.itemsize - room.ctypes.data) % BLOCK
     return room[shift : shift + size].view(dtype)
 
