@@ -10,6 +10,7 @@ from marius_lite.config.encoder_memory import (
     fanouts_of,
     link_sizes,
     resident,
+    samples_on_device,
 )
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import (
@@ -40,6 +41,7 @@ EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
     config = _with_evaluation(config, facts).model_copy(update={"device": _device(config, facts)})
+    config = config.model_copy(update={"sampling": config.sampling.model_copy(update={"device": _sampling_device(config)})})
     if config.task == "link_prediction" and config.device != "cpu" and inputs_of(config, facts) != "embeddings":
         raise UserError(f"`model.inputs` is {inputs_of(config, facts)}, but features are learned from on the CPU alone in link "
                         "prediction so far: use `device: cpu`, or `model.inputs: embeddings`")
@@ -171,3 +173,12 @@ def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: 
 
 def _device(config: Config, facts: Facts) -> str:
     return ("cuda" if facts.cuda else "cpu") if config.device == "auto" else config.device
+
+
+def _sampling_device(config: Config) -> str:
+    """``auto`` stays where both are possible: it is measured while the run trains."""
+    asked = config.sampling.device
+    if asked == "cuda" and config.device == "cpu":
+        raise UserError("`sampling.device` is cuda, but `device` is cpu: the CPU draws neighbours, or the GPU that trains: "
+                        "use `sampling.device: cpu`, or `device: cuda` where there is a GPU")
+    return asked if config.device != "cpu" and config.model.encoder != "none" and samples_on_device(config) else "cpu"

@@ -55,5 +55,5 @@ def open_accelerator(device: torch.device) -> Accelerator | None:
     device = torch.device("cuda", device.index or 0)
     torch.cuda.set_device(device)
     urgent = [torch.cuda.Stream(device, priority=-1) for _ in range(3)]  # type: ignore[no-untyped-call]
-    streams = (CudaStream(stream) for stream in (urgent[0], torch.cuda.current_stream(device), *urgent[1:]))
-    return Accelerator(device, library(), *streams)
+    gathering, scattering, sampling = (CudaStream(stream) for stream in urgent)
+    return Accelerator(device, library(), gathering, CudaStream(torch.cuda.current_stream(device)), scattering, sampling)

@@ -1,7 +1,7 @@
 """Neighbour sampling on a device, over the in-edge lists of the resident partitions, which it reads in pinned host memory.
 
-What is drawn, and the order in which it stands, is `NeighbourLists.sample`'s, bit for bit. Kernels go over nodes, then over edges,
-hop after hop (csrc/cuda/neighbours.h); torch adds up counts between them, and the host waits twice a hop to learn sizes.
+What is drawn, and the order in which it stands, is `NeighbourLists.sample`'s, bit for bit. Kernels go over nodes, then over
+edges, hop after hop (csrc/cuda/neighbours.h); torch adds up counts between them; the host waits twice a hop to learn sizes.
 """
 
 from __future__ import annotations
@@ -77,12 +77,13 @@ class DeviceNeighbours:
             if found < len(seeds):
                 ids, counts = np.unique(seeds, return_counts=True)
                 raise ValueError(f"seed {ids[counts > 1][0]}: stands there twice")
-            hop_nodes, hop_edges, neighbours, missing = [found], [], 0, 0
+            hop_nodes, neighbours, missing = [found], 0, 0
+            hop_edges: list[int] = []
             for hop, fanout in enumerate(fanouts):
                 edges, seen, absent = self.do(partial(batch.expand, hop, int(fanout), hop_nodes[-1]), 3)
-                if len(seeds) + sum(hop_edges) + edges > MOST_POSITIONS:
-                    raise ValueError(f"{len(seeds) + sum(hop_edges) + edges} sampled edges: a batch holds less than 2^31: use fewer "
-                                     "seeds or smaller fanouts")
+                places = len(seeds) + sum(hop_edges) + edges
+                if places > MOST_POSITIONS:
+                    raise ValueError(f"{places} sampled edges: a batch holds less than 2^31: use fewer seeds or smaller fanouts")
                 hop_edges.append(edges)
                 neighbours, missing = neighbours + seen, missing + absent
                 hop_nodes += self.do(partial(batch.draw, int(fanout), edges), 1)
@@ -90,8 +91,8 @@ class DeviceNeighbours:
             self.do(partial(batch.finish, hop_nodes[-1], arrays), 0)
         except torch.cuda.OutOfMemoryError as error:
             reason = str(error).splitlines()[0]
-            raise RunError(f"{self.accelerator.device}: sampling a batch needs more memory than storage.device_memory leaves: use "
-                           f"`sampling.device: cpu`, or lower training.batch_size or sampling.fanouts ({reason})") from error
+            raise RunError(f"{self.accelerator.device}: to sample a batch needs more memory than storage.device_memory leaves: "
+                           f"use `sampling.device: cpu`, or lower training.batch_size or sampling.fanouts ({reason})") from error
         return NeighbourSample(hop_nodes=np.array(hop_nodes, np.int32), hop_edges=np.array(hop_edges, np.int32),
                                neighbours=neighbours, missing=missing, rel=arrays.pop("rel", None), **arrays)
 
@@ -209,7 +210,8 @@ class _Batch:
     def finish(self, count: int, arrays: dict[str, npt.NDArray[Any]], told: torch.Tensor) -> None:
         """Puts the sample's arrays, on the host, into ``arrays``."""
         self._name(count)
-        found = {"nodes": torch.cat(self._nodes), "rows": torch.cat(self._rows), "indptr": torch.cat([self._zeros(1), *self._starts]),
+        found = {"nodes": torch.cat(self._nodes), "rows": torch.cat(self._rows),
+                 "indptr": torch.cat([self._zeros(1), *self._starts]),
                  "indices": torch.cat([self._ints(0, torch.int32), *self._labels[1:]])}
         if self._owner.with_rel:
             found["rel"] = torch.cat([self._ints(0, torch.int32), *self._rel])

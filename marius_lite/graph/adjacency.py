@@ -70,7 +70,8 @@ class Adjacency:
     def read(self, k: int, weights: bool = False, own_pages: bool = False) -> PartitionLists:
         """The lists of partition k's nodes, past the page cache, with ``weights`` where they are asked for.
 
-        ``own_pages``: each array in memory pages of its own, so that it can be pinned. Raises UserError where preprocess wrote other bytes.
+        ``own_pages``: each array in memory pages of its own, so that it can be pinned. Raises UserError where preprocess wrote
+        other bytes.
         """
         size = self.partitioning.size(k)
         first = k * (self.partitioning.rows + 1)

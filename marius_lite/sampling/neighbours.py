@@ -63,8 +63,8 @@ def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
 class NeighbourLists:
     """The in-edge lists of the partitions in memory. Those of the next step are read in the background, while this one samples.
 
-    ``weighted``: edges are drawn by their weights, which `Adjacency` must have. ``own_pages``: each array is read into memory pages
-    of its own, so that it can be pinned. ``edges_moved``: edges of all the lists that were loaded; what a step costs is in
+    ``weighted``: edges are drawn by their weights, which `Adjacency` must have. ``own_pages``: each array is read into memory
+    pages of its own, so that it can be pinned. ``edges_moved``: edges of all the lists that were loaded; what a step costs is in
     proportion to what it adds.
     """
 

@@ -16,7 +16,6 @@ from marius_lite.device.host import HostGather
 from marius_lite.device.rows import RowUpdate
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
-from marius_lite.graph.fanouts import hop_fanouts
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.optim.dense import DenseOptimizer
@@ -27,12 +26,13 @@ from marius_lite.sampling.windows import WindowReader
 from marius_lite.seeds import generator_for
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
-from marius_lite.train.build_nodes import neighbour_lists, node_rows
+from marius_lite.train.build_nodes import node_rows
 from marius_lite.train.encoded_link_work import EncodedLinkWork
 from marius_lite.train.encoders import initial_encoder, input_width, normalized_columns, weight_decays
 from marius_lite.train.evaluation import evaluate_trained
 from marius_lite.train.first_rows import initialise
 from marius_lite.train.link_work import LinkWork
+from marius_lite.train.neighbourhoods import open_neighbourhoods
 from marius_lite.train.parts import Parts
 
 
@@ -62,7 +62,7 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         partial(evaluate_trained, dataset, buffer, model, config, run.path))
     if model.encoder is None:
         return Parts(run, config, LinkWork(*arguments), model, optimizer, metrics, show_progress)
-    work = EncodedLinkWork(model.encoder, neighbour_lists(dataset, config), hop_fanouts(config, dataset), rows,
+    work = EncodedLinkWork(model.encoder, open_neighbourhoods(accelerator, dataset, config), rows,
                            normalized_columns(dataset, config), *arguments)
     return Parts(run, config, work, model, optimizer, metrics, show_progress)
 

@@ -19,19 +19,18 @@ from marius_lite.device.rows import RowUpdate
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
-from marius_lite.graph.fanouts import hop_fanouts
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
 from marius_lite.ordering.plan import make_node_plan
-from marius_lite.sampling.neighbours import NeighbourLists
 from marius_lite.sampling.node_batches import TrainingNodes
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 from marius_lite.train.classification import classify_split
 from marius_lite.train.encoders import initial_encoder, input_width, normalized_columns, weight_decays
 from marius_lite.train.first_rows import initialise
+from marius_lite.train.neighbourhoods import open_neighbourhoods
 from marius_lite.train.node_work import NodeRows, NodeWork
 from marius_lite.train.parts import Parts
 
@@ -53,7 +52,7 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         raise
     score = partial(classify_split, dataset, model, config, table, config.evaluation.split, run.path)
     work = NodeWork(config, dataset.partitioning, training, dataset.manifest.training_partitions or 1, rows,
-                    neighbour_lists(dataset, config), hop_fanouts(config, dataset), model, optimizer, on_device,
+                    open_neighbourhoods(accelerator, dataset, config), model, optimizer, on_device,
                     partial(initialise, rows.learned, config) if rows.learned else dict, score)
     return Parts(run, config, work, model, optimizer, metrics, show_progress)
 
@@ -103,12 +102,6 @@ def node_rows(dataset: Dataset, config: Config, memory: MemoryPlan, table: RowTa
     updater = RowUpdater(ROW_OPTIMIZERS[rows.name](), config.model.dim, rows.lr)
     apply = partial(updater.apply, learned.rows) if learned else lambda _: None
     return NodeRows(stored, held, learned, config.model.dim, apply, dataset.partitioning)
-
-
-def neighbour_lists(dataset: Dataset, config: Config) -> NeighbourLists:
-    """What an encoder's neighbourhoods are sampled from."""
-    assert dataset.adjacency is not None
-    return NeighbourLists(dataset.adjacency, degrees=config.model.encoder == "gcn", weighted=config.sampling.weighted)
 
 
 def training_nodes(dataset: Dataset) -> TrainingNodes:

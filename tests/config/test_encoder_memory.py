@@ -43,13 +43,13 @@ def test_what_a_batch_reaches():
                                                                   ("both", 116, 288, 2)])
 def test_sizes_of_nodes(inputs, width, stride, tables):
     found = node_sizes(load(sets=[*NODES, f"model.inputs={inputs}"]), WITH_NODES, TO_CLASSIFY, 5)
-    assert found == EncoderSizes(10, Resident(5000, 5 * 10**6 // 4, 3), width, 7, stride, tables)
+    assert found == EncoderSizes(10, Resident(5000, 5 * 10**6 // 4, 3, ranges=5), width, 7, stride, tables)
 
 
 def test_purposes_on_the_device():
     config, sizes = load(sets=NODES), EncoderSizes(10, EVERYTHING, 100, 7, 208)
     nodes = encoder_device_bytes(config, sizes, 999)
-    assert set(nodes) == {"batches", "tensors", "held"}
+    assert set(nodes) == {"batches", "tensors", "held", "sampling"}
     assert nodes["held"] == 999
     assert nodes["batches"] >= RING * 150 * 208
     assert nodes["tensors"] >= encoder_bytes(config, 10, EVERYTHING, 100, 7)
@@ -57,7 +57,9 @@ def test_purposes_on_the_device():
     assert wider["batches"] - nodes["batches"] == RING * 150 * 208
     config = load(sets=LINKS)
     links = encoder_device_bytes(config, link_sizes(config, EVERYTHING, 416), 5)
-    assert set(links) == {"batches", "tensors", "scores", "held"}
+    assert set(links) == {"batches", "tensors", "scores", "held", "sampling"}
+    for sets in (["sampling.device=cpu"], ["sampling.weighted=true"]):
+        assert "sampling" not in encoder_device_bytes(load(sets=[*NODES, *sets]), sizes, 0)
     assert links["scores"] == device_bytes(config, 0, 0)["scores"]
     assert links["batches"] >= RING * 5 * 400 * 416
 

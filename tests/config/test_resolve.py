@@ -127,3 +127,23 @@ def test_features_in_link_prediction_are_refused_on_a_device(inputs, refused):
         return
     with pytest.raises(UserError, match=r"features are learned from on the CPU alone in link prediction so far: use"):
         resolve(asked, known)
+
+
+def test_the_gpu_samples_where_it_trains_and_draws_alike():
+    cuda = replace(facts(), cuda=True, lists=1000)
+
+    def found(known, *sets):
+        return resolve(load(sets=["model.encoder=sage", *sets]), known)[0].sampling.device
+
+    assert found(cuda) == "auto", "measured while it trains"
+    assert found(cuda, "sampling.device=cuda") == "cuda"
+    assert found(cuda, "sampling.device=cpu") == found(cuda, "sampling.weighted=true") == "cpu"
+    assert found(cuda, "sampling.fanouts=[{default: 3}]") == found(facts()) == found(cuda, "model.encoder=none") == "cpu"
+    with pytest.raises(UserError, match=r"`sampling.device` is cuda, but `device` is cpu: .*use `sampling.device: cpu`, or"):
+        found(facts(), "sampling.device=cuda")
+    with pytest.raises(UserError, match=r"`sampling.device` is cuda, but `device` is cpu"):
+        found(cuda, "sampling.device=cuda", "device=cpu")
+    for more, why in (("sampling.weighted=true", "is true or `sampling.fanouts` differ by relation"),
+                      ("sampling.fanouts=[{default: 3}]", "differ by relation"), ("model.encoder=none", "only an encoder")):
+        with pytest.raises(UserError, match=why):
+            found(cuda, "sampling.device=cuda", more)

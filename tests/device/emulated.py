@@ -72,7 +72,8 @@ class Schedule:
 
 def accelerator(library, seed=0):
     schedule, apart = Schedule(seed), Schedule(seed)  # neighbours are sampled in another thread
-    return Accelerator(torch.device("cpu"), library, **schedule.streams, sampling=apart.streams["gathering"], pinned=False), schedule
+    streams = {**schedule.streams, "sampling": apart.streams["gathering"]}
+    return Accelerator(torch.device("cpu"), library, **streams, pinned=False), schedule
 
 
 SOURCES = Path(__file__).parents[2] / "csrc"
