@@ -82,7 +82,10 @@ typedef struct {
  *   label  (edges)  local ids of the sources; the nodes that are new, and their rows
  *   settle (edges)  new nodes' places in the table hold their local ids from now on
  * `meet` also fills another table with known nodes: taken as edges, with 0 known. The seeds are a hop that begins with `meet`. */
-enum { marius_find, marius_expand, marius_draw, marius_take, marius_meet, marius_tell, marius_label, marius_settle, marius_stages };
+enum {
+    marius_find, marius_expand, marius_draw, marius_take, marius_meet, marius_tell, marius_label, marius_settle,
+    marius_stages /* how many there are */
+};
 
 typedef struct { /* the in-edges of a resident partition's nodes; all null and 0 for the others */
     const int64_t* indptr;

@@ -1,9 +1,9 @@
 // Neighbour sampling, stage by stage: what each thread does with one node, edge or excluded edge. What is drawn, and in which
 // order it is numbered, is that of csrc/graph/sampler.cpp.
 //
-// Lists may lie in host memory behind a slow link: only `find`, `expand` and `take` read them, `take` with a thread for each edge, so
-// that a node that takes its whole list reads it in one go. Threads meet in the table alone, by atomic operations whose outcome
-// does not depend on their order: a place keeps the smallest claim, and claims are in the order of edges.
+// Lists may lie in host memory behind a slow link: only `find`, `expand` and `take` read them, `take` with a thread for each
+// edge, so that a node that takes its whole list reads it in one go. Threads meet in the table alone, by atomic operations whose
+// outcome does not depend on their order: a place keeps the smallest claim, and claims are in the order of edges.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -180,8 +180,9 @@ struct Stage<marius_take> {
         std::int64_t candidate = all ? e - job.starts[i] : job.drawn[e];
         if (job.excluded_count)
             candidate = shifted(job.removed + job.removals[i].begin, job.removals[i].end - job.removals[i].begin, candidate);
-        const std::int64_t position =
-            job.resident_count ? shifted(job.shifts + i * job.resident_count, job.resident_count, candidate) : job.first[i] + candidate;
+        const std::int64_t position = job.resident_count
+                                          ? shifted(job.shifts + i * job.resident_count, job.resident_count, candidate)
+                                          : job.first[i] + candidate;
         const marius_cuda_lists& lists = lists_of(job, job.nodes[i]);
         job.ids[e] = static_cast<std::int64_t>(source_at(job, lists, position));
         if (job.rel) job.rel[e] = lists.rel[position];
