@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from marius_lite.config.facts import Facts
-from marius_lite.config.memory import LOOK_BACK, RING, batch_places, device_bytes, packet_bytes
+from marius_lite.config.memory import LOOK_BACK, RING, device_bytes, packet_bytes
 from marius_lite.config.schema import DEFAULT, Config, Fanout
 
 FANOUTS = (15, 10, 5)
@@ -66,11 +66,6 @@ def resident(facts: Facts, capacity: int) -> Resident:
     """Of ``capacity`` partitions; an edge takes 4 bytes of their lists, or more."""
     ranges = max(1, min(capacity, facts.partitions - capacity + 1))
     return Resident(capacity * facts.rows_per_partition, capacity * facts.lists // 4, facts.relations, ranges)
-
-
-def link_sizes(config: Config, here: Resident, stride: int) -> EncoderSizes:
-    """Of link prediction over learned rows: every place of a batch is a seed."""
-    return EncoderSizes(batch_places(config), here, config.model.dim, config.model.dim, stride)
 
 
 def reached(config: Config, seeds: int, here: Resident) -> tuple[list[int], int]:

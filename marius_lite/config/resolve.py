@@ -8,7 +8,6 @@ from marius_lite.config.encoder_memory import (
     encoder_device_bytes,
     encoder_host_bytes_for_device,
     fanouts_of,
-    link_sizes,
     resident,
     samples_on_device,
 )
@@ -25,7 +24,15 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
-from marius_lite.config.resolve_nodes import evaluation_bytes, input_stride, input_width, inputs_of, node_sizes, resolve_nodes
+from marius_lite.config.resolve_nodes import (
+    evaluation_bytes,
+    input_stride,
+    input_width,
+    inputs_of,
+    link_sizes,
+    node_sizes,
+    resolve_nodes,
+)
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -42,9 +49,6 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
     config = _with_evaluation(config, facts).model_copy(update={"device": _device(config, facts)})
     config = config.model_copy(update={"sampling": config.sampling.model_copy(update={"device": _sampling_device(config)})})
-    if config.task == "link_prediction" and config.device != "cpu" and inputs_of(config, facts) != "embeddings":
-        raise UserError(f"`model.inputs` is {inputs_of(config, facts)}, but features are learned from on the CPU alone in link "
-                        "prediction so far: use `device: cpu`, or `model.inputs: embeddings`")
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
     if facts.nodes_to_classify:
         capacity, memory = resolve_nodes(config, facts, facts.nodes_to_classify, budget)
@@ -83,7 +87,7 @@ def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPla
 def _encoder_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
     if facts.nodes_to_classify:
         return node_sizes(config, facts, facts.nodes_to_classify, capacity)
-    return link_sizes(config, resident(facts, capacity), facts.stride)
+    return link_sizes(config, facts, capacity)
 
 
 def _with_evaluation(config: Config, facts: Facts) -> Config:

@@ -60,14 +60,7 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
 def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, training: TrainingNodes,
                    config: Config) -> DeviceBatches:
     """Features and learned rows, of what there is, on a GPU; says which way they take."""
-    storage, settings, partitioning = config.storage, config.optimizer.rows, dataset.partitioning
-    tables = []
-    if rows.features and rows.stored:
-        stored = rows.stored
-        tables.append(HostTable(rows.features.rows, rows.features.slot_rows, stored.width, None, stored.type, stored.scales))
-    if rows.learned:
-        update = RowUpdate.of(settings.name, ROW_OPTIMIZERS[settings.name](), settings.lr)
-        tables.append(HostTable(rows.learned.rows, rows.learned.slot_rows, rows.dim, update))
+    storage, partitioning = config.storage, dataset.partitioning
     facts = facts_of(dataset, config, cuda=True)
     nodes = facts.nodes_to_classify
     assert nodes is not None
@@ -76,7 +69,19 @@ def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, t
     most = reached(config, sizes.seeds, sizes.here)[0][-1]
     loads = node_loads(plan, [len(training.of(step.targets)[0]) for step in plan.steps], partitioning.rows,
                        config.training.batch_size, most)
-    return open_batches(accelerator, config, tables, Needs(encoder_device_bytes(config, sizes, 0)), loads)
+    return open_batches(accelerator, config, host_tables(rows, config), Needs(encoder_device_bytes(config, sizes, 0)), loads)
+
+
+def host_tables(rows: NodeRows, config: Config) -> list[HostTable]:
+    """A table for each of the rows' buffers."""
+    settings, tables = config.optimizer.rows, []
+    if rows.features and rows.stored:
+        stored = rows.stored
+        tables.append(HostTable(rows.features.rows, rows.features.slot_rows, stored.width, None, stored.type, stored.scales))
+    if rows.learned:
+        update = RowUpdate.of(settings.name, ROW_OPTIMIZERS[settings.name](), settings.lr)
+        tables.append(HostTable(rows.learned.rows, rows.learned.slot_rows, rows.dim, update))
+    return tables
 
 
 def make_classifier(dataset: Dataset, config: Config) -> NodeClassifier:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from marius_lite._native import segment_sum, sort_rows
-from marius_lite.config.memory import LOOK_BACK, RING
+from marius_lite.config.memory import RING
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.batches import Arrays, Arrived, DeviceBatches
 from marius_lite.device.held import HOT_SAMPLE
@@ -21,14 +21,15 @@ from marius_lite.nn.inputs import normalized
 from marius_lite.nn.model import finite
 from marius_lite.nn.precision import products_in
 from marius_lite.pipeline.batches import Stages, Streamed
-from marius_lite.sampling.batch_rows import RowTracker, inverse_of
+from marius_lite.sampling.batch_rows import inverse_of
 from marius_lite.sampling.neighbours import NeighbourSample
 from marius_lite.sampling.windows import WindowEdges
 from marius_lite.seeds import seed_for
+from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.train.layer_graph import arrived_graph, graph_arrays, layer_graph
 from marius_lite.train.link_work import LinkWork
 from marius_lite.train.neighbourhoods import Neighbourhoods
-from marius_lite.train.node_work import NodeRows
+from marius_lite.train.node_work import NodeRows, row_trackers
 from marius_lite.types import BatchRows, DeviceBatch, EdgeBatch, RowGrads, SampledBatch, Step
 
 
@@ -60,18 +61,20 @@ class EncodedLinkWork(LinkWork):
             self._partition_of_slot[base // self.buffer.slot_rows] = k
 
     def stages(self) -> (Stages[EdgeBatch, SurroundedBatch, tuple[SurroundedBatch, torch.Tensor], RowGrads | None]  # type: ignore[override]
-                         | Streamed[EdgeBatch, tuple[SurroundedBatch, BatchRows, Arrays]]):
+                         | Streamed[EdgeBatch, tuple[SurroundedBatch, list[BatchRows], Arrays]]):
         if self._rows.learned:
             self.buffer.mark_dirty(self._resident.partitions)
         if self.on_device is None:
             return Stages(self._surround, self._gather_around, self._learn_encoded, self._apply)
-        tracker = RowTracker(LOOK_BACK, self.on_device.tables[0].hot)
+        trackers = row_trackers(self.on_device)
 
-        def tracked(edges: EdgeBatch) -> tuple[SurroundedBatch, BatchRows, Arrays]:
+        def tracked(edges: EdgeBatch) -> tuple[SurroundedBatch, list[BatchRows], Arrays]:
             batch = self._surround(edges)
+            rows = [track(self._rows.sampled_rows(buffer, batch.around))
+                    for track, buffer in zip(trackers, self.buffers, strict=True)]
             arrays = {**graph_arrays(batch.around, self._around.lists), "inverse": batch.inverse, "order": batch.order,
                       "starts": batch.starts, "rel": edges.rel}
-            return batch, tracker.track(batch.around.rows), arrays
+            return batch, rows, arrays
 
         return Streamed(tracked, partial(self._begin_encoded, self.on_device), RING)
 
@@ -105,9 +108,13 @@ class EncodedLinkWork(LinkWork):
         around = self._around.sample(seeds, seed, own, both=True)
         return SurroundedBatch(sampled, around, inverse_of(order, starts), order, starts)
 
-    def _touched(self, edges: WindowEdges) -> np.ndarray:
-        sources = self._around.lists.some_sources(HOT_SAMPLE)
-        return np.concatenate([super()._touched(edges), self._rows.rows_of(self.buffer, sources)])
+    @property
+    def buffers(self) -> Sequence[PartitionBuffer]:
+        return self._rows.buffers
+
+    def _touched(self, buffer: PartitionBuffer, edges: WindowEdges) -> np.ndarray:
+        ends = self._node_ids(super()._touched(buffer, edges))
+        return self._rows.rows_of(buffer, np.concatenate([ends, self._around.lists.some_sources(HOT_SAMPLE)]))
 
     def _node_ids(self, rows: np.ndarray) -> np.ndarray:
         slot, offset = np.divmod(rows, self.buffer.slot_rows)
@@ -134,10 +141,11 @@ class EncodedLinkWork(LinkWork):
         if grads is not None:
             self.apply(grads)
 
-    def _begin_encoded(self, device: DeviceBatches, prepared: tuple[SurroundedBatch, BatchRows, Arrays]) -> Callable[[], float]:
+    def _begin_encoded(self, device: DeviceBatches,
+                       prepared: tuple[SurroundedBatch, list[BatchRows], Arrays]) -> Callable[[], float]:
         batch, rows, arrays = prepared
         self._around.count(batch.around)
-        end = device.begin([rows], arrays, partial(self._learn_encoded_on_device, device.accelerator, batch))
+        end = device.begin(rows, arrays, partial(self._learn_encoded_on_device, device.accelerator, batch))
         return lambda: finite(end(), batch.sampled.edges)
 
     def _learn_encoded_on_device(self, accelerator: Accelerator, batch: SurroundedBatch,
@@ -145,7 +153,7 @@ class EncodedLinkWork(LinkWork):
         def summed(grads: Sequence[torch.Tensor], out: torch.Tensor) -> None:
             sum_segments(accelerator, grads, arrived.arrays["order"], arrived.arrays["starts"], out)
 
-        loss, d_x = self._gradients(batch, arrived.values[0], arrived_graph(batch.around, arrived), arrived.tensor("inverse"),
+        loss, d_x = self._gradients(batch, arrived.beside(), arrived_graph(batch.around, arrived), arrived.tensor("inverse"),
                                     arrived.tensor("rel"), summed)
         self._optimizer.step()
         return loss, d_x

@@ -146,7 +146,7 @@ class NodeWork:
 
         if self._on_device is None:
             return Stages(sample, self._gather, self._learn, self._apply)
-        return Streamed(partial(self._prepare, sample, self._trackers(self._on_device)), partial(self._begin, self._on_device),
+        return Streamed(partial(self._prepare, sample, row_trackers(self._on_device)), partial(self._begin, self._on_device),
                         RING)
 
     def expect(self, checksums: dict[int, int]) -> None:
@@ -191,11 +191,6 @@ class NodeWork:
             loss, d_x = self._model.learn(x, graph, labels, sampled.seed, self._rows.learned is not None)
         return loss, self._rows.gradient(d_x)
 
-    def _trackers(self, device: DeviceBatches) -> list[Callable[[Ids], BatchRows]]:
-        """Of each table, what names the rows that a batch takes."""
-        return [RowTracker(LOOK_BACK, table.hot).track if table.update else partial(read_rows, hot=table.hot)
-                for table in device.tables]
-
     def _prepare(self, sample: Callable[[NodeBatch], SampledNodes], trackers: list[Callable[[Ids], BatchRows]],
                  batch: NodeBatch) -> PreparedNodes:
         sampled = sample(batch)
@@ -211,8 +206,7 @@ class NodeWork:
         return lambda: finite(end(), sampled.batch)
 
     def _learn_on_device(self, sampled: SampledNodes, arrived: Arrived) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        x = arrived.values[0] if len(arrived.values) == 1 else torch.cat(arrived.values, 1)
-        result = self._gradients(sampled, x, arrived_graph(sampled.around, arrived), arrived.tensor("labels"))
+        result = self._gradients(sampled, arrived.beside(), arrived_graph(sampled.around, arrived), arrived.tensor("labels"))
         self._optimizer.step()
         return result
 
@@ -228,6 +222,12 @@ class NodeWork:
     def _apply(self, grads: RowGrads | None) -> None:
         if grads is not None:
             self._rows.apply(grads)
+
+
+def row_trackers(device: DeviceBatches) -> list[Callable[[Ids], BatchRows]]:
+    """Of each table, what names the rows that a batch takes."""
+    return [RowTracker(LOOK_BACK, table.hot).track if table.update else partial(read_rows, hot=table.hot)
+            for table in device.tables]
 
 
 def take(table: npt.NDArray[Any], rows: Ids, width: int, features: Features | None = None, threads: int = 0) -> Values:

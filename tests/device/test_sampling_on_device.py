@@ -16,7 +16,7 @@ from marius_lite.errors import RunError
 from marius_lite.train import build_links, build_nodes, neighbourhoods, run
 from marius_lite.train.run import resume_run, train_run
 
-KINDS = {"nodes": [*NODES, "model.inputs=both"], "links": [*LINKS, "model.inputs=embeddings"]}
+KINDS = {"nodes": [*NODES, "model.inputs=both"], "links": [*LINKS, "model.inputs=both"]}
 
 
 @pytest.fixture
@@ -30,12 +30,12 @@ def emulated(host_library, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def on_the_cpu(communities, surrounded, tmp_path_factory):
+def on_the_cpu(communities, featured, tmp_path_factory):
     known = {}
 
     def of(kind):
         if kind not in known:
-            dataset, place = surrounded if kind == "links" else communities, tmp_path_factory.mktemp("cpu") / "run"
+            dataset, place = featured if kind == "links" else communities, tmp_path_factory.mktemp("cpu") / "run"
             train_on_the_cpu(dataset, place, load(sets=[*KINDS[kind], "device=cpu"]))
             known[kind] = dataset, KINDS[kind], amounts_to(place)
         return known[kind]
