@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -100,9 +101,16 @@ def empty_for_range(dtype: np.dtype[Any], start: int, stop: int, own_pages: bool
     shares no page of memory with anything else, so that it can be pinned.
     """
     size = (stop - start) * dtype.itemsize
-    room = np.frombuffer(mmap.mmap(-1, size + BLOCK), np.uint8) if own_pages else np.empty(size + BLOCK, np.uint8)
+    room = _own_pages(size + BLOCK) if own_pages else np.empty(size + BLOCK, np.uint8)
     shift = (start * dtype.itemsize - room.ctypes.data) % BLOCK
     return room[shift : shift + size].view(dtype)
+
+
+def _own_pages(size: int) -> npt.NDArray[np.uint8]:
+    memory = mmap.mmap(-1, size)
+    with suppress(OSError):  # huge pages, where the system has them, as large arrays have
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, np.uint8)
 
 
 def read_range(path: Path, offset: int, out: npt.NDArray[np.uint8], direct: bool = True) -> None:
