@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _PUBLIC = {  # public name -> module and name there
-    "make_dataset": "preprocess.build:make_dataset",
+    "make_dataset": "preprocess.make:make_dataset",
     "repartition_dataset": "preprocess.repartition:repartition_dataset",
     "open_dataset": "graph.dataset:Dataset.open",
     "load_config": "config.load:load",
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from marius_lite.export import export_run as export_run
     from marius_lite.graph.dataset import Dataset
     from marius_lite.predict import predict_links as predict_links
-    from marius_lite.preprocess.build import make_dataset as make_dataset
+    from marius_lite.preprocess.make import make_dataset as make_dataset
     from marius_lite.preprocess.repartition import repartition_dataset as repartition_dataset
     from marius_lite.train.evaluate_run import evaluate_run as evaluate_run
     from marius_lite.train.run import resume_run as resume_run

@@ -14,6 +14,7 @@ import marius_lite.device.accelerator as devices
 from marius_lite import _native
 from marius_lite.device import verified
 from marius_lite.train import build_links, build_nodes
+from marius_lite.train import run as run_module
 
 ROOT = Path(__file__).parents[1]
 BENCH = ROOT / "scripts" / "bench"
@@ -38,7 +39,8 @@ def result(library, monkeypatch, capsys):
     """Runs a benchmark's main with arguments; its figures by name, after their form was checked."""
     emulated = load(ROOT / "tests/device/emulated.py")
     monkeypatch.syspath_prepend(str(BENCH))
-    monkeypatch.setattr(devices, "check_device", lambda name: torch.device("cpu"))
+    for module in (devices, build_links, build_nodes, run_module):
+        monkeypatch.setattr(module, "check_device", lambda name: torch.device("cpu"))
     for module in (devices, build_links, build_nodes):
         monkeypatch.setattr(module, "open_accelerator", lambda device: emulated.accelerator(library, seed=5)[0])
     monkeypatch.setattr(verified, "GPUS", ())
@@ -120,11 +122,13 @@ def test_link_prediction(result, tmp_path):
 
 def test_gnn(result, tmp_path):
     pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
-    figures = result("gpu_gnn", "--work", tmp_path, "--device", "cpu", "--nodes", 400, "--edges", 1500, "--batch", 10,
-                     "--batches", 4, "--fanouts", "3,2", "--workers", 0, "--partitions", 4)
+    figures = result("gpu_gnn", "--work", tmp_path, "--device", "cuda", "--peer-device", "cpu", "--nodes", 400,
+                     "--edges", 1500, "--batch", 10, "--batches", 4, "--fanouts", "3,2", "--workers", 0, "--partitions", 4)
     assert goals(figures) == {"ours, auto / peer": ("more", 2),
                               "a batch with hot rows held / with all rows in device memory": ("less", 1.15)}
-    rates = ("peer", *(f"ours, {path}" for path in ("zero_copy", "staged", "bulk", "auto", "zero_copy, hot rows held")))
+    drawn = ("neighbours drawn by the CPU", "neighbours drawn by the GPU")
+    rates = ("peer", *(f"ours, {path}" for path in ("zero_copy", "staged", "bulk", "auto", "zero_copy, hot rows held", *drawn)))
+    rates += tuple(f"{name}, nothing else" for name in drawn)
     assert all(figures[name]["value"] > 0 for name in rates)
     assert "DataLoader" in figures["peer"]["detail"] or "NeighborLoader" in figures["peer"]["detail"]
     assert not list(tmp_path.iterdir())
@@ -132,11 +136,11 @@ def test_gnn(result, tmp_path):
 
 def test_agreement(result):
     pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
-    figures = result("gpu_agreement", "--device", "cpu", "--nodes", 160, "--edges", 2000, "--dim", 8, "--batch", 200,
+    figures = result("gpu_agreement", "--device", "cuda", "--nodes", 160, "--edges", 2000, "--dim", 8, "--batch", 200,
                      "--negatives", 20, "--epochs", 1)
-    for task in ("", "GraphSAGE: "):
+    for task, runs in (("", 5), ("GraphSAGE: ", 6)):
         same = figures[f"{task}runs on the GPU that end with the same bits"]
-        assert same["value"] == same["goal"] == 5
+        assert same["value"] == same["goal"] == runs
         assert figures[f"{task}first 5 losses, largest difference to the CPU's"]["value"] == 0  # the emulation has the CPU's bits
     assert figures["filtered MRR, difference to the CPU's"]["value"] == 0
 

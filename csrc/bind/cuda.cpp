@@ -7,7 +7,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -166,6 +169,13 @@ class CudaLibrary {
         call(api_->copy, device, at(stream), at(target), static_cast<const void*>(at(source)), bytes);
     }
 
+    void neighbours(int device, Address stream, const std::string& stage, const nb::kwargs& given) const {
+        const int number = number_of("stage", stage, {"find", "expand", "draw", "take", "meet", "tell", "label", "settle"});
+        marius_cuda_neighbours job = {};
+        for (const auto& [name, value] : given) fill(job, nb::cast<std::string>(name), value);
+        call(api_->neighbours, device, at(stream), number, &job);
+    }
+
     template <auto function>
     void host_rows(int device, Address stream, Address table, std::int64_t table_stride, Address rows,
                    std::int64_t count, Address block, std::int64_t block_stride, std::int64_t bytes, int threads) const {
@@ -176,6 +186,24 @@ class CudaLibrary {
     }
 
  private:
+    // Sets the field of that name; each has 8 bytes.
+    static void fill(marius_cuda_neighbours& job, const std::string& name, nb::handle value) {
+#define FIELD(field) {#field, offsetof(marius_cuda_neighbours, field)}
+        static const std::map<std::string, std::size_t> fields = {
+            FIELD(count), FIELD(lists), FIELD(resident), FIELD(resident_count), FIELD(rows_per_partition), FIELD(wide),
+            FIELD(excluded_dst), FIELD(excluded_src), FIELD(excluded_count), FIELD(removed), FIELD(seed), FIELD(hop), FIELD(fanout),
+            FIELD(node_count), FIELD(nodes), FIELD(counts), FIELD(seen), FIELD(first), FIELD(candidates), FIELD(removals),
+            FIELD(shifts), FIELD(starts), FIELD(drawn), FIELD(drawn_set), FIELD(ids), FIELD(rel), FIELD(keys), FIELD(values),
+            FIELD(mask), FIELD(known), FIELD(slots), FIELD(fresh), FIELD(rank), FIELD(labels), FIELD(new_nodes), FIELD(new_rows)};
+#undef FIELD
+        static_assert(sizeof(marius_cuda_neighbours) == 36 * 8);
+        const auto field = fields.find(name);
+        if (field == fields.end()) throw std::invalid_argument("neighbours: there is no field " + name);
+        const std::uint64_t bits = name == "fanout" ? static_cast<std::uint64_t>(nb::cast<std::int64_t>(value))
+                                                    : nb::cast<std::uint64_t>(value);
+        std::memcpy(reinterpret_cast<char*>(&job) + field->second, &bits, sizeof bits);
+    }
+
     const marius_cuda_api* api_;
 };
 
@@ -226,6 +254,9 @@ void bind_cuda(nb::module_& m) {
              "stride"_a, "dim"_a, "grads"_a, "lr"_a, "eps"_a = 1e-10f, "beta1"_a = 0.9f, "beta2"_a = 0.999f,
              "One step of sgd, row_adagrad, adagrad or adam on records 0 .. count - 1 of a block, `stride` bytes apart.")
         .def("copy", &CudaLibrary::copy, nb::kw_only(), "device"_a, "stream"_a, "target"_a, "source"_a, "bytes"_a,
-             "Copy bytes between any two memories, in the stream's order.");
+             "Copy bytes between any two memories, in the stream's order.")
+        .def("neighbours", &CudaLibrary::neighbours, "device"_a, "stream"_a, "stage"_a, "fields"_a,
+             "A stage of neighbour sampling: find, expand, draw, take, meet, tell, label or settle; the other arguments are the "
+             "fields of marius_cuda_neighbours in csrc/cuda/api.h, addresses and numbers.");
     bind_host_rows(library);
 }

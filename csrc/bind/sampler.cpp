@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bind/arrays.h"
-#include "graph/draws.h"
+#include "graph/drawn_set.h"
 #include "graph/sampler.h"
 
 namespace nb = nanobind;

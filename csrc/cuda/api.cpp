@@ -144,12 +144,21 @@ int host_scatter(int device, void* stream, const marius_cuda_host_rows* rows, ma
     return host_rows<scatter_records>("host_scatter", device, stream, rows, error);
 }
 
+int neighbours(int device, void* stream, int stage, const marius_cuda_neighbours* job, marius_cuda_error* error) {
+    return guarded("neighbours", error, [&] {
+        check_neighbours(stage, *job);
+        if (job->count == 0) return;
+        check(*driver, driver->launch(device, stream, stage, *job, compute_grid(job->count, 0, multiprocessors(device))),
+              "stage " + std::to_string(stage) + " of neighbours over " + std::to_string(job->count) + on(device));
+    });
+}
+
 }  // namespace
 
 const marius_cuda_api* api_over(Driver& behind) {
     driver = &behind;
     static const marius_cuda_api api = {MARIUS_CUDA_VERSION, device_count, device_facts, pin,         unpin,       copy_rows,
-                                        segment_sum,         row_step,     copy,         host_gather, host_scatter};
+                                        segment_sum,         row_step,     copy,         host_gather, host_scatter, neighbours};
     return &api;
 }
 

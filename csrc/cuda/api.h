@@ -7,7 +7,7 @@
 #pragma once
 #include <stdint.h>
 
-#define MARIUS_CUDA_VERSION 1
+#define MARIUS_CUDA_VERSION 2
 #define MARIUS_CUDA_SEEN 1024 /* multiprocessor numbers need not be contiguous; none is as high as this */
 #define MARIUS_CUDA_PARTS 8 /* gradients of a segment sum, at most */
 
@@ -71,6 +71,69 @@ typedef struct {
     int threads;                                      /* 0: every CPU */
 } marius_cuda_host_rows;
 
+/* Neighbour sampling, hop after hop, of what csrc/graph/sampler.cpp samples, in the same order. A hop's nodes are the new ones
+ * of the hop before. Stages of a hop, in this order; sums of the counts stand between them, and are the caller's:
+ *   find   (excluded edges, before the first hop) where each lies in its destination's list
+ *   expand (nodes)  what each may draw from, and how many it draws
+ *   draw   (nodes)  which ones, where that is not all
+ *   take   (edges)  ids and relations of what was drawn
+ *   meet   (edges)  each id finds its place in the table; the smallest claim to a place stays there
+ *   tell   (edges)  whether an edge's source is new and this its first edge
+ *   label  (edges)  local ids of the sources; the nodes that are new, and their rows
+ *   settle (edges)  new nodes' places in the table hold their local ids from now on
+ * `meet` also fills another table with known nodes: taken as edges, with 0 known. The seeds are a hop that begins with `meet`. */
+enum {
+    marius_find, marius_expand, marius_draw, marius_take, marius_meet, marius_tell, marius_label, marius_settle,
+    marius_stages /* how many there are */
+};
+
+typedef struct { /* the in-edges of a resident partition's nodes; all null and 0 for the others */
+    const int64_t* indptr;
+    const void* sources;
+    const uint32_t* rel; /* or null */
+    int64_t base_row;    /* of its first node */
+} marius_cuda_lists;
+
+typedef struct {
+    int64_t begin, end;
+} marius_cuda_range;
+
+typedef struct { /* number c of a node's stands at c + shift, where this is the last one with before <= c */
+    int64_t before, shift;
+} marius_cuda_shift;
+
+typedef struct { /* every field has 8 bytes; what a stage does not need may be null or 0 */
+    int64_t count; /* of what the stage goes over */
+    const marius_cuda_lists* lists;    /* by partition */
+    const marius_cuda_range* resident; /* ranges of node ids, ascending; none: every node is */
+    int64_t resident_count, rows_per_partition, wide; /* wide: sources are uint64, not uint32 */
+    const int64_t *excluded_dst, *excluded_src;       /* edges by (destination, source) */
+    int64_t excluded_count;
+    marius_cuda_shift* removed; /* of each excluded edge; after `find`, the range of its positions */
+    uint64_t seed;
+    int64_t hop, fanout; /* fanout -1: all */
+    int64_t node_count;
+    const int64_t* nodes;
+    int64_t* counts;              /* drawn */
+    marius_cuda_range* seen;      /* in-edges, as many of them from nodes that are not resident */
+    int64_t *first, *candidates;  /* where its list begins; what it may draw from */
+    marius_cuda_range* removals;  /* its part of `removed` */
+    marius_cuda_shift* shifts;    /* (nodes, resident_count) */
+    const int64_t* starts;        /* (nodes + 1): its edges, by number in the hop */
+    int64_t* drawn;               /* of each edge, a candidate */
+    uint64_t* drawn_set;          /* 2 for each edge, all bits set, where fanout > 32 */
+    int64_t* ids;                 /* of each edge, its source */
+    uint32_t* rel;                /* of each edge; or null */
+    uint64_t* keys;               /* the table: ids, or all bits set */
+    int32_t* values;              /* their local ids, or the largest number */
+    int64_t mask;                 /* the table's places, a power of 2 and more than there are nodes, less one */
+    int64_t known;                /* nodes before this hop */
+    int32_t *slots, *fresh;       /* of each edge */
+    const int32_t* rank;          /* fresh edges up to each, itself counted */
+    int32_t* labels;              /* of each edge */
+    int64_t *new_nodes, *new_rows;
+} marius_cuda_neighbours;
+
 typedef struct {
     int version; /* MARIUS_CUDA_VERSION */
     int (*device_count)(int* count, marius_cuda_error* error); /* no driver, no GPU: 0 */
@@ -85,6 +148,7 @@ typedef struct {
     int (*copy)(int device, void* stream, void* target, const void* source, uint64_t bytes, marius_cuda_error* error);
     int (*host_gather)(int device, void* stream, const marius_cuda_host_rows* rows, marius_cuda_error* error);
     int (*host_scatter)(int device, void* stream, const marius_cuda_host_rows* rows, marius_cuda_error* error);
+    int (*neighbours)(int device, void* stream, int stage, const marius_cuda_neighbours* job, marius_cuda_error* error);
 } marius_cuda_api;
 
 #ifdef __cplusplus

@@ -80,6 +80,11 @@ __global__ void __launch_bounds__(compute_threads) step_columns_kernel(const __g
     step_columns<kind, Floats>(job, here(), memory);
 }
 
+template <int stage>
+__global__ void __launch_bounds__(compute_threads) neighbours_kernel(const __grid_constant__ marius_cuda_neighbours job) {
+    neighbours<stage>(job, here());
+}
+
 template <class Job>
 int launched(void (*kernel)(const Job), void* stream, const Job& job, Grid grid) {
     kernel<<<static_cast<unsigned int>(grid.blocks), grid.threads, 0, static_cast<cudaStream_t>(stream)>>>(job);
@@ -108,6 +113,12 @@ int launch_step_columns(void* stream, const RowStepJob& job, Grid grid) {
     with_kind(job, [&](auto kind, auto floats) {
         code = launched(step_columns_kernel<decltype(kind)::value, decltype(floats)>, stream, job, grid);
     });
+    return code;
+}
+
+int launch_neighbours(void* stream, int stage, const marius_cuda_neighbours& job, Grid grid) {
+    int code = 0;
+    with_stage(stage, [&](auto known) { code = launched(neighbours_kernel<decltype(known)::value>, stream, job, grid); });
     return code;
 }
 

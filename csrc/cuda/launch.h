@@ -10,6 +10,7 @@
 
 #include "cuda/api.h"
 #include "cuda/copy_rows.h"
+#include "cuda/neighbours.h"
 #include "cuda/row_step.h"
 #include "cuda/segment_sum.h"
 
@@ -142,6 +143,17 @@ inline RowStepJob row_step_job(const marius_cuda_row_step& a) {
     job.vectors = a.dim / job.vector_elements;
     job.lane_bits = lane_bits_for(job.vectors);
     return job;
+}
+
+inline void check_neighbours(int stage, const marius_cuda_neighbours& a) {
+    const auto number = [](std::int64_t n) { return std::to_string(n); };
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    require(stage >= 0 && stage < marius_stages, "there is no stage " + number(stage));
+    require(a.count >= 0 && a.known >= 0 && a.count <= most - a.known,
+            number(a.count) + " with " + number(a.known) + " nodes known, less than 2^31 are allowed");
+    require(a.rows_per_partition > 0, "partitions of " + number(a.rows_per_partition) + " rows");
+    require(a.mask >= 0 && a.mask <= most && std::has_single_bit(static_cast<std::uint64_t>(a.mask) + 1),
+            "a table of " + number(a.mask + 1) + " places, a power of 2 up to 2^31 is needed");
 }
 
 // For `groups` groups of 2^lane_bits threads, as many as a GPU holds at once.

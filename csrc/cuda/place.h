@@ -1,4 +1,4 @@
-// Where one thread of a kernel stands. Bodies are functions of a job and a place, and no thread needs another one:
+// Where one thread of a kernel stands. Bodies are functions of a job and a place, and no thread waits for another one:
 // the GPU runs all places at once, tests run them one by one in any order.
 #pragma once
 #include <cstdint>

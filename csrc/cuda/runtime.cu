@@ -100,6 +100,10 @@ class CudaDriver final : public Driver {
         return CurrentDevice(device).run([&] { return launch_step_columns(stream, job, grid); });
     }
 
+    int launch(int device, void* stream, int stage, const marius_cuda_neighbours& job, Grid grid) override {
+        return CurrentDevice(device).run([&] { return launch_neighbours(stream, stage, job, grid); });
+    }
+
     int copy(int device, void* stream, void* target, const void* source, std::uint64_t bytes) override {
         return CurrentDevice(device).run(
             [&] { return cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)); });

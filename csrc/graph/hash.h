@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/both.h"
+
 namespace marius {
 
 // Murmur3's 64-bit finaliser, a bijection (Appleby, public domain).
-inline uint64_t mix64(uint64_t x) {
+MARIUS_BOTH uint64_t mix64(uint64_t x) {
     x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdULL;
     x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53ULL;
     return x ^ (x >> 33);
@@ -20,7 +22,7 @@ inline uint64_t unmix64(uint64_t x) {
 }
 
 // A bijection of the id for each key, so integer ids never collide.
-inline uint64_t hash_int(uint64_t id, uint64_t key) { return mix64(mix64(id + key) ^ key); }
+MARIUS_BOTH uint64_t hash_int(uint64_t id, uint64_t key) { return mix64(mix64(id + key) ^ key); }
 
 inline uint64_t unhash_int(uint64_t hash, uint64_t key) { return unmix64(unmix64(hash) ^ key) - key; }
 

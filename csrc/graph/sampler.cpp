@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/parallel.h"
-#include "graph/draws.h"
+#include "graph/drawn_set.h"
 
 namespace marius {
 namespace {

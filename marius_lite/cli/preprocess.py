@@ -106,6 +106,16 @@ def preprocess(
             rich_help_panel=NODES,
         ),
     ] = None,
+    node_types: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The type of each node, by name: text or Parquet with two columns, raw id and type, or a .npy array (or "
+            "FILE.npz:KEY) of shape (nodes, 2), or (nodes,), whose row i is about the integer id i. Every node needs one; every "
+            "row makes a node. --delimiter, --header and --comment hold for this file too.",
+            rich_help_panel=NODES,
+        ),
+    ] = None,
     train_nodes: Annotated[
         Path | None,
         typer.Option(
@@ -179,7 +189,8 @@ def preprocess(
     ] = False,
     drop_duplicates: Annotated[
         bool,
-        typer.Option("--drop-duplicates", help="Store equal edges of a split once.", rich_help_panel=CLEAN),
+        typer.Option("--drop-duplicates", rich_help_panel=CLEAN,
+                     help="Store equal edges of a split once, whatever their weights and times."),
     ] = False,
     drop_self_loops: Annotated[
         bool,
@@ -215,6 +226,7 @@ def preprocess(
         feature_dtype=feature_dtype,
         node_ids=node_ids,
         labels=labels,
+        node_types=node_types,
         train_nodes=train_nodes,
         valid_nodes=valid_nodes,
         test_nodes=test_nodes,

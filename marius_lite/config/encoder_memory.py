@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from marius_lite.config.facts import Facts
-from marius_lite.config.memory import LOOK_BACK, RING, batch_places, device_bytes, packet_bytes
+from marius_lite.config.memory import LOOK_BACK, RING, device_bytes, packet_bytes
 from marius_lite.config.schema import DEFAULT, Config, Fanout
 
 FANOUTS = (15, 10, 5)
@@ -15,11 +15,12 @@ FANOUTS = (15, 10, 5)
 
 @dataclass(frozen=True)
 class Resident:
-    """At most what batches are sampled from: ``nodes``, their ``edges``, of so many ``relations``."""
+    """At most what batches are sampled from: ``nodes``, in so many ``ranges``, their ``edges``, of so many ``relations``."""
 
     nodes: int
     edges: int
     relations: int
+    ranges: int = 1
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,16 @@ def fanouts_of(config: Config) -> tuple[Fanout, ...]:
     return asked
 
 
+def uniform(config: Config) -> bool:
+    """Whether a node draws so many of all its neighbours alike, hop after hop."""
+    return not config.sampling.weighted and all(isinstance(fanout, int) for fanout in fanouts_of(config))
+
+
+def samples_on_device(config: Config) -> bool:
+    """Whether a GPU that trains may also draw neighbours."""
+    return config.sampling.device != "cpu" and uniform(config)
+
+
 def most_drawn(fanout: Fanout, relations: int) -> int:
     """Edges that a node draws at a hop, at most; all of them count as the first of FANOUTS."""
     if isinstance(fanout, int):
@@ -53,12 +64,8 @@ def most_drawn(fanout: Fanout, relations: int) -> int:
 
 def resident(facts: Facts, capacity: int) -> Resident:
     """Of ``capacity`` partitions; an edge takes 4 bytes of their lists, or more."""
-    return Resident(capacity * facts.rows_per_partition, capacity * facts.lists // 4, facts.relations)
-
-
-def link_sizes(config: Config, here: Resident, stride: int) -> EncoderSizes:
-    """Of link prediction over learned rows: every place of a batch is a seed."""
-    return EncoderSizes(batch_places(config), here, config.model.dim, config.model.dim, stride)
+    ranges = max(1, min(capacity, facts.partitions - capacity + 1))
+    return Resident(capacity * facts.rows_per_partition, capacity * facts.lists // 4, facts.relations, ranges)
 
 
 def reached(config: Config, seeds: int, here: Resident) -> tuple[list[int], int]:
@@ -84,6 +91,8 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict
     if config.task == "link_prediction":
         decoded = device_bytes(config, 0, 0)
         needed = {name: size + needed.get(name, 0) for name, size in decoded.items()} | {"held": held}
+    if samples_on_device(config):
+        needed["sampling"] = _sampling(nodes, edges, sizes)
     return needed
 
 
@@ -98,8 +107,13 @@ def encoder_host_bytes_for_device(config: Config, sizes: EncoderSizes) -> int:
 
 def _keys(config: Config, edges: int) -> int:
     """What the sampler keeps of the edges that it draws, where it chooses them by keys: by relation or by weight."""
-    by_keys = config.sampling.weighted or any(isinstance(fanout, dict) for fanout in fanouts_of(config))
-    return 8 * edges if by_keys else 0
+    return 0 if uniform(config) else 8 * edges
+
+
+def _sampling(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
+    """What a device's sampler takes: seeds, and edges between them that are excluded; a table of nodes, and the one before it;
+    nodes and rows; of nodes that are expanded, what they draw from; of edges, what is drawn, and labels."""
+    return 160 * sizes.seeds + (96 + 32) * nodes[-1] + (80 + 16 * sizes.here.ranges) * nodes[-2] + 72 * edges
 
 
 def _values(config: Config, nodes: list[int], in_width: int, out_width: int) -> int:

@@ -8,8 +8,8 @@ from marius_lite.config.encoder_memory import (
     encoder_device_bytes,
     encoder_host_bytes_for_device,
     fanouts_of,
-    link_sizes,
     resident,
+    samples_on_device,
 )
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import (
@@ -24,7 +24,15 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
-from marius_lite.config.resolve_nodes import evaluation_bytes, input_stride, input_width, inputs_of, node_sizes, resolve_nodes
+from marius_lite.config.resolve_nodes import (
+    evaluation_bytes,
+    input_stride,
+    input_width,
+    inputs_of,
+    link_sizes,
+    node_sizes,
+    resolve_nodes,
+)
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -40,9 +48,7 @@ EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
     config = _with_evaluation(config, facts).model_copy(update={"device": _device(config, facts)})
-    if config.task == "link_prediction" and config.device != "cpu" and inputs_of(config, facts) != "embeddings":
-        raise UserError(f"`model.inputs` is {inputs_of(config, facts)}, but features are learned from on the CPU alone in link "
-                        "prediction so far: use `device: cpu`, or `model.inputs: embeddings`")
+    config = config.model_copy(update={"sampling": config.sampling.model_copy(update={"device": _sampling_device(config)})})
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
     if facts.nodes_to_classify:
         capacity, memory = resolve_nodes(config, facts, facts.nodes_to_classify, budget)
@@ -81,7 +87,7 @@ def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPla
 def _encoder_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
     if facts.nodes_to_classify:
         return node_sizes(config, facts, facts.nodes_to_classify, capacity)
-    return link_sizes(config, resident(facts, capacity), facts.stride)
+    return link_sizes(config, facts, capacity)
 
 
 def _with_evaluation(config: Config, facts: Facts) -> Config:
@@ -171,3 +177,12 @@ def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: 
 
 def _device(config: Config, facts: Facts) -> str:
     return ("cuda" if facts.cuda else "cpu") if config.device == "auto" else config.device
+
+
+def _sampling_device(config: Config) -> str:
+    """``auto`` stays where both are possible: it is measured while the run trains."""
+    asked = config.sampling.device
+    if asked == "cuda" and config.device == "cpu":
+        raise UserError("`sampling.device` is cuda, but `device` is cpu: the CPU draws neighbours, or the GPU that trains: "
+                        "use `sampling.device: cpu`, or `device: cuda` where there is a GPU")
+    return asked if config.device != "cpu" and config.model.encoder != "none" and samples_on_device(config) else "cpu"

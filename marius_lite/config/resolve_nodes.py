@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, resident
 from marius_lite.config.facts import Facts, NodeFacts
-from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, check_capacity_fits, slot_bytes
+from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, batch_places, check_capacity_fits, slot_bytes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -37,6 +37,12 @@ def input_width(config: Config, facts: Facts) -> int:
 
 def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> EncoderSizes:
     return EncoderSizes(config.training.batch_size, resident(facts, capacity), input_width(config, facts), nodes.classes,
+                        input_stride(config, facts), 2 if inputs_of(config, facts) == "both" else 1)
+
+
+def link_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
+    """Of link prediction: every place of a batch is a seed."""
+    return EncoderSizes(batch_places(config), resident(facts, capacity), input_width(config, facts), config.model.dim,
                         input_stride(config, facts), 2 if inputs_of(config, facts) == "both" else 1)
 
 

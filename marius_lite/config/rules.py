@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from marius_lite.config.encoder_memory import uniform
 from marius_lite.config.schema import Config, LossSection
 from marius_lite.errors import UserError
 
@@ -39,6 +40,11 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
          "layers: give one for each"),
         (model.encoder == "none" and config.sampling.weighted,
          "`sampling.weighted` is true, but `model.encoder` is none: only an encoder samples neighbours"),
+        (model.encoder == "none" and config.sampling.device == "cuda",
+         f"`sampling.device` is {config.sampling.device}, but `model.encoder` is none: only an encoder samples neighbours"),
+        (config.sampling.device == "cuda" and not uniform(config),
+         "`sampling.device` is cuda, but `sampling.weighted` is true or `sampling.fanouts` differ by relation: such draws are "
+         "made on the CPU so far, use `sampling.device: cpu`"),
         (isinstance(config.optimizer.dense.weight_decay, tuple)
          and len(config.optimizer.dense.weight_decay) != len(model.layers) + 1,
          f"`optimizer.dense.weight_decay` must be one number, or one for each of the {len(model.layers) + 1} layers"),

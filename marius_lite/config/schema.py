@@ -107,6 +107,9 @@ class SamplingSection(Section):
         "{cites: 5, default: 2}, where `default` stands for relations not named, 0 if left out; -1: all; auto: 15, 10, 5, 5, ...")
     weighted: bool = Field(
         False, description="draw neighbours in proportion to the weights of their edges; one of weight 0 is only taken by -1")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="what draws neighbours; cuda: the GPU that trains, from pinned host memory, not by relation or "
+        "weight; auto: whichever was faster in the first batches. The result is the same")
 
 
 class TrainingSection(Section):

@@ -14,13 +14,15 @@ from marius_lite.errors import UserError
 
 @dataclass(frozen=True)
 class Accelerator:
-    """``gathering`` brings rows up ahead of ``computing``, torch's own stream; ``scattering`` takes them back behind it."""
+    """``gathering`` brings rows up ahead of ``computing``, torch's own stream; ``scattering`` takes them back behind it.
+    ``sampling`` shares nothing with them."""
 
     device: torch.device
     library: CudaLibrary
     gathering: Stream
     computing: Stream
     scattering: Stream
+    sampling: Stream
     pinned: bool = True
 
     @property
@@ -46,11 +48,12 @@ def check_device(name: str) -> torch.device:
 
 
 def open_accelerator(device: torch.device) -> Accelerator | None:
-    """The GPU's streams: rows travel on streams of higher priority than the arithmetic between them. None for the CPU."""
+    """The GPU's streams: rows travel, and neighbours are sampled, on streams of higher priority than the arithmetic between them.
+    None for the CPU."""
     if device.type == "cpu":
         return None
     device = torch.device("cuda", device.index or 0)
     torch.cuda.set_device(device)
-    rows = [torch.cuda.Stream(device, priority=-1) for _ in range(2)]  # type: ignore[no-untyped-call]
-    gathering, computing, scattering = (CudaStream(stream) for stream in (rows[0], torch.cuda.current_stream(device), rows[1]))
-    return Accelerator(device, library(), gathering, computing, scattering)
+    urgent = [torch.cuda.Stream(device, priority=-1) for _ in range(3)]  # type: ignore[no-untyped-call]
+    gathering, scattering, sampling = (CudaStream(stream) for stream in urgent)
+    return Accelerator(device, library(), gathering, CudaStream(torch.cuda.current_stream(device)), scattering, sampling)

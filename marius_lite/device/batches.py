@@ -37,6 +37,10 @@ class Arrived:
     def tensor(self, name: str) -> torch.Tensor:
         return self.arrays[name].tensor
 
+    def beside(self) -> torch.Tensor:
+        """The values of all tables, whose places are the same, side by side."""
+        return self.values[0] if len(self.values) == 1 else torch.cat(self.values, 1)
+
 
 Learn = Callable[[Arrived], tuple[torch.Tensor, Sequence[torch.Tensor]]]
 """A batch's loss, and the gradients of the places of the table that changes, in parts end to end; none where no table does."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.storage.engine import read_array_range
+from marius_lite.storage.engine import empty_for_range, open_flat, read_array_range
 
 ADJACENCY = Path("adjacency/in")
 ARRAYS = ("indptr", "sources", "rel", "weight")
@@ -67,20 +67,23 @@ class Adjacency:
     def _checksums(self) -> npt.NDArray[np.uint32]:
         return np.fromfile(self.folder / "checksums" / "c" / "0" / "0", np.uint32).reshape(-1, checksum_columns(self.has_weights))
 
-    def read(self, k: int, weights: bool = False) -> PartitionLists:
+    def read(self, k: int, weights: bool = False, own_pages: bool = False) -> PartitionLists:
         """The lists of partition k's nodes, past the page cache, with ``weights`` where they are asked for.
 
-        Raises UserError where preprocess wrote other bytes.
+        ``own_pages``: each array in memory pages of its own, so that it can be pinned. Raises UserError where preprocess wrote
+        other bytes.
         """
         size = self.partitioning.size(k)
         first = k * (self.partitioning.rows + 1)
         start, stop = int(self.starts[k]), int(self.starts[k + 1])
-        rel = self._read(k, 2, start, stop) if self.has_relations else None
-        weight = self._read(k, 3, start, stop) if weights else None
-        return PartitionLists(self._read(k, 0, first, first + size + 1), self._read(k, 1, start, stop), rel, weight)
+        rel = self._read(k, 2, start, stop, own_pages) if self.has_relations else None
+        weight = self._read(k, 3, start, stop, own_pages) if weights else None
+        indptr, sources = self._read(k, 0, first, first + size + 1, own_pages), self._read(k, 1, start, stop, own_pages)
+        return PartitionLists(indptr, sources, rel, weight)
 
-    def _read(self, k: int, array: int, start: int, stop: int) -> npt.NDArray[Any]:
-        values = read_array_range(self.folder / ARRAYS[array], start, stop)
+    def _read(self, k: int, array: int, start: int, stop: int, own_pages: bool) -> npt.NDArray[Any]:
+        path = self.folder / ARRAYS[array]
+        values = read_array_range(path, start, stop, empty_for_range(open_flat(path).dtype, start, stop, own_pages))
         self.check(k, array, crc32c(values.view(np.uint8)))
         return values
 

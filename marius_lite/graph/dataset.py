@@ -18,6 +18,7 @@ from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.ids import IdFile
 from marius_lite.graph.manifest import Manifest, read_manifest
 from marius_lite.graph.node_columns import Labels, NodeSplits
+from marius_lite.graph.node_types import NodeTypes
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.engine import read_range
 
@@ -94,6 +95,12 @@ class Dataset:
             return None
         return NodeSplits(self.path, self.node_counts, self.partitioning, self.manifest.files)
 
+    @cached_property
+    def types(self) -> NodeTypes | None:
+        """The types of the nodes, None where they have none."""
+        names = self.manifest.node_types
+        return None if names is None else NodeTypes(self._nodes, self.manifest.nodes, names)
+
     @property
     def node_counts(self) -> dict[str, int]:
         """How many nodes are for train, valid and test; empty where nodes are not split."""
@@ -123,6 +130,15 @@ class Dataset:
     def raw_ids(self, start: int, stop: int) -> pa.Array:
         """Raw ids of node ids [start, stop): int64 or string; reads only their row groups."""
         return self._nodes.read(start, stop)
+
+    def node_types(self, start: int, stop: int) -> pa.DictionaryArray:
+        """The types of node ids [start, stop), by name; reads only their row groups.
+
+        Its ``dictionary`` is the manifest's ``node_types``, its ``indices`` (int32) are places there. Raises UserError for a
+        dataset without types."""
+        if self.types is None:
+            raise UserError(f"{self.path}: nodes have no types: preprocess stores them with --node-types FILE")
+        return self.types.read(start, stop)
 
     def lookup_nodes(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
         """Node ids of raw ids, -1 where unknown."""

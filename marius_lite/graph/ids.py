@@ -18,10 +18,12 @@ from marius_lite.seeds import seed_for
 
 IdKind = Literal["int", "str"]
 RAW_TYPES = {"int": pa.int64(), "str": pa.string()}
+TYPE = pa.dictionary(pa.int32(), pa.string())
 
 
-def node_schema(kind: IdKind) -> pa.Schema:
-    return pa.schema([("node_id", pa.int64()), ("raw_id", RAW_TYPES[kind])])
+def node_schema(kind: IdKind, types: bool = False) -> pa.Schema:
+    """``types``: nodes have types, see `graph.node_types`."""
+    return pa.schema([("node_id", pa.int64()), ("raw_id", RAW_TYPES[kind]), *([("type", TYPE)] if types else [])])
 
 
 def relation_schema(kind: IdKind) -> pa.Schema:
@@ -77,16 +79,19 @@ class IdFile:
 
     def read(self, start: int, stop: int) -> pa.Array:
         """Raw ids of ids [start, stop)."""
-        parts = []
+        parts = list(self.parts(start, stop, "raw_id"))
+        return pa.concat_arrays(parts) if parts else pa.array([], RAW_TYPES[self.kind])
+
+    def parts(self, start: int, stop: int, column: str) -> Iterator[pa.Array]:
+        """A column of ids [start, stop), from each row group that has some of them."""
         first = 0
         with pq.ParquetFile(self.path) as file:
             for group in range(file.num_row_groups):
                 rows = file.metadata.row_group(group).num_rows
                 if first < stop and start < first + rows:
-                    raw = file.read_row_group(group, columns=["raw_id"]).column(0).combine_chunks()
-                    parts.append(raw[max(0, start - first):stop - first])
+                    values = file.read_row_group(group, columns=[column]).column(0).combine_chunks()
+                    yield values[max(0, start - first):stop - first]
                 first += rows
-        return pa.concat_arrays(parts) if parts else pa.array([], RAW_TYPES[self.kind])
 
     def lookup(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
         """The id of each raw id, -1 where unknown; streams the file once."""

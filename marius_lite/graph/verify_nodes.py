@@ -1,8 +1,8 @@
-"""What `verify` checks of nodes and relations: raw ids, features, labels, splits."""
+"""What `verify` checks of nodes and relations: raw ids, types, features, labels, splits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from marius_lite.graph.damage import Progress, check_array, check_size, damaged,
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.ids import hash_raw_ids, node_schema, order_key, relation_schema
 from marius_lite.graph.node_columns import LABELS, NODE_SPLITS, SPLIT
+from marius_lite.graph.node_types import in_order, places_of
 from marius_lite.storage.engine import read_array_range, read_range
 
 BATCH = 1 << 16  # nodes at once
@@ -29,8 +30,9 @@ Hashes = npt.NDArray[np.uint64]
 def verify_nodes(dataset: Dataset, progress: Progress) -> None:
     """``nodes.parquet``: every node id in turn, its row groups inside partitions, raw ids in their order and all different."""
     path, manifest = dataset.path / "nodes.parquet", dataset.manifest
-    _check_table(path, node_schema(manifest.ids), manifest.nodes)
+    _check_table(path, node_schema(manifest.ids, manifest.node_types is not None), manifest.nodes)
     _check_groups(dataset, path)
+    types = _TypeCheck(path, manifest.node_types or ())
     ids_by_order = "partitioner" not in manifest.options
     boundary = (manifest.node_split or {}).get("train", 0)  # training nodes come first, in an order of their own
     key, last = order_key(manifest.seed), None
@@ -46,8 +48,34 @@ def verify_nodes(dataset: Dataset, progress: Progress) -> None:
             raise damaged(path, f"node {low + missing:,} has no raw_id")
         if ids_by_order:
             last = _check_order(path, low, raw, key, last, boundary)
+        if manifest.node_types is not None:
+            types.take(low, batch.column(2))
+    types.finish()
     if boundary or not ids_by_order:
         _check_different(path, manifest.nodes, key)
+
+
+class _TypeCheck:
+    """Every node has one of the types that the manifest names, all of which there are."""
+
+    def __init__(self, path: Path, names: Sequence[str]):
+        self._path, self._names = path, pa.array(names, pa.string())
+        self._found = np.zeros(len(names), bool)
+        if len(set(names)) < len(names):
+            raise damaged(path.parent / "zarr.json", "a type stands twice in node_types")
+        if list(names) != in_order(names):
+            raise damaged(path.parent / "zarr.json", "node_types are not in order")
+
+    def take(self, low: int, column: pa.DictionaryArray) -> None:
+        """The types of some nodes, of which ``low`` are before them."""
+        places = places_of(column, self._names)
+        if (wrong := first(places < 0)) is not None:
+            raise damaged(self._path, f"node {low + wrong:,} is of type {column[wrong].as_py()!r}, which the manifest has not")
+        self._found[places] = True
+
+    def finish(self) -> None:
+        if (wrong := first(~self._found)) is not None:
+            raise damaged(self._path, f"no node is of type {self._names[wrong].as_py()!r}, which the manifest has")
 
 
 def _check_table(path: Path, schema: pa.Schema, rows: int) -> None:

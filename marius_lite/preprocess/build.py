@@ -2,9 +2,9 @@
 
     files --readers--> raw edges --NodeKeys, RelationKeys--> edges in keys --Spool--> disk                         read
     dictionaries --number_ids--> raw ids in order of id; the id of each key                                        number
-    feature rows, labels, node lists --NodeData--> on disk by id                                                   nodes
+    feature rows, labels, node lists, types --NodeData, TypeSource--> on disk by id                         nodes, types
     Spool --pack_arcs: both arcs of training edges--> ExternalSort --ArcLists--> Locality or Metis --> last ids  partition
-    raw ids --last ids--> nodes.parquet                                                                            names
+    raw ids, types --last ids--> nodes.parquet                                                                     names
     features, labels, splits --last ids--> tables/                                                                 tables
     Spool --EdgeLayout.pack: last ids, split, bucket--> records --ExternalSort--> sorted runs                      sort
     sorted --SplitWriter--> edges/<split>                                                                          write
@@ -17,27 +17,26 @@ finished there are not repeated when the same command runs again.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from tqdm import tqdm
 
-import marius_lite
 from marius_lite import files
 from marius_lite._native import EdgeLayout, pack_arcs, place_nodes
 from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY
-from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES
+from marius_lite.graph.ids import IdFile
 from marius_lite.graph.manifest import LabelShape, Manifest, Source
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
+from marius_lite.graph.node_types import NodeTypes
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import buckets, locality
 from marius_lite.preprocess.adjacency import AdjacencyWriter, list_edge_bytes, require_memory
@@ -46,13 +45,16 @@ from marius_lite.preprocess.background import read_ahead
 from marius_lite.preprocess.bad_rows import BAD_ROWS, BadRows
 from marius_lite.preprocess.buckets import SplitWriter, Tally, with_bar, write_buckets
 from marius_lite.preprocess.columns import create_group, write_node_column
+from marius_lite.preprocess.command import command_digest
 from marius_lite.preprocess.degrees import DegreeFacts, degree_facts
 from marius_lite.preprocess.disk import DiskPlan, require_rest, require_space, sizes_after
+from marius_lite.preprocess.edge_types import EdgeType, edge_types
 from marius_lite.preprocess.features import FeatureWriter
 from marius_lite.preprocess.gather import Gathered, gather, rows_expected
 from marius_lite.preprocess.locality import Locality
 from marius_lite.preprocess.metis_partitioner import Metis
 from marius_lite.preprocess.node_data import NodeData, NodeLabels, open_node_data
+from marius_lite.preprocess.node_types import PlacedTypes, TypeSource, open_node_types
 from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_ids
 from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
@@ -60,7 +62,7 @@ from marius_lite.preprocess.passes import LAST, Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.plan import degrees_counted, merge_memory, pass_memory, sort_memory
 from marius_lite.preprocess.readers.folders import with_folders_opened
-from marius_lite.preprocess.readers.source import find_files, locate
+from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.relations import write_relations
 from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
 from marius_lite.preprocess.report import make_report, write_report
@@ -80,40 +82,14 @@ def preprocess(options: Options) -> dict[str, Any]:
     check_output(output, options.overwrite)
     options = with_folders_opened(options)
     inputs = find_files(options)
-    node_data = open_node_data(options)
+    node_data, node_types = open_node_data(options), open_node_types(options)
     rows = rows_expected(inputs, options)
     with new_dataset(output, command_digest(options), options.overwrite) as (temporary, passes):
-        build = Build(options, temporary, passes, node_data)
+        build = Build(options, temporary, passes, node_data, node_types)
         if not passes.any:
             require_space(inputs, rows, options, node_data)
         report = passes.once(LAST, dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
     return report
-
-
-def make_dataset(edges: str | Path | Sequence[str | Path], output: str | Path, **options: Any) -> Dataset:
-    """What `marius-lite preprocess` does, as a function; ``options`` are the command's, as texts or values.
-
-    ``edges``, ``valid``, ``test``: a file or pattern, or several. Raises UserError or RunError.
-    """
-    for name in ("valid", "test"):
-        if name in options:
-            options[name] = _several(options[name])
-    preprocess(Options.parse(edges=_several(edges), output=output, **options))
-    return Dataset.open(output)
-
-
-def _several(files: str | Path | Sequence[str | Path]) -> list[str]:
-    return [str(file) for file in ([files] if isinstance(files, str | Path) else files)]
-
-
-def command_digest(options: Options) -> str:
-    """What tells one command from another: its options but those that do not shape the dataset, and its files as they are now."""
-    shaping = dataclasses.replace(options, memory=0, output=options.output.absolute(), overwrite=False)
-    given = (options.features, options.labels, options.node_ids, *options.node_lists.values())
-    node_files = [file if file.exists() else locate(file)[0] for file in given if file is not None]
-    paths = [file.path for file in find_files(options)] + node_files
-    inputs = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
-    return hashlib.sha256(repr((marius_lite.__version__, shaping, inputs)).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -122,6 +98,7 @@ class Named:
 
     numbering: Numbering
     labels: NodeLabels | None
+    types: PlacedTypes | None
     partitioning: Partitioning
     last: Renumbering
 
@@ -147,14 +124,15 @@ class Written:
 class Build:
     """One run into ``root``, pass after pass."""
 
-    def __init__(self, options: Options, root: Path, passes: Passes, node_data: NodeData | None):
-        self.options, self.passes, self.node_data = options, passes, node_data
+    def __init__(self, options: Options, root: Path, passes: Passes, node_data: NodeData | None,
+                 node_types: TypeSource | None):
+        self.options, self.passes, self.node_data, self.node_types = options, passes, node_data, node_types
         self.root, self.work = root, root / WORK
         self.threads = len(os.sched_getaffinity(0))
 
     def _require_rest(self, gathered: Gathered, numbering: Numbering, partitioning: Partitioning, words: int,
                       relations: int) -> None:
-        """Memory for lists, disk for all that is to come, once nodes are numbered. UserError for the first, RunError for the other."""
+        """Once nodes are numbered: memory for lists (else UserError), disk for all that is to come (else RunError)."""
         options, done = self.options, self.passes.any_of
         if options.adjacency == "in" and not done("adjacency"):
             surely = 0 if options.fractions or options.drop_duplicates else gathered.counts[0]  # of the training edges
@@ -169,7 +147,8 @@ class Build:
         work.mkdir(exist_ok=True)
         make_groups(self.root)
         gathered = once("read", Gathered, [work / "read", self.root / BAD_ROWS], lambda: gather(
-            find_files(options), options, work / "read", self.threads, BadRows(self.root / BAD_ROWS), self.node_data))
+            find_files(options), options, work / "read", self.threads, BadRows(self.root / BAD_ROWS), self.node_data,
+            self.node_types))
         numbering = once("number", Numbering, [work / "number"], lambda: number_ids(
             gathered.dictionaries, options.seed, work / "number", options.memory // 2, self.threads))
         kind, names, relation_ids = gathered.relations.finish()
@@ -182,12 +161,11 @@ class Build:
         written, tally = self._sort_and_write(gathered, named, layout, relation_ids)
         lists = once("adjacency", Files, [self.root / ADJACENCY.parent],
                      lambda: self._write_adjacency(gathered, named, len(names)))
+        facts = {**tables.said, **self._types_said(gathered, named, names), "sorted_runs": written.runs}
         write_relations(self.root / "relations.parquet", kind, names, tally.relation_counts)
-        known = tables.files | written.files | lists
-        manifest = self._manifest(gathered, named, kind, len(names), tables, tally, known)
+        manifest = self._manifest(gathered, named, kind, len(names), tables, tally, tables.files | written.files | lists)
         files.write_atomic(self.root / "zarr.json", manifest.root_json())
-        report = make_report(manifest, gathered.seen, tally, written.degrees, options, self.passes.seconds,
-                             {**tables.said, "sorted_runs": written.runs})
+        report = make_report(manifest, gathered.seen, tally, written.degrees, options, self.passes.seconds, facts)
         write_report(self.root / REPORT, report)
         return report
 
@@ -200,6 +178,9 @@ class Build:
             labels = once("nodes", NodeLabels, [work / "nodes"], lambda: data.place(numbering, lists, work / "nodes"))
             if labels.codes is not None:
                 training = TrainingFirst(np.fromfile(labels.codes, CODE))
+        types, given, source = None, gathered.node_types, self.node_types
+        if source is not None and given is not None:
+            types = once("types", PlacedTypes, [work / "types"], lambda: source.place(numbering, given, work / "types"))
         last = Renumbering(training, None, id_dtype(nodes))
         if self.options.partitioner != "random" and partitioning.partitions > 1:
             first = labels.counts["train"] if labels and labels.counts else nodes
@@ -208,8 +189,9 @@ class Build:
             last = Renumbering(training, places, id_dtype(nodes))
         file = self.root / "nodes.parquet"
         once("names", type(None), [file, work / "names"],
-             lambda: write_nodes(file, numbering.raw_ids, last, partitioning, work / "names", sort_memory(self.options)))
-        return Named(numbering, labels, partitioning, last)
+             lambda: write_nodes(file, numbering.raw_ids, last, partitioning, work / "names", sort_memory(self.options),
+                                 types.by(last) if types else None))
+        return Named(numbering, labels, types, partitioning, last)
 
     def _write_tables(self, named: Named) -> Tables:
         """``tables/``, where there is something about nodes."""
@@ -359,18 +341,32 @@ class Build:
         shown = with_bar(pieces, stored)
         written = write_buckets(shown, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
         np.savez(self.work / "tally.npz", buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
-        edges = {name: EdgeBuckets(self.root / "edges" / name, partitioning, carried) for name in options.splits}
-        facts = degree_facts(edges, partitioning, tally, self.work / "in_degrees", pass_memory(options))
+        facts = degree_facts(self._edges(gathered, named), partitioning, tally, self.work / "in_degrees", pass_memory(options))
         return Written(written, facts, runs)
 
     def _write_adjacency(self, gathered: Gathered, named: Named, relations: int) -> Files:
         """``adjacency/in``, where it is asked for."""
         if self.options.adjacency == "none":
             return {}
-        edges = EdgeBuckets(self.root / "edges/train", named.partitioning, gathered.shape.carried)
+        edges = self._edges(gathered, named)["train"]
         writer = AdjacencyWriter(edges, self.root / ADJACENCY, self.work / "in_degrees", relations, pass_memory(self.options))
         writer.write()
         return writer.files
+
+    def _types_said(self, gathered: Gathered, named: Named, relations: pa.Array) -> dict[str, Any]:
+        """Nodes by type, and edges by relation and types, where these can be counted."""
+        if (types := named.types) is None:
+            return {}
+        ids = IdFile(self.root / "nodes.parquet", named.numbering.raw_ids.kind)
+        nodes = NodeTypes(ids, named.partitioning.nodes, types.names)
+        counted = self.passes.once("edge types", list[EdgeType], [], lambda: edge_types(
+            self._edges(gathered, named), nodes, relations.to_pylist(), self.options.memory))
+        return {"node_types": types.report, **({"edge_types": counted} if counted else {})}
+
+    def _edges(self, gathered: Gathered, named: Named) -> dict[str, EdgeBuckets]:
+        """What is written of each split."""
+        return {name: EdgeBuckets(self.root / "edges" / name, named.partitioning, gathered.shape.carried)
+                for name in self.options.splits}
 
     def _manifest(self, gathered: Gathered, named: Named, relation_kind: Any, relations: int, tables: Tables, tally: Tally,
                   written: Files) -> Manifest:
@@ -391,6 +387,7 @@ class Build:
             labels=LabelShape(classes=data.classes) if data and data.classes else None,
             node_split=counts,
             training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
+            node_types=tuple(named.types.names) if named.types else None,
             adjacency=None if options.adjacency == "none" else (options.adjacency,),
             edge_columns=gathered.shape.carried or None,
             sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),

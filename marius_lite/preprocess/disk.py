@@ -23,6 +23,7 @@ from marius_lite.preprocess.columns import CHUNK, chunk_length
 from marius_lite.preprocess.features import stored_bytes
 from marius_lite.preprocess.gather import Gathered
 from marius_lite.preprocess.node_data import NodeData
+from marius_lite.preprocess.node_types import CODE_BYTES
 from marius_lite.preprocess.numbering import Numbering, id_dtype
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.plan import sort_memory
@@ -58,6 +59,7 @@ class Sizes:
     ids: int
     numbers: int
     partitions: int
+    typed: bool  # nodes have types
 
 
 def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None, most: bool) -> Sizes:
@@ -70,7 +72,8 @@ def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, node_
     name = max(INT_BYTES, packed // max(1, 2 * rows)) if most else 0
     each = name + END_BYTES + KEY_BYTES
     return Sizes(rows, spooled, 1 + most + len(carried), carried, relations and most, nodes, nodes * name,
-                 nodes * each if most else 0, nodes * each if most else 0, options.partitions or 1)
+                 nodes * each if most else 0, nodes * each if most else 0, options.partitions or 1,
+                 options.node_types is not None)
 
 
 def sizes_after(gathered: Gathered, numbering: Numbering, words: int, relations: int, partitions: int) -> Sizes:
@@ -81,7 +84,7 @@ def sizes_after(gathered: Gathered, numbering: Numbering, words: int, relations:
     numbers = 0 if len(runs) == 1 else raw_ids.bytes + ends * raw_ids.count
     numbers += INT_BYTES * sum(run.count for run in runs) if len(runs) > 1 else 0
     return Sizes(sum(gathered.counts), gathered.shape.edge_bytes, words, gathered.shape.carried, relations > 1,
-                 numbering.nodes, raw_ids.bytes, ids, numbers, partitions)
+                 numbering.nodes, raw_ids.bytes, ids, numbers, partitions, gathered.node_types is not None)
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class DiskPlan:
         sizes, placed = self.sizes, self._on_the_way
         begun = self._spool + sizes.ids + self._listed
         kept = begun + sizes.numbers
-        names = sizes.names + sizes.nodes * TABLE_ROW
+        names = sizes.names + sizes.nodes * (TABLE_ROW + CODE_BYTES * sizes.typed)
         kept_runs = placed + names + self._tables
         found = {
             "read": begun + self._spool * (not self.least),  # it is written again where integers turn out to be large
@@ -166,8 +169,9 @@ class DiskPlan:
 
     @property
     def _listed(self) -> int:
-        """Keys of the rows of node data, and of the nodes of splits."""
-        return 0 if self.node_data is None else 2 * self.node_data.rows.count * KEY_BYTES
+        """Keys of the rows of node data, of the nodes of splits, of those that have types."""
+        typed = (KEY_BYTES + CODE_BYTES) * self.sizes.nodes * self.sizes.typed
+        return typed + (0 if self.node_data is None else 2 * self.node_data.rows.count * KEY_BYTES)
 
     @property
     def _deals(self) -> bool:
@@ -176,10 +180,11 @@ class DiskPlan:
 
     @property
     def _on_the_way(self) -> int:
-        """By id: places, labels and splits; by row: ids, before and after the places are known."""
+        """By id: places, labels, splits and types; by row: ids, before and after the places are known."""
         each = np.dtype(id_dtype(self.sizes.nodes)).itemsize
         rows = 0 if self.node_data is None else self.node_data.rows.count
-        return self.sizes.nodes * (each * (self.options.partitioner != "random") + PLACED_BYTES * bool(rows)) + rows * 2 * each
+        placed = each * (self.options.partitioner != "random") + PLACED_BYTES * bool(rows) + CODE_BYTES * self.sizes.typed
+        return self.sizes.nodes * placed + rows * 2 * each
 
     @property
     def _tables(self) -> int:

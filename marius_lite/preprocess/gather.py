@@ -24,6 +24,7 @@ from marius_lite.preprocess.bad_rows import BadRows, warning
 from marius_lite.preprocess.buckets import carried_words
 from marius_lite.preprocess.keys import DenseKeys, Dictionaries, NodeKeys, TableKeys, open_keys
 from marius_lite.preprocess.node_data import NodeData, NodeKeyLists
+from marius_lite.preprocess.node_types import TypeKeys, TypeSource
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.detect import open_reader
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
@@ -72,6 +73,7 @@ class Gathered:
     dictionaries: Dictionaries
     relations: Relations
     node_lists: NodeKeyLists | None
+    node_types: TypeKeys | None
     seen: Seen
 
     @property
@@ -91,8 +93,9 @@ class _TooLarge(Exception):
 class Gatherer:
     """Owns the dictionaries while files are read; ``kind`` of ids: as asked, else as in the first file."""
 
-    def __init__(self, options: Options, folder: Path, threads: int, bad_rows: BadRows, node_data: NodeData | None = None):
-        self.options, self.node_data, self.bad_rows = options, node_data, bad_rows
+    def __init__(self, options: Options, folder: Path, threads: int, bad_rows: BadRows, node_data: NodeData | None = None,
+                 node_types: TypeSource | None = None):
+        self.options, self.node_data, self.node_types, self.bad_rows = options, node_data, node_types, bad_rows
         self.seen = Seen()
         self.kind: IdKind | None = None if options.ids == "auto" else "int" if options.ids == "int" else "str"
         self._folder, self._ids, self._threads = folder, folder / "ids", threads
@@ -100,6 +103,7 @@ class Gatherer:
         self._nodes: NodeKeys | None = None
         self._spool: Spool | None = None
         self._lists: NodeKeyLists | None = None
+        self._types: TypeKeys | None = None
         self._started = time.monotonic()
         self._block_bytes = max(1 << 16, min(MOST_BLOCK_BYTES, options.memory // (16 * (threads + 1))))
         folder.mkdir(parents=True)
@@ -147,11 +151,11 @@ class Gatherer:
         """Everything is on disk."""
         self.spool.close()
         self.bad_rows.close()
-        if self.node_data is not None:
-            self.seen.sources += [source for source in self.node_data.sources() if source not in self.seen.sources]
+        given = [*(self.node_data.sources() if self.node_data else ()), *([self.node_types.source] if self.node_types else ())]
+        self.seen.sources += [source for source in given if source not in self.seen.sources]
         relations = NO_RELATIONS if self.seen.columns == 2 else Relations(self._relations.names(), self.options.ids == "str")
         return Gathered(self._folder / "spool", self._shape, tuple(self.spool.blocks), self.nodes.finish(), relations,
-                        self._lists, self.seen)
+                        self._lists, self._types, self.seen)
 
     def _say(self, file: InputFile, reader: Reader) -> None:
         """One line on standard error for each way of reading, at its first file."""
@@ -236,23 +240,25 @@ class Gatherer:
         files.remove_tree(before)
 
     def _key_lists(self) -> None:
-        if self.node_data is None:
-            return
+        folder, kind = self._folder / "lists", self.kind or "str"
 
         def key(raw: pa.Array) -> tuple[int, Keys]:
             dictionary, (keys,) = self._key_once(raw)
             return dictionary, keys
 
         try:
-            self._lists = self.node_data.key(self._folder / "lists", self.kind or "str", self._block_bytes, key)
+            if self.node_data is not None:
+                self._lists = self.node_data.key(folder, kind, self._block_bytes, key)
+            if self.node_types is not None:
+                self._types = self.node_types.key(folder, kind, self._block_bytes, key)
         except _TooLarge:
             self._use_tables()
 
 
 def gather(inputs: list[InputFile], options: Options, folder: Path, threads: int, bad_rows: BadRows,
-           node_data: NodeData | None = None) -> Gathered:
+           node_data: NodeData | None = None, node_types: TypeSource | None = None) -> Gathered:
     """Read every file. Raises UserError for bad input, and where a split has no edges at all."""
-    gatherer = Gatherer(options, folder, threads, bad_rows, node_data)
+    gatherer = Gatherer(options, folder, threads, bad_rows, node_data, node_types)
     total = sum(file.path.stat().st_size for file in inputs)
     with tqdm(total=total, unit="B", unit_scale=True, desc="read", mininterval=0.5) as bar:
         for file in inputs:

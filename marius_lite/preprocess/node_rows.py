@@ -60,9 +60,9 @@ class NodeRows:
         """A node that has no row, the one that is ``place``-th among ``raw_ids``."""
         raw = raw_at(raw_ids, place)
         if self.names is not None:
-            return UserError(f"node {raw!r} of the edges does not stand in {self.names.path}: every node of the edges needs a "
+            return UserError(f"node {raw!r} does not stand in {self.names.path}: every node needs a "
                              f"{self.what} row: add its id there and its row")
-        return UserError(f"node {raw} of the edges has no {self.what} row, {self.path} has rows 0 to {self.count - 1}: add rows "
+        return UserError(f"node {raw} has no {self.what} row, {self.path} has rows 0 to {self.count - 1}: add rows "
                          "up to the largest id, or say whose rows these are with --node-ids FILE")
 
 

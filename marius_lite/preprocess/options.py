@@ -39,7 +39,8 @@ class Options:
     ``fractions``, ``node_fractions``: (train, valid, test), summing to 1, or None. ``partitions``: None = auto.
     ``columns``: roles of the file's columns in order, or header names of source, (relation,) destination. ``edge_weight``,
     ``timestamp``: the column or array with that name. ``delimiter``: one character, or `WHITESPACE`.
-    ``node_lists``: the file of each split of nodes, by name. ``features``, ``labels``, ``node_lists``: also FILE.npz:KEY.
+    ``node_lists``: the file of each split of nodes, by name. ``features``, ``labels``, ``node_lists``, ``node_types``:
+    also FILE.npz:KEY.
     """
 
     edges: tuple[str, ...]
@@ -71,6 +72,7 @@ class Options:
     labels: Path | None = None
     node_lists: Mapping[str, Path] = field(default_factory=dict)
     node_fractions: tuple[float, float, float] | None = None
+    node_types: Path | None = None
 
     @classmethod
     def parse(cls, *, edges: list[str], output: str | Path, valid: list[str] | None = None,
@@ -78,7 +80,8 @@ class Options:
               delimiter: str = "auto", partitions: str | int = "auto", memory: str | int = "4GB",
               features: str | Path | None = None, node_ids: str | Path | None = None, labels: str | Path | None = None,
               train_nodes: str | Path | None = None, valid_nodes: str | Path | None = None,
-              test_nodes: str | Path | None = None, node_split: str | None = None, **same: Any) -> Options:
+              test_nodes: str | Path | None = None, node_split: str | None = None, node_types: str | Path | None = None,
+              **same: Any) -> Options:
         """Options from the command line's texts. Raises UserError: option, value, what is allowed."""
         for name, allowed in CHOICES.items():
             if same.get(name, allowed[0]) not in allowed:
@@ -122,6 +125,7 @@ class Options:
             labels=None if labels is None else Path(labels),
             node_lists=node_lists,
             node_fractions=_fractions(node_split, "--node-split"),
+            node_types=None if node_types is None else Path(node_types),
             **same,
         )
 

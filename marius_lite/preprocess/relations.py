@@ -56,13 +56,17 @@ class RelationKeys:
 
     def add(self, rel: pa.DictionaryArray) -> Keys:
         """Keys of a dictionary<string> column. Raises UserError where there are too many distinct ones."""
-        keys = np.empty(len(rel.dictionary), np.uint32)
-        if len(keys):
-            self._table.add(*string_buffers(rel.dictionary), keys)
+        places: npt.NDArray[np.int32] = rel.indices.to_numpy()
+        used = np.zeros(len(rel.dictionary), bool)
+        used[places] = True
+        names, keys = rel.dictionary.filter(pa.array(used)), np.empty(len(rel.dictionary), np.uint32)
+        if len(names):
+            found = np.empty(len(names), np.uint32)
+            self._table.add(*string_buffers(names), found)
+            keys[used] = found
         if self._table.bytes > max(1 << 20, self._most_bytes):
             raise UserError(f"{len(self._table):,} distinct relations and more, their names fill what --memory leaves for them: "
                             "is the relation column the right one (--columns)? else give more --memory")
-        places: npt.NDArray[np.int32] = rel.indices.to_numpy()
         return keys[places]
 
     def names(self) -> list[str]:

@@ -28,6 +28,7 @@ MOST_STRETCH_BYTES = 1 << 30  # Arrow's strings have offsets of 32 bits
 COPIES = 2  # in memory of the raw ids of a stretch, while they are put in order
 PLACE_BYTES = 16  # beside a raw id: its place, where it ends
 TAKEN_AT_ONCE = 1 << 16
+Types = Callable[[int, int], pa.DictionaryArray]  # of node ids [start, stop): a dictionary of the names that occur, in order
 
 
 class TrainingFirst:
@@ -92,21 +93,24 @@ class Renumbering:
 
 
 def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path,
-                memory: int) -> None:
+                memory: int, types: Types | None = None) -> None:
     """``nodes.parquet``, see `write_names`. Raw ids that change their order pass through ``work``, ``memory`` bytes at a time."""
     if not renumbering.changes:
-        return write_names(path, raw_ids.kind, raw_ids.read(), partitioning)
+        return write_names(path, raw_ids.kind, raw_ids.read(), partitioning, types)
     room = max(1, min(memory, MOST_STRETCH_BYTES) // COPIES)
     stretches = min(MOST_STRETCHES, -(-(raw_ids.bytes + PLACE_BYTES * raw_ids.count) // room))
-    write_names(path, raw_ids.kind, _renumbered(raw_ids, renumbering, stretches, work), partitioning)
+    write_names(path, raw_ids.kind, _renumbered(raw_ids, renumbering, stretches, work), partitioning, types)
 
 
-def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning) -> None:
-    """``nodes.parquet``: node_id and raw_id; a partition's rows are one row group, or several that are bounded.
+def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning,
+                types: Types | None = None) -> None:
+    """``nodes.parquet``: node_id, raw_id, where there are ``types`` type; a partition's rows are one row group, or several that
+    are bounded.
 
     ``blocks``: raw ids in order of node id. How they are cut into blocks does not change the file."""
-    schema = node_schema(kind)
-    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False, store_schema=False) as writer:
+    schema, typed = node_schema(kind, types is not None), types is not None
+    dictionaries: Any = ["type"] if typed else False
+    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=dictionaries, store_schema=typed) as writer:
         waiting: list[pa.Array] = []
         first = count = size = 0
         for block in blocks:
@@ -117,8 +121,10 @@ def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioni
                 waiting.append(part)
                 count, size = count + len(part), size + _bytes(part)
                 if first + count == end or size >= GROUP_BYTES:
-                    ids = pa.array(np.arange(first, first + count, dtype=np.int64))
-                    writer.write_table(pa.table([ids, pa.concat_arrays(waiting)], schema=schema), row_group_size=count)
+                    columns = [pa.array(np.arange(first, first + count, dtype=np.int64)), pa.concat_arrays(waiting)]
+                    if types is not None:
+                        columns.append(types(first, first + count))
+                    writer.write_table(pa.table(columns, schema=schema), row_group_size=count)
                     first, count, size, waiting = first + count, 0, 0, []
 
 

@@ -1,6 +1,6 @@
 """`repartition`: a dataset again with another number of partitions, from the dataset alone. Node ids stay as they are.
 
-    nodes.parquet --raw ids--> nodes.parquet, row groups by the new partitions                       names
+    nodes.parquet --raw ids, types--> nodes.parquet, row groups by the new partitions                       names
     tables/ --rows--> tables/, a chunk for each new partition                                        tables
     edges/<split> --EdgeLayout.pack_stored--> records --ExternalSort--> sorted runs                  sort
     sorted --SplitWriter--> edges/<split>                                                            write
@@ -35,6 +35,7 @@ from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES
 from marius_lite.graph.manifest import Manifest
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES, NodeColumn
+from marius_lite.graph.node_types import compact
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import buckets
 from marius_lite.preprocess.adjacency import AdjacencyWriter
@@ -48,7 +49,7 @@ from marius_lite.preprocess.passes import LAST, Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.plan import degrees_counted, merge_memory, pass_memory, sort_memory
 from marius_lite.preprocess.rechunk import rechunk
-from marius_lite.preprocess.renumber import write_names
+from marius_lite.preprocess.renumber import Types, write_names
 from marius_lite.preprocess.report import partition_facts, write_report
 from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
 from marius_lite.storage.engine import open_flat
@@ -166,7 +167,12 @@ class Repartition:
             if file_checksum(path, size) != expected:
                 raise UserError(f"{path}: does not match its checksum: copy the file again, or {REDO}")
         shutil.copyfile(self.old.path / RELATIONS, self.root / RELATIONS)
-        write_names(self.root / NODES, self.manifest.ids, self._raw_ids(), self.partitioning)
+        write_names(self.root / NODES, self.manifest.ids, self._raw_ids(), self.partitioning, self._types)
+
+    @property
+    def _types(self) -> Types | None:
+        types = self.old.types
+        return None if types is None else lambda start, stop: compact(types.codes(start, stop), types.names)
 
     def _raw_ids(self) -> Iterator[pa.Array]:
         with pq.ParquetFile(self.old.path / NODES, buffer_size=1 << 20, pre_buffer=False) as file:

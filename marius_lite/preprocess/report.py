@@ -108,5 +108,7 @@ def _node_data(report: dict[str, Any]) -> str:
         said.append(f"{features['width']} features ({features['dtype']})")
     if labels := report.get("labels"):
         said.append(f"{labels['classes']} classes")
+    if types := report.get("node_types"):
+        said.append(f"{len(types):,} types")
     split = ", ".join(f"{count:,} {name}" for name, count in report.get("node_split", {}).items())
     return (f" with {' and '.join(said)}" if said else "") + (f" ({split})" if split else "")

@@ -14,6 +14,7 @@ import marius_lite._native as _native
 from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import Adjacency, PartitionLists, source_dtype
 from marius_lite.graph.fanouts import Fanout
+from marius_lite.graph.partitioning import Partitioning
 from marius_lite.types import Rows
 
 
@@ -62,11 +63,12 @@ def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
 class NeighbourLists:
     """The in-edge lists of the partitions in memory. Those of the next step are read in the background, while this one samples.
 
-    ``weighted``: edges are drawn by their weights, which `Adjacency` must have. ``edges_moved``: edges of all the lists that were
-    loaded; what a step costs is in proportion to what it adds.
+    ``weighted``: edges are drawn by their weights, which `Adjacency` must have. ``own_pages``: each array is read into memory
+    pages of its own, so that it can be pinned. ``edges_moved``: edges of all the lists that were loaded; what a step costs is in
+    proportion to what it adds.
     """
 
-    def __init__(self, adjacency: Adjacency, degrees: bool = False, weighted: bool = False):
+    def __init__(self, adjacency: Adjacency, degrees: bool = False, weighted: bool = False, own_pages: bool = False):
         partitioning = adjacency.partitioning
         narrow = source_dtype(partitioning.nodes) == np.uint32
         kind = _native.NeighbourSampler if narrow else _native.WideNeighbourSampler
@@ -76,12 +78,21 @@ class NeighbourLists:
         self._coming: dict[int, Future[PartitionLists]] = {}
         self._degrees = np.zeros(0, np.float32)  # by buffer row
         self.with_degrees = degrees
-        self._weighted = weighted
+        self._weighted, self._own_pages = weighted, own_pages
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="adjacency")
 
     @property
     def edges_moved(self) -> int:
         return int(self._sampler.edges_moved)
+
+    @property
+    def here(self) -> Mapping[int, tuple[int, PartitionLists]]:
+        """By partition, the buffer row of its first node, and its lists."""
+        return self._here
+
+    @property
+    def partitioning(self) -> Partitioning:
+        return self._adjacency.partitioning
 
     def prefetch(self, partitions: Iterable[int]) -> None:
         """Start reading the lists of those ``partitions`` that are not here; others that were started are dropped."""
@@ -137,7 +148,7 @@ class NeighbourLists:
                 self._coming[k] = self._pool.submit(self._read, k)
 
     def _read(self, k: int) -> PartitionLists:
-        lists = self._adjacency.read(k, self._weighted)
+        lists = self._adjacency.read(k, self._weighted, self._own_pages)
         weights = lists.weights
         if weights is not None and len(weights) and not (weights.min() >= 0 and weights.max() < np.inf):
             raise UserError(f"{self._adjacency.folder}: the edges into partition {k} have weights from {weights.min()} to "

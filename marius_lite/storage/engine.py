@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -92,15 +94,23 @@ def read_array_range(path: Path, start: int, stop: int, out: npt.NDArray[Any] | 
     return out
 
 
-def empty_for_range(dtype: np.dtype[Any], start: int, stop: int) -> npt.NDArray[Any]:
+def empty_for_range(dtype: np.dtype[Any], start: int, stop: int, own_pages: bool = False) -> npt.NDArray[Any]:
     """Room for elements [start, stop) that lie in memory as in their file, relative to a disk block.
 
-    Direct reads into it need no copy, but for the ends, where chunk files begin at whole blocks of the array.
+    Direct reads into it need no copy, but for the ends, where chunk files begin at whole blocks of the array. ``own_pages``: it
+    shares no page of memory with anything else, so that it can be pinned.
     """
     size = (stop - start) * dtype.itemsize
-    room = np.empty(size + BLOCK, np.uint8)
+    room = _own_pages(size + BLOCK) if own_pages else np.empty(size + BLOCK, np.uint8)
     shift = (start * dtype.itemsize - room.ctypes.data) % BLOCK
     return room[shift : shift + size].view(dtype)
+
+
+def _own_pages(size: int) -> npt.NDArray[np.uint8]:
+    memory = mmap.mmap(-1, size)
+    with suppress(OSError):  # huge pages, where the system has them, as large arrays have
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, np.uint8)
 
 
 def read_range(path: Path, offset: int, out: npt.NDArray[np.uint8], direct: bool = True) -> None:

@@ -5,34 +5,33 @@ from __future__ import annotations
 from functools import partial
 
 from marius_lite.checkpoint.run_folder import RunFolder
-from marius_lite.config.encoder_memory import encoder_device_bytes, link_sizes, resident
+from marius_lite.config.encoder_memory import encoder_device_bytes
 from marius_lite.config.memory import MemoryPlan, device_bytes, packet_bytes
+from marius_lite.config.resolve_nodes import link_sizes
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import Accelerator, check_device, open_accelerator
 from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.chooser import expected_loads
-from marius_lite.device.cuda import HostTable, Needs, open_batches
+from marius_lite.device.cuda import Needs, open_batches
 from marius_lite.device.host import HostGather
-from marius_lite.device.rows import RowUpdate
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
-from marius_lite.graph.fanouts import hop_fanouts
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.optim.dense import DenseOptimizer
-from marius_lite.optim.rows import ROW_OPTIMIZERS
 from marius_lite.ordering.plan import make_plan
 from marius_lite.sampling.negatives import NegativeSampler
 from marius_lite.sampling.windows import WindowReader
 from marius_lite.seeds import generator_for
-from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
-from marius_lite.train.build_nodes import neighbour_lists, node_rows
+from marius_lite.train.build_nodes import host_tables, node_rows
 from marius_lite.train.encoded_link_work import EncodedLinkWork
 from marius_lite.train.encoders import initial_encoder, input_width, normalized_columns, weight_decays
 from marius_lite.train.evaluation import evaluate_trained
 from marius_lite.train.first_rows import initialise
 from marius_lite.train.link_work import LinkWork
+from marius_lite.train.neighbourhoods import open_neighbourhoods
+from marius_lite.train.node_work import NodeRows
 from marius_lite.train.parts import Parts
 
 
@@ -48,9 +47,10 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
     gather = HostGather(buffer.rows, config.model.dim, ring, int(config.training.threads))
     accelerator = open_accelerator(device)
     try:
-        on_device = rows_on_device(accelerator, dataset, buffer, config) if accelerator else None
+        on_device = rows_on_device(accelerator, dataset, rows, config) if accelerator else None
     except BaseException:
-        buffer.close()
+        for each in rows.buffers:
+            each.close()
         raise
     sampler = NegativeSampler(config.negatives.count, config.negatives.chunks, config.negatives.degree_fraction,
                               config.training.seed)
@@ -62,27 +62,24 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         partial(evaluate_trained, dataset, buffer, model, config, run.path))
     if model.encoder is None:
         return Parts(run, config, LinkWork(*arguments), model, optimizer, metrics, show_progress)
-    work = EncodedLinkWork(model.encoder, neighbour_lists(dataset, config), hop_fanouts(config, dataset), rows,
+    work = EncodedLinkWork(model.encoder, open_neighbourhoods(accelerator, dataset, config), rows,
                            normalized_columns(dataset, config), *arguments)
     return Parts(run, config, work, model, optimizer, metrics, show_progress)
 
 
-def rows_on_device(accelerator: Accelerator, dataset: Dataset, buffer: PartitionBuffer, config: Config) -> DeviceBatches:
-    """The buffer's rows on a GPU; says which way they take."""
-    storage, rows, negatives, batch = config.storage, config.optimizer.rows, config.negatives, config.training.batch_size
+def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, config: Config) -> DeviceBatches:
+    """Features and learned rows, of what there is, on a GPU; says which way they take."""
+    storage, negatives, batch = config.storage, config.negatives, config.training.batch_size
     plan = make_plan(storage.ordering, dataset.partitioning.partitions, int(storage.capacity), config.training.seed, 0)
     loads = expected_loads(plan, dataset.edges("train").counts, dataset.partitioning.rows, batch,
                            2 * negatives.chunks * negatives.count)
-    update = RowUpdate.of(rows.name, ROW_OPTIMIZERS[rows.name](), rows.lr)
-    table = HostTable(buffer.rows, buffer.slot_rows, config.model.dim, update)
     if config.model.encoder == "none":
         places = 2 * batch + 2 * negatives.chunks * negatives.count
-        needs = Needs(device_bytes(config, buffer.table.stride, 0), places, packet_bytes(batch, places))
+        needs = Needs(device_bytes(config, rows.first.table.stride, 0), places, packet_bytes(batch, places))
     else:
-        here = resident(facts_of(dataset, config, cuda=True), int(storage.capacity))
-        sizes = link_sizes(config, here, buffer.table.stride)
+        sizes = link_sizes(config, facts_of(dataset, config, cuda=True), int(storage.capacity))
         needs = Needs(encoder_device_bytes(config, sizes, 0))
-    return open_batches(accelerator, config, [table], needs, loads)
+    return open_batches(accelerator, config, host_tables(rows, config), needs, loads)
 
 
 def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:

@@ -19,19 +19,18 @@ from marius_lite.device.rows import RowUpdate
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
-from marius_lite.graph.fanouts import hop_fanouts
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
 from marius_lite.ordering.plan import make_node_plan
-from marius_lite.sampling.neighbours import NeighbourLists
 from marius_lite.sampling.node_batches import TrainingNodes
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 from marius_lite.train.classification import classify_split
 from marius_lite.train.encoders import initial_encoder, input_width, normalized_columns, weight_decays
 from marius_lite.train.first_rows import initialise
+from marius_lite.train.neighbourhoods import open_neighbourhoods
 from marius_lite.train.node_work import NodeRows, NodeWork
 from marius_lite.train.parts import Parts
 
@@ -53,7 +52,7 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         raise
     score = partial(classify_split, dataset, model, config, table, config.evaluation.split, run.path)
     work = NodeWork(config, dataset.partitioning, training, dataset.manifest.training_partitions or 1, rows,
-                    neighbour_lists(dataset, config), hop_fanouts(config, dataset), model, optimizer, on_device,
+                    open_neighbourhoods(accelerator, dataset, config), model, optimizer, on_device,
                     partial(initialise, rows.learned, config) if rows.learned else dict, score)
     return Parts(run, config, work, model, optimizer, metrics, show_progress)
 
@@ -61,14 +60,7 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
 def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, training: TrainingNodes,
                    config: Config) -> DeviceBatches:
     """Features and learned rows, of what there is, on a GPU; says which way they take."""
-    storage, settings, partitioning = config.storage, config.optimizer.rows, dataset.partitioning
-    tables = []
-    if rows.features and rows.stored:
-        stored = rows.stored
-        tables.append(HostTable(rows.features.rows, rows.features.slot_rows, stored.width, None, stored.type, stored.scales))
-    if rows.learned:
-        update = RowUpdate.of(settings.name, ROW_OPTIMIZERS[settings.name](), settings.lr)
-        tables.append(HostTable(rows.learned.rows, rows.learned.slot_rows, rows.dim, update))
+    storage, partitioning = config.storage, dataset.partitioning
     facts = facts_of(dataset, config, cuda=True)
     nodes = facts.nodes_to_classify
     assert nodes is not None
@@ -77,7 +69,19 @@ def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, t
     most = reached(config, sizes.seeds, sizes.here)[0][-1]
     loads = node_loads(plan, [len(training.of(step.targets)[0]) for step in plan.steps], partitioning.rows,
                        config.training.batch_size, most)
-    return open_batches(accelerator, config, tables, Needs(encoder_device_bytes(config, sizes, 0)), loads)
+    return open_batches(accelerator, config, host_tables(rows, config), Needs(encoder_device_bytes(config, sizes, 0)), loads)
+
+
+def host_tables(rows: NodeRows, config: Config) -> list[HostTable]:
+    """A table for each of the rows' buffers."""
+    settings, tables = config.optimizer.rows, []
+    if rows.features and rows.stored:
+        stored = rows.stored
+        tables.append(HostTable(rows.features.rows, rows.features.slot_rows, stored.width, None, stored.type, stored.scales))
+    if rows.learned:
+        update = RowUpdate.of(settings.name, ROW_OPTIMIZERS[settings.name](), settings.lr)
+        tables.append(HostTable(rows.learned.rows, rows.learned.slot_rows, rows.dim, update))
+    return tables
 
 
 def make_classifier(dataset: Dataset, config: Config) -> NodeClassifier:
@@ -103,12 +107,6 @@ def node_rows(dataset: Dataset, config: Config, memory: MemoryPlan, table: RowTa
     updater = RowUpdater(ROW_OPTIMIZERS[rows.name](), config.model.dim, rows.lr)
     apply = partial(updater.apply, learned.rows) if learned else lambda _: None
     return NodeRows(stored, held, learned, config.model.dim, apply, dataset.partitioning)
-
-
-def neighbour_lists(dataset: Dataset, config: Config) -> NeighbourLists:
-    """What an encoder's neighbourhoods are sampled from."""
-    assert dataset.adjacency is not None
-    return NeighbourLists(dataset.adjacency, degrees=config.model.encoder == "gcn", weighted=config.sampling.weighted)
 
 
 def training_nodes(dataset: Dataset) -> TrainingNodes:

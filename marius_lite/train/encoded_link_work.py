@@ -11,24 +11,25 @@ import numpy as np
 import torch
 
 from marius_lite._native import segment_sum, sort_rows
-from marius_lite.config.memory import LOOK_BACK, RING
+from marius_lite.config.memory import RING
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.batches import Arrays, Arrived, DeviceBatches
 from marius_lite.device.held import HOT_SAMPLE
 from marius_lite.device.rows import sum_segments
-from marius_lite.graph.fanouts import Fanout
 from marius_lite.nn.encoders import CustomEncoder, Encoder, LayerGraph
 from marius_lite.nn.inputs import normalized
 from marius_lite.nn.model import finite
 from marius_lite.nn.precision import products_in
 from marius_lite.pipeline.batches import Stages, Streamed
-from marius_lite.sampling.batch_rows import RowTracker, inverse_of
-from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
+from marius_lite.sampling.batch_rows import inverse_of
+from marius_lite.sampling.neighbours import NeighbourSample
 from marius_lite.sampling.windows import WindowEdges
 from marius_lite.seeds import seed_for
+from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.train.layer_graph import arrived_graph, graph_arrays, layer_graph
 from marius_lite.train.link_work import LinkWork
-from marius_lite.train.node_work import NodeRows
+from marius_lite.train.neighbourhoods import Neighbourhoods
+from marius_lite.train.node_work import NodeRows, row_trackers
 from marius_lite.types import BatchRows, DeviceBatch, EdgeBatch, RowGrads, SampledBatch, Step
 
 
@@ -46,35 +47,34 @@ class SurroundedBatch:
 class EncodedLinkWork(LinkWork):
     """As LinkWork. No edge of a batch is among the edges that its messages pass, in neither direction."""
 
-    def __init__(self, encoder: Encoder | CustomEncoder, lists: NeighbourLists, fanouts: Sequence[Fanout], rows: NodeRows,
-                 normalize: int, *arguments: Any):
+    def __init__(self, encoder: Encoder | CustomEncoder, around: Neighbourhoods, rows: NodeRows, normalize: int, *arguments: Any):
         super().__init__(*arguments)
-        self._encoder, self._lists, self._fanouts, self._rows, self._normalize = encoder, lists, fanouts, rows, normalize
+        self._encoder, self._around, self._rows, self._normalize = encoder, around, rows, normalize
         self._partition_of_slot = np.empty(0, np.int64)
-        self._edges_seen = np.zeros(2, np.int64)
 
     def enter(self, step: Step, after: Step | None) -> None:
         super().enter(step, after)
         bases = {k: self.buffer.base_row(k) for k in step.resident}
-        self._lists.enter(bases)
-        self._lists.prefetch(after.resident if after else ())
+        self._around.enter(bases, after.resident if after else ())
         self._partition_of_slot = np.full(self.buffer.slots, -1, np.int64)
         for k, base in bases.items():
             self._partition_of_slot[base // self.buffer.slot_rows] = k
 
     def stages(self) -> (Stages[EdgeBatch, SurroundedBatch, tuple[SurroundedBatch, torch.Tensor], RowGrads | None]  # type: ignore[override]
-                         | Streamed[EdgeBatch, tuple[SurroundedBatch, BatchRows, Arrays]]):
+                         | Streamed[EdgeBatch, tuple[SurroundedBatch, list[BatchRows], Arrays]]):
         if self._rows.learned:
             self.buffer.mark_dirty(self._resident.partitions)
         if self.on_device is None:
             return Stages(self._surround, self._gather_around, self._learn_encoded, self._apply)
-        tracker = RowTracker(LOOK_BACK, self.on_device.tables[0].hot)
+        trackers = row_trackers(self.on_device)
 
-        def tracked(edges: EdgeBatch) -> tuple[SurroundedBatch, BatchRows, Arrays]:
+        def tracked(edges: EdgeBatch) -> tuple[SurroundedBatch, list[BatchRows], Arrays]:
             batch = self._surround(edges)
-            arrays = {**graph_arrays(batch.around, self._lists), "inverse": batch.inverse, "order": batch.order,
+            rows = [track(self._rows.sampled_rows(buffer, batch.around))
+                    for track, buffer in zip(trackers, self.buffers, strict=True)]
+            arrays = {**graph_arrays(batch.around, self._around.lists), "inverse": batch.inverse, "order": batch.order,
                       "starts": batch.starts, "rel": edges.rel}
-            return batch, tracker.track(batch.around.rows), arrays
+            return batch, rows, arrays
 
         return Streamed(tracked, partial(self._begin_encoded, self.on_device), RING)
 
@@ -86,11 +86,10 @@ class EncodedLinkWork(LinkWork):
         return super().flush() if self._rows.learned else {}
 
     def counters(self) -> dict[str, float]:
-        return {**self._rows.counters(), "neighbours": int(self._edges_seen[0]),
-                "neighbours_not_resident": int(self._edges_seen[1]), "edges_moved": self._lists.edges_moved}
+        return {**self._rows.counters(), **self._around.counters()}
 
     def close(self) -> None:
-        self._lists.close()
+        self._around.close()
         super().close()
         for buffer in self._rows.buffers:
             if buffer is not self.buffer:
@@ -104,15 +103,18 @@ class EncodedLinkWork(LinkWork):
         # By node id, not by row: which slot a partition came into must not change the order of any sum.
         places = self._node_ids(np.concatenate([edges.src, edges.dst, sampled.negatives.reshape(-1)]))
         seeds, order, starts = sort_rows(places)
-        training = self._config.training
         own = np.stack([places[:edges.size], places[edges.size:2 * edges.size]], 1)
-        seed = seed_for(training.seed, "neighbours", edges.epoch, edges.step, edges.index)
-        around = self._lists.sample(seeds, self._fanouts, seed, int(training.threads), own, both=True)
-        self._edges_seen += around.neighbours, around.missing
+        seed = seed_for(self._config.training.seed, "neighbours", edges.epoch, edges.step, edges.index)
+        around = self._around.sample(seeds, seed, own, both=True)
         return SurroundedBatch(sampled, around, inverse_of(order, starts), order, starts)
 
-    def _touched(self, edges: WindowEdges) -> np.ndarray:
-        return np.concatenate([super()._touched(edges), self._rows.rows_of(self.buffer, self._lists.some_sources(HOT_SAMPLE))])
+    @property
+    def buffers(self) -> Sequence[PartitionBuffer]:
+        return self._rows.buffers
+
+    def _touched(self, buffer: PartitionBuffer, edges: WindowEdges) -> np.ndarray:
+        ends = self._node_ids(super()._touched(buffer, edges))
+        return self._rows.rows_of(buffer, np.concatenate([ends, self._around.lists.some_sources(HOT_SAMPLE)]))
 
     def _node_ids(self, rows: np.ndarray) -> np.ndarray:
         slot, offset = np.divmod(rows, self.buffer.slot_rows)
@@ -120,6 +122,7 @@ class EncodedLinkWork(LinkWork):
         return ids
 
     def _gather_around(self, batch: SurroundedBatch) -> tuple[SurroundedBatch, torch.Tensor]:
+        self._around.count(batch.around)
         return batch, torch.from_numpy(self._rows.gather(batch.around, int(self._config.training.threads)))
 
     def _learn_encoded(self, gathered: tuple[SurroundedBatch, torch.Tensor]) -> tuple[float, RowGrads | None]:
@@ -128,7 +131,7 @@ class EncodedLinkWork(LinkWork):
         def summed(grads: Sequence[torch.Tensor], out: torch.Tensor) -> None:
             segment_sum([grad.numpy() for grad in grads], batch.order, batch.starts, out.numpy())
 
-        loss, d_x = self._gradients(batch, x, layer_graph(batch.around, self._lists), torch.from_numpy(batch.inverse),
+        loss, d_x = self._gradients(batch, x, layer_graph(batch.around, self._around.lists), torch.from_numpy(batch.inverse),
                                     torch.from_numpy(batch.sampled.edges.rel), summed)
         mean = finite(float(loss), batch.sampled.edges)
         self._optimizer.step()
@@ -138,9 +141,11 @@ class EncodedLinkWork(LinkWork):
         if grads is not None:
             self.apply(grads)
 
-    def _begin_encoded(self, device: DeviceBatches, prepared: tuple[SurroundedBatch, BatchRows, Arrays]) -> Callable[[], float]:
+    def _begin_encoded(self, device: DeviceBatches,
+                       prepared: tuple[SurroundedBatch, list[BatchRows], Arrays]) -> Callable[[], float]:
         batch, rows, arrays = prepared
-        end = device.begin([rows], arrays, partial(self._learn_encoded_on_device, device.accelerator, batch))
+        self._around.count(batch.around)
+        end = device.begin(rows, arrays, partial(self._learn_encoded_on_device, device.accelerator, batch))
         return lambda: finite(end(), batch.sampled.edges)
 
     def _learn_encoded_on_device(self, accelerator: Accelerator, batch: SurroundedBatch,
@@ -148,7 +153,7 @@ class EncodedLinkWork(LinkWork):
         def summed(grads: Sequence[torch.Tensor], out: torch.Tensor) -> None:
             sum_segments(accelerator, grads, arrived.arrays["order"], arrived.arrays["starts"], out)
 
-        loss, d_x = self._gradients(batch, arrived.values[0], arrived_graph(batch.around, arrived), arrived.tensor("inverse"),
+        loss, d_x = self._gradients(batch, arrived.beside(), arrived_graph(batch.around, arrived), arrived.tensor("inverse"),
                                     arrived.tensor("rel"), summed)
         self._optimizer.step()
         return loss, d_x

@@ -13,7 +13,7 @@ import torch
 from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.config.schema import MEASURES, Config
 from marius_lite.device.batches import Arrived, DeviceBatches
-from marius_lite.device.held import HOT_SAMPLE, HotRows
+from marius_lite.device.held import HOT_SAMPLE, HotRows, Mirror
 from marius_lite.device.host import Gather
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
@@ -53,13 +53,13 @@ class LinkWork:
         return make_plan(storage.ordering, self._partitioning.partitions, int(storage.capacity), seed, epoch)
 
     def enter(self, step: Step, after: Step | None) -> None:
-        held, following = self._held(), after.resident if after else ()
-        if held:
+        following = after.resident if after else ()
+        for _, held in self._held():
             held.leave(step.resident)
         self._load(step.resident, [k for k in following if k not in step.resident])
+        for buffer, held in self._held():
+            held.enter({k: buffer.base_row(k) for k in step.resident})
         bases = {k: self.buffer.base_row(k) for k in step.resident}
-        if held:
-            held.enter(bases)
         self._resident = Resident(step.resident, sum(self._partitioning.size(k) for k in step.resident),
                                   self._partitioning.rows, np.array([bases[k] for k in step.resident]))
 
@@ -95,15 +95,13 @@ class LinkWork:
         self.buffer.expect(checksums)
 
     def flush(self) -> dict[int, int]:
-        held = self._held()
-        if held:
+        for _, held in self._held():
             held.settle()
         return self.buffer.flush()
 
     def evaluate(self) -> dict[str, Any]:
         """Rank among the rows behind the buffer, which may then hold any partitions."""
-        held = self._held()
-        if held:
+        for _, held in self._held():
             held.leave(())
         self.buffer.flush()
         return self._rank()
@@ -120,17 +118,24 @@ class LinkWork:
     def _load(self, resident: Sequence[int], following: Sequence[int]) -> None:
         self.buffer.enter(resident, following)
 
-    def _held(self) -> Any:
-        return self.on_device.tables[0].held if self.on_device else None
+    @property
+    def buffers(self) -> Sequence[PartitionBuffer]:
+        """One for each table on the device."""
+        return [self.buffer]
+
+    def _held(self) -> list[tuple[PartitionBuffer, Mirror | HotRows]]:
+        """What is held on the device of each buffer's rows: all of them something, or none."""
+        tables = self.on_device.tables if self.on_device else []
+        return [(buffer, table.held) for buffer, table in zip(self.buffers, tables) if table.held]
 
     def _choose_hot(self, edges: WindowEdges) -> None:
         """Hold on the device the rows that a step's first window touches most."""
-        held = self._held()
-        if isinstance(held, HotRows) and not len(held.hot):
-            held.choose(self._touched(edges))
+        for buffer, held in self._held():
+            if isinstance(held, HotRows) and not len(held.hot):
+                held.choose(self._touched(buffer, edges))
 
-    def _touched(self, edges: WindowEdges) -> np.ndarray:
-        """Some of the rows that a window's batches touch, each as often as they do, roughly."""
+    def _touched(self, buffer: PartitionBuffer, edges: WindowEdges) -> np.ndarray:
+        """Some of the rows of a buffer that a window's batches touch, each as often as they do, roughly."""
         every = max(1, len(edges.src) // HOT_SAMPLE)
         return np.concatenate([edges.src[::every], edges.dst[::every]])
 

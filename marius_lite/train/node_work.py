@@ -16,7 +16,6 @@ from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.config.schema import MEASURES, Config
 from marius_lite.device.batches import Arrays, Arrived, DeviceBatches
 from marius_lite.device.held import HOT_SAMPLE, HotRows, Mirror
-from marius_lite.graph.fanouts import Fanout
 from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.classifier import NodeClassifier
@@ -27,11 +26,12 @@ from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.ordering.plan import make_node_plan
 from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.sampling.batch_rows import RowTracker, read_rows
-from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
+from marius_lite.sampling.neighbours import NeighbourSample
 from marius_lite.sampling.node_batches import Ids, SampledNodes, TrainingNodes, node_batches, node_window, sample_nodes
 from marius_lite.sampling.windows import Window
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.train.layer_graph import arrived_graph, graph_arrays, layer_graph
+from marius_lite.train.neighbourhoods import Neighbourhoods
 from marius_lite.types import BatchRows, EpochPlan, NodeBatch, RowGrads, Step
 
 Values = npt.NDArray[np.float32]
@@ -105,16 +105,13 @@ class NodeWork:
     measure = MEASURES["node_classification"]
 
     def __init__(self, config: Config, partitioning: Partitioning, training: TrainingNodes, training_partitions: int,
-                 rows: NodeRows, lists: NeighbourLists, fanouts: Sequence[Fanout], model: NodeClassifier,
-                 optimizer: DenseOptimizer, on_device: DeviceBatches | None, first_rows: Callable[[], dict[int, int]],
-                 score: Callable[[], dict[str, Any]]):
+                 rows: NodeRows, around: Neighbourhoods, model: NodeClassifier, optimizer: DenseOptimizer,
+                 on_device: DeviceBatches | None, first_rows: Callable[[], dict[int, int]], score: Callable[[], dict[str, Any]]):
         self.items = len(training.ids)
         self._config, self._partitioning, self._training, self._rows = config, partitioning, training, rows
-        self._training_partitions, self._lists, self._model, self._optimizer = training_partitions, lists, model, optimizer
-        self._fanouts = fanouts
+        self._training_partitions, self._around, self._model, self._optimizer = training_partitions, around, model, optimizer
         self._on_device, self.initialise, self._score = on_device, first_rows, score
         self._resident: tuple[int, ...] = ()
-        self._missing = np.zeros(2, np.int64)
 
     def plan(self, epoch: int) -> EpochPlan:
         return make_node_plan(self._partitioning.partitions, int(self._config.storage.capacity), self._training_partitions,
@@ -125,8 +122,7 @@ class NodeWork:
         for held in self._held():
             held.leave(step.resident)
         self._rows.enter(step.resident, following)
-        self._lists.enter({k: self._rows.first.base_row(k) for k in step.resident})
-        self._lists.prefetch(following)
+        self._around.enter({k: self._rows.first.base_row(k) for k in step.resident}, following)
         self._resident = step.resident
         for buffer, held in zip(self._rows.buffers, self._held()):
             held.enter({k: buffer.base_row(k) for k in step.resident})
@@ -146,15 +142,12 @@ class NodeWork:
             self._rows.learned.mark_dirty(self._resident)
 
         def sample(batch: NodeBatch) -> SampledNodes:
-            return sample_nodes(batch, ids, labels, self._draw, self._config.training.seed)
+            return sample_nodes(batch, ids, labels, self._around.sample, self._config.training.seed)
 
         if self._on_device is None:
             return Stages(sample, self._gather, self._learn, self._apply)
-        return Streamed(partial(self._prepare, sample, self._trackers(self._on_device)), partial(self._begin, self._on_device),
+        return Streamed(partial(self._prepare, sample, row_trackers(self._on_device)), partial(self._begin, self._on_device),
                         RING)
-
-    def _draw(self, seeds: Ids, seed: int) -> NeighbourSample:
-        return self._lists.sample(seeds, self._fanouts, seed, int(self._config.training.threads))
 
     def expect(self, checksums: dict[int, int]) -> None:
         if self._rows.learned:
@@ -170,11 +163,10 @@ class NodeWork:
         return self._score()
 
     def counters(self) -> dict[str, float]:
-        return {**self._rows.counters(), "neighbours": int(self._missing[0]),
-                "neighbours_not_resident": int(self._missing[1]), "edges_moved": self._lists.edges_moved}
+        return {**self._rows.counters(), **self._around.counters()}
 
     def close(self) -> None:
-        self._lists.close()
+        self._around.close()
         if self._on_device:
             self._on_device.close()
         for buffer in self._rows.buffers:
@@ -182,9 +174,9 @@ class NodeWork:
 
     def _gather(self, sampled: SampledNodes) -> GatheredNodes:
         around = sampled.around
-        self._missing += around.neighbours, around.missing
+        self._around.count(around)
         x = torch.from_numpy(self._rows.gather(around, int(self._config.training.threads)))
-        return GatheredNodes(sampled, x, layer_graph(around, self._lists), torch.from_numpy(sampled.labels))
+        return GatheredNodes(sampled, x, layer_graph(around, self._around.lists), torch.from_numpy(sampled.labels))
 
     def _learn(self, batch: GatheredNodes) -> tuple[float, RowGrads | None]:
         loss, d_x = self._gradients(batch.sampled, batch.x, batch.graph, batch.labels)
@@ -199,28 +191,22 @@ class NodeWork:
             loss, d_x = self._model.learn(x, graph, labels, sampled.seed, self._rows.learned is not None)
         return loss, self._rows.gradient(d_x)
 
-    def _trackers(self, device: DeviceBatches) -> list[Callable[[Ids], BatchRows]]:
-        """Of each table, what names the rows that a batch takes."""
-        return [RowTracker(LOOK_BACK, table.hot).track if table.update else partial(read_rows, hot=table.hot)
-                for table in device.tables]
-
     def _prepare(self, sample: Callable[[NodeBatch], SampledNodes], trackers: list[Callable[[Ids], BatchRows]],
                  batch: NodeBatch) -> PreparedNodes:
         sampled = sample(batch)
         around = sampled.around
         rows = [track(self._rows.sampled_rows(buffer, around))
                 for track, buffer in zip(trackers, self._rows.buffers, strict=True)]
-        return sampled, rows, {**graph_arrays(around, self._lists), "labels": sampled.labels}
+        return sampled, rows, {**graph_arrays(around, self._around.lists), "labels": sampled.labels}
 
     def _begin(self, device: DeviceBatches, prepared: PreparedNodes) -> Callable[[], float]:
         sampled, rows, arrays = prepared
-        self._missing += sampled.around.neighbours, sampled.around.missing
+        self._around.count(sampled.around)
         end = device.begin(rows, arrays, partial(self._learn_on_device, sampled))
         return lambda: finite(end(), sampled.batch)
 
     def _learn_on_device(self, sampled: SampledNodes, arrived: Arrived) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        x = arrived.values[0] if len(arrived.values) == 1 else torch.cat(arrived.values, 1)
-        result = self._gradients(sampled, x, arrived_graph(sampled.around, arrived), arrived.tensor("labels"))
+        result = self._gradients(sampled, arrived.beside(), arrived_graph(sampled.around, arrived), arrived.tensor("labels"))
         self._optimizer.step()
         return result
 
@@ -231,11 +217,17 @@ class NodeWork:
     def _choose_hot(self, buffer: PartitionBuffer, held: Mirror | HotRows) -> None:
         """Hold on the device the rows of a step that most edges lead from."""
         if isinstance(held, HotRows) and not len(held.hot):
-            held.choose(self._rows.rows_of(buffer, self._lists.some_sources(HOT_SAMPLE)))
+            held.choose(self._rows.rows_of(buffer, self._around.lists.some_sources(HOT_SAMPLE)))
 
     def _apply(self, grads: RowGrads | None) -> None:
         if grads is not None:
             self._rows.apply(grads)
+
+
+def row_trackers(device: DeviceBatches) -> list[Callable[[Ids], BatchRows]]:
+    """Of each table, what names the rows that a batch takes."""
+    return [RowTracker(LOOK_BACK, table.hot).track if table.update else partial(read_rows, hot=table.hot)
+            for table in device.tables]
 
 
 def take(table: npt.NDArray[Any], rows: Ids, width: int, features: Features | None = None, threads: int = 0) -> Values:

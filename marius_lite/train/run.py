@@ -30,7 +30,7 @@ from marius_lite.train.trainer import Trainer
 from marius_lite.train.vectors import remove_left_vectors
 
 CHANGEABLE = ("training.epochs", "checkpoint.", "evaluation.", "storage.memory", "storage.prefetch", "storage.io_threads",
-              "storage.direct_io", "storage.device_", "storage.gather_sms")
+              "storage.direct_io", "storage.device_", "storage.gather_sms", "sampling.device")
 
 
 def train_run(dataset: Path | str, run: Path | str, config: Config | None = None) -> dict[str, Any]:

@@ -3,8 +3,9 @@
     python scripts/bench/gpu_agreement.py [--edges 300000] [--epochs 10] [--json]
 
 Link prediction on a graph with a planted rule, then GraphSAGE classifying nodes by features and learned rows together. One seed.
-Every path, a second run of one of them, and one with hot rows held on the device must end with the same bits in rows, weights and
-losses. The CPU's sums have another order, so there only the first losses and the filtered MRR are compared.
+Every path, a second run of one of them, one with hot rows held on the device, and one that draws neighbours there must end with
+the same bits in rows, weights and losses. The CPU's sums have another order, so there only the first losses and the filtered MRR
+are compared.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from on_device import Report
 RUNS = {"zero_copy": {"storage.device_path": "zero_copy"}, "zero_copy again": {"storage.device_path": "zero_copy"},
         "staged": {"storage.device_path": "staged"}, "bulk": {"storage.device_path": "bulk"},
         "zero_copy, hot rows held": {"storage.device_path": "zero_copy", "storage.device_cache": "200kB"}}
+DRAWN = {"neighbours drawn by the GPU": {"storage.device_path": "zero_copy", "sampling.device": "cuda"}}
 LOSS_GOAL, MRR_GOAL = 1e-3, 0.01
 PARTITIONS, RESIDENT = 8, 4
 FIRST = 5
@@ -41,7 +43,7 @@ def dataset_of(a: argparse.Namespace, work: Path) -> Path:
 def links(a: argparse.Namespace, work: Path, report: Report) -> None:
     common = {"model.dim": a.dim, "training.batch_size": a.batch, "training.epochs": a.epochs, "negatives.count": a.negatives,
               "storage.capacity": RESIDENT, "evaluation.every_epochs": a.epochs, "checkpoint.keep": 1}
-    mrr = compare(a, work, report, "", dataset_of(a, work), common)
+    mrr = compare(a, work, report, "", dataset_of(a, work), common, RUNS)
     report.add("filtered MRR on the GPU", mrr["zero_copy"])
     report.add("filtered MRR, difference to the CPU's", abs(mrr["zero_copy"] - mrr["cpu"]), at_most=MRR_GOAL,
                detail=f"CPU {mrr['cpu']:.4f}")
@@ -52,25 +54,26 @@ def nodes(a: argparse.Namespace, work: Path, report: Report) -> None:
     work.mkdir()
     sizes = argparse.Namespace(nodes=a.nodes, edges=a.edges, batch=max(1, a.nodes // 40), batches=1, partitions=PARTITIONS,
                                fanouts=[5, 3], device=a.device)
-    settings = {name: value for name, value in gpu_gnn.settings(sizes, "auto").items() if not name.startswith("storage.device")}
-    common = {**settings, "model.inputs": "both", "model.dim": a.dim, "storage.capacity": RESIDENT, "checkpoint.keep": 1,
+    settings = gpu_gnn.settings(sizes, "auto", sampler="cpu")
+    kept = {name: value for name, value in settings.items() if not name.startswith("storage.device")}
+    common = {**kept, "model.inputs": "both", "model.dim": a.dim, "storage.capacity": RESIDENT, "checkpoint.keep": 1,
               "negatives.chunks": 1}
-    compare(a, work, report, "GraphSAGE: ", gpu_gnn.dataset_of(sizes, work), common)
+    compare(a, work, report, "GraphSAGE: ", gpu_gnn.dataset_of(sizes, work), common, {**RUNS, **DRAWN})
 
 
 def compare(a: argparse.Namespace, work: Path, report: Report, task: str, dataset: Path,
-            common: dict[str, object]) -> dict[str, float]:
-    """Train on the CPU and in every way on the GPU; the MRR of each run that has one."""
+            common: dict[str, object], runs: dict[str, dict[str, str]]) -> dict[str, float]:
+    """Train on the CPU and in every way of ``runs`` on the GPU; the MRR of each run that has one."""
     ends: dict[str, tuple[str, list[float]]] = {}  # the bits of the last checkpoint, and every loss
     mrr: dict[str, float] = {}
-    for name, more in {"cpu": {}, **RUNS}.items():
+    for name, more in {"cpu": {}, **runs}.items():
         run = work / name.replace(" ", "-")
         lines = training.train(dataset, run, {**common, "device": "cpu" if name == "cpu" else a.device, **more})
         ends[name] = training.bits(run), training.losses(lines)
         evaluations = [float(line["mrr"]) for line in lines if line["kind"] == "evaluation"]
         mrr |= {name: evaluations[-1]} if evaluations else {}
-    same = [name for name in RUNS if ends[name] == ends["zero_copy"]]
-    report.add(f"{task}runs on the GPU that end with the same bits", len(same), f"of {len(RUNS)}", at_least=len(RUNS),
+    same = [name for name in runs if ends[name] == ends["zero_copy"]]
+    report.add(f"{task}runs on the GPU that end with the same bits", len(same), f"of {len(runs)}", at_least=len(runs),
                detail=", ".join(same))
     apart = [abs(gpu - cpu) / abs(cpu) for cpu, gpu in zip(ends["cpu"][1][:FIRST], ends["zero_copy"][1][:FIRST], strict=True)]
     report.add(f"{task}first {FIRST} losses, largest difference to the CPU's", max(apart), "relative", at_most=LOSS_GOAL)

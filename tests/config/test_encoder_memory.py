@@ -11,7 +11,6 @@ from marius_lite.config.encoder_memory import (
     encoder_bytes,
     encoder_device_bytes,
     encoder_host_bytes_for_device,
-    link_sizes,
     reached,
     resident,
 )
@@ -19,7 +18,7 @@ from marius_lite.config.facts import NodeFacts
 from marius_lite.config.load import load
 from marius_lite.config.memory import RING, device_bytes
 from marius_lite.config.resolve import device_needs, resolve
-from marius_lite.config.resolve_nodes import node_sizes
+from marius_lite.config.resolve_nodes import link_sizes, node_sizes
 from marius_lite.errors import UserError
 
 NODES = ["task=node_classification", "model.encoder=sage", "model.layers=[32]", "sampling.fanouts=[4,2]", "model.dim=16",
@@ -43,21 +42,23 @@ def test_what_a_batch_reaches():
                                                                   ("both", 116, 288, 2)])
 def test_sizes_of_nodes(inputs, width, stride, tables):
     found = node_sizes(load(sets=[*NODES, f"model.inputs={inputs}"]), WITH_NODES, TO_CLASSIFY, 5)
-    assert found == EncoderSizes(10, Resident(5000, 5 * 10**6 // 4, 3), width, 7, stride, tables)
+    assert found == EncoderSizes(10, Resident(5000, 5 * 10**6 // 4, 3, ranges=5), width, 7, stride, tables)
 
 
 def test_purposes_on_the_device():
     config, sizes = load(sets=NODES), EncoderSizes(10, EVERYTHING, 100, 7, 208)
     nodes = encoder_device_bytes(config, sizes, 999)
-    assert set(nodes) == {"batches", "tensors", "held"}
+    assert set(nodes) == {"batches", "tensors", "held", "sampling"}
     assert nodes["held"] == 999
     assert nodes["batches"] >= RING * 150 * 208
     assert nodes["tensors"] >= encoder_bytes(config, 10, EVERYTHING, 100, 7)
     wider = encoder_device_bytes(config, replace(sizes, stride=416), 0)
     assert wider["batches"] - nodes["batches"] == RING * 150 * 208
     config = load(sets=LINKS)
-    links = encoder_device_bytes(config, link_sizes(config, EVERYTHING, 416), 5)
-    assert set(links) == {"batches", "tensors", "scores", "held"}
+    links = encoder_device_bytes(config, EncoderSizes(400, EVERYTHING, 100, 100, 416), 5)
+    assert set(links) == {"batches", "tensors", "scores", "held", "sampling"}
+    for sets in (["sampling.device=cpu"], ["sampling.weighted=true"]):
+        assert "sampling" not in encoder_device_bytes(load(sets=[*NODES, *sets]), sizes, 0)
     assert links["scores"] == device_bytes(config, 0, 0)["scores"]
     assert links["batches"] >= RING * 5 * 400 * 416
 
@@ -69,7 +70,7 @@ def test_the_plan_counts_what_the_host_keeps_for_the_device(sets, known):
     config, memory = resolve(load(sets=[*sets, "device=cuda"]), known)
     capacity, on_nodes = int(config.storage.capacity), known.nodes_to_classify
     sizes = (node_sizes(config, known, on_nodes, capacity) if on_nodes
-             else link_sizes(config, resident(known, capacity), known.stride))
+             else link_sizes(config, known, capacity))
     assert memory.workspace == encoder_host_bytes_for_device(config, sizes) != cpu.workspace
     needed = device_needs(config, known, capacity, memory)
     assert needed == encoder_device_bytes(config, sizes, 0)

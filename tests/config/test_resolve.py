@@ -10,6 +10,7 @@ from marius_lite.config.facts import Facts
 from marius_lite.config.load import load
 from marius_lite.config.memory import EDGE_BYTES, largest_window
 from marius_lite.config.resolve import resolve
+from marius_lite.config.resolve_nodes import link_sizes
 from marius_lite.errors import UserError
 from marius_lite.ordering.plan import make_plan
 
@@ -118,12 +119,30 @@ def test_fanouts_by_relation_count_as_what_can_be_drawn_at_most():
     assert workspace("{default: 5}", 2000) == workspace("{default: 5}", 1000)  # no more than all that is resident
 
 
-@pytest.mark.parametrize(("inputs", "refused"), [("auto", True), ("both", True), ("embeddings", False)])
-def test_features_in_link_prediction_are_refused_on_a_device(inputs, refused):
+@pytest.mark.parametrize(("inputs", "stride", "width"), [("features", 208, 100), ("both", 624, 200), ("embeddings", 416, 100)])
+def test_features_count_in_link_prediction_on_a_device(inputs, stride, width):
     known = replace(facts(), cuda=True, features=208, feature_width=100, lists=1000)
-    asked = load(sets=["model.encoder=sage", f"model.inputs={inputs}"])
-    if not refused:
-        assert resolve(asked, known)[0].device == "cuda"
-        return
-    with pytest.raises(UserError, match=r"features are learned from on the CPU alone in link prediction so far: use"):
-        resolve(asked, known)
+    config = resolve(load(sets=["model.encoder=sage", f"model.inputs={inputs}"]), known)[0]
+    assert config.device == "cuda"
+    found = link_sizes(config, known, 4)
+    assert (found.stride, found.in_width, found.out_width, found.tables) == (stride, width, 100, 2 if inputs == "both" else 1)
+
+
+def test_the_gpu_samples_where_it_trains_and_draws_alike():
+    cuda = replace(facts(), cuda=True, lists=1000)
+
+    def found(known, *sets):
+        return resolve(load(sets=["model.encoder=sage", *sets]), known)[0].sampling.device
+
+    assert found(cuda) == "auto", "measured while it trains"
+    assert found(cuda, "sampling.device=cuda") == "cuda"
+    assert found(cuda, "sampling.device=cpu") == found(cuda, "sampling.weighted=true") == "cpu"
+    assert found(cuda, "sampling.fanouts=[{default: 3}]") == found(facts()) == found(cuda, "model.encoder=none") == "cpu"
+    with pytest.raises(UserError, match=r"`sampling.device` is cuda, but `device` is cpu: .*use `sampling.device: cpu`, or"):
+        found(facts(), "sampling.device=cuda")
+    with pytest.raises(UserError, match=r"`sampling.device` is cuda, but `device` is cpu"):
+        found(cuda, "sampling.device=cuda", "device=cpu")
+    for more, why in (("sampling.weighted=true", "is true or `sampling.fanouts` differ by relation"),
+                      ("sampling.fanouts=[{default: 3}]", "differ by relation"), ("model.encoder=none", "only an encoder")):
+        with pytest.raises(UserError, match=why):
+            found(cuda, "sampling.device=cuda", more)

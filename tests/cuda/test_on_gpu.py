@@ -157,6 +157,66 @@ def test_the_cpu_gathers_and_scatters_in_the_streams_order(machine):
     pinned.close()
 
 
+@pytest.mark.parametrize("fanout", [-1, 3, 40])
+def test_a_hop_has_the_cpus_neighbours(machine, fanout):
+    """Stage by stage, over pinned lists of one partition of two; some edges are excluded."""
+    rng = np.random.default_rng(fanout + 2)
+    rows, seeds = 3000, rng.permutation(3000)[:500]
+    sources = np.sort(rng.integers(0, 2 * rows, (rows, 60)).astype(np.uint32), 1)
+    lists = {"indptr": page_aligned(np.arange(0, 60 * rows + 1, 60)), "sources": page_aligned(sources.reshape(-1)),
+             "rel": page_aligned(rng.integers(0, 5, 60 * rows).astype(np.uint32))}
+    exclude = np.stack([sources[seeds[:100], 7], seeds[:100]], 1).astype(np.int64)
+    cpu = _native.NeighbourSampler(rows, 2 * rows)
+    cpu.enter(0, 900, *lists.values())
+    expected = cpu.sample(seeds, [fanout], 5, 1, exclude)
+
+    pinned = [machine.library.pin(array.view(np.uint8), array.nbytes, 0) for array in lists.values()]
+    table = np.array([[*(each.address for each in pinned), 900], [0, 0, 0, 0]])
+    dst, src = exclude[np.lexsort(exclude.T)].T[::-1]
+    job = {"lists": machine.put(table), "resident": machine.put(np.array([0, rows])), "resident_count": 1,
+           "rows_per_partition": rows, "excluded_dst": machine.put(dst), "excluded_src": machine.put(src),
+           "excluded_count": len(dst), "removed": machine.put(np.zeros(2 * len(dst), np.int64)), "seed": 5, "fanout": fanout,
+           "keys": machine.put(np.full(1 << 13, -1)), "mask": (1 << 13) - 1,
+           "values": machine.put(np.full(1 << 13, 2**31 - 1, np.int32))}
+
+    def stage(name, count, **more):
+        job.update(more)
+        fields = {name: value.data_ptr() if isinstance(value, torch.Tensor) else value for name, value in job.items()}
+        machine.library.neighbours(machine.here["device"], machine.here["stream"], name, **fields, count=count)
+
+    def meet(ids, known):
+        count = len(ids)
+        stage("meet", count, ids=ids, known=known, slots=machine.put(np.zeros(count, np.int32)))
+        stage("tell", count, fresh=machine.put(np.zeros(count, np.int32)))
+        rank = machine.get(job["fresh"]).cumsum(dtype=np.int32)
+        job["labels"] = machine.put(np.zeros(count, np.int32))
+        job["new_nodes"], job["new_rows"] = (machine.put(np.zeros(rank[-1], np.int64)) for _ in range(2))
+        stage("label", count, rank=machine.put(rank))
+        stage("settle", count)
+        return machine.get(job["labels"]), machine.get(job["new_nodes"]), machine.get(job["new_rows"])
+
+    stage("find", len(dst))
+    _, nodes, first_rows = meet(machine.put(seeds), 0)
+    count = len(seeds)
+    for name, size in (("counts", 1), ("first", 1), ("candidates", 1), ("seen", 2), ("removals", 2), ("shifts", 2)):
+        job[name] = machine.put(np.zeros(size * count, np.int64))
+    stage("expand", count, nodes=machine.put(nodes), node_count=count)
+    starts = np.concatenate([[0], machine.get(job["counts"]).cumsum()])
+    edges = int(starts[-1])
+    stage("draw", count, starts=machine.put(starts), drawn=machine.put(np.zeros(edges, np.int64)),
+          drawn_set=machine.put(np.full(2 * edges, -1)))
+    stage("take", edges, ids=machine.put(np.zeros(edges, np.int64)), rel=machine.put(np.zeros(edges, np.int32)))
+    rel, ids = machine.get(job["rel"]).view(np.uint32), job["ids"]
+    indices, more_nodes, more_rows = meet(ids, count)
+    found = {"nodes": np.concatenate([nodes, more_nodes]), "rows": np.concatenate([first_rows, more_rows]), "indptr": starts,
+             "indices": indices, "rel": rel}
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, expected[name], name)
+    assert machine.get(job["seen"]).reshape(-1, 2).sum(0).tolist() == [expected["neighbours"], expected["missing"]]
+    for each in pinned:
+        each.close()
+
+
 def test_errors_name_the_call_and_leave_no_trace(machine):
     source, target = machine.put(np.arange(64, dtype=np.float32)), machine.put(np.zeros(64, np.float32))
     common = {"source": source.data_ptr(), "target": target.data_ptr(), "bytes": 256}

@@ -71,8 +71,9 @@ class Schedule:
 
 
 def accelerator(library, seed=0):
-    schedule = Schedule(seed)
-    return Accelerator(torch.device("cpu"), library, **schedule.streams, pinned=False), schedule
+    schedule, apart = Schedule(seed), Schedule(seed)  # neighbours are sampled in another thread
+    streams = {**schedule.streams, "sampling": apart.streams["gathering"]}
+    return Accelerator(torch.device("cpu"), library, **streams, pinned=False), schedule
 
 
 SOURCES = Path(__file__).parents[2] / "csrc"

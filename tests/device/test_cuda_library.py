@@ -262,5 +262,15 @@ def test_other_files_are_not_the_library(tmp_path):
 
 def test_another_version_is_refused(tmp_path):
     path = compiled(tmp_path, "static int version = 999; void *marius_cuda(void) { return &version; }")
-    with pytest.raises(RuntimeError, match="version 999 of the interface, version 1 is needed"):
+    with pytest.raises(RuntimeError, match="version 999 of the interface, version 2 is needed"):
         _native.CudaLibrary(path)
+
+
+@pytest.mark.parametrize(("message", "stage", "fields"), [
+    ("stage 'sort' is none of find, expand", "sort", {}), ("there is no field knwon", "meet", {"knwon": 1}),
+    ("partitions of 0 rows", "meet", {"count": 1}),
+    ("less than 2.31 are allowed", "meet", {"count": 2**31 - 5, "known": 9, "rows_per_partition": 1}),
+    ("a power of 2", "meet", {"count": 1, "mask": 2, "rows_per_partition": 1})])
+def test_neighbours_refuse_what_does_not_fit(host_library, message, stage, fields):
+    with pytest.raises((ValueError, RuntimeError), match=message):
+        host_library.neighbours(0, 0, stage, **fields)

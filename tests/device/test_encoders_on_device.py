@@ -25,7 +25,8 @@ NODES = [*COMMON, "task=node_classification", "model.layers=[16]", "sampling.fan
 LINKS = [*COMMON, "model.decoder=distmult", "model.dim=12", "sampling.fanouts=[4]", "training.batch_size=300",
          "negatives.count=30", "negatives.chunks=2", "evaluation.max_edges=50"]
 KINDS = {"features": [*NODES, "model.inputs=features"], "embeddings": [*NODES, "model.inputs=embeddings"],
-         "both": [*NODES, "model.inputs=both"], "links": LINKS}
+         "both": [*NODES, "model.inputs=both"], "links": LINKS, "links, features": [*LINKS, "model.inputs=features"],
+         "links, both": [*LINKS, "model.inputs=both"]}
 PATHS = {"zero_copy": ["storage.device_path=zero_copy"], "staged": ["storage.device_path=staged"],
          "bulk": ["storage.device_path=bulk"], "zero_copy, cached": ["storage.device_path=zero_copy", "storage.device_cache=4kB"],
          "staged, cached": ["storage.device_path=staged", "storage.device_cache=4kB", "training.staleness=2"]}
@@ -60,13 +61,13 @@ def emulated(host_library, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def on_the_cpu(communities, surrounded, tmp_path_factory):
+def on_the_cpu(communities, surrounded, featured, tmp_path_factory):
     """(dataset, settings, what the CPU's run amounts to) of a kind of run; each is trained once."""
-    known = {}
+    known, datasets = {}, {"links": surrounded, "links, features": featured, "links, both": featured}
 
     def of(kind, *more):
         if (kind, more) not in known:
-            dataset, run = surrounded if kind == "links" else communities, tmp_path_factory.mktemp("cpu") / "run"
+            dataset, run = datasets.get(kind, communities), tmp_path_factory.mktemp("cpu") / "run"
             train_on_the_cpu(dataset, run, load(sets=[*KINDS[kind], *more]))
             known[kind, more] = dataset, [*KINDS[kind], *more], amounts_to(run)
         return known[kind, more]
@@ -112,7 +113,7 @@ def test_neighbours_by_relation_and_by_weight_have(communities, surrounded, emul
     assert results["uniform"][1] != results["cpu"][1]
 
 
-@pytest.mark.parametrize("kind", ["features", "both", "links"])
+@pytest.mark.parametrize("kind", ["features", "both", "links", "links, features", "links, both"])
 def test_resumed_over_another_path_it_has_the_same_bits(on_the_cpu, emulated, tmp_path, kind):
     dataset, settings, expected = on_the_cpu(kind)
     run = tmp_path / "run"

@@ -28,7 +28,7 @@ LISTS = "adjacency/in"
 
 @pytest.fixture(scope="session")
 def sound(tmp_path_factory):
-    """Datasets by name, not to be changed: with relations and splits; with features, labels and a split of nodes."""
+    """Datasets by name, not to be changed: with relations and splits; with features, labels and a split of nodes; with types."""
     folder, rng = tmp_path_factory.mktemp("sound"), np.random.default_rng(3)
     rows = rng.integers(0, NODES, (2000, 3)) % [NODES, 4, NODES]
     np.savetxt(folder / "e.tsv", rows, "n%d\tr%d\tn%d")
@@ -39,6 +39,8 @@ def sound(tmp_path_factory):
     data = {"features": folder / "x.npy", "labels": folder / "y.npy", "node_split": "0.4,0.3,0.3"}
     for type in ("float32", "bfloat16", "int8"):
         make_dataset(folder / "e.npy", folder / type, partitions=PARTITIONS, feature_dtype=type, **data)
+    np.save(folder / "t.npy", np.array(["a", "b", "c"])[np.arange(NODES) % 3])
+    make_dataset(folder / "e.npy", folder / "types", partitions=PARTITIONS, node_types=folder / "t.npy")
     make_dataset(folder / "e.npy", folder / "locality", partitions=PARTITIONS, partitioner="locality")
     return folder
 
@@ -99,7 +101,8 @@ def table(name, change):
         old = pq.read_table(folder / name)
         columns = old.to_pydict()
         groups = change(columns) or NODES // PARTITIONS
-        pq.write_table(pa.table(columns, schema=old.schema), folder / name, row_group_size=groups, store_schema=False)
+        pq.write_table(pa.table(columns, schema=old.schema), folder / name, row_group_size=groups,
+                       store_schema="type" in columns)
     return damage
 
 
@@ -179,6 +182,9 @@ CASES = {
     "twice in splits": ("float32", twice_in_order, r"nodes.parquet: node \d+ has the raw_id of node \d+, \d+:"),
     "twice by locality": ("locality", both("raw_id", lambda ids: ids[80]),
         r"nodes.parquet: node 80 has the raw_id of node 7, \d+"),
+    "type of another name": ("types", both("type", lambda _: "d"),
+        "nodes.parquet: node 7 is of type 'd', which the manifest has not"),
+    "no type": ("types", both("type", lambda _: None), "nodes.parquet: node 7 is of type None, which the manifest has not"),
     "lists: source": ("edges", other_edge, f"{LISTS}: the lists of partition 0 are not those of its training"),
     "lists: owner": ("edges", other_owner, f"{LISTS}: the lists of partition 0 are not those of its training"),
     "lists: relation": ("edges", put(f"{LISTS}/rel/c/0", -1, lambda rel: (rel + 1) % 4),
@@ -238,7 +244,7 @@ def test_damage_that_checksums_do_not_show(copied, case, monkeypatch):
     assert str(again.value) == str(found.value)
 
 
-@pytest.mark.parametrize("name", ["edges", "float32", "bfloat16", "int8", "locality"])
+@pytest.mark.parametrize("name", ["edges", "float32", "bfloat16", "int8", "types", "locality"])
 def test_what_is_sound_passes(sound, copied, name, monkeypatch):
     Dataset.open(sound / name).verify()
     mended(copied(name)).verify()
@@ -252,6 +258,11 @@ def test_what_is_sound_passes(sound, copied, name, monkeypatch):
     ("float32", {"training_partitions": 3}, "zarr.json: training_partitions is 3, 2 hold the training nodes"),
     ("edges", {"relations": 3}, "relations.parquet: 4 rows, the manifest says 3"),
     ("edges", {"ids": "int"}, "nodes.parquet: columns .* it should have"),
+    ("edges", {"node_types": ("a",)}, "nodes.parquet: columns .* it should have"),
+    ("types", {"node_types": None}, "nodes.parquet: columns .* it should have"),
+    ("types", {"node_types": ("a", "b", "c", "d")}, "nodes.parquet: no node is of type 'd', which the manifest has"),
+    ("types", {"node_types": ("a", "b", "c", "b")}, "zarr.json: a type stands twice in node_types"),
+    ("types", {"node_types": ("a", "c", "b")}, "zarr.json: node_types are not in order"),
     ("edges", {"seed": 1}, r"nodes.parquet: node \d+, 'n\d+', is out of order"),
 ])
 def test_a_manifest_that_says_something_else(copied, name, fields, message):

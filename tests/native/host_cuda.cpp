@@ -95,6 +95,14 @@ class HostDriver final : public Driver {
         return failed;
     }
 
+    int launch(int device, void*, int stage, const marius_cuda_neighbours& job, Grid grid) override {
+        int failed = 0;
+        with_stage(stage, [&](auto known) {
+            failed = run_places(device, grid, [&](const Place& place) { neighbours<decltype(known)::value>(job, place); });
+        });
+        return failed;
+    }
+
     int copy(int device, void*, void* target, const void* source, std::uint64_t bytes) override {
         if (device < 0 || device >= devices) return wrong_device;
         std::memcpy(target, source, bytes);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "check.h"
-#include "graph/draws.h"
+#include "graph/drawn_set.h"
 #include "graph/excluded_edges.h"
 #include "graph/first_seen.h"
 #include "graph/in_lists.h"

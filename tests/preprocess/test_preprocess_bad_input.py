@@ -22,7 +22,7 @@ CASES = {
     "too few fields": (ROWS + b"c\tr\n", {}, r"e\.tsv:3: 2 columns where 3 were expected: 'c\\tr'"),
     "too many fields": (b"# first\n" + ROWS + b"\nc\tr\td\te\n", {}, r"e\.tsv:5: 4 columns where 3"),
     "bad row below a header": (b"# x\n\nsrc\trel\tdst\n# y\na\tr\tb\nb\n", {}, r"e\.tsv:6: 1 columns where 3"),
-    "one column": (b"a\nb\n", {}, "an edge has at least two columns"),
+    "one column": (b"a\nb\n", {}, "at least two columns are needed"),
     "wrong delimiter": (ROWS, {"delimiter": "|"}, r"no delimiter '\|'"),
     "four columns": (b"a\tb\tc\td\n", {}, r"4 columns \(a, b, c, d\): say which they are with --columns"),
     "not UTF-8": (ROWS + b"c\xff\tr\ta\n", {}, r"e\.tsv:3: column 1 \(src\): not UTF-8"),

@@ -217,7 +217,7 @@ def test_options_that_do_not_go_together(tmp_path):
     refused(tmp_path, "none: No such file", labels=tmp_path / "none")
     refused(tmp_path, "none: No such file", labels=y, train_nodes=tmp_path / "none")
     (tmp_path / "e5.tsv").write_text("0\t4\n")
-    with pytest.raises(UserError, match=r"node 4 of the edges has no label row, .*y.npy has rows 0 to 3"):
+    with pytest.raises(UserError, match=r"node 4 has no label row, .*y.npy has rows 0 to 3"):
         make(tmp_path / "d", tmp_path / "e5.tsv", labels=y)
     with pytest.raises(UserError, match=r"y.npy: the edges name nodes by text: .*--node-ids"):
         make(tmp_path / "d", tmp_path / "names.tsv", labels=y)

@@ -1,5 +1,6 @@
 """Peak memory of preprocess: --memory and what the program itself takes, for the inputs that make it hard."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,15 @@ def test_a_star(star, tmp_path, partitions, lists):
 
 def test_a_star_in_partitions_by_locality(star, tmp_path):
     assert peak(star, "--output", tmp_path / "d", "--partitions", 16, "--partitioner", "locality") < MEMORY + BESIDE
+
+
+def test_types_of_many_nodes(many_strings, tmp_path):
+    """In text: 3 M rows, as many as there are nodes; their types do not stand in memory at once."""
+    names = np.fromfile(many_strings, np.uint8).reshape(-1, 2, 25)[:, :, :24].reshape(-1, 24)
+    rows = np.full((len(names), 33), ord("\t"), np.uint8)
+    rows[:, :24] = names
+    rows[:, 25:32], rows[:, 32] = np.frombuffer(b"authors", np.uint8), ord("\n")
+    rows[::3, 25:32] = np.frombuffer(b"reviews", np.uint8)
+    rows.tofile(tmp_path / "types.tsv")
+    assert peak(many_strings, "--node-types", tmp_path / "types.tsv", "--output", tmp_path / "d") < MEMORY + BESIDE
+    assert json.loads((tmp_path / "d/report.json").read_text())["node_types"] == {"authors": 2_000_000, "reviews": 1_000_000}

@@ -11,11 +11,11 @@ from marius_lite.errors import UserError
 INTS, TEXT = "0\t1\n1\t2\n", "a\tb\nb\tc\n"
 CASES = {
     # edges, rows, lines of --node-ids or None, options, what the message must say
-    "fewer rows than ids": (INTS, 2, None, {}, r"node 2 of the edges has no feature row, .*x\.npy has rows 0 to 1: .*--node-ids"),
+    "fewer rows than ids": (INTS, 2, None, {}, r"node 2 has no feature row, .*x\.npy has rows 0 to 1: .*--node-ids"),
     "text ids without names": (TEXT, 3, None, {}, r"x\.npy: the edges name nodes by text: .*--node-ids"),
     "ids as text without names": (INTS, 3, None, {"ids": "str"}, r"x\.npy: the edges name nodes by text"),
-    "node without a name": (TEXT, 2, b"a\nb\n", {}, r"node 'c' of the edges does not stand in .*ids\.txt"),
-    "integer without a name": (INTS, 2, b"0\n1\n", {}, r"node 2 of the edges does not stand in"),
+    "node without a name": (TEXT, 2, b"a\nb\n", {}, r"node 'c' does not stand in .*ids\.txt"),
+    "integer without a name": (INTS, 2, b"0\n1\n", {}, r"node 2 does not stand in"),
     "an id twice": (TEXT, 4, b"a\nb\nc\nb\n", {}, r"ids\.txt:4: id 'b' stands at .*ids\.txt:2 already"),
     "an integer twice": (INTS, 4, b"0\n1\n2\n 1\n", {}, r"ids\.txt:4: id 1 stands at .*ids\.txt:2 already"),
     "fewer lines than rows": (TEXT, 4, b"a\nb\nc\n", {}, r"ids\.txt: 3 ids: .*x\.npy has 4 rows"),

@@ -28,6 +28,7 @@ def inputs(tmp_path_factory):
     (folder / "valid.tsv").write_text("node1\tr0\tnode2\nnode1\tr0\tnode2\n")
     np.save(folder / "x.npy", rng.normal(size=(NODES, 5)).astype(np.float32))
     np.save(folder / "y.npy", rng.integers(-1, 6, NODES))
+    np.save(folder / "t.npy", rng.integers(0, 12, NODES) ** 2 // 12)
     return folder
 
 
@@ -37,13 +38,15 @@ KINDS = {
     "undirected": ("e.npy", {"undirected": True, "drop_duplicates": True, "adjacency": "in"}),
     "validation file": ("e.tsv", {"valid": "valid.tsv", "drop_self_loops": True}),
     "features and labels": ("e.npy", {**NODE_DATA, "node_split": "0.4,0.3,0.3"}),
+    "types": ("e.npy", {"node_types": "t.npy", "labels": "y.npy", "node_split": "0.4,0.3,0.3"}),
     "bfloat16": ("e.npy", {"features": "x.npy", "feature_dtype": "bfloat16"}),
     "int8": ("e.npy", {"features": "x.npy", "feature_dtype": "int8", "adjacency": "in"}),
 }
 
 
 def preprocessed(inputs, output, edges, options, partitions):
-    files = {name: inputs / value if name in ("features", "labels", "valid") else value for name, value in options.items()}
+    given = ("features", "labels", "node_types", "valid")
+    files = {name: inputs / value if name in given else value for name, value in options.items()}
     return make(output, inputs / edges, partitions=partitions, **files)
 
 

@@ -13,7 +13,7 @@ import pytest
 from preprocess_faults import CHANGES, SMALL, Disk, Faults, Folder, finished
 from preprocess_tools import data_files
 
-PASSES = ["read", "number", "nodes", "partition", "names", "tables", "sort", "write", "adjacency"]
+PASSES = ["read", "number", "nodes", "types", "partition", "names", "tables", "sort", "write", "adjacency", "edge types"]
 PARTS = 10  # of tests that try every call
 OPTIONS = ["--memory", "1MiB", "--undirected", "--split", "0.8,0.1,0.1", "--partitions", "3", "--partitioner", "locality",
            "--adjacency", "in", "--node-split", "0.5,0.3,0.2", "--delimiter", "tab"]
@@ -30,8 +30,9 @@ def command(tmp_path_factory):
     (folder / "names.txt").write_text("\n".join(names) + "\n")
     np.save(folder / "features.npy", rng.normal(size=(400, 6)).astype(np.float32))
     np.save(folder / "labels.npy", rng.integers(-1, 5, 400))
+    (folder / "types.txt").write_text("".join(f"{name}\ttype {k % 3}\n" for k, name in enumerate(names)))
     return [*sorted(folder.glob("*.tsv")), "--features", folder / "features.npy", "--labels", folder / "labels.npy",
-            "--node-ids", folder / "names.txt", *OPTIONS]
+            "--node-ids", folder / "names.txt", "--node-types", folder / "types.txt", *OPTIONS]
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +214,7 @@ def cut_short(server, command, undisturbed, tmp_path):
     output = tmp_path / "run/d"
     number = pass_of_each(undisturbed[1]).index("tables") + 5
     assert server.run([*command, "--output", output], KILL=f"{CHANGES}:{output.parent}:{number}")[0] == -signal.SIGKILL
-    assert list(finished(output)) == PASSES[:5]
+    assert list(finished(output)) == PASSES[:PASSES.index("tables")]
     return output
 
 
@@ -241,7 +242,7 @@ def test_overwrite_starts_over(server, command, cut_short, undisturbed):
     assert data_files(cut_short) == undisturbed[0]
 
 
-@pytest.mark.parametrize("changed", ["0.tsv", "features.npy", "labels.npy", "names.txt"])
+@pytest.mark.parametrize("changed", ["0.tsv", "features.npy", "labels.npy", "names.txt", "types.txt"])
 def test_a_changed_input_starts_over(server, command, cut_short, undisturbed, changed):
     file = next(Path(each) for each in command if str(each).endswith(changed))
     facts = file.stat()

@@ -11,7 +11,7 @@ import pytest
 from preprocess_tools import data_files, make
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.build import command_digest
+from marius_lite.preprocess.command import command_digest
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.standard_input import on_disk
 

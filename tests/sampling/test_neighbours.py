@@ -71,10 +71,10 @@ def test_step_after_step_the_edges_between_what_is_here(dataset, lists):
 def test_each_partition_is_read_once_and_ahead(dataset, lists, monkeypatch):
     read, calls, threads = dataset.adjacency.read, [], set()
 
-    def noting(k, weights):
+    def noting(k, *how):
         calls.append(k)
         threads.add(threading.current_thread().name)
-        return read(k, weights)
+        return read(k, *how)
 
     monkeypatch.setattr(lists._adjacency, "read", noting)
     lists.prefetch([0, 1])

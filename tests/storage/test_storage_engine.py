@@ -47,6 +47,18 @@ def test_room_for_a_range_lies_in_memory_as_in_its_file(start, count, name):
     assert (room.ctypes.data - start * room.itemsize) % 4096 == 0 or count == 0
 
 
+def test_rooms_with_pages_of_their_own_share_none():
+    rooms = [empty_for_range(np.dtype(np.uint32), start, start + count, own_pages=True)
+             for start, count in ((0, 1), (1023, 2), (5, 5000), (0, 0)) for _ in range(3)]
+    spans = [(room.ctypes.data, room.ctypes.data + room.nbytes - 1) for room in rooms if len(room)]
+    pages = [page for first, last in spans for page in range(first >> 12, (last >> 12) + 1)]
+    assert len(pages) == len(set(pages)) >= 3 * (1 + 2 + 5)
+    assert rooms[3].ctypes.data % 4096 == 1023 * 4
+    for number, room in enumerate(rooms):
+        room[:] = number
+    assert [set(room.tolist()) for room in rooms] == [{number} if len(room) else set() for number, room in enumerate(rooms)]
+
+
 def test_ranges_outside_and_wrong_targets_are_refused(arrays):
     path, _ = arrays["uint32"]
     for start, stop in [(-1, 5), (5, 4), (0, 10_001)]:

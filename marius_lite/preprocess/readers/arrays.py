@@ -69,6 +69,20 @@ def checked_edges(file: str, first_row: int, columns: Mapping[str, pa.Array], ki
     return RawEdges(found["src"], found.get("rel"), found["dst"], 0, bad, found.get("weight"), found.get("time"))
 
 
+def checked_types(file: str, first_row: int, ids: pa.Array, types: pa.Array, kind: IdKind) -> tuple[pa.Array, pa.DictionaryArray]:
+    """Columns of raw ids and of their types as int64 or string, and dictionary<string>. Raises UserError at the first bad row."""
+    found, of_ids = _as_kind(ids, kind)
+    names, of_types = _names(types)
+    faults = [(int(fault.argmax()), f"{what}: {reason}") for what, both in (("id", of_ids), ("type", of_types))
+              for fault, reason in both if fault.any()]
+    if faults:
+        row, reason = min(faults, key=lambda fault: fault[0])
+        content = ", ".join(str(column[row].as_py()) for column in (ids, types))[:MOST_CONTENT]
+        raise UserError(f"{BadRow(file, first_row + row, reason, content, 'row')}: mend the row"
+                        + (", or keep ids as text with --ids str" if kind == "int" and " id" in reason else ""))
+    return found, names
+
+
 def _checked(role: str, values: pa.Array, kind: IdKind) -> tuple[pa.Array, Faults]:
     """A column as `RawEdges` has it (junk where a fault is), and the rows at fault with the reason."""
     if role == "weight":

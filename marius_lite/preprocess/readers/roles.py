@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import COLUMN_ROLES, IGNORE, ROLES, Options
@@ -13,7 +13,10 @@ SYNONYMS = {
             "target", "target_id", "v"},
     "rel": {"rel", "relation", "relation_id", "rel_id", "r", "predicate", "p", "edge_type", "type", "label"},
 }
+TYPES = {"id": {"id", "raw_id", "node", "node_id", "nodeid", "name", "entity", "entity_id", "vertex", "vertex_id"},
+         "type": {"type", "node_type", "ntype", "kind", "class", "category", "label"}}
 Places = dict[str, int]
+FindRoles = Callable[[Sequence[str], int, Options, str], tuple[Places, bool]]
 
 
 def find_roles(names: Sequence[str], fields: int, options: Options, where: str) -> tuple[Places, bool]:
@@ -38,6 +41,20 @@ def find_roles(names: Sequence[str], fields: int, options: Options, where: str) 
             raise UserError(f"{where}: column {place + 1} ({names[place]}) is {other} and {role}: say with --columns which "
                             "columns are the ids")
     return ends | values, named or bool(values)
+
+
+def find_type_roles(names: Sequence[str], fields: int, options: Options, where: str) -> tuple[Places, bool]:
+    """As `find_roles`, of a file that gives each node's type: ``id`` and ``type``. --columns is not about it."""
+    lower = [name.lower() for name in names]
+    found = {role: next((at for at, name in enumerate(lower) if name in known), None) for role, known in TYPES.items()}
+    places = {role: at for role, at in found.items() if at is not None}
+    if len(places) == len(TYPES):
+        return places, True
+    if fields == 2:
+        return {"id": 0, "type": 1}, False
+    shown = f" ({', '.join(names)[:120]})" if names else ""
+    raise UserError(f"{where}: {fields} columns{shown}: give two, a node's id and its type, or name these `id` and `type` in a "
+                    "header")
 
 
 def columns_used(roles: Container[str]) -> int:

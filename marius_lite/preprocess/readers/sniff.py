@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import WHITESPACE, Options
-from marius_lite.preprocess.readers.roles import find_roles
+from marius_lite.preprocess.readers.roles import FindRoles, find_roles
 from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, Shape, SpacedShape
 
 DELIMITERS = ("\t", ",", ";", "|", " ")
+IDS = ("src", "dst", "id")
 SHOWN = {"\t": "tab", " ": "space", WHITESPACE: "spaces or tabs"}
 
 
-def sniff(sample: bytes, options: Options, path: str) -> Shape | None:
-    """The shape of a file that starts with ``sample`` (whole lines), None without a row.
+def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_roles) -> Shape | None:
+    """The shape of a file that starts with ``sample`` (whole lines), None without a row. ``find`` tells its columns.
 
     Raises UserError where it makes no sense."""
     lines = [
@@ -27,26 +29,39 @@ def sniff(sample: bytes, options: Options, path: str) -> Shape | None:
         return None
     delimiter = options.delimiter or _delimiter(lines[:100], path)
     bare = _bare(delimiter)
-    rows = [_fields(bare, line) for line in lines]
-    fields = Counter(len(row) for row in rows[:100]).most_common(1)[0][0]
+    fields = Counter(len(_fields(bare, line)) for line in lines[:100]).most_common(1)[0][0]
     if fields < 2:
         raise UserError(
             f"{path}:1: no delimiter {delimiter!r} in {lines[0][:80]!r}: give the right one with --delimiter"
         )
-    rows = [row for row in rows if len(row) == fields] or [bare.split(lines[0])]
-    first = [name.strip() for name in rows[0]] if len(_fields(bare, lines[0])) == fields else []
-    roles, named = find_roles(first if options.header != "no" else [], fields, options, f"{path}:1")
-    below = rows[1:] if named or first else rows
-    ends = (roles["src"], roles["dst"])
-    plain = bool(below) and all(PLAIN_INT.fullmatch(row[end]) for row in below for end in ends)
-    typed = plain and bool(first) and not any(PLAIN_INT.fullmatch(rows[0][end]) for end in ends)
-    header = options.header == "yes" or (options.header == "auto" and bool(first) and (named or typed))
-    if not header:
-        plain = all(PLAIN_INT.fullmatch(row[end]) for row in rows for end in ends)
+    first = [name.strip() for name in row] if len(row := _fields(bare, lines[0])) == fields else []
+    roles, named = find(first if options.header != "no" else [], fields, options, f"{path}:1")
+    ends = tuple(roles[role] for role in IDS if role in roles)
+    below = _all_plain(lines[1:] if named or first else lines, bare, fields, ends)
+    whole = [PLAIN_INT.fullmatch(row[end]) is not None for end in ends] if first else []
+    titles = bool(first) and (named or (below is True and not any(whole)))
+    header = options.header == "yes" or (options.header == "auto" and titles)
+    plain = below is True if header else below is not False and all(whole)
     by_place = ",".join(sorted(roles, key=roles.__getitem__))
     shown = SHOWN.get(delimiter, repr(delimiter))
     return type(bare)(bare.delimiter, header, fields, roles, "int" if plain else "str", options.comment.encode(),
                  description=f"text, delimiter {shown}, columns {by_place}{', with a header' if header else ''}")
+
+
+def _all_plain(lines: list[str], shape: Shape, fields: int, ends: tuple[int, ...]) -> bool | None:
+    """Whether all ends are integers in every line of so many fields; None without such a line."""
+    other = f"[^{re.escape(shape.delimiter)}\n]*"
+    line = re.escape(shape.delimiter).join(PLAIN_INT.pattern if field in ends else other for field in range(fields))
+    text = "\n".join([*lines, ""])
+    if lines and not (shape.quoted and '"' in text) and re.fullmatch(f"(?:{line}\n)*+", text):  # fast, for most files
+        return True
+    found = None
+    for each in lines:
+        if len(row := _fields(shape, each)) == fields:
+            if not all(PLAIN_INT.fullmatch(row[end]) for end in ends):
+                return False
+            found = True
+    return found
 
 
 def _bare(delimiter: str) -> Shape:
@@ -78,7 +93,7 @@ def _delimiter(lines: list[str], path: str) -> str:
     if (uneven or 2 * agreeing(best) <= len(lines)) and agreeing(WHITESPACE) >= agreeing(best):
         best = WHITESPACE
     if not agreeing(best):
-        raise UserError(f"{path}: no tab, comma, semicolon, | or space in {lines[0][:80]!r}: an edge has at least two columns; "
+        raise UserError(f"{path}: no tab, comma, semicolon, | or space in {lines[0][:80]!r}: at least two columns are needed; "
                         "give the delimiter with --delimiter")
     return best
 

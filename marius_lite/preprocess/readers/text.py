@@ -30,12 +30,14 @@ from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream
 
 MOST_SKIPPING = 1 << 20
-RELATION_TYPE = pa.dictionary(pa.int32(), pa.string())
+NAMES = ("rel", "type")  # roles that are text, of which a few distinct ones are expected
+NAME_TYPE = pa.dictionary(pa.int32(), pa.string())
 NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 QUOTED = re.compile(rb'(?:^|,)"(?:[^"\n]|"")*"(?=,|\r?$)', re.MULTILINE)
 BEGUN = re.compile(rb'(?:^|,)"', re.MULTILINE)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Columns = dict[str, pa.Array]
 
 
 class TextReader:
@@ -110,22 +112,26 @@ class TextReader:
 
 
 class BlockParser:
-    """Blocks of one file to `RawEdges`; used by several threads at once."""
+    """Blocks of one file to `RawEdges`, or to columns by role; used by several threads at once.
 
-    def __init__(self, path: str, shape: Shape, kind: IdKind, options: Options):
+    ``strict``: every bad row is an error, whatever --on-bad-row says.
+    """
+
+    def __init__(self, path: str, shape: Shape, kind: IdKind, options: Options, strict: bool = False):
         self.path = path
         self.shape = shape
         self.kind: IdKind = "int" if shape.numbered else kind
         self._as_text = kind != self.kind
-        self._skip = options.on_bad_row == "skip"
+        self._strict = strict
+        self._skip = options.on_bad_row == "skip" and not strict
         self._auto = options.ids == "auto"
         names = [str(i) for i in range(shape.fields)]
         self._name_of = {role: names[place] for role, place in shape.roles.items()}
         id_type = pa.int64() if self.kind == "int" else pa.string()
-        type_of = {"rel": RELATION_TYPE, "weight": pa.float32(), "time": pa.int64()}
+        type_of = {**dict.fromkeys(NAMES, NAME_TYPE), "weight": pa.float32(), "time": pa.int64()}
         types = {name: type_of.get(role, id_type) for role, name in self._name_of.items()}
         self._fixed = {names[place]: text for place, text in shape.fixed.items()}
-        types |= dict.fromkeys(self._fixed, RELATION_TYPE)
+        types |= dict.fromkeys(self._fixed, NAME_TYPE)
         self._parse = pa.csv.ParseOptions(
             delimiter=shape.delimiter, quote_char='"' if shape.quoted else False
         )
@@ -139,14 +145,22 @@ class BlockParser:
         self._empty = {name: pa.array([], type) for name, type in types.items()}
 
     def parse(self, block: Block) -> RawEdges:
+        columns, comments, bad = self.columns(block)
+        src, dst = (columns[role].cast(pa.string()) if self._as_text else columns[role] for role in ("src", "dst"))
+        weight, time = (columns.get(role) for role in VALUES)
+        return RawEdges(src, columns.get("rel"), dst, comments, bad, weight, time)
+
+    def columns(self, block: Block) -> tuple[Columns, int, list[BadRow]]:
+        """(values by role, comment lines, bad rows) of whole lines; `NAMES` as dictionary<string>. Raises UserError at the first
+        bad row unless they are to be skipped."""
         data, comments = strip_comments(block.data, self.shape.comment)
         if not data.lstrip(b"\r\n"):
-            return self._edges(pa.table(self._empty), comments, [])
+            return self._by_role(pa.table(self._empty)), comments, []
         if (prepared := self.shape.prepare(data)) is not None:
             try:
                 table = self._table(prepared)
                 if not self._hides_something(table, prepared):
-                    return self._edges(table, comments, [])
+                    return self._by_role(table), comments, []
             except pa.ArrowInvalid:
                 pass
         good, bad = self._go_over(block)
@@ -157,21 +171,16 @@ class BlockParser:
             raise UserError(
                 f"{self.path}:{block.line}-{last}: {str(error).splitlines()[0]}: mend these lines"
             ) from error
-        return self._edges(table, comments, bad)
+        return self._by_role(table), comments, bad
 
     def _table(self, data: bytes) -> pa.Table:
         read = pa.csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=self._names)
         return pa.csv.read_csv(pa.BufferReader(data), read, self._parse, self._convert)
 
-    def _edges(self, table: pa.Table, comments: int, bad: list[BadRow]) -> RawEdges:
-        ends = [table.column(self._name_of[role]).combine_chunks() for role in ("src", "dst")]
-        if self._as_text:
-            ends = [ids.cast(pa.string()) for ids in ends]
-        rel = None
-        if "rel" in self._name_of:
-            rel = table.column(self._name_of["rel"]).unify_dictionaries().combine_chunks()
-        weight, time = (table.column(self._name_of[role]).combine_chunks() if role in self._name_of else None for role in VALUES)
-        return RawEdges(ends[0], rel, ends[1], comments, bad, weight, time)
+    def _by_role(self, table: pa.Table) -> Columns:
+        columns = {role: table.column(name) for role, name in self._name_of.items()}
+        return {role: (column.unify_dictionaries() if role in NAMES else column).combine_chunks()
+                for role, column in columns.items()}
 
     def _hides_something(self, table: pa.Table, data: bytes) -> bool:
         if any(self._outside(role, chunk) for role, name in self._name_of.items() for chunk in table.column(name).chunks):
@@ -197,8 +206,8 @@ class BlockParser:
             return False
         if role == "weight":
             return not pc.all(pc.is_finite(values)).as_py()
-        if role == "rel" or self.kind == "str":
-            texts = values.dictionary if role == "rel" else values
+        if role in NAMES or self.kind == "str":
+            texts = values.dictionary if role in NAMES else values
             return pc.min(pc.binary_length(texts)).as_py() < 1 or self.shape.doubtful(role, texts)
         bounds = pc.min_max(values).as_py()
         most = self.shape.nodes
@@ -219,10 +228,8 @@ class BlockParser:
             content = line[: 4 * MOST_CONTENT].decode("utf-8", "backslashreplace")[:MOST_CONTENT]
             row = BadRow(self.path, number, intern(reason), content)
             if not self._skip:
-                raise UserError(
-                    f"{row}: mend the line, or leave such lines out with --on-bad-row "
-                    f"skip{self._advice(reason)}"
-                )
+                skip = "" if self._strict else ", or leave such lines out with --on-bad-row skip"
+                raise UserError(f"{row}: mend the line{skip}{self._advice(reason)}")
             bad.append(row)
         return good, bad
 
@@ -259,7 +266,7 @@ class BlockParser:
             return "not UTF-8"
         if role in VALUES:
             return _value_fault(role, field)
-        fault = id_fault(field, "str" if role == "rel" else self.kind)
+        fault = id_fault(field, "str" if role in NAMES else self.kind)
         most = self.shape.nodes
         if fault is None and most is not None and role != "rel" and not 1 <= int(field) <= most:
             return f"no id from 1 to {most}, which the header announces"

@@ -1,0 +1,129 @@
+"""What type each node is of: two columns of text or of a Parquet file, or an array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from marius_lite.errors import UserError
+from marius_lite.graph.ids import IdKind
+from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.array_file import ArrayFile
+from marius_lite.preprocess.readers.arrays import checked_types, kind_of
+from marius_lite.preprocess.readers.lines import LineBlocks
+from marius_lite.preprocess.readers.roles import find_type_roles
+from marius_lite.preprocess.readers.sniff import sniff
+from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of, reading
+from marius_lite.preprocess.readers.text import BlockParser, ordered_map
+
+USUAL = ("node_types", "node_type", "types", "type")
+ADVICE = "save an array of shape (nodes, 2), ids and types, or (nodes,), the type of ids 0, 1, ..., with numpy.save"
+ROW_BYTES = 64  # about, of a row that is decoded
+Typed = tuple[pa.Array, pa.DictionaryArray]
+
+
+class TypeFile(Protocol):
+    """An opened file. ``checksum``: the crc32c of its bytes, known when `read` has ended."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def checksum(self) -> int: ...
+
+    def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
+        """(raw ids, int64 or string; their types, dictionary<string>) in the order of the file, in blocks.
+
+        Raises UserError at the first bad row."""
+        ...
+
+
+def open_types(file: Path, options: Options) -> TypeFile:
+    """Text, Parquet, FILE.npy or FILE.npz:KEY, by its content. Raises UserError for what cannot be such a file."""
+    found = magic_of(locate(file)[0])
+    if found == "parquet":
+        return TypeTable(file, options)
+    return TypeArray(file) if found in ("npy", "zip") else TypeText(file, options)
+
+
+class TypeText:
+    """Delimited text, perhaps compressed; what --delimiter, --header and --comment say holds for it."""
+
+    def __init__(self, path: Path, options: Options):
+        self.path, self.checksum = path, 0
+        self._options = options
+        with closing(ByteStream(path)) as stream:
+            self._shape = sniff(self._lines(stream, 1 << 16).sample, options, str(path), find_type_roles)
+        if self._shape is None:
+            raise UserError(f"{path}: no rows: write a node's id and its type in each line")
+
+    def _lines(self, stream: ByteStream, block_bytes: int) -> LineBlocks:
+        return LineBlocks(stream, self._options.comment.encode(), block_bytes)
+
+    def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
+        assert self._shape is not None
+        parser = BlockParser(str(self.path), self._shape, kind, self._options, strict=True)
+        with closing(ByteStream(self.path)) as stream:
+            for columns, _, _ in ordered_map(parser.columns, self._lines(stream, block_bytes).blocks(self._shape.header), 1):
+                yield columns["id"], columns["type"]
+            self.checksum = stream.checksum
+
+
+class TypeTable:
+    """Two columns of a Parquet file: by name, or the only ones there are."""
+
+    def __init__(self, path: Path, options: Options):
+        self.path, self.checksum = path, 0
+        with reading(path), pq.ParquetFile(path) as opened:
+            schema = opened.schema_arrow
+        places = find_type_roles(schema.names, len(schema.names), options, str(path))[0]
+        self._names = [schema.names[places[role]] for role in ("id", "type")]
+        for name in self._names:
+            if kind_of(schema.field(name).type) is None:
+                raise UserError(f"{path}: column {name!r} is of type {schema.field(name).type}: ids and types must be "
+                                "integers or strings")
+
+    def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
+        self.checksum = checksum_of(self.path, lambda _: None)
+        first = 0
+        with reading(self.path), pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as opened:
+            for batch in opened.iter_batches(max(1 << 10, block_bytes // ROW_BYTES), columns=self._names):
+                ids, types = (batch.column(name) for name in self._names)
+                yield checked_types(str(self.path), first, ids, types, kind)
+                first += len(batch)
+
+
+class TypeArray:
+    """Integers or fixed-width text: rows of an id and its type, or the types of ids 0, 1, ..."""
+
+    def __init__(self, file: Path):
+        self._array = ArrayFile(file, ADVICE, USUAL)
+        self.path = self._array.path
+        shape, dtype = self._array.shape, self._array.dtype
+        if dtype.kind not in "iuU" or len(shape) not in (1, 2) or shape[1:] not in ((), (2,)) or self._array.by_column:
+            raise UserError(f"{self._array.name}: an array of {dtype}, shape {shape}"
+                            f"{', column after column' if self._array.by_column else ''}: {ADVICE}")
+
+    @property
+    def checksum(self) -> int:
+        return self._array.checksum
+
+    def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
+        alone = len(self._array.shape) == 1
+        if alone and kind == "str":
+            raise UserError(f"{self._array.name}: the edges name nodes by text, and row i is the type of the integer id i: save "
+                            "rows of an id and its type")
+        row_bytes = max(ROW_BYTES, 2 * self._array.dtype.itemsize)
+        for first, block in self._array.blocks(max(1 << 10, block_bytes // row_bytes)):
+            ids = np.arange(first, first + len(block)) if alone else block[:, 0]
+            yield checked_types(self._array.name, first, _to_arrow(ids), _to_arrow(block if alone else block[:, 1]), kind)
+
+
+def _to_arrow(values: Any) -> pa.Array:
+    return pa.array(np.ascontiguousarray(values, values.dtype.newbyteorder("=")))

@@ -1,0 +1,121 @@
+"""Neighbours around nodes, from the CPU's sampler or a GPU's: the same ones, so whichever is faster may be taken."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from marius_lite.config.schema import Config
+from marius_lite.device import verified
+from marius_lite.device.accelerator import Accelerator
+from marius_lite.device.neighbours import DeviceNeighbours
+from marius_lite.errors import RunError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.fanouts import Fanout, hop_fanouts
+from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
+from marius_lite.sampling.node_batches import Ids
+
+WARM_UP, COMPARED = 4, 8
+"""Batches, taken in turn by the CPU and the GPU, before and while their times are compared."""
+
+
+class Neighbourhoods:
+    """Samples ``fanouts`` around nodes, from ``lists``. ``on_device``: a GPU's sampler, which takes every batch; or, where it is
+    ``compared``, those after the first few if it was faster in these. The samples are the same."""
+
+    def __init__(self, lists: NeighbourLists, fanouts: Sequence[Fanout], threads: int, on_device: DeviceNeighbours | None = None,
+                 compared: bool = False):
+        self.lists = lists
+        self._fanouts, self._threads, self._on_device, self._compared = fanouts, threads, on_device, compared
+        self._seconds: dict[bool, list[float]] | None = {False: [], True: []} if on_device and compared else None  # of an edge
+        self._turn = 0
+        self._seen = {"neighbours": 0, "neighbours_not_resident": 0, "drawn_on_device": 0}
+
+    def enter(self, base_rows: Mapping[int, int], following: Iterable[int]) -> None:
+        """Have the lists of exactly these partitions (see `NeighbourLists.enter`), and begin to read the ``following`` ones."""
+        if self._on_device:
+            self._on_device.leave(base_rows.keys())
+        self.lists.enter(base_rows)
+        if self._on_device:
+            self._pin(self._on_device)
+        self.lists.prefetch(following)
+
+    def sample(self, seeds: Ids, seed: int, exclude: Ids | None = None, both: bool = False) -> NeighbourSample:
+        """See `NeighbourLists.sample`."""
+        if self._seconds is None:
+            return self._sample(self._on_device, seeds, seed, exclude, both)
+        return self._timed(self._seconds, seeds, seed, exclude, both)
+
+    def count(self, around: NeighbourSample) -> None:
+        """A batch is trained with this sample. (Others are drawn ahead, and drawn again after a pause.)"""
+        self._seen["neighbours"] += around.neighbours
+        self._seen["neighbours_not_resident"] += around.missing
+
+    def counters(self) -> dict[str, float]:
+        return {**self._seen, "edges_moved": self.lists.edges_moved}
+
+    def close(self) -> None:
+        self._without_device()
+        self.lists.close()
+
+    def _sample(self, on_device: DeviceNeighbours | None, seeds: Ids, seed: int, exclude: Ids | None,
+                both: bool) -> NeighbourSample:
+        if on_device is None:
+            return self.lists.sample(seeds, self._fanouts, seed, self._threads, exclude, both)
+        self._seen["drawn_on_device"] += 1
+        return on_device.sample(seeds, [int(fanout) for fanout in self._fanouts], seed, exclude, both)
+
+    def _timed(self, seconds: dict[bool, list[float]], seeds: Ids, seed: int, exclude: Ids | None, both: bool) -> NeighbourSample:
+        gpu = self._turn % 2 == 1
+        start = time.perf_counter()
+        found = self._sample(self._on_device if gpu else None, seeds, seed, exclude, both)
+        if self._turn >= WARM_UP:
+            seconds[gpu].append((time.perf_counter() - start) / max(1, len(found.indices)))
+        self._turn += 1
+        if self._turn == WARM_UP + COMPARED:
+            self._choose(statistics.median(seconds[False]), statistics.median(seconds[True]))
+        return found
+
+    def _choose(self, cpu: float, gpu: float) -> None:
+        assert self._on_device
+        self._seconds = None
+        taken = {"the CPU": cpu, str(self._on_device.accelerator.device): gpu}
+        told = ", ".join(f"{seconds * 1e9:.3g} ns an edge on {place}" for place, seconds in taken.items())
+        say(f"on {min(taken, key=lambda place: taken[place])}: {told}")
+        if gpu >= cpu:
+            self._without_device()
+
+    def _pin(self, on_device: DeviceNeighbours) -> None:
+        try:
+            on_device.enter(self.lists.here)
+        except RuntimeError as error:
+            self._without_device()
+            if not self._compared:
+                raise RunError(f"sampling.device is cuda, but the in-edge lists cannot be pinned: {error}: use "
+                               "`sampling.device: cpu`, or a smaller storage.capacity") from error
+            say(f"on the CPU: the in-edge lists cannot be pinned: {error}")
+
+    def _without_device(self) -> None:
+        if self._on_device:
+            self._on_device.close()
+        self._on_device = self._seconds = None
+
+
+def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, config: Config) -> Neighbourhoods:
+    """What an encoder's neighbourhoods are sampled from, and where."""
+    assert dataset.adjacency is not None
+    asked = config.sampling.device
+    on_device = accelerator is not None and asked != "cpu"
+    if on_device and asked == "auto" and not verified.GPUS:
+        on_device = False
+        say("on the CPU: the GPU's sampler is not chosen before it has run on a GPU")
+    lists = NeighbourLists(dataset.adjacency, degrees=config.model.encoder == "gcn", weighted=config.sampling.weighted,
+                           own_pages=on_device)
+    sampler = DeviceNeighbours(accelerator, dataset.partitioning) if accelerator and on_device else None
+    return Neighbourhoods(lists, hop_fanouts(config, dataset), int(config.training.threads), sampler, asked == "auto")
+
+
+def say(where: str) -> None:
+    print(f"neighbours are sampled {where}", file=sys.stderr)

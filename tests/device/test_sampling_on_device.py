@@ -1,0 +1,137 @@
+"""Whole runs whose neighbours the emulated device draws: the bits of the CPU's run, wherever they were drawn."""
+
+import json
+
+import pytest
+import torch
+from emulated import accelerator
+from test_encoders_on_device import LINKS, NODES, amounts_to, same, train_on_the_cpu
+
+pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
+
+from marius_lite.config.load import load
+from marius_lite.device import neighbours, verified
+from marius_lite.device.neighbours import DeviceNeighbours
+from marius_lite.errors import RunError
+from marius_lite.train import build_links, build_nodes, neighbourhoods, run
+from marius_lite.train.run import resume_run, train_run
+
+KINDS = {"nodes": [*NODES, "model.inputs=both"], "links": [*LINKS, "model.inputs=both"]}
+
+
+@pytest.fixture
+def emulated(host_library, monkeypatch):
+    """`device: cuda` is the emulation."""
+    for module in (build_links, build_nodes, run):
+        monkeypatch.setattr(module, "check_device", lambda name: torch.device("cpu"))
+    for module in (build_links, build_nodes):
+        monkeypatch.setattr(module, "open_accelerator", lambda device: accelerator(host_library, seed=5)[0])
+    return ["device=cuda", "storage.device_path=zero_copy", "checkpoint.every_minutes=null"]
+
+
+@pytest.fixture(scope="module")
+def on_the_cpu(communities, featured, tmp_path_factory):
+    known = {}
+
+    def of(kind):
+        if kind not in known:
+            dataset, place = featured if kind == "links" else communities, tmp_path_factory.mktemp("cpu") / "run"
+            train_on_the_cpu(dataset, place, load(sets=[*KINDS[kind], "device=cpu"]))
+            known[kind] = dataset, KINDS[kind], amounts_to(place)
+        return known[kind]
+
+    return of
+
+
+def counted(place):
+    """(batches that the device sampled, batches) of all epochs."""
+    lines = [json.loads(line) for line in (place / "metrics.jsonl").read_text().splitlines()]
+    on_device = sum(line["machine"]["drawn_on_device"] for line in lines if line["kind"] == "epoch")
+    return on_device, sum(line["kind"] == "batch" for line in lines)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_has_the_bits_of_the_cpu(on_the_cpu, emulated, tmp_path, kind):
+    dataset, settings, expected = on_the_cpu(kind)
+    train_run(dataset, tmp_path / "run", load(sets=[*settings, *emulated, "sampling.device=cuda"]))
+    same(amounts_to(tmp_path / "run"), expected)
+    on_device, batches = counted(tmp_path / "run")
+    assert on_device == batches > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("slow", ["the CPU", "cpu"])
+def test_whichever_was_faster_goes_on(on_the_cpu, emulated, tmp_path, monkeypatch, capfd, kind, slow):
+    """The CPU's sampler is called `the CPU`; the emulated device says that it is `cpu`."""
+    clock, taken = [0.0], {True: 1.0, False: 2.0}
+    sample = neighbourhoods.Neighbourhoods._sample
+
+    def timed(self, on_device, *arguments):
+        found = sample(self, on_device, *arguments)
+        clock[0] += taken[(on_device is None) == (slow == "cpu")] * max(1, len(found.indices))
+        return found
+
+    monkeypatch.setattr(verified, "GPUS", ("host",))
+    monkeypatch.setattr(neighbourhoods.Neighbourhoods, "_sample", timed)
+    monkeypatch.setattr(neighbourhoods.time, "perf_counter", lambda: clock[0])
+    dataset, settings, expected = on_the_cpu(kind)
+    train_run(dataset, tmp_path / "run", load(sets=[*settings, *emulated]))
+    same(amounts_to(tmp_path / "run"), expected)
+    faster = "cpu" if slow == "the CPU" else "the CPU"
+    told = f"neighbours are sampled on {faster}: {'2e' if slow == 'the CPU' else '1e'}+09 ns an edge on the CPU, "
+    assert told in capfd.readouterr().err
+    on_device, batches = counted(tmp_path / "run")
+    compared = (neighbourhoods.WARM_UP + neighbourhoods.COMPARED) // 2
+    assert on_device == (batches - compared if faster == "cpu" else compared)
+
+
+def test_nothing_is_tried_before_it_has_run_on_a_gpu(on_the_cpu, emulated, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(verified, "GPUS", ())
+    dataset, settings, expected = on_the_cpu("nodes")
+    train_run(dataset, tmp_path / "run", load(sets=[*settings, *emulated]))
+    same(amounts_to(tmp_path / "run"), expected)
+    assert "neighbours are sampled on the CPU: the GPU's sampler is not chosen before" in capfd.readouterr().err
+    assert counted(tmp_path / "run")[0] == 0
+
+
+@pytest.mark.parametrize("asked", ["auto", "cuda"])
+def test_lists_that_cannot_be_pinned(on_the_cpu, emulated, tmp_path, monkeypatch, capfd, asked):
+    pins = DeviceNeighbours._pin
+
+    def refused(self, k, array):
+        if len(self._pinned) > 1:
+            raise RuntimeError("no more pages can be locked")
+        return pins(self, k, array)
+
+    monkeypatch.setattr(verified, "GPUS", ("host",))
+    monkeypatch.setattr(DeviceNeighbours, "_pin", refused)
+    dataset, settings, expected = on_the_cpu("nodes")
+    config = load(sets=[*settings, *emulated, f"sampling.device={asked}"])
+    if asked == "cuda":
+        with pytest.raises(RunError, match=r"in-edge lists cannot be pinned: no more pages .* use `sampling.device: cpu`"):
+            train_run(dataset, tmp_path / "run", config)
+        return
+    train_run(dataset, tmp_path / "run", config)
+    same(amounts_to(tmp_path / "run"), expected)
+    assert "sampled on the CPU: the in-edge lists cannot be pinned: no more pages" in capfd.readouterr().err
+
+
+def test_too_little_device_memory_is_told(on_the_cpu, emulated, tmp_path, monkeypatch):
+    def full(*arguments, **more):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nmore")
+
+    monkeypatch.setattr(neighbours._Batch, "draw", full)
+    dataset, settings, _ = on_the_cpu("nodes")
+    with pytest.raises(RunError, match=r"to sample a batch needs more memory than storage.device_memory leaves: use .*2.00 GiB"):
+        train_run(dataset, tmp_path / "run", load(sets=[*settings, *emulated, "sampling.device=cuda"]))
+
+
+def test_resumed_where_others_draw_it_has_the_same_bits(on_the_cpu, emulated, tmp_path):
+    dataset, settings, expected = on_the_cpu("links")
+    place = tmp_path / "run"
+    often = "checkpoint.every_minutes=0.0005"
+    train_run(dataset, place, load(sets=[*settings, *emulated, often, "sampling.device=cuda"]))
+    middle = [path.name for path in (place / "checkpoints").iterdir() if not path.name.endswith(".0") and path.name[0].isdigit()]
+    assert middle, "no checkpoint was made inside a step"
+    resume_run(place, min(middle), ["sampling.device=cpu"])
+    same(amounts_to(place), expected)
