@@ -59,7 +59,7 @@ def _counted(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally
     if tally.seen is not None and tally.out_degrees is not None and tally.in_degrees is not None:
         yield tally.out_degrees, tally.in_degrees, tally.seen
         return
-    rows, step = partitioning.rows, max(1, memory // node_bytes(dtype))
+    rows, step = partitioning.rows, max(1, memory // 4 // node_bytes(dtype))  # those before live while the next are counted
     step -= step % rows if step > rows else 0  # no partition is gone over twice without need
     for first in range(0, partitioning.nodes, step):
         yield _count(edges, partitioning, range(first, min(first + step, partitioning.nodes)), dtype)

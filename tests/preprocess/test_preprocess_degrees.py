@@ -1,5 +1,7 @@
 """Degrees: counted while edges pass or from the buckets, in any memory, and beyond 32 bits."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from preprocess_tools import make
@@ -47,16 +49,31 @@ def facts(dataset, tmp_path, memory, by_node=None):
 def test_from_the_buckets_as_while_they_pass(dataset, tmp_path, nodes_at_once):
     expected, into = facts(dataset, tmp_path, 0, np.uint32)
     assert into.tolist() == counted(dataset, "train")[1].tolist()
-    found, from_buckets = facts(dataset, tmp_path, 9 * nodes_at_once + 8)
+    found, from_buckets = facts(dataset, tmp_path, 4 * 9 * nodes_at_once + 8)
     assert found == expected
     assert from_buckets.tolist() == into.tolist()
+
+
+def test_counts_of_some_nodes_go_before_others_come(tmp_path, monkeypatch):
+    nodes, memory = 400_000, 1 << 20
+    np.save(tmp_path / "e.npy", np.stack([np.arange(nodes), (np.arange(nodes) + 1) % nodes], 1))
+    dataset = make(tmp_path / "d", tmp_path / "e.npy", partitions=16)
+    monkeypatch.setattr(degrees, "PIECE", 1 << 10)
+    monkeypatch.setattr(degrees, "SLICE", 1 << 10)
+    tally = Tally.zeros(dataset.partitioning, 1, None)
+    tracemalloc.start()
+    try:
+        degree_facts({"train": dataset.edges("train")}, dataset.partitioning, tally, tmp_path / "in", memory)
+        assert tracemalloc.get_traced_memory()[1] < memory
+    finally:
+        tracemalloc.stop()
 
 
 def test_64_bits_say_the_same(dataset, tmp_path, monkeypatch):
     expected, into = facts(dataset, tmp_path, 0, np.uint32)
     assert facts(dataset, tmp_path, 0, np.uint64)[0] == expected
     monkeypatch.setattr(degrees, "count_dtype", lambda _: np.uint64)
-    found, _ = facts(dataset, tmp_path, 17 * 50)
+    found, _ = facts(dataset, tmp_path, 4 * 17 * 50)
     assert found == expected
     assert np.fromfile(tmp_path / "in", np.uint64).tolist() == into.tolist()
 
