@@ -40,7 +40,7 @@ def preprocess(
             rich_help_panel=EDGES,
         ),
     ] = None,
-    format: Annotated[str, typer.Option(help="auto, which looks at the content, or text, parquet, npy, "
+    format: Annotated[str, typer.Option(help="auto, which looks at the content, or text, parquet, arrow, npy, "
                                        "gr, metis, mtx, nt, marius, torch.", rich_help_panel=EDGES)] = "auto",
     ids: Annotated[
         str,

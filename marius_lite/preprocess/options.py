@@ -20,7 +20,7 @@ IGNORE = "_"
 WHITESPACE = "whitespace"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "semicolon": ";", "pipe": "|"}
 CHOICES = {
-    "format": ("auto", "text", "parquet", "npy", "gr", "metis", "mtx", "nt", "marius", "torch"),
+    "format": ("auto", "text", "parquet", "arrow", "npy", "gr", "metis", "mtx", "nt", "marius", "torch"),
     "ids": ("auto", "int", "str"),
     "header": ("auto", "yes", "no"),
     "on_bad_row": ("error", "skip"),

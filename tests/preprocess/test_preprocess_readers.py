@@ -140,6 +140,9 @@ def test_formats_agree(tmp_path):
     np.save(tmp_path / "fortran.npy", np.asfortranarray(rows))
     table = {"other": rows[:, 0] * 0.5, "dst": rows[:, 2], "rel": rows[:, 1], "src": rows[:, 0]}
     pq.write_table(pa.table(table), tmp_path / "e.parquet", row_group_size=700)
+    for name, new in [("e.arrow", pa.ipc.new_file), ("e.arrows", pa.ipc.new_stream)]:
+        with new(tmp_path / name, pa.table(table).schema) as written:
+            written.write_table(pa.table(table), max_chunksize=700)
     text = {"src": rows[:, 0].astype(str), "rel": rows[:, 1].astype(str), "dst": rows[:, 2].astype(str)}
     pq.write_table(pa.table(text), tmp_path / "text.parquet", row_group_size=700)
     made = {}
@@ -148,7 +151,7 @@ def test_formats_agree(tmp_path):
         made[path.name] = {
             name: data for name, data in data_files(dataset.path).items() if str(name) != "zarr.json"
         }
-    assert len(made) == 7
+    assert len(made) == 9
     assert all(files == made["e.tsv"] for files in made.values())
 
 

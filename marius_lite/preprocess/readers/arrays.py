@@ -27,7 +27,7 @@ def kind_of(type: pa.DataType) -> IdKind | None:
         return kind_of(type.value_type)
     if pa.types.is_integer(type):
         return "int"
-    return "str" if pa.types.is_string(type) or pa.types.is_large_string(type) else None
+    return "str" if any(fits(type) for fits in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)) else None
 
 
 def is_value(role: str, type: pa.DataType) -> bool:
@@ -85,6 +85,8 @@ def checked_types(file: str, first_row: int, ids: pa.Array, types: pa.Array, kin
 
 def _checked(role: str, values: pa.Array, kind: IdKind) -> tuple[pa.Array, Faults]:
     """A column as `RawEdges` has it (junk where a fault is), and the rows at fault with the reason."""
+    if pa.types.is_string_view(values.type):  # few functions take it
+        values = values.cast(pa.string())
     if role == "weight":
         return _weights(values)
     if role == "time":

@@ -17,31 +17,33 @@ from marius_lite.preprocess.readers.matrix_market import MATRIX_MARKET, is_matri
 from marius_lite.preprocess.readers.metis import MetisReader, is_metis
 from marius_lite.preprocess.readers.npy import NpyReader
 from marius_lite.preprocess.readers.ntriples import NTRIPLES, is_ntriples
-from marius_lite.preprocess.readers.parquet import ParquetReader
 from marius_lite.preprocess.readers.raw import Reader
 from marius_lite.preprocess.readers.shape import Layout
 from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progress, magic_of
 from marius_lite.preprocess.readers.sparse import SparseReader, sparse_parts
+from marius_lite.preprocess.readers.tables import ArrowReader, ParquetReader
 from marius_lite.preprocess.readers.text import TextReader
 from marius_lite.preprocess.readers.torch_save import TorchReader, is_torch_save
 
 HEAD_BYTES = 1 << 16
 LAYOUTS: dict[str, Layout] = {"text": DELIMITED, "gr": GR, "mtx": MATRIX_MARKET, "nt": NTRIPLES}
 TELLING: dict[str, Callable[[bytes], bool]] = {"gr": is_gr, "mtx": is_matrix_market, "nt": is_ntriples}
+TABLES = {"parquet": ParquetReader, "arrow": ArrowReader}
+CONTAINERS = ("zip", "npy", *TABLES)
 TEXTS = {*LAYOUTS, "metis"}
 LEAST_ID_BYTES = 8  # of a node in the dictionary
-VALUED = {"text", "parquet", "npy"}
+VALUED = {"text", "parquet", "arrow", "npy"}
 
 
 def format_of(file: InputFile) -> str:
     """The --format that ``file`` is in, by its first bytes. Raises UserError for a container of other files."""
     if is_marius_bin(file.path):
         return "marius"
-    if file.member is None and (found := magic_of(file.path)) in ("zip", "npy", "parquet"):
-        return "parquet" if found == "parquet" else "torch" if found == "zip" and is_torch_save(file.path) else "npy"
+    if file.member is None and (found := magic_of(file.path)) in CONTAINERS:
+        return found if found != "zip" else "torch" if is_torch_save(file.path) else "npy"
     with closing(ByteStream(file.path, member=file.member)) as stream:
-        if stream.compression in ("zip", "npy", "parquet"):
+        if stream.compression in CONTAINERS:
             raise UserError(f"{file.name}: a {stream.compression} file inside an archive: unpack it and name the file")
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
     metis = is_metis(head, Path(file.member or file.path).name)
@@ -72,8 +74,8 @@ def _open(file: InputFile, options: Options, block_bytes: int, threads: int, pro
         raise UserError(f"{file.name}: weights and times are not read from a {format} file: leave out --edge-weight and "
                         "--timestamp, or write the edges as text, Parquet or arrays")
     block_rows = max(1 << 12, block_bytes // 16)
-    if format == "parquet":
-        return ParquetReader(path, options, block_rows, progress)
+    if format in TABLES:
+        return TABLES[format](path, options, block_rows, progress)
     if format == "marius":
         return MariusReader(file, options, block_rows, progress)
     if format == "torch":

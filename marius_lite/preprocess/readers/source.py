@@ -24,7 +24,7 @@ from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.members import choose, is_archive, member_names, open_member
 
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz",
-         b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK\x03\x04": "zip"}
+         b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"\x93NUMPY": "npy", b"PK\x03\x04": "zip"}
 PART = re.compile(r"(.*\.(?:npz|zip|tgz|tar(?:\.\w+)?)):(.*)")
 Progress = Callable[[int], object]
 
@@ -83,7 +83,7 @@ def _parts(path: Path, split: int, key: str | None) -> list[InputFile]:
 
 
 def magic_of(path: Path) -> str:
-    """gzip, zstd, bz2, xz, parquet, npy, zip, or text for all else. Raises UserError if unreadable."""
+    """gzip, zstd, bz2, xz, parquet, arrow, npy, zip, or text for all else. Raises UserError if unreadable."""
     with reading(path), open(path, "rb") as file:
         return _magic(file.read(8))
 

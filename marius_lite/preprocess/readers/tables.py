@@ -1,8 +1,10 @@
-"""Parquet edge lists, one batch of rows at a time."""
+"""Edge lists in tables of named columns, one batch of rows at a time: Parquet, and Arrow's own files and streams."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,11 +18,14 @@ from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.roles import columns_used, find_roles
 from marius_lite.preprocess.readers.source import Progress, checksum_of, reading
 
+ARROW_FILE = b"ARROW1"
 
-class ParquetReader:
+
+class TableReader:
     """Columns by name (--columns or the usual names), else the only two or three in their order."""
 
     nodes: range | None = None
+    name: str
 
     def __init__(self, path: Path, options: Options, block_rows: int, progress: Progress):
         self.path = path
@@ -28,9 +33,8 @@ class ParquetReader:
         self._skip = options.on_bad_row == "skip"
         self._progress = progress
         self.checksum = 0
-        with reading(path), pq.ParquetFile(path) as opened:
-            self._schema = opened.schema_arrow
-            self._rows = opened.metadata.num_rows
+        with reading(path):
+            self._schema, self._rows = self._look()
         names = self._schema.names
         self._roles = {role: names[place] for role, place in find_roles(names, len(names), options, str(path))[0].items()}
         types = {role: self._schema.field(name).type for role, name in self._roles.items()}
@@ -41,7 +45,7 @@ class ParquetReader:
                                 f"{allowed.get(role, 'ids must be integers or strings')}")
         self.kind: IdKind = "int" if kind_of(types["src"]) == kind_of(types["dst"]) == "int" else "str"
         self.columns = columns_used(self._roles)
-        self.description = f"Parquet, columns {','.join(self._roles)} from {', '.join(self._roles.values())}"
+        self.description = f"{self.name}, columns {','.join(self._roles)} from {', '.join(self._roles.values())}"
 
     def close(self) -> None:
         """Nothing stays open between blocks."""
@@ -57,6 +61,52 @@ class ParquetReader:
             yield checked_edges(str(self.path), first, columns, kind, self._skip)
             first += len(batch)
 
+    def _look(self) -> tuple[pa.Schema, int]:
+        """The schema, and about how many rows there are."""
+        raise NotImplementedError
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """The columns of `_roles`, at most ``_block_rows`` rows at a time."""
+        raise NotImplementedError
+
+
+class ParquetReader(TableReader):
+    """A Parquet file."""
+
+    name = "Parquet"
+
+    def _look(self) -> tuple[pa.Schema, int]:
+        with pq.ParquetFile(self.path) as opened:
+            return opened.schema_arrow, opened.metadata.num_rows
+
     def _batches(self) -> Iterator[pa.RecordBatch]:
         with reading(self.path), pq.ParquetFile(self.path) as opened:
             yield from opened.iter_batches(self._block_rows, columns=list(self._roles.values()))
+
+
+class ArrowReader(TableReader):
+    """An IPC file (Feather) or stream; each of its record batches is read as a whole."""
+
+    name = "Arrow"
+
+    def _look(self) -> tuple[pa.Schema, int]:
+        with self._opened() as (schema, batches):
+            first = list(islice(batches, 1))
+        if not first or not first[0].nbytes:
+            return schema, 0
+        return schema, int(self.path.stat().st_size * first[0].num_rows / first[0].nbytes)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        with reading(self.path), self._opened() as (_, batches):
+            for batch in batches:
+                used = batch.select(list(self._roles.values()))
+                for first in range(0, len(used), self._block_rows):
+                    yield used.slice(first, self._block_rows)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+        with closing(pa.OSFile(str(self.path))) as source:
+            is_file = source.read(len(ARROW_FILE)) == ARROW_FILE
+            source.seek(0)
+            with pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source) as opened:
+                yield opened.schema, map(opened.get_batch, range(opened.num_record_batches)) if is_file else iter(opened)
