@@ -62,8 +62,8 @@ def test_edges(tmp_path, partitioning, ids, ahead):
     assert int(edges.counts.sum()) == ahead + EDGES
     for i, j in np.argwhere(edges.counts).tolist():
         if (i, j) != (0, 0):
-            read = edges.read(i, j)
-            found.update(zip((read[0] + i * partitioning.rows).tolist(), (read[1] + j * partitioning.rows).tolist()))
+            src_ends, dst_ends = (ends.astype(np.int64) for ends in edges.read(i, j)[:2])
+            found.update(zip((src_ends + i * partitioning.rows).tolist(), (dst_ends + j * partitioning.rows).tolist()))
     ends = ids[src].tolist(), ids[dst].tolist()
     assert found == Counter((s, d) for s, d in zip(*ends) if max(s, d) >= partitioning.rows)
     last, least = range(PARTITIONS - 9, PARTITIONS), (PARTITIONS - 9) * partitioning.rows
