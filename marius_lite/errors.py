@@ -11,5 +11,9 @@ class UserError(MariusError, ValueError):
     """Input or configuration is wrong: exit code 2."""
 
 
+class MemoryWanted(UserError):
+    """What was asked for takes more memory than was given; with more of it the same command goes on from what it has done."""
+
+
 class RunError(MariusError, RuntimeError):
     """The run failed although its input was right (disk full, damaged file, lost lock): exit code 1."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import resource
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -139,6 +140,13 @@ def lock(path: Path) -> Iterator[None]:
         yield
 
 
+def most_open() -> int:
+    """How many files this process may have open, once its limit is raised as far as it may be."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard if hard != resource.RLIM_INFINITY else 1 << 20
+
+
 def parse_bytes(text: str | int) -> int:
     """``4GB`` -> 4000000000, ``512MiB`` -> 536870912, ``123`` -> 123. Raises ValueError."""
     if isinstance(text, int):
@@ -152,7 +160,7 @@ def parse_bytes(text: str | int) -> int:
         raise ValueError(f"{text!r} is not a size: write a number and one of B, KB, MB, GB, TB, KiB, MiB, GiB, TiB")
     try:
         return int(float(number) * units[unit])
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(f"{text!r} is not a size: write for example 4GB or 512MiB") from None
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from marius_lite._native import append_in_edges, crc32c
-from marius_lite.errors import UserError
+from marius_lite.errors import MemoryWanted
 from marius_lite.graph.adjacency import ARRAYS, PartitionLists, checksum_columns, source_dtype
 from marius_lite.graph.edges import COLUMNS, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
@@ -30,7 +30,7 @@ class AdjacencyWriter:
     """Writes ``folder`` (a dataset's ``adjacency/in``) from ``edges``; ``memory`` in bytes bounds the lists in memory.
 
     Weights are in the lists where the edges have them. ``degrees``: a file of the in-edges of each node, of `count_dtype`. Raises
-    UserError where the lists of a partition do not fit. ``files``: chunk files with (size, crc32c).
+    MemoryWanted where the lists of a partition do not fit. ``files``: chunk files with (size, crc32c).
     """
 
     def __init__(self, edges: EdgeBuckets, folder: Path, degrees: Path, relations: int, memory: int):
@@ -107,12 +107,12 @@ class AdjacencyWriter:
 
 
 def require_memory(partitioning: Partitioning, edges: int, where: str, edge_bytes: int, memory: int) -> None:
-    """Raise UserError where ``memory`` does not hold the lists of a partition, named ``where``, with so many ``edges``."""
+    """Raise MemoryWanted where ``memory`` does not hold the lists of a partition, named ``where``, with so many ``edges``."""
     needed = partitioning.rows * NODE_BYTES + edges * edge_bytes
     if needed > memory:
-        raise UserError(f"--adjacency in: the lists of {where}, {partitioning.rows:,} nodes and {edges:,} in-edges, take "
-                        f"{needed / 1e6:.2f} MB, {memory / 1e6:.2f} MB are free of --memory: give more --memory or more "
-                        "--partitions")
+        raise MemoryWanted(f"--adjacency in: the lists of {where}, {partitioning.rows:,} nodes and {edges:,} in-edges, take "
+                           f"{needed / 1e6:.2f} MB, {memory / 1e6:.2f} MB are free of --memory: give more --memory, and the same "
+                           "command goes on, or more --partitions")
 
 
 def list_edge_bytes(nodes: int, relations: bool, weights: bool) -> int:

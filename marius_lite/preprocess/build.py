@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from marius_lite import files
 from marius_lite._native import EdgeLayout, pack_arcs, place_nodes
-from marius_lite.errors import UserError
+from marius_lite.errors import MemoryWanted, UserError
 from marius_lite.graph.adjacency import ADJACENCY
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES
@@ -132,7 +132,7 @@ class Build:
 
     def _require_rest(self, gathered: Gathered, numbering: Numbering, partitioning: Partitioning, words: int,
                       relations: int) -> None:
-        """Once nodes are numbered: memory for lists (else UserError), disk for all that is to come (else RunError)."""
+        """Once nodes are numbered: memory for lists (else MemoryWanted), disk for all that is to come (else RunError)."""
         options, done = self.options, self.passes.any_of
         if options.adjacency == "in" and not done("adjacency"):
             surely = 0 if options.fractions or options.drop_duplicates else gathered.counts[0]  # of the training edges
@@ -149,6 +149,9 @@ class Build:
         gathered = once("read", Gathered, [work / "read", self.root / BAD_ROWS], lambda: gather(
             find_files(options), options, work / "read", self.threads, BadRows(self.root / BAD_ROWS), self.node_data,
             self.node_types))
+        if (needed := gathered.dictionaries.key_bytes) > options.memory // 4 and not self.passes.any_of("sort", "write"):
+            raise MemoryWanted(f"--memory: the ids that were read take {files.format_bytes(needed)} of it, a quarter at most: "
+                               "give about as much as before, and the same command goes on, or start afresh with --overwrite")
         numbering = once("number", Numbering, [work / "number"], lambda: number_ids(
             gathered.dictionaries, options.seed, work / "number", options.memory // 2, self.threads))
         kind, names, relation_ids = gathered.relations.finish()
@@ -246,8 +249,8 @@ class Build:
         if nodes > MOST_NODES:
             raise UserError(f"--partitioner {name}: {nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
         if (needed := nodes * locality.NODE_BYTES) > self.options.memory // 4:
-            raise UserError(f"--partitioner {name}: {nodes:,} nodes take {files.format_bytes(needed)}, it has a quarter of "
-                            "--memory: give more, or use random")
+            raise MemoryWanted(f"--partitioner {name}: {nodes:,} nodes take {files.format_bytes(needed)}, it has a quarter of "
+                               "--memory: give more, and the same command goes on, or use random")
         folder, memory = self.work / "locality", sort_memory(self.options)
         sorter = ExternalSort(self.work / "arcs", memory, self.threads, 2 * sum(gathered.counts))
         relation_ids = gathered.relations.finish()[2]

@@ -28,8 +28,8 @@ class DegreeFacts:
     """``out``, ``into``: mean, quantiles and maximum of the training degrees. ``without_edges``: nodes that training never sees;
     ``unseen``: those of them that another split sees, by its name."""
 
-    out: dict[str, float]
-    into: dict[str, float]
+    out: dict[str, int | float]
+    into: dict[str, int | float]
     without_edges: int
     unseen: dict[str, int]
 

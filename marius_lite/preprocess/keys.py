@@ -16,17 +16,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from marius_lite import files
 from marius_lite._native import IntIdTable, StringIdTable, mark_ids, write_file
+from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind, order_key, string_buffers
 from marius_lite.preprocess.id_runs import IdRun, IdRunWriter, pieces
-from marius_lite.preprocess.spool import Keys
+from marius_lite.preprocess.spool import KEY_BYTES, Keys
 
-DENSE_SHARE = 16  # integers below a 16th of the memory's bytes are keys: 4 bytes for each are taken when they are numbered
+DENSE_SHARE = 32  # integers below so small a part of the memory's bytes are keys: up to three times, each takes 4 bytes
 TABLE_SHARE = 2  # a table may take half of the memory
 SLICE = 1 << 18
 WORDS = SLICE // 64  # of a bitmap
 MOST_DENSE = 1 << 32
 MOST_KEYS = 1 << 31  # of a table when a block begins: it has room for 2^32 - 1, and no block brings so many
+FILES_OF_A_RUN, OTHER_FILES = 4, 100  # open when runs are merged
 HASH_MASK = 2**64 - 1  # the bits of a raw id's hash that order strings; tests take fewer
 
 
@@ -39,6 +42,11 @@ class Dictionaries:
     folder: Path
     bound: int
     runs: tuple[IdRun, ...]
+
+    @property
+    def key_bytes(self) -> int:
+        """Of the ids of all keys, where a bitmap knows them; it grew with the memory that was given."""
+        return KEY_BYTES * self.bound
 
     @property
     def bitmap_path(self) -> Path:
@@ -71,7 +79,7 @@ def open_keys(kind: IdKind, seed: int, folder: Path, memory: int, threads: int) 
 
 
 class DenseKeys:
-    """Integers below a 16th of ``memory``."""
+    """Integers below a 32nd of ``memory``."""
 
     dictionary = 0
 
@@ -139,6 +147,9 @@ class TableKeys:
 
     def _close_table(self) -> None:
         table = self._table
+        if FILES_OF_A_RUN * (len(self._runs) + 1) + OTHER_FILES > files.most_open():
+            raise UserError(f"{len(self._runs):,} tables of ids were filled and written already, too many to be open at a time "
+                            "when they are merged (ulimit -n): give more --memory")
         table.close()
         order, rank = np.empty(len(table), np.uint32), np.empty(len(table), np.uint32)
         table.rank(order, rank, self._threads)

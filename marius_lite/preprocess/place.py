@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from marius_lite import files
-from marius_lite.errors import UserError
+from marius_lite.errors import MemoryWanted, UserError
 from marius_lite.graph.dataset import file_checksum
 from marius_lite.graph.manifest import attributes
 from marius_lite.preprocess.columns import create_group
@@ -21,8 +21,6 @@ WORK, REPORT, LOCK = "work", "report.json", "lock"
 
 def check_output(output: Path, overwrite: bool) -> None:
     """Refuse an output that is there already; with ``overwrite``, one that is no dataset."""
-    if not output.name:
-        raise UserError(f"{output}: cannot be an output folder: name a new one")
     if not (output.exists() or output.is_symlink()):
         return
     if not overwrite:
@@ -51,8 +49,8 @@ def new_dataset(output: Path, command: str, overwrite: bool) -> Iterator[tuple[P
 
 @contextmanager
 def _temporary_folder(output: Path, command: str, afresh: bool) -> Iterator[tuple[Path, Passes]]:
-    """It is removed when the user's input is wrong, or no pass is finished; after another error the same command goes on in it,
-    unless ``afresh``."""
+    """It is removed when the user's input is wrong, or no pass is finished; after another error, as for want of memory, the same
+    command goes on in it, unless ``afresh``."""
     temporary = _beside(output, "tmp")
     temporary.mkdir(parents=True, exist_ok=True)
     with files.lock(temporary / LOCK):
@@ -62,7 +60,8 @@ def _temporary_folder(output: Path, command: str, afresh: bool) -> Iterator[tupl
         try:
             yield temporary, passes
         except BaseException as error:
-            if isinstance(error, UserError) or not passes.any:
+            wrong = isinstance(error, UserError) and not isinstance(error, MemoryWanted)
+            if wrong or not passes.any:
                 files.remove_tree(temporary)
             raise
 
@@ -89,7 +88,9 @@ def _clear_up(output: Path) -> None:
 def settle(output: Path) -> None:
     """Put right what a command that was killed while it put ``output`` in place left: an old dataset that had stepped aside comes
     back where there is no new one; beside a new one it goes, as does what remembered the passes. Raises UserError where that
-    command is still at it."""
+    command is still at it, and for what can be no folder."""
+    if not output.name:
+        raise UserError(f"{output}: cannot be an output folder: name a new one")
     old, temporary = _beside(output, "old"), _beside(output, "tmp")
     if temporary.is_dir() and old.is_dir() and not output.exists():
         with files.lock(temporary / LOCK):

@@ -11,6 +11,7 @@ from whole_runs import EACH_BATCH
 CHANGES = "rename,link,symlink,write,pwrite,ftruncate,create,mkdir,unlink,rmdir,fsync"
 TRIED = {"unlink": 6, "rmdir": 6}
 """One in so many of the calls that come in long series, one for each partition, when old folders are removed."""
+PARTS = 3
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,8 @@ def copied(run, to):
     return shutil.copytree(run, to, symlinks=True)
 
 
-def test_killed_at_each_call_the_run_ends_the_same(program, near_the_end, calls, expected_by_batch, tmp_path):
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))])
+def test_killed_at_each_call_the_run_ends_the_same(program, near_the_end, calls, expected_by_batch, tmp_path, part):
     def differs_when_killed_at(number):
         run = copied(near_the_end, tmp_path / str(number))
         code, told = program.resume(run, KILL=f"{CHANGES}:{run}/:{number}")
@@ -49,7 +51,7 @@ def test_killed_at_each_call_the_run_ends_the_same(program, near_the_end, calls,
         return differs
 
     numbers = [number for number, call in enumerate(calls, 1)
-               if number % TRIED.get(call.op, 1) == 0]
+               if number % TRIED.get(call.op, 1) == 0][part::PARTS]
     assert {call.op for call in calls} == set(CHANGES.split(","))
     with ThreadPoolExecutor(2) as pool:
         differing = [number for number, differs in zip(numbers, pool.map(differs_when_killed_at, numbers)) if differs]

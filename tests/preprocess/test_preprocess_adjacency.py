@@ -10,14 +10,18 @@ from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.storage.engine import read_array_range
 
 
-def test_lists_that_do_not_fit_are_refused(tmp_path):
+def test_lists_that_do_not_fit_are_refused_and_made_with_more_memory(tmp_path, capsys):
     edges = np.random.default_rng(0).integers(0, 1000, (250_000, 2))
     edges[:, 1] //= 900  # most edges end in two nodes
     np.save(tmp_path / "e.npy", edges)
     with pytest.raises(UserError, match=r"of partition \d, 250 nodes and \d+,\d+ in-edges, take 1\.\d\d MB, 0\.79 MB are free"):
         make(tmp_path / "d", tmp_path / "e.npy", partitions=4, memory="1MiB", adjacency="in")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["e.npy"]
-    make(tmp_path / "d", tmp_path / "e.npy", partitions=4, memory="4MiB", adjacency="in").verify()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".d.tmp", "e.npy"]
+    dataset = make(tmp_path / "d", tmp_path / "e.npy", partitions=4, memory="4MiB", adjacency="in")
+    assert "going on after pass 'write'" in capsys.readouterr().err
+    dataset.verify()
+    afresh = make(tmp_path / "afresh", tmp_path / "e.npy", partitions=4, adjacency="in")
+    assert data_files(dataset.path) == data_files(afresh.path)
 
 
 def test_unknown_directions_are_refused(tmp_path):
@@ -34,7 +38,7 @@ def test_lists_that_cannot_fit_are_refused_once_nodes_are_known(tmp_path, monkey
     monkeypatch.setattr("marius_lite.preprocess.build.Build._pack", lambda *_: pytest.fail("sorted already"))
     with pytest.raises(UserError, match=f"--adjacency in: the lists of a partition at the least, {said}, 0.79 MB are free"):
         make(tmp_path / "d", tmp_path / "e.npy", partitions=2, memory=memory, adjacency="in")
-    assert [path.name for path in tmp_path.iterdir()] == ["e.npy"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".d.tmp", "e.npy"]
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.uint64])

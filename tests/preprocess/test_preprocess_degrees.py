@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from preprocess_tools import make
+from pydantic import TypeAdapter
 
 from marius_lite import _native
 from marius_lite.graph import Dataset
@@ -67,6 +68,11 @@ def test_counts_of_some_nodes_go_before_others_come(tmp_path, monkeypatch):
         assert tracemalloc.get_traced_memory()[1] < memory
     finally:
         tracemalloc.stop()
+
+
+def test_what_a_restart_remembers_is_the_same(dataset, tmp_path):
+    found, adapter = facts(dataset, tmp_path, 0, np.uint32)[0], TypeAdapter(degrees.DegreeFacts)
+    assert repr(adapter.validate_json(adapter.dump_json(found))) == repr(found)
 
 
 def test_64_bits_say_the_same(dataset, tmp_path, monkeypatch):
