@@ -34,7 +34,8 @@ def arguments(run, dataset, in_place):
     return [run / "d", "--output", run / "d", *ASKED, "--overwrite"]
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["beside", "in place"])
+@pytest.fixture(scope="module", params=[pytest.param(False, id="beside", marks=pytest.mark.slow),
+                                        pytest.param(True, id="in place")])
 def undisturbed(request, server, dataset, tmp_path_factory):
     """(whether in place, the files of a run that nothing happens to, its calls)."""
     folder = tmp_path_factory.mktemp("undisturbed")
