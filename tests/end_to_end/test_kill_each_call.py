@@ -11,7 +11,7 @@ from whole_runs import EACH_BATCH
 CHANGES = "rename,link,symlink,write,pwrite,ftruncate,create,mkdir,unlink,rmdir,fsync"
 TRIED = {"unlink": 6, "rmdir": 6}
 """One in so many of the calls that come in long series, one for each partition, when old folders are removed."""
-PARTS = 3
+PARTS = 6
 
 
 @pytest.fixture(scope="module")
