@@ -83,6 +83,13 @@ std::uint32_t write_file(std::string path, ConstBytes data, bool direct, int thr
         .checksum;
 }
 
+std::uint32_t write_file_range(std::string path, std::uint64_t offset, ConstBytes data, bool direct, int threads) {
+    return marius::write_file({.path = std::move(path), .memory = reinterpret_cast<const std::byte*>(data.data()),
+                               .length = data.size(), .offset = offset, .direct = direct, .in_place = true},
+                              threads)
+        .checksum;
+}
+
 void crc32c_stretches(ConstBytes data, nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> ends,
                       std::uint64_t size, nb::ndarray<std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> checksums) {
     if (checksums.size() != ends.size()) throw std::invalid_argument("ends, checksums: one entry for each stretch");
@@ -113,6 +120,10 @@ void bind_io(nb::module_& m) {
           "Fill uint8 `out` (n,) with the file's bytes from `offset`. OSError; RuntimeError when it ends early.");
     m.def("write_file", &write_file, "path"_a, "data"_a.noconvert(), "direct"_a = true, "threads"_a = 4, Released(),
           "Write uint8 data (n,) beside `path`, rename over it, unsynced. Returns the CRC-32C. OSError.");
+    m.def("write_file_range", &write_file_range, "path"_a, "offset"_a, "data"_a.noconvert(), "direct"_a = true,
+          "threads"_a = 4, Released(),
+          "Write uint8 data (n,) into the file from `offset`, a multiple of 4096, unsynced: it then has the bytes before and these. "
+          "Returns the CRC-32C of data. OSError.");
     m.def("probe", &probe, "directory"_a,
           "What the machine and the folder's file system support, and its memory in bytes.");
 

@@ -41,6 +41,8 @@ File File::create(std::string path, bool direct) {
     return {std::move(path), O_WRONLY | O_CREAT | O_TRUNC, direct};
 }
 
+File File::change(std::string path, bool direct) { return {std::move(path), O_WRONLY | O_CREAT, direct}; }
+
 File::File(std::string path, int flags, bool direct) : path_(std::move(path)), direct_(direct) {
     descriptor_ = open_retrying(path_.c_str(), direct ? flags | O_DIRECT : flags);
     if (descriptor_ < 0 && direct && errno == EINVAL) {

@@ -27,6 +27,8 @@ class File {
     static File open(std::string path, bool direct);
     /// Creates or empties, for writing. Throws IoError.
     static File create(std::string path, bool direct);
+    /// Opens for writing, with what is there; created where it is missing. Throws IoError.
+    static File change(std::string path, bool direct);
 
     File(File&& other) noexcept;
     ~File();

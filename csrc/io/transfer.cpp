@@ -162,7 +162,10 @@ class Read final : public Transfer {
 class Write final : public Transfer {
  public:
     Write(IoPool* pool, WriteRequest request, Done done)
-        : Transfer(pool, IoPool::Kind::write, 0, request.length, std::move(done)), request_(std::move(request)) {
+        : Transfer(pool, IoPool::Kind::write, request.offset, request.offset + request.length, std::move(done)),
+          request_(std::move(request)) {
+        if (request_.offset % kBlock != 0 || (request_.offset > 0 && !request_.in_place))
+            throw std::invalid_argument("offset: a multiple of the block size, of a file written in place");
         const std::size_t name = request_.path.rfind('/') + 1;
         folder_ = request_.path.substr(0, name);
         temporary_ = folder_ + "." + request_.path.substr(name) + ".tmp";
@@ -170,6 +173,7 @@ class Write final : public Transfer {
 
  private:
     File open_file() override {
+        if (request_.in_place) return File::change(request_.path, request_.direct);
         try {
             return File::create(temporary_, request_.direct);
         } catch (const IoError& error) {
@@ -180,7 +184,7 @@ class Write final : public Transfer {
     }
 
     Checksum move(File& file, std::uint64_t begin, std::uint64_t end, std::uint64_t& bytes) override {
-        const std::byte* const source = request_.memory + begin;
+        const std::byte* const source = request_.memory + (begin - request_.offset);
         const std::size_t length = end - begin, blocks = file.transfer_length(length);
         const Checksum checksum{crc32c(source, length), length};
         if (!file.direct() || (block_aligned(source) && (blocks == length || request_.padded))) {
@@ -195,13 +199,16 @@ class Write final : public Transfer {
     }
 
     void finish(File& file) override {
-        if (request_.length % kBlock != 0) file.truncate(request_.length);
+        const std::uint64_t end = request_.offset + request_.length;
+        if (request_.length % kBlock != 0 || (request_.in_place && file.size() > end)) file.truncate(end);
         file.close();
-        if (::rename(temporary_.c_str(), request_.path.c_str()) != 0)
+        if (!request_.in_place && ::rename(temporary_.c_str(), request_.path.c_str()) != 0)
             throw IoError(errno, request_.path, "rename from " + temporary_);
     }
 
-    void clean_up() noexcept override { ::unlink(temporary_.c_str()); }
+    void clean_up() noexcept override {
+        if (!request_.in_place) ::unlink(temporary_.c_str());
+    }
 
     const WriteRequest request_;
     std::string folder_, temporary_;

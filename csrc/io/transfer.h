@@ -41,9 +41,11 @@ struct WriteRequest {
     std::string path;
     const std::byte* memory;
     std::size_t length;
+    std::uint64_t offset = 0;  // with in_place: a multiple of kBlock
     bool direct = true;
     bool padded = false;
     bool make_folder = false;  // make the file's folder when it is missing
+    bool in_place = false;     // keep the file's bytes before `offset`, and end it after these
 };
 
 /// Starts to read bytes [offset, offset + length) of a file. Blocks that are aligned in the file and in memory go
@@ -53,7 +55,8 @@ void start_read(IoPool& pool, ReadRequest request, Done done);
 
 /// Starts to write a file: beside it, as `.NAME.tmp` in the same folder, then renamed over it. The checksum is that
 /// of the memory, each piece taken just before it is handed to the kernel. Nothing is synced. When anything fails the
-/// temporary file is removed and the file of before, if any, stands untouched. Errors: IoError.
+/// temporary file is removed and the file of before, if any, stands untouched; `in_place` there is neither, and what was
+/// written until then stays. Errors: IoError.
 void start_write(IoPool& pool, WriteRequest request, Done done);
 
 /// The same, done by up to `threads` threads of their own before the call returns. Throw what went wrong.

@@ -1,22 +1,22 @@
-"""The edges to evaluate: all of a split or a fixed sample of it, in blocks, read bucket by bucket."""
+"""The edges to evaluate: all of a split or a fixed sample of it, in blocks, read in the order of buckets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from marius_lite.evaluate.sampling import distinct
+from marius_lite.graph.edges import COLUMNS, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.seeds import generator_for
 
 CHUNK = 1 << 18
-"""Edges read at a time where a bucket is only searched."""
+"""Edges read at a time where buckets are only searched."""
 
 Ids = npt.NDArray[np.int64]
-Offsets = npt.NDArray[np.uint32]
 
 
 class EdgeSource(Protocol):
@@ -30,8 +30,8 @@ class EdgeSource(Protocol):
     @property
     def total(self) -> int: ...
 
-    def stream(self, i: int, j: int, edges: int) -> Iterator[tuple[Offsets, Offsets, Offsets]]:
-        """(src, dst, rel) of bucket (i, j), at most ``edges`` at a time."""
+    def block(self, rows: range, columns: range, edges: int, names: Sequence[str]) -> Iterator[EdgePiece]:
+        """The columns ``names`` of buckets (i, j), i in ``rows``, j in ``columns``, row after row, ``edges`` at a time."""
 
 
 class EdgeBlock(NamedTuple):
@@ -70,18 +70,27 @@ def select_edges(edges: EdgeSource, max_edges: int | None, seed: int,
 
 def _chosen_edges(edges: EdgeSource, chosen: Ids | None, block: int) -> Iterator[EdgeBlock]:
     """Edges at the given positions (ascending, in bucket order), or all, piece by piece."""
-    at = 0
-    for (i, j), count in np.ndenumerate(edges.counts):
-        start, at = at, at + int(count)
-        if count == 0 or (chosen is not None and not _inside(chosen, start, at).size):
-            continue
-        for src, dst, rel in edges.stream(i, j, min(block, CHUNK)):
-            stop = start + len(src)
-            keep = slice(None) if chosen is None else _inside(chosen, start, stop) - start
+    p, size = edges.partitioning.partitions, min(block, CHUNK)
+    if chosen is None:
+        for piece in edges.block(range(p), range(p), size, COLUMNS):
+            yield _whole_ids(piece, edges.partitioning, slice(None))
+        return
+    ends = np.cumsum(edges.counts.reshape(-1))
+    for flat in np.unique(np.searchsorted(ends, chosen, side="right")).tolist():
+        i, j = divmod(flat, p)
+        start = int(ends[flat] - edges.counts[i, j])
+        for piece in edges.block(range(i, i + 1), range(j, j + 1), size, COLUMNS):
+            stop = start + len(piece.columns[0])
+            yield _whole_ids(piece, edges.partitioning, _inside(chosen, start, stop) - start)
             start = stop
-            rows = edges.partitioning.rows
-            yield EdgeBlock(src[keep].astype(np.int64) + i * rows, rel[keep].astype(np.int64),
-                            dst[keep].astype(np.int64) + j * rows)
+
+
+def _whole_ids(piece: EdgePiece, partitioning: Partitioning, keep: Ids | slice) -> EdgeBlock:
+    """The edges at ``keep``."""
+    flats = np.repeat(piece.buckets, np.diff(piece.ends, prepend=0))[keep]
+    src, dst, rel = (column[keep].astype(np.int64) for column in piece.columns)
+    i, j = np.divmod(flats, partitioning.partitions)
+    return EdgeBlock(src + i * partitioning.rows, rel, dst + j * partitioning.rows)
 
 
 def _inside(ascending: Ids, start: int, stop: int) -> Ids:

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.evaluate.candidates import Candidates
-from marius_lite.evaluate.edges import CHUNK, EdgeSource, Offsets
+from marius_lite.evaluate.edges import CHUNK, EdgeSource
 from marius_lite.evaluate.queries import Queries
+from marius_lite.graph.edges import COLUMNS, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 
 Ids = npt.NDArray[np.int64]
@@ -37,7 +38,6 @@ class KnownAnswers:
         self._limit = max(limit, partitioning.rows)
         self._partitioning = partitioning
         self._candidates = candidates
-        self._asked = np.zeros(partitioning.rows, bool)
 
     def parts(self, queries: Queries, k: int) -> Iterator[tuple[int, int, Known]]:
         """(first, last, known answers in partition k) for ranges of questions that cover all."""
@@ -69,30 +69,43 @@ class KnownAnswers:
     def _matches(self, queries: Queries, k: int, first: int, last: int) -> Iterator[tuple[Ids, Ids]]:
         if not self._candidates.count(k):
             return
-        first_ids = np.arange(self._partitioning.partitions + 1) * self._partitioning.rows
-        bounds = [queries.first_about(side, first_ids).clip(first, last).tolist() for side in (0, 1)]
-        for other in range(self._partitioning.partitions):
-            spans = [(bounds[side][other], bounds[side][other + 1]) for side in (0, 1)]
-            buckets = {(other, k): [0], (k, other): [1]} if other != k else {(k, k): [0, 1]}
-            for (i, j), sides in buckets.items():
-                wanted = [side for side in sides if spans[side][0] < spans[side][1]]
-                for split in self._splits if wanted else ():
-                    for src, dst, rel in split.stream(i, j, CHUNK):
-                        for side in wanted:
-                            nodes, answers = (src, dst) if side == 0 else (dst, src)
-                            yield self._match(queries, spans[side], other, k, nodes, rel, answers)
+        p, here = self._partitioning, range(k, k + 1)
+        first_ids = np.arange(p.partitions + 1) * p.rows
+        for side in (0, 1):
+            bounds = queries.first_about(side, first_ids).clip(first, last)
+            for others in _runs(np.flatnonzero(np.diff(bounds))):
+                matcher = _Matcher(queries, side, range(bounds[others.start], bounds[others.stop]), p)
+                grid = (others, here) if side == 0 else (here, others)
+                for split in self._splits:
+                    for piece in split.block(*grid, CHUNK, COLUMNS):
+                        questions, answers = matcher.match(piece)
+                        positions = self._candidates.positions(k, answers)
+                        yield questions[positions >= 0], positions[positions >= 0]
 
-    def _match(self, queries: Queries, span: tuple[int, int], other: int, k: int,
-               nodes: Offsets, rel: Offsets, answers: Offsets) -> tuple[Ids, Ids]:
-        """(question, candidate position) of the edges that answer questions of ``span``."""
-        codes = queries.codes[span[0]:span[1]]
-        base = other * self._partitioning.rows
-        asked = codes // queries.relations - base
-        self._asked[asked] = True
+
+class _Matcher:
+    """Finds the edges that answer questions ``span`` of one side."""
+
+    def __init__(self, queries: Queries, side: int, span: range, partitioning: Partitioning):
+        self._side, self._first, self._relations, self._partitioning = side, span.start, queries.relations, partitioning
+        self._codes = queries.codes[span.start : span.stop]
+        self._asked = np.zeros(partitioning.rows, bool)  # by offset in any partition: most edges are told apart by this
+        self._asked[self._codes // queries.relations % partitioning.rows] = True
+
+    def match(self, piece: EdgePiece) -> tuple[Ids, Ids]:
+        """(question, answer as offset in its partition), of the edges that answer one."""
+        src, dst, rel = piece.columns
+        nodes, answers = (src, dst) if self._side == 0 else (dst, src)
         near = np.flatnonzero(self._asked[nodes])
-        self._asked[asked] = False
-        wanted = (nodes[near].astype(np.int64) + base) * queries.relations + rel[near]
-        at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
-        positions = self._candidates.positions(k, answers[near].astype(np.int64))
-        hit = (codes[at] == wanted) & (positions >= 0)
-        return span[0] + at[hit], positions[hit]
+        flats = np.repeat(piece.buckets, np.diff(piece.ends, prepend=0))[near]
+        others = np.divmod(flats, self._partitioning.partitions)[self._side]
+        wanted = (nodes[near] + others * self._partitioning.rows) * self._relations + rel[near]
+        at = np.minimum(np.searchsorted(self._codes, wanted), len(self._codes) - 1)
+        hit = self._codes[at] == wanted
+        return self._first + at[hit], answers[near[hit]].astype(np.int64)
+
+
+def _runs(ascending: Ids) -> list[range]:
+    """What follows one another."""
+    parts = np.split(ascending, np.flatnonzero(np.diff(ascending) > 1) + 1)
+    return [range(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]

@@ -20,22 +20,24 @@ from marius_lite.graph.adjacency import ARRAYS, PartitionLists, checksum_columns
 from marius_lite.graph.edges import COLUMNS, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.buckets import count_dtype
-from marius_lite.preprocess.columns import ColumnWriter, chunk_length, create_group, write_array
+from marius_lite.preprocess.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
 
 PIECE = 1 << 18
 NODE_BYTES = 8  # where a node's list ends
 
 
 class AdjacencyWriter:
-    """Writes ``folder`` (a dataset's ``adjacency/in``) from ``edges``; ``memory`` in bytes bounds the lists in memory.
+    """Writes ``folder`` (a dataset's ``adjacency/in``) from ``edges``.
 
-    Weights are in the lists where the edges have them. ``degrees``: a file of the in-edges of each node, of `count_dtype`. Raises
-    MemoryWanted where the lists of a partition do not fit. ``files``: chunk files with (size, crc32c).
+    ``memory`` in bytes bounds the lists in memory, ``columns`` what of them waits to be written. Weights are in the lists where
+    the edges have them. ``degrees``: a file of the in-edges of each node, of `count_dtype`. Raises MemoryWanted where the lists
+    of a partition do not fit. ``files``: chunk files with (size, crc32c).
     """
 
-    def __init__(self, edges: EdgeBuckets, folder: Path, degrees: Path, relations: int, memory: int):
+    def __init__(self, edges: EdgeBuckets, folder: Path, degrees: Path, relations: int, memory: int,
+                 columns: int = AMPLE):
         self.files: dict[Path, tuple[int, int]] = {}
-        self._edges, self._folder, self._degrees, self._memory = edges, folder, degrees, memory
+        self._edges, self._folder, self._degrees, self._memory, self._columns = edges, folder, degrees, memory, columns
         self._partitioning = edges.partitioning
         self._relations, self._weights = relations > 1, "weight" in edges.columns
         self._edge_bytes = list_edge_bytes(edges.partitioning.nodes, self._relations, self._weights)
@@ -51,7 +53,8 @@ class AdjacencyWriter:
     def write(self) -> None:
         create_group(self._folder.parent)
         create_group(self._folder)
-        columns = {name: ColumnWriter(self._folder / name, chunk_length(self._length(name)), dtype)
+        each = self._columns // len(self._dtypes)
+        columns = {name: ColumnWriter(self._folder / name, chunk_length(self._length(name)), dtype, each)
                    for name, dtype in self._dtypes.items()}
         checksums = np.zeros((self._partitioning.partitions, checksum_columns(self._weights)), np.uint32)
         with tqdm(total=self._edges.total, unit="edge", unit_scale=True, desc="adjacency", mininterval=0.5) as bar:

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from marius_lite._native import EdgeCounts, EdgeLayout, crc32c_stretches
 from marius_lite.graph.edges import CARRIED, COLUMNS
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.columns import ColumnWriter, chunk_length, create_group, write_array
+from marius_lite.preprocess.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.sort import Records
 
@@ -61,13 +61,16 @@ class Tally:
 
 
 class SplitWriter:
-    """Writes ``edges/<split>``: src, dst, rel, what edges carry, bucket_offsets, bucket_checksums."""
+    """Writes ``edges/<split>``: src, dst, rel, what edges carry, bucket_offsets, bucket_checksums.
 
-    def __init__(self, folder: Path, upper_bound: int, partitioning: Partitioning, carried: Sequence[str]):
+    ``memory``: bytes for what waits to be written."""
+
+    def __init__(self, folder: Path, upper_bound: int, partitioning: Partitioning, carried: Sequence[str], memory: int = AMPLE):
         self.folder = folder
         create_group(folder)
-        self._columns = [ColumnWriter(folder / name, chunk_length(upper_bound), CARRIED.get(name, np.uint32))
-                         for name in (*COLUMNS, *carried)]
+        names = (*COLUMNS, *carried)
+        chunk, each = chunk_length(upper_bound), memory // len(names)
+        self._columns = [ColumnWriter(folder / name, chunk, CARRIED.get(name, np.uint32), each) for name in names]
         self._checksums = np.zeros((len(self._columns), partitioning.partitions**2), np.uint32)
 
     def append(self, columns: Sequence[npt.NDArray[Any]], first_bucket: int, counts: npt.NDArray[np.int64]) -> None:

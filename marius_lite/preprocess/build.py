@@ -50,7 +50,7 @@ from marius_lite.preprocess.degrees import DegreeFacts, degree_facts
 from marius_lite.preprocess.disk import DiskPlan, require_rest, require_space, sizes_after
 from marius_lite.preprocess.edge_types import EdgeType, edge_types
 from marius_lite.preprocess.features import FeatureWriter
-from marius_lite.preprocess.gather import Gathered, gather, rows_expected
+from marius_lite.preprocess.gather import Gathered, gather
 from marius_lite.preprocess.locality import Locality
 from marius_lite.preprocess.metis_partitioner import Metis
 from marius_lite.preprocess.node_data import NodeData, NodeLabels, open_node_data
@@ -60,12 +60,13 @@ from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
 from marius_lite.preprocess.passes import LAST, Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset, settle
-from marius_lite.preprocess.plan import degrees_counted, merge_memory, pass_memory, sort_memory
+from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory
 from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.relations import write_relations
 from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
 from marius_lite.preprocess.report import make_report, write_report
+from marius_lite.preprocess.rows import rows_counted, rows_expected
 from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
 from marius_lite.preprocess.spool import Keys, SpooledEdges
 from marius_lite.seeds import seed_for
@@ -87,7 +88,7 @@ def preprocess(options: Options) -> dict[str, Any]:
     with new_dataset(output, command_digest(options), options.overwrite) as (temporary, passes):
         build = Build(options, temporary, passes, node_data, node_types)
         if not passes.any:
-            require_space(inputs, rows, options, node_data)
+            require_space(inputs, rows, options, node_data, lambda: rows_counted(inputs, options, build.threads))
         report = passes.once(LAST, dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
     return report
 
@@ -287,7 +288,6 @@ class Build:
     def _sort_and_write(self, gathered: Gathered, named: Named, layout: EdgeLayout, relation_ids: Keys) -> tuple[Written, Tally]:
         """``edges/``. The sort is a pass of its own where its records do not fit the memory."""
         once, runs = self.passes.once, self.work / "runs"
-        memory = merge_memory(self.options, len(gathered.shape.carried))
         places = [*(self.root / "edges" / name for name in SPLITS), self.work / "tally.npz", self.work / "in_degrees"]
 
         def write(records: Iterator[Records], count: int) -> Written:
@@ -302,7 +302,8 @@ class Build:
             lengths = once("sort", list[int], [runs], lambda: self._pack(gathered, named, layout, relation_ids).settle())
             self.passes.clear(keyed)
             written = once("write", Written, places,
-                           lambda: write(merge(runs, lengths, layout.words, memory, self.threads), len(lengths)))
+                           lambda: write(merge(runs, lengths, layout.words, pass_memory(self.options), self.threads),
+                                         len(lengths)))
         self.passes.clear([*keyed, runs])
         with np.load(self.work / "tally.npz") as counts:
             return written, Tally(counts["buckets"], counts["relations"], counts["totals"], None, None, None)
@@ -339,7 +340,8 @@ class Build:
         options, partitioning, carried = self.options, named.partitioning, gathered.shape.carried
         stored = self._stored(sum(gathered.counts))
         tally = Tally.zeros(partitioning, relations, degrees_counted(partitioning, options, stored))
-        writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, carried)
+        each = column_memory(options) // len(options.splits)
+        writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, carried, each)
                    for name in options.splits}
         shown = with_bar(pieces, stored)
         written = write_buckets(shown, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
@@ -352,7 +354,8 @@ class Build:
         if self.options.adjacency == "none":
             return {}
         edges = self._edges(gathered, named)["train"]
-        writer = AdjacencyWriter(edges, self.root / ADJACENCY, self.work / "in_degrees", relations, pass_memory(self.options))
+        writer = AdjacencyWriter(edges, self.root / ADJACENCY, self.work / "in_degrees", relations, pass_memory(self.options),
+                                 column_memory(self.options))
         writer.write()
         return writer.files
 

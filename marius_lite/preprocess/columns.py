@@ -10,11 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import zarr
 
-from marius_lite._native import write_file
+from marius_lite._native import crc32c_combine, write_file, write_file_range
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.background import WriteBehind
 
 CHUNK = 4 << 20
+LEAST_PIECE = 1 << 16
+BUFFERS = 2  # of a column: one fills while the other is written
+AMPLE = 1 << 30
 
 
 def chunk_length(upper_bound: int) -> int:
@@ -23,46 +26,51 @@ def chunk_length(upper_bound: int) -> int:
 
 
 class ColumnWriter:
-    """Appends to a 1-D array at ``path``; ``files`` maps chunk files to (size, crc32c), once it is closed.
+    """Appends to a 1-D array at ``path``, ``chunk`` elements a file; ``files`` maps these to (size, crc32c), once it is closed.
 
-    A chunk is written by another thread while the next one fills.
+    A piece of a chunk is written by another thread while the next one fills. ``memory``: bytes for both; what is written does
+    not depend on it.
     """
 
-    def __init__(self, path: Path, chunk: int, dtype: npt.DTypeLike = np.uint32):
+    def __init__(self, path: Path, chunk: int, dtype: npt.DTypeLike = np.uint32, memory: int = AMPLE):
         self.path = path
         self.length = 0
         self.files: dict[Path, tuple[int, int]] = {}
-        self._chunk, self._other = np.zeros(chunk, dtype), np.empty(0, dtype)
+        self._size = chunk
+        piece = min(chunk, max(LEAST_PIECE, memory // (BUFFERS * np.dtype(dtype).itemsize) // LEAST_PIECE * LEAST_PIECE))
+        self._piece, self._other = np.empty(piece, dtype), np.empty(piece, dtype)
         self._writer = WriteBehind()
         (path / "c").mkdir(parents=True)
 
     def append(self, values: npt.NDArray[Any]) -> None:
-        size = len(self._chunk)
         while len(values):
-            at = self.length % size
-            part = values[: size - at]
-            self._chunk[at : at + len(part)] = part
+            at = self.length % self._size
+            used = at % len(self._piece)
+            part = values[: min(len(self._piece) - used, self._size - at)]
+            self._piece[used : used + len(part)] = part
             self.length += len(part)
             values = values[len(part) :]
-            if self.length % size == 0:
-                self._write(self.length // size - 1)
+            if used + len(part) == len(self._piece) or at + len(part) == self._size:
+                self._write(at - used, used + len(part))
 
-    def _write(self, index: int) -> None:
-        """The chunk goes to its file; the one before it is there."""
-        self._writer.call(self._write_now, self.path / "c" / str(index), self._chunk.view(np.uint8))
-        self._chunk, self._other = self._other if len(self._other) else np.zeros_like(self._chunk), self._chunk
+    def _write(self, at: int, count: int) -> None:
+        """The piece goes to its place in the chunk that ends with it; the one before it is there."""
+        path, each = self.path / "c" / str((self.length - 1) // self._size), self._piece.itemsize
+        self._writer.call(self._write_now, path, at * each, self._piece[:count].view(np.uint8))
+        self._piece, self._other = self._other, self._piece
 
-    def _write_now(self, path: Path, data: npt.NDArray[np.uint8]) -> None:
-        self.files[path] = (len(data), write_file(str(path), data))
+    def _write_now(self, path: Path, offset: int, data: npt.NDArray[np.uint8]) -> None:
+        checksum = write_file_range(str(path), offset, data)
+        before = self.files[path][1] if offset else 0
+        self.files[path] = (offset + len(data), crc32c_combine(before, checksum, len(data)))
 
     def close(self) -> None:
-        """Write the last chunk, padded with zeros, and the metadata."""
-        size = len(self._chunk)
-        if self.length % size:
-            self._chunk[self.length % size :] = 0
-            self._write(self.length // size)
+        """Fill the last chunk up with zeros, write the metadata."""
+        length, zeros = self.length, np.zeros(len(self._piece), self._piece.dtype)
+        while left := -self.length % self._size:
+            self.append(zeros[:left])
         self._writer.close()
-        zarr.create_array(self.path, shape=(self.length,), chunks=(size,), dtype=self._chunk.dtype, **PLAIN)
+        zarr.create_array(self.path, shape=(length,), chunks=(self._size,), dtype=zeros.dtype, **PLAIN)
 
 
 PLAIN: dict[str, Any] = {"compressors": None, "filters": None, "fill_value": 0, "zarr_format": 3}

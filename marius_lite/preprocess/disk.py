@@ -202,14 +202,21 @@ class DiskPlan:
         return arcs * ((ARC_BYTES if arcs * ARC_BYTES > sort_memory(self.options) else 0) + LIST_BYTES) + 8 * self.sizes.nodes
 
 
-def require_space(inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None) -> None:
-    """Say what disk this takes, before anything is read. Raises UserError where less is free than is needed for sure."""
-    least, most = (DiskPlan(sizes_before(inputs, rows, options, node_data, most), options, node_data, least=not most).most
-                   for most in (False, True))
+def require_space(inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None,
+                  count: Callable[[], int]) -> None:
+    """Say what disk this takes for about ``rows``, before anything is read. Raises UserError where less is free than is needed
+    for sure: for as many rows as ``count`` then finds."""
+
+    def needed(rows: int, most: bool = False) -> int:
+        return DiskPlan(sizes_before(inputs, rows, options, node_data, most), options, node_data, least=not most).most
+
+    least, most = needed(rows), needed(rows, most=True)
     tqdm.write(f"{options.output}: about {rows:,} edges: {format_bytes(least)} of disk at a time, up to {format_bytes(most)} "
                "where there are many nodes", file=sys.stderr)
     features = "" if node_data is None or node_data.features is None else f" and {node_data.features.rows:,} feature rows"
-    files.require_space(options.output, least, f"preprocessing about {rows:,} edges{features}")
+    if least > files.free_bytes(options.output.absolute()):
+        rows = count()
+        files.require_space(options.output, needed(rows), f"preprocessing {rows:,} edges{features}")
 
 
 def require_rest(plan: DiskPlan, folder: Path, done: Callable[[str], bool]) -> None:

@@ -97,7 +97,7 @@ class Gatherer:
                  node_types: TypeSource | None = None):
         self.options, self.node_data, self.node_types, self.bad_rows = options, node_data, node_types, bad_rows
         self.seen = Seen()
-        self.kind: IdKind | None = None if options.ids == "auto" else "int" if options.ids == "int" else "str"
+        self.kind = options.id_kind
         self._folder, self._ids, self._threads = folder, folder / "ids", threads
         self._relations = RelationKeys(options.seed, options.memory)
         self._nodes: NodeKeys | None = None
@@ -273,13 +273,3 @@ def gather(inputs: list[InputFile], options: Options, folder: Path, threads: int
                 "per line"
             )
     return gathered
-
-
-def rows_expected(inputs: list[InputFile], options: Options) -> int:
-    """About how many rows the files have, from sizes and first bytes; checks each file's shape on the way."""
-    total = 0
-    for file in inputs:
-        reader = open_reader(file, options, 1 << 20, 1, lambda _: None)
-        total += reader.rows_expected()
-        reader.close()
-    return total

@@ -30,6 +30,7 @@ from marius_lite.preprocess.readers.node_ids import open_ids
 from marius_lite.preprocess.spool import Keys
 
 NODE_BYTES = 8  # a node takes while labels and splits are placed: a label twice, or a label, a split and a mark
+MARK_BYTES = 4  # the same where there are features only
 NO_ROW = -2  # in place of a label
 
 
@@ -75,8 +76,10 @@ class NodeData:
             raise UserError(f"{self.labels.path}: {self.labels.rows} rows, {self.rows.path} has {self.rows.count}: row "
                             "i of both belongs to the same node: give as many labels as feature rows, -1 where there is none")
         self.classes = None if self.labels is None else self.labels.classes()
-        if (needed := self.rows.count * NODE_BYTES) > options.memory and self.labels is not None:
-            raise UserError(f"--memory: the labels of {self.rows.count:,} nodes take {format_bytes(needed)}: give more --memory")
+        what, each = ("features", MARK_BYTES) if self.labels is None else ("labels", NODE_BYTES)
+        if (needed := self.rows.count * each) > options.memory:
+            raise UserError(f"--memory: placing the {what} of {self.rows.count:,} nodes takes {format_bytes(needed)}: give more "
+                            "--memory")
 
     @property
     def shape(self) -> FeatureShape | None:

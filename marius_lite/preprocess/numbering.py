@@ -48,7 +48,7 @@ class Numbering:
             ids = np.zeros(self.dictionaries.bound, np.uint32)
             first = 0
             for raw in self.raw_ids.read():
-                ids[raw.to_numpy()] = np.arange(first, first + len(raw), dtype=np.uint32)
+                ids[raw.to_numpy()] = ids_from(first, len(raw), np.uint32)
                 first += len(raw)
             return ids
         rank: Ids = np.fromfile(self.dictionaries.rank_path(dictionary), np.uint32)
@@ -99,6 +99,12 @@ def _merge(dictionaries: Dictionaries, seed: int, folder: Path, memory: int) -> 
         for path in numbers:
             path.write_bytes(np.fromfile(path, np.uint64).astype(np.uint32).data)
     return Numbering(dictionaries, run, numbers)
+
+
+def ids_from(first: int, count: int, dtype: type[np.unsignedinteger[Any]]) -> Ids:
+    """``first`` and those after it; the last may be the largest of its dtype."""
+    ids: Ids = np.arange(count, dtype=dtype) + dtype(first)
+    return ids
 
 
 def id_dtype(count: int) -> type[np.unsignedinteger[Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from marius_lite.errors import UserError
 from marius_lite.files import parse_bytes
+from marius_lite.graph.ids import IdKind
 
 SPLITS = ("train", "valid", "test")
 ROLES = ("src", "rel", "dst")
@@ -136,6 +137,11 @@ class Options:
         if self.fractions:
             there = [fraction > 0 for fraction in self.fractions]
         return tuple(name for name, yes in zip(SPLITS, there) if yes)
+
+    @property
+    def id_kind(self) -> IdKind | None:
+        """What raw ids are, as asked; None: as in the first file."""
+        return None if self.ids == "auto" else "int" if self.ids == "int" else "str"
 
     @property
     def values(self) -> tuple[str, ...]:

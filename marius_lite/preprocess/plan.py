@@ -9,9 +9,6 @@ import numpy as np
 
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.buckets import count_dtype, node_bytes
-from marius_lite.preprocess.columns import CHUNK
-
-COLUMN_BYTES = 4  # src, dst, rel of a stored edge
 
 
 class Bounds(Protocol):
@@ -30,14 +27,13 @@ def sort_memory(options: Bounds) -> int:
 
 
 def pass_memory(options: Bounds) -> int:
-    """What features being placed, or a partition's neighbour lists, may take."""
+    """What features being placed, edges being merged, or a partition's neighbour lists, may take."""
     return options.memory * 3 // 4
 
 
-def merge_memory(options: Bounds, carried: int) -> int:
-    """What records being merged may take, while each column of each split is written through two buffers of a chunk."""
-    writers = 2 * CHUNK * len(options.splits) * (3 * COLUMN_BYTES + 8 * carried)
-    return max(options.memory // 8, pass_memory(options) - writers)
+def column_memory(options: Bounds) -> int:
+    """What waits to be written, of edges of all splits or of neighbour lists, may take."""
+    return options.memory // 8
 
 
 def degrees_counted(partitioning: Partitioning, options: Bounds, edges: int) -> type[np.unsignedinteger[Any]] | None:

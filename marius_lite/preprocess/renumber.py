@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from marius_lite import files
+from marius_lite.errors import MemoryWanted
 from marius_lite.graph.ids import IdKind, node_schema
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.id_runs import INT_BYTES, IdRun
 from marius_lite.preprocess.node_sets import Codes
-from marius_lite.preprocess.numbering import Ids
+from marius_lite.preprocess.numbering import Ids, ids_from
 
 GROUP_ROWS, GROUP_BYTES = 1 << 20, 64 << 20  # of nodes.parquet: no row group is larger, or crosses partitions
 SLICE = 1 << 20
@@ -57,7 +58,7 @@ class Renumbering:
 
     training: TrainingFirst | None = None
     places: Path | None = None
-    dtype: npt.DTypeLike = np.uint32
+    dtype: type[np.unsignedinteger[Any]] = np.uint32
 
     @property
     def changes(self) -> bool:
@@ -89,7 +90,7 @@ class Renumbering:
         """(first of the first ids, the last ids of a block of them)."""
         apply = self.open()
         for first in range(0, nodes, SLICE):
-            yield first, apply(np.arange(first, min(first + SLICE, nodes), dtype=self.dtype))
+            yield first, apply(ids_from(first, min(SLICE, nodes - first), self.dtype))
 
 
 def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path,
@@ -98,7 +99,12 @@ def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioni
     if not renumbering.changes:
         return write_names(path, raw_ids.kind, raw_ids.read(), partitioning, types)
     room = max(1, min(memory, MOST_STRETCH_BYTES) // COPIES)
-    stretches = min(MOST_STRETCHES, -(-(raw_ids.bytes + PLACE_BYTES * raw_ids.count) // room))
+    stretches = -(-(raw_ids.bytes + PLACE_BYTES * raw_ids.count) // room)
+    if stretches > MOST_STRETCHES:
+        wanted = files.format_bytes(memory * -(-stretches // MOST_STRETCHES))
+        raise MemoryWanted(f"{path.name}: {files.format_bytes(raw_ids.bytes)} of raw ids are put in another order in at most "
+                           f"{MOST_STRETCHES} parts, which takes {wanted} of memory, {files.format_bytes(memory)} are there: "
+                           "give --memory as much more, and the same command goes on")
     write_names(path, raw_ids.kind, _renumbered(raw_ids, renumbering, stretches, work), partitioning, types)
 
 
@@ -149,7 +155,7 @@ def _renumbered(raw_ids: IdRun, renumbering: Renumbering, stretches: int, work: 
     writers = [pa.ipc.new_stream(str(path), schema) for path in paths]
     first, apply = 0, renumbering.open()
     for raw in raw_ids.read():
-        ids = apply(np.arange(first, first + len(raw), dtype=renumbering.dtype))
+        ids = apply(ids_from(first, len(raw), renumbering.dtype))
         stretch = ids // ids.dtype.type(rows)
         order = np.argsort(stretch, kind="stable")
         ends = np.cumsum(np.bincount(stretch.astype(np.int64), minlength=len(paths)))

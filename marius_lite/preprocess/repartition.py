@@ -47,7 +47,7 @@ from marius_lite.preprocess.disk import CHECKSUM_BYTES, COUNT_BYTES, OFFSET_BYTE
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
 from marius_lite.preprocess.passes import LAST, Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset, settle
-from marius_lite.preprocess.plan import degrees_counted, merge_memory, pass_memory, sort_memory
+from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory
 from marius_lite.preprocess.rechunk import rechunk
 from marius_lite.preprocess.renumber import Types, write_names
 from marius_lite.preprocess.report import partition_facts, write_report
@@ -216,7 +216,7 @@ class Repartition:
         def records() -> Iterator[Records]:
             if not lengths:
                 return self._pack().sorted()
-            return merge(runs, lengths, self.layout.words, merge_memory(self.wish, len(self.carried)), self.threads)
+            return merge(runs, lengths, self.layout.words, pass_memory(self.wish), self.threads)
 
         written = once("write", Files, places if lengths else [*places, runs], lambda: self._write_edges(records()))
         self.passes.clear([runs])
@@ -245,8 +245,9 @@ class Repartition:
         edges = sum(self.manifest.edges.values())
         tally = Tally.zeros(self.partitioning, self.manifest.relations,
                             degrees_counted(self.partitioning, self.wish, edges) if lists else None)
+        each = column_memory(self.wish) // len(self.wish.splits)
         writers = {name: SplitWriter(self.root / "edges" / name, open_flat(self.old.edges(name).folder / "src").chunk,
-                                     self.partitioning, self.carried) for name in self.wish.splits}
+                                     self.partitioning, self.carried, each) for name in self.wish.splits}
         shown = with_bar(pieces, edges)
         written = write_buckets(shown, writers, self.layout, self.partitioning.nodes, self.carried, tally, drop_duplicates=False)
         (self.work / "counts").write_bytes(tally.bucket_counts[0].data)
@@ -263,7 +264,7 @@ class Repartition:
         if self.manifest.adjacency is None:
             return {}
         writer = AdjacencyWriter(self._training, self.root / ADJACENCY, self.work / "in_degrees", self.manifest.relations,
-                                 pass_memory(self.wish))
+                                 pass_memory(self.wish), column_memory(self.wish))
         writer.write()
         return writer.files
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from marius_lite.graph.edges import COLUMNS, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 
 
@@ -52,12 +53,16 @@ class FakeEdges:
         self.total = len(self.edges)
         self.buckets_read = set()
 
-    def stream(self, i, j, edges):
-        self.buckets_read.add((i, j))
-        flat = i * self.partitioning.partitions + j
+    def block(self, rows, columns, edges, names):
+        assert names == COLUMNS
+        p = self.partitioning.partitions
+        flats = [i * p + j for i in rows for j in columns if self.counts[i, j]]
+        self.buckets_read |= {divmod(flat, p) for flat in flats}
+        places = np.concatenate([np.empty(0, int), *(np.arange(self.starts[flat], self.starts[flat + 1]) for flat in flats)])
         size = min(edges, self.piece)
-        for start in range(self.starts[flat], self.starts[flat + 1], size):
-            part = self.edges[start:min(start + size, self.starts[flat + 1])]
-            rows = self.partitioning.rows
-            yield ((part[:, 0] - i * rows).astype(np.uint32), (part[:, 2] - j * rows).astype(np.uint32),
-                   part[:, 1].astype(np.uint32))
+        for start in range(0, len(places), size):
+            part = self.edges[places[start : start + size]]
+            flat = np.searchsorted(self.starts, places[start : start + size], side="right") - 1
+            buckets, counts = np.unique(flat, return_counts=True)
+            src, dst = (part[:, end] % self.partitioning.rows for end in (0, 2))
+            yield EdgePiece(buckets, np.cumsum(counts), [column.astype(np.uint32) for column in (src, dst, part[:, 1])])

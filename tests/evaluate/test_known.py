@@ -11,6 +11,7 @@ from marius_lite.evaluate import EdgeBlock
 from marius_lite.evaluate.candidates import Candidates
 from marius_lite.evaluate.known import KnownAnswers
 from marius_lite.evaluate.queries import Queries
+from marius_lite.graph.edges import EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 
 
@@ -56,12 +57,12 @@ class EndlessEdges:
     def __init__(self, total, nodes):
         self.total, self.nodes = total, nodes
 
-    def stream(self, i, j, edges):
+    def block(self, rows, columns, edges, names):
         rng = np.random.default_rng(0)
         for start in range(0, self.total, edges):
             count = min(edges, self.total - start)
             src, dst = (rng.integers(0, self.nodes, count, dtype=np.uint32) for _ in range(2))
-            yield src, dst, np.zeros(count, np.uint32)
+            yield EdgePiece(np.zeros(1, int), np.array([count]), [src, dst, np.zeros(count, np.uint32)])
 
 
 def test_memory_does_not_follow_the_graph():

@@ -57,6 +57,25 @@ void written_files_are_whole(bool direct) {
     }
 }
 
+void parts_written_in_place_are_the_file(bool direct) {
+    Folder folder;
+    const auto data = noise(3 * kMiB + 777, 5);
+    write_bytes(folder / "file", noise(5 * kMiB, 6));  // what was there beyond the parts is gone
+    std::size_t offset = 0;
+    for (const std::size_t length : {8 * kBlock, 2 * kMiB + 3 * kBlock, data.size() - 2 * kMiB - 11 * kBlock}) {
+        const Moved moved = write_file({.path = folder / "file", .memory = data.data() + offset, .length = length,
+                                        .offset = offset, .direct = direct, .in_place = true});
+        CHECK(moved.checksum == crc32c(data.data() + offset, length));
+        offset += length;
+        CHECK(bytes_of(folder / "file") == std::vector(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(offset)));
+    }
+    write_file({.path = folder / "new", .memory = data.data(), .length = 5, .direct = direct, .in_place = true});
+    CHECK(bytes_of(folder / "new").size() == 5);
+    CHECK_THROWS(write_file({.path = folder / "file", .memory = data.data(), .length = 5, .offset = 4095, .in_place = true}),
+                 std::invalid_argument);
+    CHECK_THROWS(write_file({.path = folder / "file", .memory = data.data(), .length = 5, .offset = 4096}), std::invalid_argument);
+}
+
 void wrong_sizes_are_named(bool direct) {
     Folder folder;
     write_bytes(folder / "file", noise(5000, 4));
@@ -120,6 +139,7 @@ int main() {
         ranges_of_any_alignment(direct);
         padded_memory_needs_no_copy(direct);
         written_files_are_whole(direct);
+        parts_written_in_place_are_the_file(direct);
         wrong_sizes_are_named(direct);
         failures_carry_errno_and_leave_nothing(direct);
     }

@@ -1,5 +1,6 @@
 """The disk that is planned, against what files take; and what happens where there is less."""
 
+import gzip
 import threading
 import time
 
@@ -112,9 +113,27 @@ def test_what_repartition_needs(inputs, tmp_path, monkeypatch):
 
 def test_less_than_is_needed_for_sure_is_refused_before_reading(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr("marius_lite.files.free_bytes", lambda _: 39_000_000)
-    with pytest.raises(UserError, match=r"d: preprocessing about 2,000,000 edges needs 40.\d\d MB, 39.00 MB are free"):
+    with pytest.raises(UserError, match=r"d: preprocessing 2,000,000 edges needs 40.\d\d MB, 39.00 MB are free"):
         make(tmp_path / "d", inputs / "dense.npy")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_short_lines_at_the_beginning_refuse_nothing(tmp_path, monkeypatch, capfd):
+    """As many rows as the first lines promise would not fit: before a refusal they are counted."""
+    names = tmp_path / "e.tsv", tmp_path / "e.tsv.gz"
+    noise = np.random.default_rng(0).bytes(30_000 * 200).hex()
+    long = "".join(f"c\td\t{noise[at : at + 400]}\n" for at in range(0, len(noise), 400))
+    names[0].write_text("a\tb\t0\n" * 300_000 + long)
+    names[1].write_bytes(gzip.compress(names[0].read_bytes(), 1))
+    expected = []
+    for number, name in enumerate(names):
+        monkeypatch.setattr("marius_lite.files.free_bytes", lambda _: 10**7)
+        make(tmp_path / str(number), name, columns="src,dst,_").verify()
+        expected.append(int(capfd.readouterr().err.split("about ")[1].split()[0].replace(",", "")))
+        monkeypatch.setattr("marius_lite.files.free_bytes", lambda _: 6_000_000)
+        with pytest.raises(UserError, match=r"preprocessing 330,000 edges needs 6.60 MB, 6.00 MB are free"):
+            make(tmp_path / "none", name, columns="src,dst,_")
+    assert expected[0] < 1_000_000  # from samples of all of the file
 
 
 def test_lists_are_counted(inputs, tmp_path, monkeypatch):

@@ -68,6 +68,14 @@ def test_a_star(star, tmp_path, partitions, lists):
     assert peak(star, "--output", tmp_path / "d", *options) < MEMORY + BESIDE
 
 
+def test_columns_of_three_splits(star, tmp_path):
+    """Five columns of each are written at once."""
+    edges = np.load(star)
+    np.save(tmp_path / "more.npy", np.hstack([edges, np.arange(2 * len(edges)).reshape(-1, 2) % 1000]))
+    options = ["--columns", "src,dst,weight,time", "--split", "0.4,0.3,0.3", "--adjacency", "in", "--partitions", 64]
+    assert peak(tmp_path / "more.npy", "--output", tmp_path / "d", *options, "--undirected") < MEMORY + BESIDE
+
+
 def test_a_star_in_partitions_by_locality(star, tmp_path):
     assert peak(star, "--output", tmp_path / "d", "--partitions", 16, "--partitioner", "locality") < MEMORY + BESIDE
 

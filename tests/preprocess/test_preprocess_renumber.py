@@ -5,9 +5,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from marius_lite.errors import MemoryWanted
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import renumber
 from marius_lite.preprocess.id_runs import IdRunWriter
+from marius_lite.preprocess.numbering import ids_from
 from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
 
 NODES = 1000
@@ -56,7 +58,7 @@ def run_of(kind, folder):
 
 
 @pytest.mark.parametrize("kind", ["int", "str"])
-@pytest.mark.parametrize("memory", [1, 5000, 40_000, 1 << 30])
+@pytest.mark.parametrize("memory", [800, 5000, 40_000, 1 << 30])
 def test_names_by_their_last_id(renumbering, tmp_path, monkeypatch, kind, memory):
     found, expected = renumbering
     monkeypatch.setattr(renumber, "TAKEN_AT_ONCE", 17)
@@ -70,3 +72,13 @@ def test_names_by_their_last_id(renumbering, tmp_path, monkeypatch, kind, memory
     assert not (tmp_path / "names").exists()
     assert len(opened) <= renumber.MOST_STRETCHES
     assert (len(opened) == 1) == (memory == 1 << 30)
+
+
+def test_more_names_than_the_memory_can_order_are_refused(renumbering, tmp_path):
+    raw_ids, _ = run_of("int", tmp_path / "run")
+    with pytest.raises(MemoryWanted, match=r"8.00 KB of raw ids are put in another order in at most 128 parts, which takes "):
+        write_nodes(tmp_path / "nodes.parquet", raw_ids, renumbering[0], Partitioning(NODES, 7), tmp_path / "names", 100)
+
+
+def test_the_last_id_of_32_bits():
+    assert ids_from(2**32 - 2, 2, np.uint32).tolist() == [2**32 - 2, 2**32 - 1]

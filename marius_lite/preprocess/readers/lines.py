@@ -11,6 +11,7 @@ from marius_lite.errors import UserError
 from marius_lite.preprocess.readers.source import ByteStream
 
 SAMPLE_BYTES = 1 << 20
+SAMPLES, SPREAD_BYTES = 64, 1 << 16  # together four times as much as the start
 BOM = b"\xef\xbb\xbf"
 LONGEST_LINE = 16 << 20
 
@@ -43,9 +44,10 @@ class LineBlocks:
         return start
 
     def expected(self) -> int:
-        """About how many lines the file has."""
-        bytes_per_row = max(1.0, len(self.sample) / max(1, self.sample.count(b"\n")))
-        return int(self._stream.size * (len(self.start) / max(1, self._start_raw_bytes)) / bytes_per_row) + 1
+        """About how many lines the file has: as many a byte as in its start, and in samples of all of it where there are any."""
+        samples = [self.sample, *self._stream.samples(SAMPLES, SPREAD_BYTES)]
+        lines, size = sum(map(count_lines, samples)), sum(map(len, samples))
+        return int(self._stream.size * (len(self.start) / max(1, self._start_raw_bytes)) * max(1, lines) / max(1, size)) + 1
 
     def blocks(self, header: bool) -> Iterator[Block]:
         """Every line once, but for the ``header``, which becomes an empty one; the last ends with a newline too."""

@@ -127,12 +127,13 @@ class NodeIdFile:
 
     def _ids(self, data: bytes, line: int, kind: IdKind) -> pa.Array:
         try:
-            lines = data.decode().split("\n")
+            text = data.decode()
         except UnicodeDecodeError as error:
             place = line + data.count(b"\n", 0, error.start)
             raise UserError(f"{self.path}:{place}: not UTF-8: save the file as UTF-8 text, one id a line") from error
-        if "\r" in lines[0]:
-            lines = [text.removesuffix("\r") for text in lines]
+        lines = text.split("\n")
+        if "\r" in text:
+            lines = [line.removesuffix("\r") for line in lines]
         ids = pa.array(lines, pa.string())
         plain = "^[0-9]{1,18}$" if kind == "int" else "."
         if not pc.all(pc.match_substring_regex(ids, plain)).as_py():

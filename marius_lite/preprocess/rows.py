@@ -1,0 +1,40 @@
+"""How many rows the input has: about, before it is read, and exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+from tqdm import tqdm
+
+from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.detect import open_reader
+from marius_lite.preprocess.readers.source import InputFile
+from marius_lite.preprocess.readers.text import TextReader
+
+BLOCK_BYTES = 1 << 20
+
+
+def rows_expected(inputs: Sequence[InputFile], options: Options) -> int:
+    """About how many, from sizes and samples; checks each file's shape on the way."""
+    total = 0
+    for file in inputs:
+        with closing(open_reader(file, options, BLOCK_BYTES, 1, lambda _: None)) as reader:
+            total += reader.rows_expected()
+    return total
+
+
+def rows_counted(inputs: Sequence[InputFile], options: Options, threads: int) -> int:
+    """How many edges: text is read for it, what other files say of themselves is exact. Raises UserError for bad rows, as
+    preprocess does."""
+    total, kind = 0, options.id_kind
+    size = sum(file.path.stat().st_size for file in inputs)
+    with tqdm(total=size, unit="B", unit_scale=True, desc="count", mininterval=0.5) as bar:
+        for file in inputs:
+            with closing(open_reader(file, options, BLOCK_BYTES, threads, bar.update)) as reader:
+                kind = kind or reader.kind
+                if isinstance(reader, TextReader):
+                    total += sum(len(edges.src) for edges in reader.read(kind or "str"))
+                else:
+                    total += reader.rows_expected()
+    return total
