@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from marius_lite import files
-from marius_lite.errors import MemoryWanted
 from marius_lite.graph.ids import IdKind, node_schema
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.id_runs import INT_BYTES, IdRun
@@ -98,14 +97,19 @@ def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioni
     """``nodes.parquet``, see `write_names`. Raw ids that change their order pass through ``work``, ``memory`` bytes at a time."""
     if not renumbering.changes:
         return write_names(path, raw_ids.kind, raw_ids.read(), partitioning, types)
+    schema = pa.schema([("place", pa.uint64()), node_schema(raw_ids.kind).field("raw_id")])
+
+    def placed(apply: Callable[[Ids], Ids]) -> Iterator[pa.RecordBatch]:
+        first = 0
+        for raw in raw_ids.read():
+            ids = apply(ids_from(first, len(raw), renumbering.dtype))
+            yield pa.record_batch([pa.array(ids.astype(np.uint64)), raw], schema=schema)
+            first += len(raw)
+
+    size = raw_ids.bytes + PLACE_BYTES * raw_ids.count
     room = max(1, min(memory, MOST_STRETCH_BYTES) // COPIES)
-    stretches = -(-(raw_ids.bytes + PLACE_BYTES * raw_ids.count) // room)
-    if stretches > MOST_STRETCHES:
-        wanted = files.format_bytes(memory * -(-stretches // MOST_STRETCHES))
-        raise MemoryWanted(f"{path.name}: {files.format_bytes(raw_ids.bytes)} of raw ids are put in another order in at most "
-                           f"{MOST_STRETCHES} parts, which takes {wanted} of memory, {files.format_bytes(memory)} are there: "
-                           "give --memory as much more, and the same command goes on")
-    write_names(path, raw_ids.kind, _renumbered(raw_ids, renumbering, stretches, work), partitioning, types)
+    names = _in_order(placed(renumbering.open()), range(raw_ids.count), size, room, work)
+    write_names(path, raw_ids.kind, names, partitioning, types)
 
 
 def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning,
@@ -146,34 +150,39 @@ def _fitting(raw: pa.Array, room: int) -> pa.Array:
     return raw[: 1 + int(np.searchsorted(np.cumsum(step, dtype=np.int64), room))]
 
 
-def _renumbered(raw_ids: IdRun, renumbering: Renumbering, stretches: int, work: Path) -> Iterator[pa.Array]:
-    """The raw ids in the order of their last ids: dealt to a file for each of some stretches of ids, then put in order there."""
-    schema = pa.schema([("place", pa.uint64()), ("raw_id", node_schema(raw_ids.kind).field("raw_id").type)])
-    work.mkdir()
-    rows = -(-raw_ids.count // stretches)
-    paths = [work / str(number) for number in range(-(-raw_ids.count // rows))]
-    writers = [pa.ipc.new_stream(str(path), schema) for path in paths]
-    first, apply = 0, renumbering.open()
-    for raw in raw_ids.read():
-        ids = apply(ids_from(first, len(raw), renumbering.dtype))
-        stretch = ids // ids.dtype.type(rows)
-        order = np.argsort(stretch, kind="stable")
-        ends = np.cumsum(np.bincount(stretch.astype(np.int64), minlength=len(paths)))
-        dealt = pa.record_batch([pa.array(ids[order].astype(np.uint64)), raw.take(pa.array(order))], schema=schema)
-        for number, end in enumerate(ends.tolist()):
-            begin = 0 if number == 0 else int(ends[number - 1])
-            if end > begin:
-                writers[number].write_batch(dealt[begin:end])
-        first += len(raw)
-    for writer in writers:
-        writer.close()
-    del apply
-    for path in paths:
-        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as stream:
-            table: Any = stream.read_all()
-        path.unlink()
+def _in_order(batches: Iterator[pa.RecordBatch], places: range, size: int, room: int, work: Path) -> Iterator[pa.Array]:
+    """The raw ids of all ``places``, in order. Where their ``size`` in bytes is more than ``room`` they are first dealt to files, one
+    for each of some stretches of places, and what is in these again, as often as it takes."""
+    if size <= room or len(places) == 1:
+        table = pa.Table.from_batches(batches)
         order, together = np.argsort(table["place"].to_numpy()), table["raw_id"].combine_chunks()
         del table
         for at in range(0, len(order), TAKEN_AT_ONCE):
             yield together.take(pa.array(order[at : at + TAKEN_AT_ONCE]))
+        return
+    rows = -(-len(places) // min(MOST_STRETCHES, -(-size // room)))
+    stretches = [places[at : at + rows] for at in range(0, len(places), rows)]
+    work.mkdir()
+    paths = [work / str(number) for number in range(len(stretches))]
+    _deal(batches, places.start, rows, paths)
+    for path, stretch in zip(paths, stretches):
+        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as stream:
+            yield from _in_order(stream, stretch, path.stat().st_size, room, work / "again")
+        path.unlink()
     files.remove_tree(work)
+
+
+def _deal(batches: Iterator[pa.RecordBatch], first: int, rows: int, paths: list[Path]) -> None:
+    """Each raw id to the file of its stretch: ``rows`` places from ``first`` on are the first one's, and so on."""
+    writers: list[Any] = []
+    for batch in batches:
+        writers = writers or [pa.ipc.new_stream(str(path), batch.schema) for path in paths]
+        stretch = (batch["place"].to_numpy() - np.uint64(first)) // np.uint64(rows)
+        order = np.argsort(stretch, kind="stable")
+        ends = np.cumsum(np.bincount(stretch.astype(np.int64), minlength=len(paths)))
+        dealt = batch.take(pa.array(order))
+        for writer, begin, end in zip(writers, [0, *ends.tolist()], ends.tolist()):
+            if end > begin:
+                writer.write_batch(dealt[begin:end])
+    for writer in writers:
+        writer.close()
