@@ -151,8 +151,8 @@ def _fitting(raw: pa.Array, room: int) -> pa.Array:
 
 
 def _in_order(batches: Iterator[pa.RecordBatch], places: range, size: int, room: int, work: Path) -> Iterator[pa.Array]:
-    """The raw ids of all ``places``, in order. Where their ``size`` in bytes is more than ``room`` they are first dealt to files, one
-    for each of some stretches of places, and what is in these again, as often as it takes."""
+    """The raw ids of all ``places``, in order. Where their ``size`` in bytes is more than ``room`` they are first dealt to files,
+    one for each of some stretches of places, and what is in these again, as often as it takes."""
     if size <= room or len(places) == 1:
         table = pa.Table.from_batches(batches)
         order, together = np.argsort(table["place"].to_numpy()), table["raw_id"].combine_chunks()
