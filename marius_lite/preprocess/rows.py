@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
+import pyarrow.compute as pc
 from tqdm import tqdm
 
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.detect import open_reader
 from marius_lite.preprocess.readers.source import InputFile
-from marius_lite.preprocess.readers.text import TextReader
 
 BLOCK_BYTES = 1 << 20
 
@@ -25,16 +25,15 @@ def rows_expected(inputs: Sequence[InputFile], options: Options) -> int:
 
 
 def rows_counted(inputs: Sequence[InputFile], options: Options, threads: int) -> int:
-    """How many edges: text is read for it, what other files say of themselves is exact. Raises UserError for bad rows, as
-    preprocess does."""
+    """How many edges will be kept: all is read for it. Raises UserError for bad rows, as preprocess does."""
     total, kind = 0, options.id_kind
     size = sum(file.path.stat().st_size for file in inputs)
     with tqdm(total=size, unit="B", unit_scale=True, desc="count", mininterval=0.5) as bar:
         for file in inputs:
             with closing(open_reader(file, options, BLOCK_BYTES, threads, bar.update)) as reader:
                 kind = kind or reader.kind
-                if isinstance(reader, TextReader):
-                    total += sum(len(edges.src) for edges in reader.read(kind or "str"))
-                else:
-                    total += reader.rows_expected()
+                for edges in reader.read(kind or "str"):
+                    total += len(edges.src)
+                    if options.drop_self_loops:
+                        total -= pc.sum(pc.equal(edges.src, edges.dst)).as_py() or 0
     return total

@@ -136,6 +136,18 @@ def test_short_lines_at_the_beginning_refuse_nothing(tmp_path, monkeypatch, capf
     assert expected[0] < 1_000_000  # from samples of all of the file
 
 
+@pytest.mark.parametrize("name", ["e.npy", "e.tsv"])
+def test_self_loops_that_are_dropped_take_no_disk(tmp_path, monkeypatch, name):
+    ends = np.zeros((400_000, 2), np.int64)
+    ends[:50_000, 1] = 1
+    np.save(tmp_path / "e.npy", ends)
+    np.savetxt(tmp_path / "e.tsv", ends, "%d", delimiter="\t")
+    monkeypatch.setattr("marius_lite.files.free_bytes", lambda _: 2_000_000)
+    assert make(tmp_path / "d", tmp_path / name, drop_self_loops=True).edges("train").total == 50_000
+    with pytest.raises(UserError, match=r"preprocessing 400,000 edges needs"):
+        make(tmp_path / "e", tmp_path / name)
+
+
 def test_lists_are_counted(inputs, tmp_path, monkeypatch):
     plans = {}
     for adjacency in ("none", "in"):
