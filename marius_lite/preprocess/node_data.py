@@ -24,6 +24,7 @@ from marius_lite.preprocess.node_rows import NodeRows, raw_at
 from marius_lite.preprocess.node_sets import Codes, Labels, NodeFractions, NodeLists, ids_of
 from marius_lite.preprocess.numbering import Ids, Numbering
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.plan import pass_memory
 from marius_lite.preprocess.readers.features import FeatureFile
 from marius_lite.preprocess.readers.labels import LabelFile
 from marius_lite.preprocess.readers.node_ids import open_ids
@@ -77,9 +78,9 @@ class NodeData:
                             "i of both belongs to the same node: give as many labels as feature rows, -1 where there is none")
         self.classes = None if self.labels is None else self.labels.classes()
         what, each = ("features", MARK_BYTES) if self.labels is None else ("labels", NODE_BYTES)
-        if (needed := self.rows.count * each) > options.memory:
-            raise UserError(f"--memory: placing the {what} of {self.rows.count:,} nodes takes {format_bytes(needed)}: give more "
-                            "--memory")
+        if (needed := self.rows.count * each) > pass_memory(options):
+            raise UserError(f"--memory: placing the {what} of {self.rows.count:,} nodes takes {format_bytes(needed)}, three "
+                            "quarters of it at most: give more --memory")
 
     @property
     def shape(self) -> FeatureShape | None:
@@ -121,8 +122,9 @@ class NodeData:
         codes, counts = self._codes(numbering, lists, labels)
         if first < numbering.nodes:
             raise self.rows.missing(numbering.raw_ids, int((labels == NO_ROW).argmax()))
-        return NodeLabels(_saved(folder / "labels", labels if self.labels is not None else None), _saved(folder / "codes", codes),
-                          folder / "row_ids", counts, int(np.count_nonzero(labels >= 0)))
+        given = self.labels is not None
+        return NodeLabels(_saved(folder / "labels", labels if given else None), _saved(folder / "codes", codes),
+                          folder / "row_ids", counts, int(np.count_nonzero(labels >= 0)) if given else 0)
 
     def _codes(self, numbering: Numbering, lists: NodeKeyLists, labels: Labels) -> tuple[Codes | None, dict[str, int] | None]:
         if self.sets is None:

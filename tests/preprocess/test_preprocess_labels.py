@@ -241,3 +241,13 @@ def test_a_kept_dataset_opens_again(inputs):
     assert found.node_split("valid").tolist() == made.node_split("valid").tolist()
     with pytest.raises(UserError, match="no node split 'dev': it has train, valid, test"):
         found.node_split("dev")
+
+
+@pytest.mark.parametrize(("option", "rows", "what"), [("labels", 98_305, r"the labels of 98,305 nodes takes 786.44 KB"),
+                                                      ("features", 196_609, r"the features of 196,609 nodes takes 786.44 KB")])
+def test_what_is_placed_in_memory_is_refused_before_any_edge_is_read(tmp_path, option, rows, what):
+    (tmp_path / "e.tsv").write_text("no edges at all")
+    values = np.zeros(rows, np.int8) if option == "labels" else np.zeros((rows, 1), np.float32)
+    np.save(tmp_path / "x.npy", values)
+    with pytest.raises(UserError, match=rf"--memory: placing {what}, three quarters of it at most: give more --memory"):
+        make(tmp_path / "d", tmp_path / "e.tsv", memory=1 << 20, **{option: tmp_path / "x.npy"})
