@@ -87,9 +87,8 @@ def _chosen_edges(edges: EdgeSource, chosen: Ids | None, block: int) -> Iterator
 
 def _whole_ids(piece: EdgePiece, partitioning: Partitioning, keep: Ids | slice) -> EdgeBlock:
     """The edges at ``keep``."""
-    flats = np.repeat(piece.buckets, np.diff(piece.ends, prepend=0))[keep]
     src, dst, rel = (column[keep].astype(np.int64) for column in piece.columns)
-    i, j = np.divmod(flats, partitioning.partitions)
+    i, j = np.divmod(piece.bucket_of_each()[keep], partitioning.partitions)
     return EdgeBlock(src + i * partitioning.rows, rel, dst + j * partitioning.rows)
 
 

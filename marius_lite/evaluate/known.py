@@ -97,8 +97,7 @@ class _Matcher:
         src, dst, rel = piece.columns
         nodes, answers = (src, dst) if self._side == 0 else (dst, src)
         near = np.flatnonzero(self._asked[nodes])
-        flats = np.repeat(piece.buckets, np.diff(piece.ends, prepend=0))[near]
-        others = np.divmod(flats, self._partitioning.partitions)[self._side]
+        others = np.divmod(piece.bucket_of_each()[near], self._partitioning.partitions)[self._side]
         wanted = (nodes[near] + others * self._partitioning.rows) * self._relations + rel[near]
         at = np.minimum(np.searchsorted(self._codes, wanted), len(self._codes) - 1)
         hit = self._codes[at] == wanted

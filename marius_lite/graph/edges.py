@@ -30,6 +30,10 @@ class EdgePiece:
     ends: Places
     columns: list[npt.NDArray[Any]]
 
+    def bucket_of_each(self) -> Places:
+        """For each edge, the number of its bucket."""
+        return np.repeat(self.buckets, np.diff(self.ends, prepend=0))
+
 
 class EdgeBuckets:
     """``folder`` is a dataset's ``edges/<split>``; buckets are (source partition, destination partition)
@@ -71,12 +75,8 @@ class EdgeBuckets:
         self.read_into([(i, j)], src, dst, rel)
         return src, dst, rel
 
-    def stream(self, i: int, j: int, edges: int) -> Iterator[tuple[Offsets, Offsets, Offsets]]:
-        """(src, dst, rel) of bucket (i, j), at most ``edges`` at a time, for buckets of any size."""
-        return ((src, dst, rel) for src, dst, rel in self.stream_columns(i, j, edges, COLUMNS))
-
     def stream_columns(self, i: int, j: int, edges: int, columns: Sequence[str]) -> Iterator[list[npt.NDArray[Any]]]:
-        """Some ``columns`` of bucket (i, j), at most ``edges`` at a time."""
+        """Some ``columns`` of bucket (i, j), at most ``edges`` at a time, for buckets of any size."""
         return (piece.columns for piece in self.block(range(i, i + 1), range(j, j + 1), edges, columns))
 
     def pieces(self, edges: int) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:

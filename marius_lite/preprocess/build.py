@@ -60,7 +60,7 @@ from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
 from marius_lite.preprocess.passes import LAST, Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset, settle
-from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory
+from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.relations import write_relations
@@ -340,9 +340,8 @@ class Build:
         options, partitioning, carried = self.options, named.partitioning, gathered.shape.carried
         stored = self._stored(sum(gathered.counts))
         tally = Tally.zeros(partitioning, relations, degrees_counted(partitioning, options, stored))
-        each = column_memory(options) // len(options.splits)
-        writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, carried, each)
-                   for name in options.splits}
+        writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, carried,
+                                     split_memory(options)) for name in options.splits}
         shown = with_bar(pieces, stored)
         written = write_buckets(shown, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
         np.savez(self.work / "tally.npz", buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)

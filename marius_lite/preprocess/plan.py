@@ -36,6 +36,11 @@ def column_memory(options: Bounds) -> int:
     return options.memory // 8
 
 
+def split_memory(options: Bounds) -> int:
+    """The part of that for the edges of one split."""
+    return column_memory(options) // len(options.splits)
+
+
 def degrees_counted(partitioning: Partitioning, options: Bounds, edges: int) -> type[np.unsignedinteger[Any]] | None:
     """The dtype that counts the degrees of every node while ``edges`` are written, None where an 8th of the memory does not hold
     them."""

@@ -47,7 +47,7 @@ from marius_lite.preprocess.disk import CHECKSUM_BYTES, COUNT_BYTES, OFFSET_BYTE
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
 from marius_lite.preprocess.passes import LAST, Passes
 from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset, settle
-from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory
+from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.rechunk import rechunk
 from marius_lite.preprocess.renumber import Types, write_names
 from marius_lite.preprocess.report import partition_facts, write_report
@@ -245,9 +245,8 @@ class Repartition:
         edges = sum(self.manifest.edges.values())
         tally = Tally.zeros(self.partitioning, self.manifest.relations,
                             degrees_counted(self.partitioning, self.wish, edges) if lists else None)
-        each = column_memory(self.wish) // len(self.wish.splits)
         writers = {name: SplitWriter(self.root / "edges" / name, open_flat(self.old.edges(name).folder / "src").chunk,
-                                     self.partitioning, self.carried, each) for name in self.wish.splits}
+                                     self.partitioning, self.carried, split_memory(self.wish)) for name in self.wish.splits}
         shown = with_bar(pieces, edges)
         written = write_buckets(shown, writers, self.layout, self.partitioning.nodes, self.carried, tally, drop_duplicates=False)
         (self.work / "counts").write_bytes(tally.bucket_counts[0].data)

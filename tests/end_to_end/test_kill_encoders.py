@@ -23,7 +23,7 @@ TASKS = {
     "link_prediction": {"training": {"epochs": 2, "batch_size": 500, "threads": 1}, "negatives": {"count": 20, "chunks": 1},
                         "evaluation": {"split": "train", "max_edges": 60}},
 }
-KILLS = 4
+KILLS = 8
 
 
 @pytest.fixture(scope="module", params=TASKS)

@@ -9,6 +9,7 @@ from ranking_fakes import FakeBuffer
 from marius_lite.errors import UserError
 from marius_lite.evaluate import EdgeBlock, Ranker, RankingOptions, rank, select_edges
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.edges import COLUMNS
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.preprocess.build import preprocess
 from marius_lite.preprocess.options import Options
@@ -92,7 +93,7 @@ def test_relations_are_named(dataset, table, model):
 def test_streamed_buckets_are_whole(dataset, edges):
     train = dataset.edges("train")
     for i, j in ((0, 0), (2, 3), (4, 1)):
-        pieces = list(train.stream(i, j, edges))
+        pieces = list(train.stream_columns(i, j, edges, COLUMNS))
         assert all(0 < len(piece[0]) <= edges for piece in pieces)
         for found, expected in zip(map(np.concatenate, zip(*pieces)), train.read(i, j)):
             np.testing.assert_array_equal(found, expected)
@@ -105,4 +106,4 @@ def test_a_changed_bucket_is_noticed_while_streaming(dataset, tmp_path):
     data[0] ^= 1
     changed.write_bytes(data)
     with pytest.raises(UserError, match=r"bucket \(0, 0\)"):
-        list(Dataset.open(tmp_path / "changed").edges("train").stream(0, 0, 5))
+        list(Dataset.open(tmp_path / "changed").edges("train").stream_columns(0, 0, 5, COLUMNS))

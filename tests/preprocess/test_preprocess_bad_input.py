@@ -85,7 +85,7 @@ def test_bad_file(tmp_path, content, options, message):
         ({"partitions": "many"}, "from 1 to"),
         ({"memory": "lots"}, "--memory"),
         ({"memory": "12"}, "at least 1MiB"),
-        ({"memory": "1e999"}, "--memory 1e999: .*no size|1e999.* is not a size"),
+        ({"memory": "1e999"}, "--memory.*1e999.* is not a size"),
         ({"seed": -1}, "0 or more"),
         ({"split": "0.8,0.1,0.1", "valid": ["v.tsv"]}, "not both"),
         ({"valid": ["v.tsv"]}, "v.tsv: no such file"),

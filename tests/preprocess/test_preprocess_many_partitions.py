@@ -25,7 +25,7 @@ def test_every_edge_is_there(many):
     raw = dataset.raw_ids(0, p.nodes).to_numpy()
     found = []
     for piece in edges.block(range(p.partitions), range(p.partitions), 7000, ("src", "dst")):
-        i, j = np.divmod(np.repeat(piece.buckets, np.diff(piece.ends, prepend=0)), p.partitions)
+        i, j = np.divmod(piece.bucket_of_each(), p.partitions)
         found.append(raw[np.stack([piece.columns[0] + i * p.rows, piece.columns[1] + j * p.rows], 1)])
     assert sorted(map(tuple, np.concatenate(found).tolist())) == sorted(map(tuple, np.load(file).tolist()))
     dataset.verify()
@@ -33,7 +33,7 @@ def test_every_edge_is_there(many):
 
 def test_in_little_memory_and_again_from_few_partitions(many, tmp_path, monkeypatch):
     """No bucket is asked for by itself."""
-    for name in ("stream", "stream_columns", "read", "read_into"):
+    for name in ("stream_columns", "read", "read_into"):
         monkeypatch.setattr(EdgeBuckets, name, lambda *_, name=name: pytest.fail(name))
     file, dataset = many
     little = make(tmp_path / "little", file, partitions=MOST, adjacency="in", memory="1MiB")

@@ -63,13 +63,32 @@ def test_names_by_their_last_id(renumbering, tmp_path, monkeypatch, kind, memory
     monkeypatch.setattr(renumber, "TAKEN_AT_ONCE", 17)
     raw_ids, names = run_of(kind, tmp_path / "run")
     opened, new_stream = [], pa.ipc.new_stream
-    monkeypatch.setattr(pa.ipc, "new_stream", lambda *a: opened.append(a) or new_stream(*a))
+
+    class Writer:
+        """Knows how many are open."""
+
+        now = most = 0
+
+        def __init__(self, *arguments):
+            opened.append(arguments)
+            self._inner = new_stream(*arguments)
+            self.write_batch = self._inner.write_batch
+            Writer.now += 1
+            Writer.most = max(Writer.most, Writer.now)
+
+        def close(self):
+            self._inner.close()
+            Writer.now -= 1
+
+    monkeypatch.setattr(pa.ipc, "new_stream", Writer)
     monkeypatch.setattr(renumber, "MOST_STRETCHES", 20)
     write_nodes(tmp_path / "nodes.parquet", raw_ids, found, Partitioning(NODES, 7), tmp_path / "names", memory)
     table = pq.read_table(tmp_path / "nodes.parquet")
     assert table["node_id"].to_pylist() == list(range(NODES))
     assert [table["raw_id"][place].as_py() for place in expected.tolist()] == names
     assert not (tmp_path / "names").exists()
+    assert Writer.most <= renumber.MOST_STRETCHES
+    assert Writer.now == 0
     assert (len(opened) == 0) == (memory == 1 << 30)
 
 

@@ -154,7 +154,7 @@ def test_same_bytes_however_it_is_made(graph, options, random):
             assert checked(folder / "c", edges, paths, options) == first
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(graphs(kinds=["text"]), choices(), st.sampled_from(MASKS), st.integers(1, 3), st.booleans())
 def test_colliding_hashes(graph, options, mask, files, several):
     """With few bits of hash, or none, ids are still one to one, also where several dictionaries are merged."""

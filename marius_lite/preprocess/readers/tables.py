@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
@@ -21,7 +22,7 @@ from marius_lite.preprocess.readers.source import Progress, checksum_of, reading
 ARROW_FILE = b"ARROW1"
 
 
-class TableReader:
+class TableReader(ABC):
     """Columns by name (--columns or the usual names), else the only two or three in their order."""
 
     nodes: range | None = None
@@ -47,7 +48,7 @@ class TableReader:
         self.columns = columns_used(self._roles)
         self.description = f"{self.name}, columns {','.join(self._roles)} from {', '.join(self._roles.values())}"
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - the same for every table
         """Nothing stays open between blocks."""
 
     def rows_expected(self) -> int:
@@ -61,13 +62,13 @@ class TableReader:
             yield checked_edges(str(self.path), first, columns, kind, self._skip)
             first += len(batch)
 
+    @abstractmethod
     def _look(self) -> tuple[pa.Schema, int]:
         """The schema, and about how many rows there are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """The columns of `_roles`, at most ``_block_rows`` rows at a time."""
-        raise NotImplementedError
 
 
 class ParquetReader(TableReader):
