@@ -96,16 +96,31 @@ Batch = EdgeBatch | NodeBatch
 
 
 @dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of an edge's position in its batch, ascending, and a column: (m,) int64 each."""
+
+    edges: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
 class SampledBatch:
     """An EdgeBatch with its shared negatives.
 
-    ``negatives`` holds rows, shape (sides, chunks, count); side 0 corrupts destinations, side 1 sources.
-    ``seed`` feeds whatever the batch still draws (dropout).
+    ``negatives`` holds rows, shape (sides, chunks, count); side 0 corrupts destinations, side 1 sources. Where ``shared``, one
+    set of them, (1, chunks, count), serves both sides. ``seed`` feeds whatever the batch still draws (dropout).
+    ``left_out``: for each side, or none, the (edge, negative of its chunk) pairs that do not count.
     """
 
     edges: EdgeBatch
     negatives: npt.NDArray[np.int64]
     seed: int
+    shared: bool = False
+    left_out: tuple[Pairs, ...] = ()
+
+    @property
+    def sides(self) -> int:
+        return 2 if self.shared else len(self.negatives)
 
     @property
     def places(self) -> Rows:

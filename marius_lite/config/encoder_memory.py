@@ -65,7 +65,7 @@ def most_drawn(fanout: Fanout, relations: int) -> int:
 def resident(facts: Facts, capacity: int) -> Resident:
     """Of ``capacity`` partitions; an edge takes 4 bytes of their lists, or more."""
     ranges = max(1, min(capacity, facts.partitions - capacity + 1))
-    return Resident(capacity * facts.rows_per_partition, capacity * facts.lists // 4, facts.relations, ranges)
+    return Resident(min(capacity * facts.rows_per_partition, facts.nodes), capacity * facts.lists // 4, facts.relations, ranges)
 
 
 def reached(config: Config, seeds: int, here: Resident) -> tuple[list[int], int]:
@@ -89,7 +89,7 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict
     needed = {"batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
               "tensors": 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values, "held": held}
     if config.task == "link_prediction":
-        decoded = device_bytes(config, 0, 0)
+        decoded = device_bytes(config, 0, 0, sizes.here.nodes)
         needed = {name: size + needed.get(name, 0) for name, size in decoded.items()} | {"held": held}
     if samples_on_device(config):
         needed["sampling"] = _sampling(nodes, edges, sizes)

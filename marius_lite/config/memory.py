@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,10 @@ LOOK_BACK = 2
 """Batches before one that may still be under way on a device when its rows are gathered: one computing, one going back."""
 RING = LOOK_BACK + 2
 """Blocks on a device: a batch's is read until LOOK_BACK later ones have computed, and the next one's is already being filled."""
+CPU_TILE = 1 << 21
+"""Numbers in a tile's largest array: 8 MiB stay in a CPU's last cache; a GPU wants fewer and larger steps, `DEVICE_TILE`."""
+TILE_QUERIES = 256
+"""Queries in a tile by products, at least: what they add to the candidates' gradients passes through memory once a tile."""
 DEVICE_TILE = 1 << 24
 """Numbers in a tile of scores on a device."""
 EDGE_BYTES = 28  # two windows (the next loads while this one trains) of three uint32, and one shuffle
@@ -48,17 +53,30 @@ def slot_bytes(rows_per_partition: int, stride: int) -> int:
     return -(-rows_per_partition // SLOT_ROWS) * SLOT_ROWS * stride
 
 
-def batch_places(config: Config) -> int:
-    """Nodes that a batch of link prediction names: both ends of its edges, and each side's negatives."""
-    return 2 * config.training.batch_size + 2 * config.negatives.chunks * config.negatives.count
+def negatives_shape(config: Config, resident: int) -> tuple[int, int, int]:
+    """(sets, chunks, count) of a batch's negatives, where ``resident`` nodes are in memory: all of them are one set for both
+    sides."""
+    negatives = config.negatives
+    return (1, 1, resident) if negatives.count == "all" else (2, negatives.chunks, negatives.count)
 
 
-def workspace_bytes(config: Config, relations: int) -> int:
-    """Gathered rows, their gradients and sums, queries, one tile of scores and its temporaries, relations."""
-    batch, negatives, dim = config.training.batch_size, config.negatives, config.model.dim
-    gathered = batch_places(config) * dim * 4
+def batch_places(config: Config, resident: int) -> int:
+    """Nodes that a batch of link prediction names: both ends of its edges, and its negatives."""
+    return 2 * config.training.batch_size + prod(negatives_shape(config, resident))
+
+
+def workspace_bytes(config: Config, relations: int, resident: int) -> int:
+    """Gathered rows, their gradients and sums, queries, one tile of scores and its temporaries, a chunk's candidates and their
+    gradients, relations."""
+    batch, dim = config.training.batch_size, config.model.dim
+    _, chunks, count = negatives_shape(config, resident)
+    gathered = batch_places(config, resident) * dim * 4
     queries = 8 * batch * dim * 4
-    tile = 4 * -(-batch // negatives.chunks) * (negatives.count + 1) * 4
+    rows = -(-batch // chunks)
+    if config.negatives.count == "all":
+        rows = min(rows, max(TILE_QUERIES, CPU_TILE // (1 + count)))
+        gathered += 3 * count * dim * 4
+    tile = 4 * rows * (count + 1) * 4
     kept = relations * (2 if config.model.reciprocal else 1)
     return gathered * (3 + config.training.staleness) + queries + tile + kept * dim * 4 * 6
 
@@ -73,17 +91,17 @@ def packet_bytes(edges: int, places: int) -> int:
     return places * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4) + 4 + edges * 8
 
 
-def device_bytes(config: Config, stride: int, held: int) -> dict[str, int]:
+def device_bytes(config: Config, stride: int, held: int, resident: int) -> dict[str, int]:
     """Bytes on a device by purpose, beside what CUDA itself takes: batches under way, one batch's tensors, scores, held rows."""
-    batch, dim, places = config.training.batch_size, config.model.dim, batch_places(config)
+    batch, dim, places = config.training.batch_size, config.model.dim, batch_places(config, resident)
     tensors = places * dim * 4 * 5 + 8 * batch * dim * 4  # gathered, masked, masks, gradients, sums; queries
     return {"batches": RING * (places * stride + packet_bytes(batch, places)), "tensors": tensors,
             "scores": 3 * 4 * DEVICE_TILE, "held": held}
 
 
-def host_bytes_for_device(config: Config, stride: int) -> int:
+def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:
     """Host memory beside the buffer while a device trains: ids and staged rows of the batches under way, ids being prepared."""
-    places = batch_places(config)
+    places = batch_places(config, resident)
     ids = packet_bytes(config.training.batch_size, places)
     return RING * (places * stride + ids) + 4 * ids
 

@@ -75,7 +75,7 @@ def device_needs(config: Config, facts: Facts, capacity: int, memory: MemoryPlan
         return {}
     held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
     if config.model.encoder == "none":
-        return device_bytes(config, facts.stride, held)
+        return device_bytes(config, facts.stride, held, resident(facts, capacity).nodes)
     return encoder_device_bytes(config, _encoder_sizes(config, facts, capacity), held)
 
 
@@ -136,9 +136,10 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     spare = spare_slots(ordering, facts.partitions, capacity) if config.storage.prefetch else 0
     slots = min(capacity + spare, facts.partitions)
     one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
-    workspace = workspace_bytes(config, facts.relations)
+    here = resident(facts, capacity)
+    workspace = workspace_bytes(config, facts.relations, here.nodes)
     if config.device != "cpu":
-        workspace = host_bytes_for_device(config, facts.stride)
+        workspace = host_bytes_for_device(config, facts.stride, here.nodes)
     plan = make_plan(ordering, facts.partitions, capacity, config.training.seed, 0)
     total, largest_bucket = int(facts.bucket_counts.sum()), int(facts.bucket_counts.max(initial=0))
     largest_step = largest_window([step.buckets for step in plan.steps], facts.bucket_counts)
@@ -148,8 +149,7 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     if facts.lists and config.device != "cpu":
         workspace = encoder_host_bytes_for_device(config, _encoder_sizes(config, facts, capacity))
     elif facts.lists:
-        workspace += encoder_bytes(config, batch_places(config), resident(facts, capacity), input_width(config, facts),
-                                   config.model.dim)
+        workspace += encoder_bytes(config, batch_places(config, here.nodes), here, input_width(config, facts), config.model.dim)
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
                       edges=window * EDGE_BYTES + slots * facts.lists, workspace=workspace,
                       evaluation=evaluation_bytes(config, facts.nodes))

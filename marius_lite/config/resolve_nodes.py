@@ -42,7 +42,8 @@ def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) ->
 
 def link_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
     """Of link prediction: every place of a batch is a seed."""
-    return EncoderSizes(batch_places(config), resident(facts, capacity), input_width(config, facts), config.model.dim,
+    here = resident(facts, capacity)
+    return EncoderSizes(batch_places(config, here.nodes), here, input_width(config, facts), config.model.dim,
                         input_stride(config, facts), 2 if inputs_of(config, facts) == "both" else 1)
 
 

@@ -6,6 +6,8 @@ from marius_lite.config.encoder_memory import uniform
 from marius_lite.config.schema import Config, LossSection
 from marius_lite.errors import UserError
 
+ASKS_FOR_RELATIONS = ("distmult", "complex", "transe", "transe_l1")
+
 
 def check_rules(config: Config, where: str) -> None:
     """Raise UserError for keys that contradict each other."""
@@ -50,6 +52,11 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
          f"`optimizer.dense.weight_decay` must be one number, or one for each of the {len(model.layers) + 1} layers"),
         (model.encoder == "none" and isinstance(config.optimizer.dense.weight_decay, tuple),
          "`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` is none: give one number"),
+        (negatives.count == "all" and negatives.degree_fraction > 0,
+         f"`negatives.degree_fraction` is {negatives.degree_fraction}, but `negatives.count` is all: remove it"),
+        (loss.relation_weight > 0 and (model.decoder not in ASKS_FOR_RELATIONS or config.task == "node_classification"),
+         f"`loss.relation_weight` is {loss.relation_weight}, but decoder {model.decoder} cannot rank relations: use one of "
+         f"{', '.join(ASKS_FOR_RELATIONS)}, or remove it"),
         (negatives.chunks > config.training.batch_size,
          f"`negatives.chunks` is {negatives.chunks}, more than `training.batch_size` {config.training.batch_size}"),
     ]

@@ -65,16 +65,31 @@ class ModelSection(Section):
     normalize_features: bool = Field(False, description="divide each node's features by the sum of their magnitudes")
 
 
+class DrawSection(Section):
+    kind: Literal["auto", "normal", "uniform"] = Field(
+        "auto", description="what first values are drawn from; auto: as the decoder's authors do")
+    scale: PositiveFloat | Auto = Field(
+        "auto", description="standard deviation (normal) or bound (uniform); auto: as the decoder's authors do")
+
+
+class InitSection(Section):
+    nodes: DrawSection = Field(default_factory=DrawSection)
+    relations: DrawSection = Field(default_factory=DrawSection)
+
+
 class LossSection(Section):
     name: Literal["auto", "softmax", "logistic", "margin", "cross_entropy"] = Field(
         "auto", description="over a positive and its negatives, or cross_entropy over classes; auto: softmax, or cross_entropy")
     margin: PositiveFloat = Field(1.0, description="margin of the margin loss")
     adversarial_temperature: NonNegativeFloat = Field(
         0.0, description="logistic: weight negatives by softmax(temperature * score); 0: all alike")
+    relation_weight: NonNegativeFloat = Field(
+        0.0, description="factor of a second loss: predicting an edge's relation from its ends (distmult, complex, transe)")
 
 
 class NegativesSection(Section):
-    count: PositiveInt = Field(1000, description="shared negatives of one chunk, for each side")
+    count: PositiveInt | Literal["all"] = Field(
+        1000, description="shared negatives of one chunk, for each side; all: every resident node, for all edges and both sides")
     chunks: PositiveInt = Field(10, description="parts of a batch, each with its own negatives")
     degree_fraction: Fraction = Field(0.0, description="share of the negatives taken from the batch's own nodes")
 
@@ -97,7 +112,8 @@ class OptimizerSection(Section):
 
 
 class RegularizerSection(Section):
-    name: Literal["none", "n3"] = Field("none", description="n3: sum of cubed moduli of the rows of each positive edge")
+    name: Literal["none", "n3"] = Field(
+        "none", description="n3: sum of cubed moduli of an edge's source, relation and destination, for each side")
     weight: NonNegativeFloat = Field(0.0, description="factor of the regularizer beside the loss summed over edges")
 
 
@@ -168,6 +184,7 @@ class EvaluationSection(Section):
 class Config(Section):
     task: Literal["link_prediction", "node_classification"] = Field("link_prediction", description="what is learned")
     model: ModelSection = Field(default_factory=ModelSection)
+    init: InitSection = Field(default_factory=InitSection)
     loss: LossSection = Field(default_factory=LossSection)
     negatives: NegativesSection = Field(default_factory=NegativesSection)
     optimizer: OptimizerSection = Field(default_factory=OptimizerSection)

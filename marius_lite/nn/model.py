@@ -14,23 +14,25 @@ from torch import Tensor
 
 from marius_lite._native import segment_sum, sort_rows
 from marius_lite.errors import RunError, UserError
-from marius_lite.nn.decoders import DECODERS
-from marius_lite.nn.decoders.base import Values
+from marius_lite.nn.decoders import DECODERS, Draw
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import CustomEncoder, Encoder
-from marius_lite.nn.losses import LOSSES, Loss
+from marius_lite.nn.losses import LOSSES, Loss, Softmax
 from marius_lite.nn.regularizer import add_n3_gradient
 from marius_lite.nn.scoring import score_side, scores
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Batch, DeviceBatch, RowGrads, Rows
+from marius_lite.types import Batch, DeviceBatch, Pairs, RowGrads, Rows
 
 Entry = TypeVar("Entry")
+
+RELATION_LOSS = Softmax()
 
 
 @dataclass(frozen=True)
 class _Side:
-    """What one side of a batch gives: its summed loss and gradients, with respect to the gathered rows."""
+    """What one side of a batch gives: its summed loss and gradients, with respect to the gathered rows before dropout, but for
+    those of the ``entity`` and the ``positive``."""
 
     loss: Tensor
     entity: Tensor
@@ -42,9 +44,14 @@ class _Side:
 class LinkPredictionModel(torch.nn.Module):
     """A decoder with its relations, and what is minimised.
 
-    Per batch: the *sum* over edges and sides of the loss, plus ``n3_weight`` times the sum of |x|^3 over the
-    gathered positive rows (sources, destinations, the relations of each side), once per edge, before dropout.
-    So the weight is relative to one edge's loss on one side, whatever the batch size. ``dropout`` applies to
+    Per batch: the *sum* over edges and sides of
+
+    - the loss;
+    - ``n3_weight`` times the sum of |x|^3 over source, relation and destination, before dropout (Lacroix et al., ICML 2018);
+    - ``relation_weight`` times the cross-entropy of the relation among all relations, given source and destination (Chen et
+      al., AKBC 2021), for decoders that can ask for it.
+
+    So both weights are relative to one edge's loss on one side, whatever the batch size. ``dropout`` applies to
     every gathered row: sources, destinations, negatives, relations.
 
     ``encoder``, where there is one, makes what is gathered here from rows; its weights belong to the model.
@@ -56,7 +63,8 @@ class LinkPredictionModel(torch.nn.Module):
     def __init__(self, decoder: str, relations: int, dim: int, generator: np.random.Generator, *,
                  reciprocal: bool = False, loss: str = "softmax",
                  loss_options: Mapping[str, Any] | None = None, dropout: float = 0.0,
-                 n3_weight: float = 0.0, encoder: Encoder | CustomEncoder | None = None) -> None:
+                 n3_weight: float = 0.0, relation_weight: float = 0.0, relation_draw: Draw | None = None,
+                 encoder: Encoder | CustomEncoder | None = None) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = _entry(DECODERS, "model.decoder", decoder)
@@ -67,7 +75,9 @@ class LinkPredictionModel(torch.nn.Module):
         self.reciprocal = reciprocal
         self.dropout = dropout
         self.n3_weight = n3_weight
-        values = self.decoder.initial_relations(generator, relations * (2 if reciprocal else 1), dim)
+        self.relation_weight = relation_weight
+        draw = relation_draw or self.decoder.relation_draw(dim)
+        values = draw(generator, relations * (2 if reciprocal else 1), self.decoder.relation_dim(dim))
         self.relations = torch.nn.Parameter(torch.from_numpy(values))
         self._workspace = Workspace()
 
@@ -80,24 +90,30 @@ class LinkPredictionModel(torch.nn.Module):
         return mean, RowGrads((sampled.edges.src, sampled.edges.dst, *negatives), grads)
 
     def gradients(self, batch: DeviceBatch) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The mean loss per edge and side (without the regularizer; float64), and the gradients of the batch's rows.
+        """The mean loss per edge and side (alone, without what is added to it; float64), and the gradients of the batch's rows.
 
         Trains side 0 and, where the batch has negatives for it, side 1. The gradients, (rows, dim) each and contiguous, are
-        those of the sources, the destinations, then each side's negatives. ``relations.grad`` is replaced; the batch's tensors
+        those of the sources, the destinations, then each set of negatives. ``relations.grad`` is replaced; the batch's tensors
         stay as they are. On a GPU nothing waits for the result.
         """
-        dropout = Dropout(self.dropout, batch.sampled.seed, batch.src.device, self._workspace)
+        sampled = batch.sampled
+        dropout = Dropout(self.dropout, sampled.seed, batch.src.device, self._workspace)
         ends = dropout("src", batch.src), dropout("dst", batch.dst)
-        sides = [self._learn_side(side, batch, ends, dropout) for side in range(len(batch.negatives))]
+        shared = dropout("neg", batch.negatives[0]) if sampled.shared else None
+        sides = [self._learn_side(side, batch, ends, shared, dropout) for side in range(sampled.sides)]
         loss = torch.stack([side.loss for side in sides]).sum() / (len(sides) * len(batch.rel))
-        self._set_relation_grad(batch, [side.relation for side in sides])
         d_src, d_dst = sides[0].entity, sides[0].positive
         for side in sides[1:]:
             d_src += side.positive
             d_dst += side.entity
-        self._regularize(batch.src, dropout.backward_("src", d_src))
-        self._regularize(batch.dst, dropout.backward_("dst", d_dst))
-        grads = [d_src, d_dst, *(side.negatives for side in sides)]
+        d_relations = self._predict_relations(batch, ends, d_src, d_dst) if self.relation_weight else None
+        self._set_relation_grad(batch, [side.relation for side in sides], d_relations)
+        self._regularize(batch.src, dropout.backward_("src", d_src), sampled.sides)
+        self._regularize(batch.dst, dropout.backward_("dst", d_dst), sampled.sides)
+        negatives = [side.negatives for side in sides]
+        if sampled.shared:
+            negatives = [dropout.backward_("neg", negatives[0].add_(negatives[1]))]
+        grads = [d_src, d_dst, *negatives]
         return loss, tuple(grad.reshape(-1, grad.shape[-1]).contiguous() for grad in grads)
 
     @torch.no_grad()
@@ -110,21 +126,44 @@ class LinkPredictionModel(torch.nn.Module):
         """Scores (n, m) of queries (n, dim) with candidate entities (m, dim): a new tensor."""
         return scores(self.similarity, query, candidates, self._workspace)
 
-    def _learn_side(self, side: int, batch: DeviceBatch, ends: tuple[Tensor, Tensor],
+    def _learn_side(self, side: int, batch: DeviceBatch, ends: tuple[Tensor, Tensor], shared: Tensor | None,
                     dropout: Dropout) -> _Side:
         values = self._relation_rows(batch.rel, side)
         entity = ends[side].detach().requires_grad_()
         relation = dropout("rel", values).detach().requires_grad_()
         query = self._combine(entity, relation, side)
-        grads = score_side(self.similarity, self.loss, query.detach(), ends[1 - side],
-                           dropout("neg", batch.negatives[side]), self._workspace)
+        negatives = dropout("neg", batch.negatives[side]) if shared is None else shared
+        left_out = batch.sampled.left_out[side] if batch.sampled.left_out else None
+        grads = score_side(self.similarity, self.loss, query.detach(), ends[1 - side], negatives, self._workspace, left_out)
         d_entity, d_relation = torch.autograd.grad(query, (entity, relation), grads.query, allow_unused=True,
                                                    materialize_grads=True)
         if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms
             d_relation = d_relation.clone()
         self._regularize(values, dropout.backward_("rel", d_relation))
-        d_negatives = dropout.backward_("neg", grads.negatives)
+        d_negatives = dropout.backward_("neg", grads.negatives) if shared is None else grads.negatives
         return _Side(grads.loss, d_entity, d_relation, grads.positive, d_negatives)
+
+    def _predict_relations(self, batch: DeviceBatch, ends: tuple[Tensor, Tensor], d_src: Tensor, d_dst: Tensor) -> Tensor:
+        """The relation of each edge among all relations: adds to its ends' gradients; the gradient of the relation table.
+
+        Relations are to the ends' query what nodes are to another: their own is the positive, all of them are negatives.
+        """
+        table = self.relations.detach()
+        total = torch.zeros_like(table)
+        everything = np.arange(len(batch.rel))
+        for side in range(2 if self.reciprocal else 1):
+            source, target = ends[side].detach().requires_grad_(), ends[1 - side].detach().requires_grad_()
+            query = self.decoder.relation_query(source, target)
+            rel = batch.sampled.edges.rel + (self.relation_count if side else 0)
+            ids = self._relation_ids(batch.rel, side)
+            grads = score_side(self.similarity, RELATION_LOSS, query.detach(), table[ids], table[None], self._workspace,
+                               Pairs(everything, rel))
+            d_source, d_target = torch.autograd.grad(query, (source, target), grads.query)
+            d_src.add_(d_target if side else d_source, alpha=self.relation_weight)
+            d_dst.add_(d_source if side else d_target, alpha=self.relation_weight)
+            total.add_(grads.negatives[0], alpha=self.relation_weight)
+            total += self._by_relation(batch.rel, [grads.positive], [side]).mul_(self.relation_weight)
+        return total
 
     def _combine(self, entity: Tensor, relation: Tensor, side: int) -> Tensor:
         return self.decoder.query(entity, relation, 0 if self.reciprocal else side)
@@ -135,15 +174,20 @@ class LinkPredictionModel(torch.nn.Module):
     def _relation_ids(self, rel: Tensor, side: int) -> Tensor:
         return rel + self.relation_count if self.reciprocal and side == 1 else rel
 
-    def _regularize(self, values: Tensor, grad: Tensor) -> None:
+    def _regularize(self, values: Tensor, grad: Tensor, times: int = 1) -> None:
         if self.n3_weight:
-            add_n3_gradient(self.decoder, values, self.n3_weight, grad)
+            add_n3_gradient(self.decoder, values, times * self.n3_weight, grad)
 
-    def _set_relation_grad(self, batch: DeviceBatch, parts: Sequence[Tensor]) -> None:
-        """Sum the parts, one a side, by relation id, in an order that is always the same."""
+    def _set_relation_grad(self, batch: DeviceBatch, parts: Sequence[Tensor], more: Tensor | None) -> None:
+        """The parts' sum, one a side, by relation, and what there is more."""
         if self.relations.numel() == 0:
             return
-        ids = torch.cat([self._relation_ids(batch.rel, side) for side in range(len(parts))])
+        grad = self._by_relation(batch.rel, parts, range(len(parts)))
+        self.relations.grad = grad if more is None else grad.add_(more)
+
+    def _by_relation(self, rel: Tensor, parts: Sequence[Tensor], sides: Sequence[int]) -> Tensor:
+        """The parts (n, relation_dim), one a side, summed by relation in an order that is always the same: like ``relations``."""
+        ids = torch.cat([self._relation_ids(rel, side) for side in sides])
         grad = torch.zeros_like(self.relations)
         if grad.is_cuda:  # there, an accumulating index_put_ sorts first
             grad.index_put_((ids,), torch.cat(list(parts)), accumulate=True)
@@ -152,12 +196,7 @@ class LinkPredictionModel(torch.nn.Module):
             sums = torch.empty(len(unique), grad.shape[1])
             segment_sum([part.contiguous().numpy() for part in parts], order, starts, sums.numpy())
             grad[torch.from_numpy(unique)] = sums
-        self.relations.grad = grad
-
-
-def initial_values(generator: np.random.Generator, count: int, dim: int, decoder: str) -> Values:
-    """Node rows to start from, (count, dim) float32, in the range that suits the decoder."""
-    return _entry(DECODERS, "model.decoder", decoder).initial_entities(generator, count, dim)
+        return grad
 
 
 def finite(loss: float, batch: Batch) -> float:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from marius_lite.config.memory import DEVICE_TILE
+from marius_lite.config.memory import CPU_TILE, DEVICE_TILE, TILE_QUERIES
 from marius_lite.nn.losses import Loss
 from marius_lite.nn.similarities import Similarity
 from marius_lite.nn.workspace import Workspace
+from marius_lite.types import Pairs
 
-CPU_TILE = 1 << 21
-"""Numbers in a tile's largest array: 8 MiB stay in a CPU's last cache; a GPU wants fewer and larger steps, `DEVICE_TILE`."""
 TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: many enough for a fast product, whatever the number of candidates."""
 
@@ -32,13 +32,14 @@ class SideGrads:
 
 
 def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tensor,
-               negatives: Tensor, workspace: Workspace) -> SideGrads:
+               negatives: Tensor, workspace: Workspace, left_out: Pairs | None = None) -> SideGrads:
     """Compare each query (n, dim) with its positive (n, dim) and its chunk's negatives (chunks, k, dim).
 
-    Edges are split into the chunks in order, ceil(n / chunks) to each. The gradients are new tensors; all else
-    lives in ``workspace``, and is bounded by one tile.
+    Edges are split into the chunks in order, ceil(n / chunks) to each. The pairs that are ``left_out`` score -inf: they
+    neither cost nor learn. The gradients are new tensors; all else lives in ``workspace``, and is bounded by one tile.
     """
     chunks, count, dim = negatives.shape
+    hidden = _Hidden(left_out, query.device) if left_out else None
     grads = SideGrads(query.new_zeros((), dtype=torch.float64), torch.empty_like(query),
                       torch.empty_like(positive), torch.empty_like(negatives))
     # Row 0 is a place-holder: its column of a tile takes the score of each query's own positive.
@@ -55,6 +56,8 @@ def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tens
             part = slice(start, min(start + rows, end))
             scores = similarity.tile(query[part], candidates, workspace)
             scores[:, 0] = similarity.pairs(query[part], positive[part])
+            if hidden:
+                hidden.hide(scores[:, 1:], part)
             grads.loss.add_(loss(scores, workspace))
             d_pairs = scores[:, 0].clone()
             scores[:, 0] = 0
@@ -64,6 +67,20 @@ def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tens
                                       grads.positive[part])
         grads.negatives[chunk] = d_candidates[1:]
     return grads
+
+
+class _Hidden:
+    """Pairs that tiles of scores leave out. Every loss gives -inf a gradient of 0."""
+
+    def __init__(self, pairs: Pairs, device: torch.device):
+        self._edges = pairs.edges
+        self._places = torch.from_numpy(np.stack([pairs.edges, pairs.columns])).to(device, non_blocking=True)
+
+    def hide(self, scores: Tensor, queries: slice) -> None:
+        """Overwrite the pairs' scores in a tile of so many of the queries: (stop - start, k)."""
+        first, last = np.searchsorted(self._edges, (queries.start, queries.stop)).tolist()
+        rows, columns = self._places[:, first:last]
+        scores[rows - queries.start, columns] = -torch.inf
 
 
 def scores(similarity: Similarity, query: Tensor, candidates: Tensor,
@@ -80,6 +97,7 @@ def scores(similarity: Similarity, query: Tensor, candidates: Tensor,
 
 
 def tile_rows(similarity: Similarity, candidates: int, dim: int, device: torch.device) -> int:
-    """Queries in a tile of (queries, candidates); at least 1."""
+    """Queries in a tile of (queries, candidates); at least 1, and enough for a fast product where that is what it takes."""
     budget = DEVICE_TILE if device.type == "cuda" else CPU_TILE
-    return max(1, budget // (max(1, candidates) * similarity.numbers_per_score(dim)))
+    numbers = similarity.numbers_per_score(dim)
+    return max(TILE_QUERIES if numbers == 1 else 1, budget // (max(1, candidates) * numbers))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from marius_lite.seeds import generator_for, seed_for
-from marius_lite.types import EdgeBatch, SampledBatch
+from marius_lite.types import EdgeBatch, Rows, SampledBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,28 @@ class Resident:
     nodes: int
     partition_rows: int
     base_rows: npt.NDArray[np.int64]
+
+    def rows(self) -> Rows:
+        """The row of every resident node, (nodes,), partition after partition."""
+        return self.at(np.arange(self.nodes))
+
+    def at(self, places: Rows) -> Rows:
+        """The rows at these places of `rows`."""
+        partition, offset = np.divmod(places, self.partition_rows)
+        rows: Rows = self.base_rows[partition] + offset
+        return rows
+
+    def places(self, rows: Rows) -> Rows:
+        """Where these rows stand in `rows`."""
+        order = np.argsort(self.base_rows)
+        partition = order[np.searchsorted(self.base_rows, rows, "right", sorter=order) - 1]
+        places: Rows = partition * self.partition_rows + rows - self.base_rows[partition]
+        return places
+
+
+class Sampler(Protocol):
+    def sample(self, edges: EdgeBatch, resident: Resident) -> SampledBatch:
+        """A batch's edges with negatives among what is resident: a function of the run's seed and the batch's place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +59,8 @@ class NegativeSampler:
         generator = generator_for(self.run_seed, "negatives", *place)
         from_batch = round(self.count * self.degree_fraction)
         negatives = np.empty((2, self.chunks, self.count), np.int64)
-        drawn = generator.integers(resident.nodes, size=(2, self.chunks, self.count - from_batch))
-        partition, offset = np.divmod(drawn, resident.partition_rows)
-        negatives[:, :, from_batch:] = resident.base_rows[partition] + offset
+        negatives[:, :, from_batch:] = resident.at(
+            generator.integers(resident.nodes, size=(2, self.chunks, self.count - from_batch)))
         if from_batch:
             for side, nodes in enumerate((edges.dst, edges.src)):
                 negatives[side, :, :from_batch] = nodes[generator.integers(len(nodes), size=(self.chunks, from_batch))]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 
 from marius_lite.checkpoint.run_folder import RunFolder
-from marius_lite.config.encoder_memory import encoder_device_bytes
-from marius_lite.config.memory import MemoryPlan, device_bytes, packet_bytes
+from marius_lite.config.encoder_memory import encoder_device_bytes, resident
+from marius_lite.config.memory import MemoryPlan, batch_places, device_bytes, negatives_shape, packet_bytes
 from marius_lite.config.resolve_nodes import link_sizes
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import Accelerator, check_device, open_accelerator
@@ -17,10 +18,12 @@ from marius_lite.device.host import HostGather
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.metrics import MetricsLog
+from marius_lite.nn.decoders import DECODERS
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.ordering.plan import make_plan
-from marius_lite.sampling.negatives import NegativeSampler
+from marius_lite.sampling.every_resident import EveryResident
+from marius_lite.sampling.negatives import NegativeSampler, Sampler
 from marius_lite.sampling.windows import WindowReader
 from marius_lite.seeds import generator_for
 from marius_lite.storage.table import RowTable
@@ -28,7 +31,7 @@ from marius_lite.train.build_nodes import host_tables, node_rows
 from marius_lite.train.encoded_link_work import EncodedLinkWork
 from marius_lite.train.encoders import initial_encoder, input_width, normalized_columns, weight_decays
 from marius_lite.train.evaluation import evaluate_trained
-from marius_lite.train.first_rows import initialise
+from marius_lite.train.first_rows import draw_of, initialise
 from marius_lite.train.link_work import LinkWork
 from marius_lite.train.neighbourhoods import open_neighbourhoods
 from marius_lite.train.node_work import NodeRows
@@ -52,8 +55,7 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         for each in rows.buffers:
             each.close()
         raise
-    sampler = NegativeSampler(config.negatives.count, config.negatives.chunks, config.negatives.degree_fraction,
-                              config.training.seed)
+    sampler = make_sampler(config)
     dense = config.optimizer.dense
     optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder))
     arguments = (
@@ -67,17 +69,26 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
     return Parts(run, config, work, model, optimizer, metrics, show_progress)
 
 
+def make_sampler(config: Config) -> Sampler:
+    negatives, seed = config.negatives, config.training.seed
+    if negatives.count == "all":
+        return EveryResident(seed)
+    return NegativeSampler(negatives.count, negatives.chunks, negatives.degree_fraction, seed)
+
+
 def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, config: Config) -> DeviceBatches:
     """Features and learned rows, of what there is, on a GPU; says which way they take."""
-    storage, negatives, batch = config.storage, config.negatives, config.training.batch_size
+    storage, batch = config.storage, config.training.batch_size
+    facts = facts_of(dataset, config, cuda=True)
+    here = resident(facts, int(storage.capacity)).nodes
     plan = make_plan(storage.ordering, dataset.partitioning.partitions, int(storage.capacity), config.training.seed, 0)
     loads = expected_loads(plan, dataset.edges("train").counts, dataset.partitioning.rows, batch,
-                           2 * negatives.chunks * negatives.count)
+                           prod(negatives_shape(config, here)))
     if config.model.encoder == "none":
-        places = 2 * batch + 2 * negatives.chunks * negatives.count
-        needs = Needs(device_bytes(config, rows.first.table.stride, 0), places, packet_bytes(batch, places))
+        places = batch_places(config, here)
+        needs = Needs(device_bytes(config, rows.first.table.stride, 0, here), places, packet_bytes(batch, places))
     else:
-        sizes = link_sizes(config, facts_of(dataset, config, cuda=True), int(storage.capacity))
+        sizes = link_sizes(config, facts, int(storage.capacity))
         needs = Needs(encoder_device_bytes(config, sizes, 0))
     return open_batches(accelerator, config, host_tables(rows, config), needs, loads)
 
@@ -92,4 +103,5 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
     return LinkPredictionModel(
         model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"),
         reciprocal=model.reciprocal, loss=loss.name, loss_options=options.get(loss.name), dropout=model.dropout,
-        n3_weight=config.regularizer.weight if config.regularizer.name == "n3" else 0.0, encoder=encoder)
+        n3_weight=config.regularizer.weight if config.regularizer.name == "n3" else 0.0, relation_weight=loss.relation_weight,
+        relation_draw=draw_of(config.init.relations, DECODERS[model.decoder].relation_draw(model.dim)), encoder=encoder)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from marius_lite.config.schema import Config
-from marius_lite.nn.model import initial_values
+from marius_lite.config.schema import Config, DrawSection
+from marius_lite.nn.decoders import DECODERS, Draw
 from marius_lite.seeds import generator_for
 from marius_lite.storage.buffer import PartitionBuffer
 
@@ -13,12 +13,18 @@ INITIAL_BLOCK = 1 << 16
 def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
     """Make every partition's first rows, in the buffer; checksums of the files."""
     partitions, dim = buffer.table.partitions, config.model.dim
+    draw = draw_of(config.init.nodes, DECODERS[config.model.decoder].node_draw(dim))
     held = buffer.slots if buffer.slots >= partitions else buffer.slots - 1
     for k in range(partitions):
         rows = buffer.adopt(k)
         generator = generator_for(config.training.seed, "nodes", worker=k)
         for start in range(0, len(rows), INITIAL_BLOCK):
             part = rows[start:start + INITIAL_BLOCK]
-            part[:, :dim] = initial_values(generator, len(part), dim, config.model.decoder)
+            part[:, :dim] = draw(generator, len(part), dim)
         buffer.enter(range(max(0, k + 1 - held), k + 1))
     return buffer.flush()
+
+
+def draw_of(asked: DrawSection, usual: Draw) -> Draw:
+    """What the decoder's authors draw from, changed where the configuration asks for something else."""
+    return usual.changed(None if asked.kind == "auto" else asked.kind, None if asked.scale == "auto" else asked.scale)

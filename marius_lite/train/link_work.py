@@ -23,7 +23,7 @@ from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.ordering.plan import make_plan
 from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.sampling.batch_rows import RowTracker
-from marius_lite.sampling.negatives import NegativeSampler, Resident
+from marius_lite.sampling.negatives import Resident, Sampler
 from marius_lite.sampling.windows import Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
 from marius_lite.seeds import generator_for
 from marius_lite.storage.buffer import PartitionBuffer
@@ -38,7 +38,7 @@ class LinkWork:
     measure = MEASURES["link_prediction"]
 
     def __init__(self, config: Config, partitioning: Partitioning, edges: EdgeBuckets, buffer: PartitionBuffer,
-                 reader: WindowReader, window_edges: int, sampler: NegativeSampler, gather: Gather,
+                 reader: WindowReader, window_edges: int, sampler: Sampler, gather: Gather,
                  apply: Callable[[RowGrads], object], on_device: DeviceBatches | None, model: LinkPredictionModel,
                  optimizer: DenseOptimizer, first_rows: Callable[[], dict[int, int]], rank: Callable[[], dict[str, Any]]):
         self.items = edges.total

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marius_lite.errors import UserError
-from marius_lite.nn.decoders import DECODERS
-from marius_lite.nn.model import initial_values
+from marius_lite.nn.decoders import DECODERS, Draw
 from marius_lite.nn.similarities import SIMILARITIES
 
 
@@ -28,12 +27,31 @@ def test_both_sides_give_the_edges_score(name, seed, half):
 @pytest.mark.parametrize("name", DECODERS)
 def test_first_values(name):
     decoder = DECODERS[name]
-    entities = initial_values(np.random.default_rng(1), 30, 8, name)
-    relations = decoder.initial_relations(np.random.default_rng(1), 5, 8)
+    nodes, relations = decoder.node_draw(8), decoder.relation_draw(8)
+    entities = nodes(np.random.default_rng(1), 30, 8)
+    drawn = relations(np.random.default_rng(1), 5, decoder.relation_dim(8))
     assert (entities.shape, entities.dtype) == ((30, 8), np.float32)
-    assert (relations.shape, relations.dtype) == ((5, decoder.relation_dim(8)), np.float32)
+    assert (drawn.shape, drawn.dtype) == ((5, decoder.relation_dim(8)), np.float32)
     assert len(np.unique(entities)) == entities.size
-    np.testing.assert_array_equal(entities, initial_values(np.random.default_rng(1), 30, 8, name))
+    assert len(np.unique(drawn)) == drawn.size, "relations that are all alike score a node best with itself"
+    np.testing.assert_array_equal(entities, nodes(np.random.default_rng(1), 30, 8))
+
+
+@pytest.mark.parametrize("name", [name for name, decoder in DECODERS.items() if decoder.asks_for_relations])
+def test_asked_for_relations_the_edges_score_is_the_same(name):
+    rng, decoder = np.random.default_rng(3), DECODERS[name]
+    src, dst, rel = (torch.from_numpy(rng.standard_normal((7, 8), np.float32)) for _ in range(3))
+    similarity = SIMILARITIES[decoder.similarity]
+    torch.testing.assert_close(similarity.pairs(decoder.relation_query(src, dst), rel),
+                               similarity.pairs(decoder.query(src, rel, 0), dst), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform"])
+@pytest.mark.parametrize("other", ["normal", "uniform"])
+def test_another_kind_keeps_the_standard_deviation(kind, other):
+    values = Draw(kind, 0.5).changed(other, None)(np.random.default_rng(1), 1000, 100)
+    assert values.std() == pytest.approx(0.5 if kind == "normal" else 0.5 / 3**0.5, rel=0.02)
+    assert Draw(kind, 0.5).changed(None, 2.0) == Draw(kind, 2.0)
 
 
 @pytest.mark.parametrize(("name", "dim"), [("complex", 5), ("rotate", 1), ("distmult", 0)])

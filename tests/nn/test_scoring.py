@@ -1,14 +1,16 @@
 """Tiled scoring against autograd over the whole."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import marius_lite.nn.scoring as scoring
-from marius_lite.nn.losses import Softmax
+from marius_lite.nn.losses import Logistic, Margin, Softmax
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
+from marius_lite.types import Pairs
 
 DIM = 6
 
@@ -44,6 +46,7 @@ def test_gradients_equal_autograd(kind, seed, edges, chunks, count, budget):
     expected.backward()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scoring, "CPU_TILE", budget)
+        patch.setattr(scoring, "TILE_QUERIES", 1)
         grads = scoring.score_side(SIMILARITIES[kind], Softmax(), *tensors, Workspace())
     torch.testing.assert_close(grads.loss, expected.detach(), rtol=1e-5, atol=1e-5)
     assert grads.negatives.shape == (chunks, count, DIM)
@@ -52,11 +55,45 @@ def test_gradients_equal_autograd(kind, seed, edges, chunks, count, budget):
         torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("loss", [Softmax(), Logistic(), Logistic(temperature=0.5), Margin()])
+@pytest.mark.parametrize("budget", [1, 1 << 20])
+def test_what_is_left_out_is_as_if_it_were_far_away(loss, budget, monkeypatch):
+    """Against a candidate whose score is -inf by its own numbers: the same loss and gradients, none for the pair left out."""
+    monkeypatch.setattr(scoring, "CPU_TILE", budget)
+    monkeypatch.setattr(scoring, "TILE_QUERIES", 1)
+    query, positive, negatives = random(4, (7, DIM), (7, DIM), (2, 5, DIM))
+    pairs = Pairs(np.array([0, 2, 2, 5]), np.array([4, 0, 3, 1]))
+    grads = scoring.score_side(SIMILARITIES["inner"], loss, query, positive, negatives, Workspace(), pairs)
+    exact = [tensor.double().requires_grad_() for tensor in (query, positive, negatives)]
+    chunk_of = torch.arange(7) // 4
+    tile = torch.cat([exact[1][:, None], exact[2][chunk_of]], 1)
+    scores = all_scores("inner", exact[0], tile)
+    hidden = torch.zeros(7, 6, dtype=torch.bool)
+    hidden[pairs.edges, pairs.columns + 1] = True
+    expected = definition(loss, scores.masked_fill(hidden, -1e9))
+    expected.backward()
+    torch.testing.assert_close(grads.loss, expected.detach(), rtol=1e-5, atol=1e-5)
+    for ours, theirs in zip((grads.query, grads.positive, grads.negatives), exact, strict=True):
+        torch.testing.assert_close(ours.double(), theirs.grad, rtol=1e-4, atol=2e-5)
+
+
+def definition(loss, scores):
+    """The summed loss of (n, 1 + k) scores by torch."""
+    positive, negative = scores[:, 0], scores[:, 1:]
+    if isinstance(loss, Softmax):
+        return -scores.log_softmax(1)[:, 0].sum()
+    if isinstance(loss, Margin):
+        return (loss.margin + negative - positive[:, None]).clamp_min(0).mean(1).sum()
+    weights = (loss.temperature * negative).softmax(1).detach() if loss.temperature else 1 / negative.shape[1]
+    return (torch.nn.functional.softplus(-positive) + (weights * torch.nn.functional.softplus(negative)).sum(1)).sum()
+
+
 @pytest.mark.parametrize("kind", SIMILARITIES)
 @pytest.mark.parametrize(("budget", "columns"), [(1, 1), (200, 5), (1 << 20, 100)])
 def test_scores_for_ranking(kind, budget, columns, monkeypatch):
     query, candidates = random(1, (9, DIM), (14, DIM))
     monkeypatch.setattr(scoring, "CPU_TILE", budget)
+    monkeypatch.setattr(scoring, "TILE_QUERIES", 1)
     monkeypatch.setattr(scoring, "TILE_COLUMNS", columns)
     scores = scoring.scores(SIMILARITIES[kind], query, candidates, Workspace())
     torch.testing.assert_close(scores, all_scores(kind, query, candidates), rtol=1e-4, atol=1e-5)
@@ -75,6 +112,7 @@ def test_equal_vectors_give_finite_small_gradients(kind):
 
 def test_memory_is_bounded_by_a_tile(monkeypatch):
     monkeypatch.setattr(scoring, "CPU_TILE", 1 << 12)
+    monkeypatch.setattr(scoring, "TILE_QUERIES", 1)
     sizes = []
     tensor = Workspace.tensor
 

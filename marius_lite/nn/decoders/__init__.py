@@ -4,6 +4,7 @@ from marius_lite.nn.decoders.base import Decoder
 from marius_lite.nn.decoders.complex import ComplEx
 from marius_lite.nn.decoders.distmult import DistMult
 from marius_lite.nn.decoders.dot import Dot
+from marius_lite.nn.decoders.draw import Draw
 from marius_lite.nn.decoders.rotate import RotatE
 from marius_lite.nn.decoders.transe import TransE, TransEL1
 
@@ -16,4 +17,4 @@ DECODERS: dict[str, Decoder] = {
     "rotate": RotatE(),
 }
 
-__all__ = ["DECODERS", "ComplEx", "Decoder", "DistMult", "Dot", "RotatE", "TransE", "TransEL1"]
+__all__ = ["DECODERS", "ComplEx", "Decoder", "DistMult", "Dot", "Draw", "RotatE", "TransE", "TransEL1"]

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from marius_lite.errors import UserError
-
-Values = npt.NDArray[np.float32]
+from marius_lite.nn.decoders.draw import Draw
 
 
 class Decoder(ABC):
@@ -25,6 +22,8 @@ class Decoder(ABC):
     similarity: str = "inner"
     even = False
     """Whether ``dim`` must be even: halves hold real and imaginary parts."""
+    asks_for_relations = False
+    """Whether relations can be ranked given both ends, by `relation_query`."""
 
     def check(self, dim: int) -> None:
         """UserError when the decoder cannot use ``dim`` numbers a node."""
@@ -43,32 +42,28 @@ class Decoder(ABC):
         Side 0: the entity is the source, candidates are destinations. Side 1: the other way round.
         """
 
-    @abstractmethod
-    def initial_relations(self, generator: np.random.Generator, count: int, dim: int) -> Values:
-        """Values to start from, (count, relation_dim) float32."""
+    def relation_query(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """(n, relation_dim) from both ends of edges, (n, dim) each: similarity(relation_query, rel) is the edge's score with
+        that relation; differentiable. Only where `asks_for_relations`."""
+        raise AssertionError(f"{type(self).__name__} cannot ask for relations")
 
-    def initial_entities(self, generator: np.random.Generator, count: int, dim: int) -> Values:
-        """Values to start from, (count, dim) float32: small, so that the first scores are all alike."""
-        values = generator.standard_normal((count, dim), np.float32)
-        values *= np.float32(1e-3)
-        return values
+    def node_draw(self, dim: int) -> Draw:
+        """What node rows start from: small, so that the first scores are all alike."""
+        return Draw("normal", 1e-3)
+
+    def relation_draw(self, dim: int) -> Draw:
+        """What relations start from. Never all alike: a relation that is the identity makes every node its own best answer, and
+        on sparse graphs nothing teaches it otherwise."""
+        return Draw("normal", 1.0)
 
     def modulus(self, values: torch.Tensor) -> torch.Tensor:
         """|x| of the numbers in ``values`` (..., dim), same shape: for complex ones, at both their parts."""
         return values.abs()
 
 
-def uniform(generator: np.random.Generator, count: int, dim: int, bound: float) -> Values:
-    """(count, dim) float32 between -bound and bound."""
-    values = generator.random((count, dim), np.float32)
-    values *= np.float32(2 * bound)
-    values -= np.float32(bound)
-    return values
-
-
-def translation_bound(dim: int) -> float:
-    """6 / sqrt(dim): the range TransE starts from (Bordes et al., NIPS 2013)."""
-    return 6 / math.sqrt(dim)
+def translation_draw(dim: int) -> Draw:
+    """Between -6 / sqrt(dim) and 6 / sqrt(dim), as TransE starts (Bordes et al., NIPS 2013)."""
+    return Draw("uniform", 6 / math.sqrt(dim))
 
 
 def complex_product(left: torch.Tensor, right: torch.Tensor, conjugate: bool) -> torch.Tensor:

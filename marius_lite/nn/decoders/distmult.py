@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
-from marius_lite.nn.decoders.base import Decoder, Values
+from marius_lite.nn.decoders.base import Decoder
 
 
 class DistMult(Decoder):
     """score = <src * rel, dst>; the same for both directions of an edge."""
 
+    asks_for_relations = True
+
     def query(self, entity: torch.Tensor, relation: torch.Tensor, side: int) -> torch.Tensor:
         return entity * relation
 
-    def initial_relations(self, generator: np.random.Generator, count: int, dim: int) -> Values:
-        return np.ones((count, dim), np.float32)
+    def relation_query(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return source * target

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
-from marius_lite.nn.decoders.base import Decoder, Values
+from marius_lite.nn.decoders.base import Decoder
 
 
 class Dot(Decoder):
@@ -16,6 +15,3 @@ class Dot(Decoder):
 
     def query(self, entity: torch.Tensor, relation: torch.Tensor, side: int) -> torch.Tensor:
         return entity
-
-    def initial_relations(self, generator: np.random.Generator, count: int, dim: int) -> Values:
-        return np.empty((count, 0), np.float32)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 
-from marius_lite.nn.decoders.base import Decoder, Values, complex_product, translation_bound, uniform
+from marius_lite.nn.decoders.base import Decoder, complex_product, translation_draw
+from marius_lite.nn.decoders.draw import Draw
 
 
 class RotatE(Decoder):
@@ -23,8 +23,8 @@ class RotatE(Decoder):
         turn = torch.cat([relation.cos(), relation.sin()], -1)
         return complex_product(entity, turn, conjugate=side == 1)
 
-    def initial_relations(self, generator: np.random.Generator, count: int, dim: int) -> Values:
-        return uniform(generator, count, dim // 2, math.pi)
+    def node_draw(self, dim: int) -> Draw:
+        return translation_draw(dim)
 
-    def initial_entities(self, generator: np.random.Generator, count: int, dim: int) -> Values:
-        return uniform(generator, count, dim, translation_bound(dim))
+    def relation_draw(self, dim: int) -> Draw:
+        return Draw("uniform", math.pi)

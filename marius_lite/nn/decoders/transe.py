@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
-from marius_lite.nn.decoders.base import Decoder, Values, translation_bound, uniform
+from marius_lite.nn.decoders.base import Decoder, translation_draw
+from marius_lite.nn.decoders.draw import Draw
 
 
 class TransE(Decoder):
     """score = -|src + rel - dst|_2."""
 
     similarity = "l2"
+    asks_for_relations = True
 
     def query(self, entity: torch.Tensor, relation: torch.Tensor, side: int) -> torch.Tensor:
         return entity + relation if side == 0 else entity - relation
 
-    def initial_relations(self, generator: np.random.Generator, count: int, dim: int) -> Values:
-        return uniform(generator, count, dim, translation_bound(dim))
+    def relation_query(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return target - source
 
-    def initial_entities(self, generator: np.random.Generator, count: int, dim: int) -> Values:
-        return uniform(generator, count, dim, translation_bound(dim))
+    def node_draw(self, dim: int) -> Draw:
+        return translation_draw(dim)
+
+    def relation_draw(self, dim: int) -> Draw:
+        return translation_draw(dim)
 
 
 class TransEL1(TransE):

@@ -1,0 +1,25 @@
+"""Every resident node as a negative of every edge: 1vsAll (Lacroix et al., ICML 2018) among what is in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from marius_lite.sampling.negatives import Resident
+from marius_lite.seeds import seed_for
+from marius_lite.types import EdgeBatch, Pairs, SampledBatch
+
+
+@dataclass(frozen=True, slots=True)
+class EveryResident:
+    """One set of negatives (1, 1, resident nodes) for both sides. An edge's own answer is no negative of its own."""
+
+    run_seed: int
+
+    def sample(self, edges: EdgeBatch, resident: Resident) -> SampledBatch:
+        rows = resident.rows()
+        each = np.arange(edges.size)
+        left_out = tuple(Pairs(each, resident.places(answers)) for answers in (edges.dst, edges.src))
+        seed = seed_for(self.run_seed, "dropout", edges.epoch, edges.step, edges.index)
+        return SampledBatch(edges, rows.reshape(1, 1, -1), seed, True, left_out)

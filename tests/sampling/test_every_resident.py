@@ -1,0 +1,26 @@
+import numpy as np
+
+from marius_lite.sampling.every_resident import EveryResident
+from marius_lite.sampling.negatives import Resident
+from marius_lite.types import EdgeBatch
+
+RESIDENT = Resident((0, 1, 2), 25, 10, np.array([300, 100, 700]))
+
+
+def test_every_resident_node_but_the_edges_own():
+    src, dst = np.array([305, 100, 704, 109]), np.array([700, 309, 100, 100])
+    sampled = EveryResident(0).sample(EdgeBatch(1, 2, 3, src, dst, np.zeros(4, np.int64)), RESIDENT)
+    assert sampled.negatives.shape == (1, 1, 25)
+    assert sampled.shared
+    assert sampled.sides == 2
+    rows = sampled.negatives.ravel()
+    assert sorted(rows) == [*range(100, 110), *range(300, 310), *range(700, 705)]
+    for pairs, own in zip(sampled.left_out, (dst, src), strict=True):
+        np.testing.assert_array_equal(pairs.edges, np.arange(4))
+        np.testing.assert_array_equal(rows[pairs.columns], own)
+
+
+def test_another_batch_drops_other_numbers():
+    rows = [np.array([300])] * 3
+    one, other = (EveryResident(0).sample(EdgeBatch(0, 0, batch, *rows), RESIDENT).seed for batch in (0, 1))
+    assert one != other
