@@ -5,6 +5,7 @@ namespace nb = nanobind;
 
 void bind_io(nb::module_& m);
 void bind_rows(nb::module_& m);
+void bind_softmax(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_graph_ids(nb::module_& m);
 void bind_sampler(nb::module_& m);
@@ -15,6 +16,7 @@ NB_MODULE(_native, m) {
     m.doc() = "Native core of marius_lite: partition I/O, row kernels, graph building, neighbour sampling, the way to CUDA.";
     bind_io(m);
     bind_rows(m);
+    bind_softmax(m);
     bind_graph(m);
     bind_graph_ids(m);
     bind_sampler(m);

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
+from marius_lite._native import softmax_loss
 from marius_lite.nn.workspace import Workspace
 
 
@@ -28,6 +29,10 @@ class Softmax(Loss):
     """Cross-entropy of the positive among itself and the negatives: logsumexp(scores) - positive."""
 
     def __call__(self, scores: torch.Tensor, workspace: Workspace) -> torch.Tensor:
+        if not scores.is_cuda:
+            losses = workspace.tensor("losses", (len(scores),), scores.device)
+            softmax_loss(scores.numpy(), losses.numpy(), torch.get_num_threads())
+            return losses.sum(dtype=torch.float64)
         positive = scores[:, 0].clone()
         highest = scores.amax(1)
         torch.softmax(scores, 1, out=scores)

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from marius_lite.nn.products import product
+from marius_lite.nn.products import add_product_, product
 from marius_lite.nn.workspace import Workspace
 
 TINY = 1e-30
@@ -63,7 +63,7 @@ class Inner(Similarity):
     def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
                       d_candidates: Tensor, workspace: Workspace) -> None:
         d_query.copy_(product(d_scores, candidates.T, "rows", workspace))
-        d_candidates += product(query.T, d_scores.T, "columns", workspace).T
+        add_product_(d_candidates, query, d_scores, workspace)
 
 
 class L2(Similarity):
@@ -100,7 +100,7 @@ class L2(Similarity):
         d_scores /= workspace.tensor("distance", tuple(d_scores.shape), query.device)
         pulls = product(d_scores, candidates.T, "rows", workspace)
         torch.addcmul(pulls, query, d_scores.sum(1, keepdim=True), value=-1, out=d_query)
-        d_candidates += product(query.T, d_scores.T, "columns", workspace).T
+        add_product_(d_candidates, query, d_scores, workspace)
         d_candidates.addcmul_(candidates, d_scores.sum(0).unsqueeze(1), value=-1)
 
 

@@ -1,0 +1,13 @@
+// The loss of link prediction by softmax, over tiles of scores, with its gradient in their place.
+#pragma once
+#include <cstdint>
+
+namespace marius {
+
+// Each row of `scores` (rows, columns) holds a positive's score, then its negatives'. losses[r] becomes
+// log(sum of exp(scores)) - positive; the row becomes its gradient: softmax(scores), 1 less at the positive. A score of
+// -inf has the gradient 0; one that is no number makes the row's loss no number. The same bits for any number of threads
+// and any vector width.
+void softmax_loss(float* scores, std::int64_t rows, std::int64_t columns, float* losses, int threads);
+
+}  // namespace marius
