@@ -37,7 +37,8 @@ class State:
     """What ``state.json`` holds.
 
     ``checksums``: crc32c of each partition's chunk file; ``loss_sum``, ``edges``: of the unfinished epoch so far;
-    ``highest``: of all evaluations so far, ``since`` how many of them ago; ``dense``: crc32c of dense.safetensors;
+    ``highest``: of all evaluations so far, ``since`` how many of them ago; ``drops``: how often the learning rates dropped since
+    evaluations were none better; ``dense``: crc32c of dense.safetensors;
     ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``: an evaluation is due before going on.
     """
 
@@ -51,6 +52,7 @@ class State:
     best: Best | None = None
     highest: float | None = None
     since: int = 0
+    drops: int = 0
     dense: int = 0
     version: int = field(default=STATE_VERSION)
 
@@ -59,10 +61,13 @@ class State:
         best = self.best if self.best and self.best.value >= value else Best(self.cursor.name, value)
         return replace(self, evaluate=False, best=best)
 
-    def measured(self, value: float) -> State:
-        """After an evaluation, of this checkpoint or between two."""
-        higher = self.highest is None or value > self.highest
-        return replace(self, highest=value if higher else self.highest, since=0 if higher else self.since + 1)
+    def measured(self, value: float, patience: int = 0) -> State:
+        """After an evaluation, of this checkpoint or between two. Learning rates drop each time that ``patience`` of them in a
+        row were none better; 0: never."""
+        if self.highest is None or value > self.highest:
+            return replace(self, highest=value, since=0)
+        since = self.since + 1
+        return replace(self, since=since, drops=self.drops + (patience > 0 and since % patience == 0))
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()

@@ -97,18 +97,32 @@ class NegativesSection(Section):
 class RowOptimizerSection(Section):
     name: Literal["row_adagrad", "adagrad", "adam", "sgd"] = Field("row_adagrad", description="update rule of node rows")
     lr: PositiveFloat = Field(0.1, description="learning rate of node rows")
+    clip: NonNegativeFloat = Field(0.0, description="the largest norm of a row's gradient, above which it is scaled down; 0: any")
 
 
 class DenseOptimizerSection(Section):
     name: Literal["adagrad", "adam", "sgd"] = Field("adagrad", description="update rule of relations and dense weights")
     lr: PositiveFloat = Field(0.1, description="learning rate of relations and dense weights")
+    clip: NonNegativeFloat = Field(
+        0.0, description="the largest norm of all these gradients together, above which they are scaled down; 0: any")
     weight_decay: NonNegativeFloat | tuple[NonNegativeFloat, ...] = Field(
         0.0, description="factor of the weights added to their gradient: one, or one for each of an encoder's layers")
+
+
+class ScheduleSection(Section):
+    name: Literal["constant", "linear", "cosine", "plateau"] = Field(
+        "constant", description="how both learning rates change from window to window of edges: to 0 at the last epoch's end "
+        "along a line or half a cosine; plateau: by `factor` whenever `patience` evaluations in a row were none better")
+    warmup: NonNegativeFloat = Field(0.0, description="epochs, or a part of one, in which both learning rates rise from 0")
+    factor: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(0.3, description="plateau: what the learning rates are multiplied by")
+    patience: PositiveInt = Field(2, description="plateau: evaluations in a row without a better one")
+    lowest: Fraction = Field(0.001, description="the least share of the learning rates, but while they warm up")
 
 
 class OptimizerSection(Section):
     rows: RowOptimizerSection = Field(default_factory=RowOptimizerSection)
     dense: DenseOptimizerSection = Field(default_factory=DenseOptimizerSection)
+    schedule: ScheduleSection = Field(default_factory=ScheduleSection)
 
 
 class RegularizerSection(Section):

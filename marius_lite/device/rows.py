@@ -15,6 +15,7 @@ import torch
 
 from marius_lite.config.memory import RING
 from marius_lite.device.accelerator import Accelerator
+from marius_lite.device.clip import clip_rows_
 from marius_lite.device.held import HotRows, Mirror
 from marius_lite.device.links import Link
 from marius_lite.device.packet import Packet, Sent, with_room
@@ -23,17 +24,19 @@ from marius_lite.types import BatchRows, Rows
 
 @dataclass(frozen=True)
 class RowUpdate:
-    """The row optimizer's name, its learning rate and its options, for the native step."""
+    """The row optimizer's name, its learning rate and its options, for the native step; ``clip``: the largest norm of a row's
+    gradient, 0 for any."""
 
     kind: str
     lr: float
     options: dict[str, float]
+    clip: float = 0.0
 
     @classmethod
-    def of(cls, kind: str, optimizer: object, lr: float) -> RowUpdate:
+    def of(cls, kind: str, optimizer: object, lr: float, clip: float = 0.0) -> RowUpdate:
         assert is_dataclass(optimizer)
         assert not isinstance(optimizer, type)
-        return cls(kind, lr, asdict(optimizer))
+        return cls(kind, lr, asdict(optimizer), clip)
 
 
 @dataclass(frozen=True)
@@ -65,13 +68,15 @@ class DeviceTable:
     """Rows of a host table (n, width) of float32 columns, whatever they stand for, that batches bring up through ``link``.
 
     ``held``: some or all of them that stay on the device. ``update``: how batches change the ``form.columns`` values that begin
-    each record; None where rows are only read. ``rows``: room for a batch's at the start; more is made where one needs it.
+    each record, its learning rate multiplied by ``rate``; None where rows are only read. ``rows``: room for a batch's at the
+    start; more is made where one needs it.
     """
 
     def __init__(self, accelerator: Accelerator, link: Link, held: Mirror | HotRows | None, form: RowForm, width: int,
                  update: RowUpdate | None, rows: int = 0):
         self.accelerator, self.link, self.held, self.form, self.update = accelerator, link, held, form, update
         self.width = width
+        self.rate = 1.0
         self._ring = [self._make(rows) for _ in range(RING)]
         self._sums = self._make_sums(rows)
 
@@ -166,10 +171,12 @@ class TablePart:
         if update is None:
             return
         sum_segments(table.accelerator, grads, self.sent.order, self.sent.starts, self.sums[:count])
+        if update.clip:
+            clip_rows_(self.sums[:count], update.clip)
         table.accelerator.library.row_step(
             device=table.accelerator.index, stream=table.accelerator.computing.handle, kind=update.kind,
             block=self.block.data_ptr(), count=count, stride=table.width * 4, dim=table.form.columns,
-            grads=self.sums.data_ptr(), lr=update.lr, **update.options)
+            grads=self.sums.data_ptr(), lr=update.lr * table.rate, **update.options)
         if table.held:
             table.held.store(self.sent.hot, len(self.rows.hot), self.block[self.rows.cold:])
 

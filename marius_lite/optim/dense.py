@@ -21,10 +21,13 @@ class DenseOptimizer:
 
     Its state goes to a file, and comes back bit by bit, as tensors named ``<parameter>/<field>``; scalars are
     tensors without dimensions. Parameters without a gradient are left alone. ``weight_decay``: factors of the weights added to
-    their gradients, by the beginning of parameters' names.
+    their gradients, by the beginning of parameters' names. ``clip``: the largest norm of all gradients together, 0 for any.
+    ``rate`` multiplies the learning rate.
     """
 
-    def __init__(self, name: str, module: torch.nn.Module, lr: float, weight_decay: Mapping[str, float] | None = None):
+    def __init__(self, name: str, module: torch.nn.Module, lr: float, weight_decay: Mapping[str, float] | None = None,
+                 clip: float = 0.0):
+        self.rate, self._lr, self._clip = 1.0, lr, clip
         self._parameters = {key: parameter for key, parameter in module.named_parameters()
                             if parameter.requires_grad and parameter.numel() > 0}
         groups: dict[float, list[torch.nn.Parameter]] = {}
@@ -37,6 +40,10 @@ class DenseOptimizer:
     def step(self) -> None:
         """One step with the gradients in ``.grad``, then forget them."""
         if self._torch is not None:
+            if self._clip:
+                torch.nn.utils.clip_grad_norm_(self._parameters.values(), self._clip)
+            for group in self._torch.param_groups:
+                group["lr"] = self._lr * self.rate
             self._torch.step()
             self._torch.zero_grad(set_to_none=True)
 

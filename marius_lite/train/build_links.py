@@ -27,7 +27,7 @@ from marius_lite.sampling.negatives import NegativeSampler, Sampler
 from marius_lite.sampling.windows import WindowReader
 from marius_lite.seeds import generator_for
 from marius_lite.storage.table import RowTable
-from marius_lite.train.build_nodes import host_tables, node_rows
+from marius_lite.train.build_nodes import host_tables, node_rows, rated
 from marius_lite.train.encoded_link_work import EncodedLinkWork
 from marius_lite.train.encoders import initial_encoder, input_width, normalized_columns, weight_decays
 from marius_lite.train.evaluation import evaluate_trained
@@ -57,16 +57,17 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         raise
     sampler = make_sampler(config)
     dense = config.optimizer.dense
-    optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder))
+    optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder), dense.clip)
     arguments = (
         config, dataset.partitioning, edges, buffer, WindowReader(edges, memory.window_edges), memory.window_edges, sampler,
         gather, rows.apply, on_device, model, optimizer, partial(initialise, buffer, config) if rows.learned else dict,
         partial(evaluate_trained, dataset, buffer, model, config, run.path))
+    rates = rated(optimizer, rows, on_device)
     if model.encoder is None:
-        return Parts(run, config, LinkWork(*arguments), model, optimizer, metrics, show_progress)
+        return Parts(run, config, LinkWork(*arguments), model, optimizer, rates, metrics, show_progress)
     work = EncodedLinkWork(model.encoder, open_neighbourhoods(accelerator, dataset, config), rows,
                            normalized_columns(dataset, config), *arguments)
-    return Parts(run, config, work, model, optimizer, metrics, show_progress)
+    return Parts(run, config, work, model, optimizer, rates, metrics, show_progress)
 
 
 def make_sampler(config: Config) -> Sampler:

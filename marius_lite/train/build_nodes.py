@@ -23,6 +23,7 @@ from marius_lite.metrics import MetricsLog
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.optim.schedule import Rated
 from marius_lite.ordering.plan import make_node_plan
 from marius_lite.sampling.node_batches import TrainingNodes
 from marius_lite.storage.buffer import PartitionBuffer
@@ -41,7 +42,7 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
     device = check_device(config.device)
     model = make_classifier(dataset, config).to(device)
     dense = config.optimizer.dense
-    optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder))
+    optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder), dense.clip)
     rows, training = node_rows(dataset, config, memory, table), training_nodes(dataset)
     accelerator = open_accelerator(device)
     try:
@@ -54,7 +55,7 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
     work = NodeWork(config, dataset.partitioning, training, dataset.manifest.training_partitions or 1, rows,
                     open_neighbourhoods(accelerator, dataset, config), model, optimizer, on_device,
                     partial(initialise, rows.learned, config) if rows.learned else dict, score)
-    return Parts(run, config, work, model, optimizer, metrics, show_progress)
+    return Parts(run, config, work, model, optimizer, rated(optimizer, rows, on_device), metrics, show_progress)
 
 
 def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, training: TrainingNodes,
@@ -72,6 +73,11 @@ def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, t
     return open_batches(accelerator, config, host_tables(rows, config), Needs(encoder_device_bytes(config, sizes, 0)), loads)
 
 
+def rated(optimizer: DenseOptimizer, rows: NodeRows, on_device: DeviceBatches | None) -> list[Rated]:
+    """All that has a learning rate in a run."""
+    return [optimizer, rows.updater, *(on_device.tables if on_device else [])]
+
+
 def host_tables(rows: NodeRows, config: Config) -> list[HostTable]:
     """A table for each of the rows' buffers."""
     settings, tables = config.optimizer.rows, []
@@ -79,7 +85,7 @@ def host_tables(rows: NodeRows, config: Config) -> list[HostTable]:
         stored = rows.stored
         tables.append(HostTable(rows.features.rows, rows.features.slot_rows, stored.width, None, stored.type, stored.scales))
     if rows.learned:
-        update = RowUpdate.of(settings.name, ROW_OPTIMIZERS[settings.name](), settings.lr)
+        update = RowUpdate.of(settings.name, ROW_OPTIMIZERS[settings.name](), settings.lr, settings.clip)
         tables.append(HostTable(rows.learned.rows, rows.learned.slot_rows, rows.dim, update))
     return tables
 
@@ -104,9 +110,8 @@ def node_rows(dataset: Dataset, config: Config, memory: MemoryPlan, table: RowTa
         held = buffer(stored.table)
         held.expect(stored.checksums)
     learned = buffer(table) if table else None
-    updater = RowUpdater(ROW_OPTIMIZERS[rows.name](), config.model.dim, rows.lr)
-    apply = partial(updater.apply, learned.rows) if learned else lambda _: None
-    return NodeRows(stored, held, learned, config.model.dim, apply, dataset.partitioning)
+    updater = RowUpdater(ROW_OPTIMIZERS[rows.name](), config.model.dim, rows.lr, rows.clip)
+    return NodeRows(stored, held, learned, config.model.dim, updater, dataset.partitioning)
 
 
 def training_nodes(dataset: Dataset) -> TrainingNodes:

@@ -23,6 +23,7 @@ from marius_lite.nn.encoders import LayerGraph
 from marius_lite.nn.model import finite
 from marius_lite.nn.precision import products_in
 from marius_lite.optim.dense import DenseOptimizer
+from marius_lite.optim.rows import RowUpdater
 from marius_lite.ordering.plan import make_node_plan
 from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.sampling.batch_rows import RowTracker, read_rows
@@ -39,15 +40,20 @@ Values = npt.NDArray[np.float32]
 
 class NodeRows:
     """What nodes begin with, side by side from ``buffers``: ``features``, stored as ``stored`` says, then the first ``dim``
-    numbers of ``learned`` rows, which ``apply`` changes. The rows of a sample are rows of the buffer ``first``."""
+    numbers of ``learned`` rows, which ``updater`` changes. The rows of a sample are rows of the buffer ``first``."""
 
     def __init__(self, stored: Features | None, features: PartitionBuffer | None, learned: PartitionBuffer | None, dim: int,
-                 apply: Callable[[RowGrads], object], partitioning: Partitioning):
-        self.stored, self.features, self.learned, self.dim, self.apply = stored, features, learned, dim, apply
+                 updater: RowUpdater, partitioning: Partitioning):
+        self.stored, self.features, self.learned, self.dim, self.updater = stored, features, learned, dim, updater
         self.buffers = [buffer for buffer in (features, learned) if buffer]
         self.first = self.buffers[-1]
         self._partitioning = partitioning
         self._bases: dict[int, Ids] = {}
+
+    def apply(self, grads: RowGrads) -> None:
+        """Change the learned rows, where there are any."""
+        if self.learned:
+            self.updater.apply(self.learned.rows, grads)
 
     def enter(self, resident: Sequence[int], following: Sequence[int]) -> None:
         """Make partitions resident, and begin to load the ``following`` ones."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +11,7 @@ from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.config.schema import Config
 from marius_lite.metrics import MetricsLog
 from marius_lite.optim.dense import DenseOptimizer
+from marius_lite.optim.schedule import Rated
 from marius_lite.train.work import Work
 
 
@@ -20,6 +22,7 @@ class Parts:
     work: Work
     model: torch.nn.Module
     optimizer: DenseOptimizer
+    rates: Sequence[Rated]
     metrics: MetricsLog
     show_progress: bool
 

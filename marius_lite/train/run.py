@@ -29,7 +29,8 @@ from marius_lite.train import build
 from marius_lite.train.trainer import Trainer
 from marius_lite.train.vectors import remove_left_vectors
 
-CHANGEABLE = ("training.epochs", "checkpoint.", "evaluation.", "storage.memory", "storage.prefetch", "storage.io_threads",
+CHANGEABLE = ("training.epochs", "training.early_stopping", "optimizer.rows.lr", "optimizer.dense.lr", "optimizer.schedule.",
+              "checkpoint.", "evaluation.", "storage.memory", "storage.prefetch", "storage.io_threads",
               "storage.direct_io", "storage.device_", "storage.gather_sms", "sampling.device")
 
 
@@ -57,7 +58,9 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
         remove_left_vectors(folder.path)
         place = checkpoints.find(folder, checkpoint)
         if sets:
-            run_folder.write_record(folder, {**record, "config": config.model_dump(mode="json")})
+            change = {"at": place.name if place else Cursor().name, "set": list(sets)}
+            run_folder.write_record(folder, {**record, "config": config.model_dump(mode="json"),
+                                             "changes": [*record.get("changes", []), change]})
         finished = _finished(folder, config, place)
         if finished:
             told = "already: `--set training.epochs=N` trains further"

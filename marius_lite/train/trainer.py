@@ -16,7 +16,9 @@ from marius_lite import files
 from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.config.schedule import checkpoint_due, evaluation_due, is_last
+from marius_lite.optim.schedule import factor
 from marius_lite.pipeline.batches import Finished, run
+from marius_lite.sampling.windows import Window
 from marius_lite.train.interrupt import Interrupt, Interrupted
 from marius_lite.train.meter import Meter
 from marius_lite.train.parts import Parts
@@ -68,6 +70,7 @@ class Trainer:
 
     def _train_window(self, opened: OpenWindow) -> None:
         window = opened.window
+        self._set_rates(window)
         while self.state.cursor.batch < window.end:
             batches = opened.batches(max(self.state.cursor.batch, window.first_batch))
             for finished in run(batches, opened.stages(), self.config.training.staleness, self._pause):
@@ -75,6 +78,15 @@ class Trainer:
             if self._pause():
                 self._checkpoint()
                 self._stop_if_asked()
+
+    def _set_rates(self, window: Window) -> None:
+        """Learning rates as they stand at a window's beginning, wherever in it the run goes on."""
+        state, config, items = self.state, self.config, max(1, self.parts.work.items)
+        trained_of_it = max(0, state.cursor.batch - window.first_batch) * config.training.batch_size
+        done = state.cursor.epoch + (state.edges - trained_of_it) / items
+        rate = factor(config.optimizer.schedule, config.training.epochs, done, window.edges / items, state.drops)
+        for each in self.parts.rates:
+            each.rate = rate
 
     def _record(self, finished: Finished) -> None:
         batch = finished.batch
@@ -110,7 +122,8 @@ class Trainer:
         before, self.state = self.state, replace(self.state, evaluate=False)
         if saved and config.checkpoint.keep_best:
             self.state = before.ranked(value)
-        self.state = self.state.measured(value)
+        schedule = config.optimizer.schedule
+        self.state = self.state.measured(value, schedule.patience if schedule.name == "plateau" else 0)
         if self.state.best != before.best:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)
         self._meter.evaluation(epoch, result)  # last: where this line stands, all of the above is done

@@ -65,3 +65,13 @@ def test_a_module_without_parameters_has_no_state():
     optimizer = DenseOptimizer("adagrad", torch.nn.Identity(), lr=0.1)
     optimizer.step()
     assert optimizer.state_tensors() == {}
+
+
+def test_gradients_are_clipped_together_and_the_rate_multiplies():
+    model = torch.nn.Linear(2, 1, bias=False)
+    before = model.weight.detach().clone()
+    optimizer = DenseOptimizer("sgd", model, lr=0.5, clip=1.0)
+    optimizer.rate = 0.1
+    model.weight.grad = torch.tensor([[30.0, 40.0]])
+    optimizer.step()
+    torch.testing.assert_close(before - model.weight, torch.tensor([[0.03, 0.04]]))

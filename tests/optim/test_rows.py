@@ -116,3 +116,12 @@ def test_rows_out_of_order_change_nothing():
     with pytest.raises(ValueError, match=f"records of {DIM} columns, {DIM + 1} needed"):
         ROW_OPTIMIZERS["row_adagrad"]().step(table, np.array([0, 1]), np.ones((2, DIM), np.float32), 0.1)
     assert (table == 1).all()
+
+
+def test_rows_are_clipped_one_by_one_and_the_rate_multiplies():
+    updater = RowUpdater(ROW_OPTIMIZERS["sgd"](), 2, lr=0.5, clip=1.0)
+    updater.rate = 0.1
+    table = np.zeros((3, 2), np.float32)
+    grads = RowGrads([np.array([2, 0, 2])], [torch.tensor([[15.0, 20.0], [0.3, 0.4], [15.0, 20.0]])])
+    updater.apply(table, grads)
+    np.testing.assert_allclose(table, [[-0.015, -0.02], [0, 0], [-0.03, -0.04]], rtol=1e-6)

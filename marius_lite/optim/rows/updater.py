@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from marius_lite._native import segment_sum, sort_rows
+from marius_lite.device.clip import clip_rows_
 from marius_lite.optim.rows.base import Floats, RowOptimizer
 from marius_lite.types import RowGrads, Rows
 
 
 class RowUpdater:
-    """Applies `RowGrads` to a table of records. Keeps its buffers, so it serves one thread at a time."""
+    """Applies `RowGrads` to a table of records. Keeps its buffers, so it serves one thread at a time.
 
-    def __init__(self, optimizer: RowOptimizer, dim: int, lr: float):
+    ``rate`` multiplies the learning rate; ``clip``: the largest norm of a row's summed gradient, 0 for any.
+    """
+
+    def __init__(self, optimizer: RowOptimizer, dim: int, lr: float, clip: float = 0.0):
         self.optimizer = optimizer
         self.dim = dim
         self.lr = lr
+        self.clip = clip
+        self.rate = 1.0
         self._rows: Rows = np.empty(0, np.int64)
         self._sums: Floats = np.empty((0, dim), np.float32)
 
@@ -30,7 +37,9 @@ class RowUpdater:
             self._sums = np.empty((len(rows) + len(rows) // 4, self.dim), np.float32)
         sums = self._sums[: len(rows)]
         segment_sum([grad.numpy() for grad in grads.grads], order, starts, sums)
-        self.optimizer.step(table, rows, sums, self.lr)
+        if self.clip:
+            clip_rows_(torch.from_numpy(sums), self.clip)
+        self.optimizer.step(table, rows, sums, self.lr * self.rate)
         return rows
 
     def _laid_end_to_end(self, grads: RowGrads) -> Rows:

@@ -1,0 +1,56 @@
+"""Learning rates that change, 1vsAll and what else a published recipe asks for: continued, the same bits."""
+
+import json
+import shutil
+
+import pytest
+import yaml
+
+from marius_lite.checkpoint.state import State
+from marius_lite.config.load import load
+from marius_lite.errors import UserError
+from marius_lite.train.run import resume_run, train_run
+
+RECIPE = ["model.dim=8", "model.dropout=0.2", "negatives.count=all", "loss.relation_weight=0.2", "regularizer.name=n3",
+          "regularizer.weight=0.05", "optimizer.rows.name=adagrad", "optimizer.rows.clip=2", "optimizer.dense.clip=20",
+          "training.batch_size=64", "training.epochs=5", "training.threads=1", "checkpoint.keep=20", "evaluation.max_edges=40",
+          "checkpoint.every_minutes=1e-9"]
+
+
+def at_end(run):
+    """Checksums of everything that was learned."""
+    state = json.loads((run / "checkpoints" / "5.0.0" / "state.json").read_text())
+    return {key: state[key] for key in ("checksums", "dense", "drops", "since", "highest")}
+
+
+@pytest.mark.parametrize("storage", [["storage.ordering=in_memory"], ["storage.capacity=2"]])
+@pytest.mark.parametrize("schedule", [["optimizer.schedule.name=cosine", "optimizer.schedule.warmup=1.5"],
+                                      ["optimizer.schedule.name=plateau", "optimizer.schedule.patience=1"]])
+def test_a_resumed_recipe_ends_with_the_same_bits(tiny_dataset, tmp_path, schedule, storage):
+    config = load(sets=[*RECIPE, *schedule, *storage])
+    train_run(tiny_dataset, tmp_path / "run", config)
+    places = [p.name for p in (tmp_path / "run" / "checkpoints").iterdir() if not p.is_symlink()]
+    middle = sorted(places, key=lambda name: [*map(int, name.split("."))])[len(places) // 2]
+    shutil.copytree(tmp_path / "run", tmp_path / "other", symlinks=True)
+    expected = at_end(tmp_path / "run")
+    resume_run(tmp_path / "other", middle)
+    assert at_end(tmp_path / "other") == expected
+
+
+def test_a_resumed_run_may_change_its_rates_and_its_record_says_so(tiny_dataset, tmp_path):
+    config = load(sets=[*RECIPE, "training.epochs=1", "checkpoint.every_minutes=null"])
+    train_run(tiny_dataset, tmp_path / "run", config)
+    resume_run(tmp_path / "run", sets=["training.epochs=2", "optimizer.rows.lr=0.01"])
+    record = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    assert record["config"]["optimizer"]["rows"]["lr"] == 0.01
+    assert record["changes"] == [{"at": "1.0.0", "set": ["training.epochs=2", "optimizer.rows.lr=0.01"]}]
+    with pytest.raises(UserError, match=r"cannot change `optimizer\.rows\.name`"):
+        resume_run(tmp_path / "run", sets=["optimizer.rows.name=sgd"])
+
+
+def test_rates_drop_only_after_evaluations_that_were_none_better():
+    state, seen = State(None, "", {}, 0), []
+    for value in (1.0, 0.9, 0.8, 1.1, 1.0, 1.0, 1.0):
+        state = state.measured(value, patience=2)
+        seen.append((state.since, state.drops))
+    assert seen == [(0, 0), (1, 0), (2, 1), (0, 1), (1, 1), (2, 2), (3, 2)]
