@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -11,18 +12,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.config.load import load
 from marius_lite.config.resolve import device_needs, resolve
 from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, is_last
 from marius_lite.config.schema import Config
 from marius_lite.device.library import usable
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.defaults import config_for
 from marius_lite.graph.facts import facts_of
 from marius_lite.nn.evaluable import with_encoder
 from marius_lite.ordering.plan import make_node_plan, make_plan
 from marius_lite.storage.record import record_of
 from marius_lite.types import EpochPlan
 
+LOG = logging.getLogger("marius_lite")
 EDGE_BYTES = 12  # of a training edge on disk
 EPOCHS_COUNTED = 10
 
@@ -136,7 +138,8 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
 
     Sizes are bytes. Raises UserError where dataset, memory and capacity disagree.
     """
-    data, asked = Dataset.open(Path(dataset)), config or load()
+    data = Dataset.open(Path(dataset))
+    asked = config or config_for(data, None, (), LOG.info)
     facts = with_encoder(asked, facts_of(data, asked, usable()))
     resolved, memory = resolve(asked, facts)
     sizes, plan = sizes_of(resolved, data), plan_of(resolved, data)

@@ -13,10 +13,12 @@ def plan(dataset: options.Dataset, config: options.ConfigFile = None, sets: opti
     """Memory, disk, swaps and bytes moved per epoch of a training run, without training."""
     import json
 
-    from marius_lite.config.load import load
+    from marius_lite.cli.output import say
     from marius_lite.estimate import plan_run
+    from marius_lite.graph.dataset import Dataset
+    from marius_lite.graph.defaults import config_for
 
-    result = plan_run(dataset, load(config, sets or []))
+    result = plan_run(dataset, config_for(Dataset.open(dataset), config, sets or [], say))
     print(json.dumps(result) if as_json else _text(result))
 
 

@@ -14,8 +14,9 @@ def train(dataset: options.Dataset,
           run: Annotated[Path, typer.Option("--run", help="Folder for the run; must not exist yet.")],
           config: options.ConfigFile = None, sets: options.Sets = None, as_json: options.Json = False) -> None:
     """Train on a dataset, from the first epoch to the last, with checkpoints on the way."""
-    from marius_lite.cli.output import show
-    from marius_lite.config.load import load
+    from marius_lite.cli.output import say, show
+    from marius_lite.graph.dataset import Dataset
+    from marius_lite.graph.defaults import config_for
     from marius_lite.train.run import train_run
 
-    show(train_run(dataset, run, load(config, sets or [])), as_json)
+    show(train_run(dataset, run, config_for(Dataset.open(dataset), config, sets or [], say)), as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ class NodeFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """``stride``: bytes of a learned record.
+    """``splits``: edges, or nodes to classify, of each. ``stride``: bytes of a learned record.
 
     Where there is an encoder, ``features``: bytes of a node's features as stored, ``feature_width`` numbers, 0 without any, and
     ``lists``: bytes of the in-edges of the largest partition. ``nodes_to_classify``: for that task. ``why_whole``: why a module
@@ -28,7 +29,7 @@ class Facts:
 
     nodes: int
     relations: int
-    splits: tuple[str, ...]
+    splits: Mapping[str, int]
     partitions: int
     rows_per_partition: int
     bucket_counts: npt.NDArray[np.int64]

@@ -10,21 +10,35 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from marius_lite.config import presets
 from marius_lite.config.rules import check_rules
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 
 
-def load(file: Path | None = None, sets: Sequence[str] = (), values: Mapping[str, Any] | None = None) -> Config:
-    """Values from ``file``, then ``values`` over them, then each ``key.path=value`` of ``sets``. Raises UserError."""
-    tree: dict[str, Any] = _read_yaml(file) if file else {}
-    _merge(tree, dict(values or {}))
+def load(file: Path | str | None = None, sets: Sequence[str] = (), values: Mapping[str, Any] | None = None) -> Config:
+    """Values from ``file``, which may be `preset:NAME`, then ``values`` over them, then each ``key.path=value`` of ``sets``.
+    Raises UserError."""
+    over: dict[str, Any] = dict(values or {})
     for item in sets:
-        path, separator, text = item.partition("=")
-        if not separator or not path:
-            raise UserError(f"--set {item}: write key.path=value, for example --set training.epochs=20")
-        _merge(tree, _nest(path.strip().split("."), _parse(text, item)))
-    return check(tree, str(file) if file else "configuration")
+        over = presets.merged(over, _setting(item))
+    tree = _base(str(file), over) if file else {}
+    of_a_file = file is not None and not str(file).startswith(presets.PREFIX)
+    return check(presets.merged(tree, over), str(file) if of_a_file else "configuration")
+
+
+def _base(file: str, over: dict[str, Any]) -> dict[str, Any]:
+    if not file.startswith(presets.PREFIX):
+        return _read_yaml(Path(file))
+    model = over.get("model")
+    return presets.read(file.removeprefix(presets.PREFIX), model.get("decoder") if isinstance(model, dict) else None)
+
+
+def _setting(item: str) -> dict[str, Any]:
+    path, separator, text = item.partition("=")
+    if not separator or not path:
+        raise UserError(f"--set {item}: write key.path=value, for example --set training.epochs=20")
+    return _nest(path.strip().split("."), _parse(text, item))
 
 
 def check(tree: Mapping[str, Any], where: str) -> Config:
@@ -62,14 +76,6 @@ def _parse(text: str, item: str) -> Any:
 
 def _nest(path: list[str], value: Any) -> dict[str, Any]:
     return {path[0]: _nest(path[1:], value) if len(path) > 1 else value}
-
-
-def _merge(tree: dict[str, Any], over: dict[str, Any]) -> None:
-    for key, value in over.items():
-        if isinstance(value, dict) and isinstance(tree.get(key), dict):
-            _merge(tree[key], value)
-        else:
-            tree[key] = value
 
 
 def _explain(error: ValidationError) -> str:

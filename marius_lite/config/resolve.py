@@ -11,6 +11,7 @@ from marius_lite.config.encoder_memory import (
     resident,
     samples_on_device,
 )
+from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import (
     EDGE_BYTES,
@@ -38,7 +39,6 @@ from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 from marius_lite.ordering.plan import check, choose, make_plan, spare_slots
 
-EVALUATION_EDGES = 10_000
 CAPACITIES_COMPARED = 8
 LOSS = {"link_prediction": "softmax", "node_classification": "cross_entropy"}
 ROWS_MAX = 2**32 - 1  # edges hold rows of the buffer as uint32
@@ -102,7 +102,8 @@ def _with_evaluation(config: Config, facts: Facts) -> Config:
     elif settings.every_epochs and settings.split not in facts.splits:
         raise UserError(f"`evaluation.split` is {settings.split}, but the dataset has {', '.join(facts.splits)}: "
                         "choose one of them, or set `evaluation.every_epochs` to 0")
-    return config.model_copy(update={"evaluation": settings})
+    config = config.model_copy(update={"evaluation": settings})
+    return config.model_copy(update={"evaluation": with_share(config, facts)})
 
 
 def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:
@@ -169,7 +170,6 @@ def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: 
         "loss": {"name": value(config.loss.name, LOSS[config.task])},
         "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else ()},
         "model": {"inputs": inputs_of(config, facts)},
-        "evaluation": {"max_edges": value(config.evaluation.max_edges, EVALUATION_EDGES)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}
     return config.model_copy(update=sections)

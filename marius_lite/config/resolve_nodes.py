@@ -65,7 +65,7 @@ def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -
 
 def evaluation_bytes(config: Config, nodes: int) -> int:
     """Of a ranking or an inference beside the buffer, with the degrees of all nodes where the encoder may ask for them."""
-    if not config.evaluation.every_epochs:
+    if config.evaluation.every_epochs == 0:
         return 0
     return EVALUATION_BYTES + (4 * nodes if config.model.encoder == "gcn" or ":" in config.model.encoder else 0)
 

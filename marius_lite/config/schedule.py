@@ -10,7 +10,7 @@ def is_last(config: Config, epoch: int) -> bool:
 
 
 def evaluation_due(config: Config, epoch: int) -> bool:
-    every = config.evaluation.every_epochs
+    every = int(config.evaluation.every_epochs)
     return every > 0 and ((epoch + 1) % every == 0 or is_last(config, epoch))
 
 
@@ -20,5 +20,5 @@ def checkpoint_due(config: Config, epoch: int) -> bool:
 
 def checkpoints_kept(config: Config) -> int:
     """How many tables the checkpoints hold at most: each epoch rewrites every partition, so none share for long."""
-    best = config.checkpoint.keep_best and config.evaluation.every_epochs > 0
+    best = config.checkpoint.keep_best and config.evaluation.every_epochs != 0
     return config.checkpoint.keep + best + 1  # the one being published, until an older one is removed

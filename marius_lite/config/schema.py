@@ -186,10 +186,12 @@ class CheckpointSection(Section):
 
 
 class EvaluationSection(Section):
-    every_epochs: NonNegativeInt = Field(1, description="epochs between evaluations while training; 0: never")
+    every_epochs: NonNegativeInt | Auto = Field(
+        "auto", description="epochs between evaluations while training; 0: never; auto: as many as make them a tenth of the time")
     split: Literal["auto", "valid", "test", "train"] = Field(
         "auto", description="edges to rank while training; auto: valid, or no evaluation where the dataset has none")
-    max_edges: PositiveInt | Auto = Field("auto", description="a fixed seeded sample of so many edges; auto: 10000")
+    max_edges: PositiveInt | Auto = Field(
+        "auto", description="a fixed seeded sample of so many edges; auto: 10000, or as many as a tenth of the time suffices for")
     candidates: PositiveInt | Literal["all"] = Field("all", description="nodes each edge is ranked among")
     filtered: bool = Field(True, description="leave other known edges out of the ranking")
     ties: Literal["realistic", "optimistic", "pessimistic"] = Field("realistic", description="rank among equal scores")

@@ -19,7 +19,7 @@ def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
     record = record_of(config.optimizer.rows.name, config.model.dim)
     to_classify = node_facts(dataset) if config.task == "node_classification" else None
     features = dataset.features if config.model.encoder != "none" else None
-    splits = tuple(dataset.node_counts if to_classify else dataset.manifest.edges)
+    splits = dataset.node_counts if to_classify else dataset.manifest.edges
     return Facts(nodes=dataset.manifest.nodes, relations=dataset.manifest.relations, splits=splits,
                  partitions=dataset.partitioning.partitions, rows_per_partition=dataset.partitioning.rows,
                  bucket_counts=dataset.edges("train").counts, stride=record.stride,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 import sys
 from collections.abc import Sequence
@@ -23,24 +24,26 @@ from marius_lite.config.schema import MEASURES, Config
 from marius_lite.device.accelerator import check_device
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.defaults import config_for
 from marius_lite.metrics import MetricsLog, read
 from marius_lite.storage.record import record_of
 from marius_lite.train import build
 from marius_lite.train.trainer import Trainer
 from marius_lite.train.vectors import remove_left_vectors
 
+LOG = logging.getLogger("marius_lite")
 CHANGEABLE = ("training.epochs", "training.early_stopping", "optimizer.rows.lr", "optimizer.dense.lr", "optimizer.schedule.",
               "checkpoint.", "evaluation.", "storage.memory", "storage.prefetch", "storage.io_threads",
               "storage.direct_io", "storage.device_", "storage.gather_sms", "sampling.device")
 
 
 def train_run(dataset: Path | str, run: Path | str, config: Config | None = None) -> dict[str, Any]:
-    """Train from the first epoch; a summary of the finished run.
+    """Train from the first epoch; a summary of the finished run. Without a ``config``, by the preset that suits the dataset.
 
     Raises UserError for wrong input, RunError when the run fails, Interrupted after a signal and its checkpoint.
     """
     data = Dataset.open(Path(dataset))
-    resolved, _ = build.resolved(data, config or load())
+    resolved, _ = build.resolved(data, config or config_for(data, None, (), LOG.info))
     check_device(resolved.device)
     _require_disk(Path(run), data, resolved)
     with run_folder.create(Path(run), data, resolved, _machine_facts()) as folder:

@@ -16,7 +16,8 @@ from marius_lite.ordering.plan import make_plan
 
 
 def facts(partitions=16, rows=1000, edges_per_bucket=100, memory=10**12):
-    return Facts(nodes=partitions * rows, relations=3, splits=("train", "valid"), partitions=partitions, rows_per_partition=rows,
+    return Facts(nodes=partitions * rows, relations=3, splits={"train": 1000, "valid": 100}, partitions=partitions,
+                 rows_per_partition=rows,
                  bucket_counts=np.full((partitions, partitions), edges_per_bucket), stride=416, available_memory=memory,
                  threads=2, cuda=False)
 
@@ -97,7 +98,7 @@ def test_one_partition_is_in_memory():
 
 
 def test_without_a_validation_split_nothing_is_evaluated():
-    bare = replace(facts(), splits=("train",))
+    bare = replace(facts(), splits={"train": 1000})
     assert resolve(load(), bare)[0].evaluation.every_epochs == 0
     assert resolve(load(), facts())[0].evaluation.split == "valid"
     with pytest.raises(UserError, match=r"`evaluation.split` is test, but the dataset has train"):

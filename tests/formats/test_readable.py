@@ -19,7 +19,7 @@ def finished(tiny_dataset, tmp_path_factory, cli):
 
 
 def test_zarr_opens_live_rows_and_checkpoints(finished, tiny_dataset):
-    record = record_of("row_adagrad", 6)
+    record = record_of("adagrad", 6)
     nodes = pyarrow.parquet.read_metadata(tiny_dataset / "nodes.parquet").num_rows
     tables = [zarr.open_group(folder, mode="r")["nodes"] for folder in (finished / "live", finished / "checkpoints" / "latest")]
     for table in tables:

@@ -1,0 +1,82 @@
+"""Settings that suit a kind of graph: YAML files beside this one, and the choice among them for a dataset.
+
+A preset is a configuration file. Its section ``decoders`` holds what another decoder than the preset's own needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from marius_lite.errors import UserError
+
+PREFIX = "preset:"
+PRESETS = {
+    "kg-small": "knowledge graphs whose every node can be a negative of every edge",
+    "kg": "knowledge graphs of any size",
+    "kg-large": "knowledge graphs whose rows do not fit in memory",
+    "social": "graphs of one relation",
+    "sage": "classes of nodes with features, sampled neighbourhoods",
+    "gcn": "classes of nodes with features, small graphs",
+    "plain": "the defaults of docs/configuration.md, whatever the dataset",
+}
+FULL_SCORES = 10**10
+"""Edges times nodes up to which an epoch of scores with every node is a matter of minutes on two cores."""
+FEW_NODES = 50_000
+"""Nodes up to which a graph's full neighbourhoods are quick."""
+LARGE_ROWS = 0.5
+"""Share of the free memory above which rows of 256 numbers with their state are large."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a choice among presets looks at. ``classified``: nodes have features, labels, splits and in-edge lists."""
+
+    nodes: int
+    edges: int
+    relations: int
+    classified: bool
+    available_memory: int
+
+
+def suitable(shape: Shape) -> tuple[str, str]:
+    """The preset for a dataset, and why."""
+    for name, fits, why in _choices(shape):
+        if fits:
+            return name, why
+    raise AssertionError("the last choice fits everything")
+
+
+def _choices(shape: Shape) -> list[tuple[str, bool, str]]:
+    nodes, rows = f"{shape.nodes:,} nodes", shape.nodes * 2 * 256 * 4
+    relations = f"{shape.relations:,} relations"
+    return [
+        ("gcn", shape.classified and shape.nodes <= FEW_NODES, f"{nodes} with features and classes"),
+        ("sage", shape.classified, f"{nodes} with features and classes"),
+        ("social", shape.relations <= 1, f"{nodes}, one relation"),
+        ("kg-small", shape.nodes * shape.edges <= FULL_SCORES and rows <= LARGE_ROWS * shape.available_memory,
+         f"{relations}; {nodes}, few enough to compare each edge with all"),
+        ("kg", rows <= LARGE_ROWS * shape.available_memory, f"{relations}; {nodes}, too many to compare each edge with all"),
+        ("kg-large", True, f"{relations}; {nodes}, whose rows are large beside the free memory"),
+    ]
+
+
+def read(name: str, decoder: str | None) -> dict[str, Any]:
+    """A preset's sections, for its own decoder or another."""
+    if name not in PRESETS:
+        raise UserError(f"{PREFIX}{name}: no such preset: there are {', '.join(PRESETS)}")
+    text = files("marius_lite.config").joinpath(f"presets/{name}.yaml").read_text(encoding="utf-8")
+    tree: dict[str, Any] = yaml.safe_load(text) or {}
+    changes = tree.pop("decoders", {}).get(decoder, {})
+    result: dict[str, Any] = merged(tree, changes)
+    return result
+
+
+def merged(under: Any, over: Any) -> Any:
+    """``over`` where it says something, ``under`` elsewhere."""
+    if not isinstance(under, dict) or not isinstance(over, dict):
+        return over
+    return {**under, **{key: merged(under.get(key), value) for key, value in over.items()}}

@@ -1,0 +1,53 @@
+"""Presets: each is a valid configuration with every decoder, and each kind of graph gets the one that suits it."""
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+
+from marius_lite.config import presets
+from marius_lite.config.load import load
+from marius_lite.config.presets import Shape, suitable
+from marius_lite.config.schema import ModelSection
+from marius_lite.errors import UserError
+
+SMALL = Shape(nodes=15_000, edges=300_000, relations=200, classified=False, available_memory=16 << 30)
+DECODERS = get_args(ModelSection.model_fields["decoder"].annotation)
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_every_preset_is_valid(name):
+    config = load(f"preset:{name}")
+    assert (config == load()) == (name == "plain")
+
+
+@pytest.mark.parametrize("name", ["kg-small", "kg", "kg-large", "social", "plain"])
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_every_decoder_finds_settings_that_fit_it(name, decoder):
+    assert load(f"preset:{name}", [f"model.decoder={decoder}"]).model.decoder == decoder
+
+
+def test_what_is_given_goes_over_a_preset_and_over_what_its_decoder_changes():
+    config = load("preset:kg-small", ["model.decoder=transe", "regularizer.name=n3", "regularizer.weight=0.2"])
+    assert config.regularizer.weight == 0.2
+    assert config.loss.relation_weight == 0
+
+
+def test_an_unknown_preset_names_the_known_ones():
+    with pytest.raises(UserError, match=r"preset:foo: no such preset: there are kg-small, kg, .*plain"):
+        load("preset:foo")
+
+
+@pytest.mark.parametrize(("shape", "expected"), [
+    (SMALL, "kg-small"),
+    (replace(SMALL, nodes=10**6), "kg"),
+    (replace(SMALL, nodes=10**8), "kg-large"),
+    (replace(SMALL, available_memory=1 << 20), "kg-large"),
+    (replace(SMALL, relations=1), "social"),
+    (replace(SMALL, classified=True), "gcn"),
+    (replace(SMALL, classified=True, nodes=10**6), "sage"),
+])
+def test_each_kind_of_graph_gets_its_own(shape, expected):
+    name, why = suitable(shape)
+    assert name == expected
+    assert f"{shape.nodes:,} nodes" in why
