@@ -104,12 +104,21 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
+class Correction:
+    """What is taken from the scores of a side's answers (n,) and negatives (chunks, count); float32."""
+
+    answers: npt.NDArray[np.float32]
+    negatives: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
 class SampledBatch:
     """An EdgeBatch with its shared negatives.
 
     ``negatives`` holds rows, shape (sides, chunks, count); side 0 corrupts destinations, side 1 sources. Where ``shared``, one
     set of them, (1, chunks, count), serves both sides. ``seed`` feeds whatever the batch still draws (dropout).
-    ``left_out``: for each side, or none, the (edge, negative of its chunk) pairs that do not count.
+    ``left_out``: for each side, or none, the (edge, negative of its chunk) pairs that do not count; ``corrections``: for each
+    side, or none, what is taken from the scores.
     """
 
     edges: EdgeBatch
@@ -117,6 +126,7 @@ class SampledBatch:
     seed: int
     shared: bool = False
     left_out: tuple[Pairs, ...] = ()
+    corrections: tuple[Correction, ...] = ()
 
     @property
     def sides(self) -> int:

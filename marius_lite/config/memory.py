@@ -25,6 +25,8 @@ TILE_QUERIES = 256
 """Queries in a tile by products, at least: what they add to the candidates' gradients passes through memory once a tile."""
 DEVICE_TILE = 1 << 24
 """Numbers in a tile of scores on a device."""
+LOG_Q_BYTES = 20
+"""Of each row of the buffer: both sides' corrections of scores, twice while they are made, and a count."""
 EDGE_BYTES = 28  # two windows (the next loads while this one trains) of three uint32, and one shuffle
 
 

@@ -15,6 +15,8 @@ from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import (
     EDGE_BYTES,
+    LOG_Q_BYTES,
+    SLOT_ROWS,
     MemoryPlan,
     batch_places,
     check_capacity_fits,
@@ -151,6 +153,8 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
         workspace = encoder_host_bytes_for_device(config, _encoder_sizes(config, facts, capacity))
     elif facts.lists:
         workspace += encoder_bytes(config, batch_places(config, here.nodes), here, input_width(config, facts), config.model.dim)
+    if config.negatives.log_q:
+        workspace += slots * -(-facts.rows_per_partition // SLOT_ROWS) * SLOT_ROWS * LOG_Q_BYTES
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
                       edges=window * EDGE_BYTES + slots * facts.lists, workspace=workspace,
                       evaluation=evaluation_bytes(config, facts.nodes))

@@ -54,6 +54,8 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
          "`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` is none: give one number"),
         (negatives.count == "all" and negatives.degree_fraction > 0,
          f"`negatives.degree_fraction` is {negatives.degree_fraction}, but `negatives.count` is all: remove it"),
+        (negatives.log_q and negatives.degree_fraction == 0,
+         "`negatives.log_q` is true, but `negatives.degree_fraction` is 0: all nodes are drawn alike, remove it"),
         (loss.relation_weight > 0 and (model.decoder not in ASKS_FOR_RELATIONS or config.task == "node_classification"),
          f"`loss.relation_weight` is {loss.relation_weight}, but decoder {model.decoder} cannot rank relations: use one of "
          f"{', '.join(ASKS_FOR_RELATIONS)}, or remove it"),

@@ -92,6 +92,10 @@ class NegativesSection(Section):
         1000, description="shared negatives of one chunk, for each side; all: every resident node, for all edges and both sides")
     chunks: PositiveInt = Field(10, description="parts of a batch, each with its own negatives")
     degree_fraction: Fraction = Field(0.0, description="share of the negatives taken from the batch's own nodes")
+    log_q: bool = Field(
+        False, description="take from each score the logarithm of how often its node is drawn, so that frequent nodes are not "
+        "pushed down for being frequent (degree_fraction above 0)")
+    mask_known: bool = Field(False, description="leave out negatives that an edge of the same batch makes true answers")
 
 
 class RowOptimizerSection(Section):

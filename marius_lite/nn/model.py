@@ -134,7 +134,9 @@ class LinkPredictionModel(torch.nn.Module):
         query = self._combine(entity, relation, side)
         negatives = dropout("neg", batch.negatives[side]) if shared is None else shared
         left_out = batch.sampled.left_out[side] if batch.sampled.left_out else None
-        grads = score_side(self.similarity, self.loss, query.detach(), ends[1 - side], negatives, self._workspace, left_out)
+        correction = batch.sampled.corrections[side] if batch.sampled.corrections else None
+        grads = score_side(self.similarity, self.loss, query.detach(), ends[1 - side], negatives, self._workspace, left_out,
+                           correction)
         d_entity, d_relation = torch.autograd.grad(query, (entity, relation), grads.query, allow_unused=True,
                                                    materialize_grads=True)
         if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms

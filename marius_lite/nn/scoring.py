@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from marius_lite.config.memory import CPU_TILE, DEVICE_TILE, TILE_QUERIES
 from marius_lite.nn.losses import Loss
 from marius_lite.nn.similarities import Similarity
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Pairs
+from marius_lite.types import Correction, Pairs
 
 TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: many enough for a fast product, whatever the number of candidates."""
@@ -32,14 +32,17 @@ class SideGrads:
 
 
 def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tensor,
-               negatives: Tensor, workspace: Workspace, left_out: Pairs | None = None) -> SideGrads:
+               negatives: Tensor, workspace: Workspace, left_out: Pairs | None = None,
+               correction: Correction | None = None) -> SideGrads:
     """Compare each query (n, dim) with its positive (n, dim) and its chunk's negatives (chunks, k, dim).
 
     Edges are split into the chunks in order, ceil(n / chunks) to each. The pairs that are ``left_out`` score -inf: they
-    neither cost nor learn. The gradients are new tensors; all else lives in ``workspace``, and is bounded by one tile.
+    neither cost nor learn. The ``correction`` is taken from the scores. The gradients are new tensors; all else lives in
+    ``workspace``, and is bounded by one tile.
     """
     chunks, count, dim = negatives.shape
     hidden = _Hidden(left_out, query.device) if left_out else None
+    taken = [torch.from_numpy(each).to(query.device) for each in astuple(correction)] if correction else None
     grads = SideGrads(query.new_zeros((), dtype=torch.float64), torch.empty_like(query),
                       torch.empty_like(positive), torch.empty_like(negatives))
     # Row 0 is a place-holder: its column of a tile takes the score of each query's own positive.
@@ -56,6 +59,9 @@ def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tens
             part = slice(start, min(start + rows, end))
             scores = similarity.tile(query[part], candidates, workspace)
             scores[:, 0] = similarity.pairs(query[part], positive[part])
+            if taken:
+                scores[:, 0] -= taken[0][part]
+                scores[:, 1:] -= taken[1][chunk]
             if hidden:
                 hidden.hide(scores[:, 1:], part)
             grads.loss.add_(loss(scores, workspace))

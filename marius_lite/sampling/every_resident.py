@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from marius_lite.sampling.known import known_among
 from marius_lite.sampling.negatives import Resident
 from marius_lite.seeds import seed_for
 from marius_lite.types import EdgeBatch, Pairs, SampledBatch
@@ -16,10 +17,13 @@ class EveryResident:
     """One set of negatives (1, 1, resident nodes) for both sides. An edge's own answer is no negative of its own."""
 
     run_seed: int
+    mask_known: bool = False
 
     def sample(self, edges: EdgeBatch, resident: Resident) -> SampledBatch:
         rows = resident.rows()
         each = np.arange(edges.size)
-        left_out = tuple(Pairs(each, resident.places(answers)) for answers in (edges.dst, edges.src))
+        negatives = rows.reshape(1, 1, -1)
+        left_out = known_among(edges, negatives) if self.mask_known else tuple(
+            Pairs(each, resident.places(answers)) for answers in (edges.dst, edges.src))
         seed = seed_for(self.run_seed, "dropout", edges.epoch, edges.step, edges.index)
-        return SampledBatch(edges, rows.reshape(1, 1, -1), seed, True, left_out)
+        return SampledBatch(edges, negatives, seed, True, left_out)

@@ -8,19 +8,22 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.sampling.known import known_among
 from marius_lite.seeds import generator_for, seed_for
-from marius_lite.types import EdgeBatch, Rows, SampledBatch
+from marius_lite.types import Correction, EdgeBatch, Rows, SampledBatch
 
 
 @dataclass(frozen=True, slots=True)
 class Resident:
     """Where uniform draws land: ``nodes`` nodes in ``partitions`` of ``partition_rows`` each (the last may be short),
-    ``base_rows`` the partitions' first buffer rows."""
+    ``base_rows`` the partitions' first buffer rows. ``log_q``: where scores are corrected by it, of each row of the buffer as a
+    destination and as a source, (2, rows) float32."""
 
     partitions: tuple[int, ...]
     nodes: int
     partition_rows: int
     base_rows: npt.NDArray[np.int64]
+    log_q: npt.NDArray[np.float32] | None = None
 
     def rows(self) -> Rows:
         """The row of every resident node, (nodes,), partition after partition."""
@@ -53,6 +56,7 @@ class NegativeSampler:
     chunks: int
     degree_fraction: float
     run_seed: int
+    mask_known: bool = False
 
     def sample(self, edges: EdgeBatch, resident: Resident) -> SampledBatch:
         place = (edges.epoch, edges.step, edges.index)
@@ -64,4 +68,9 @@ class NegativeSampler:
         if from_batch:
             for side, nodes in enumerate((edges.dst, edges.src)):
                 negatives[side, :, :from_batch] = nodes[generator.integers(len(nodes), size=(self.chunks, from_batch))]
-        return SampledBatch(edges, negatives, seed_for(self.run_seed, "dropout", *place))
+        left_out = known_among(edges, negatives) if self.mask_known else ()
+        corrections = () if resident.log_q is None else tuple(
+            Correction(resident.log_q[side, answers], resident.log_q[side, negatives[side]])
+            for side, answers in enumerate((edges.dst, edges.src)))
+        return SampledBatch(edges, negatives, seed_for(self.run_seed, "dropout", *place), left_out=left_out,
+                            corrections=corrections)

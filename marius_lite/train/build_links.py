@@ -73,8 +73,8 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
 def make_sampler(config: Config) -> Sampler:
     negatives, seed = config.negatives, config.training.seed
     if negatives.count == "all":
-        return EveryResident(seed)
-    return NegativeSampler(negatives.count, negatives.chunks, negatives.degree_fraction, seed)
+        return EveryResident(seed, negatives.mask_known)
+    return NegativeSampler(negatives.count, negatives.chunks, negatives.degree_fraction, seed, negatives.mask_known)
 
 
 def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, config: Config) -> DeviceBatches:

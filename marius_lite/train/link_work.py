@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.ordering.plan import make_plan
 from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.sampling.batch_rows import RowTracker
+from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.negatives import Resident, Sampler
 from marius_lite.sampling.windows import Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
 from marius_lite.seeds import generator_for
@@ -72,6 +73,8 @@ class LinkWork:
             self._reader.prefetch(following)
         to_rows(edges, self._edges.counts, {k: self.buffer.base_row(k) for bucket in window.buckets for k in bucket})
         self._choose_hot(edges)
+        if self._config.negatives.log_q:
+            self._correct(edges)
         place = (epoch, window.step, window.first_batch)
         order = shuffled(window.edges, generator_for(self._config.training.seed, "shuffle", *place))
         return LinkWindow(self, window, epoch, edges, order, self._config.training.batch_size)
@@ -133,6 +136,12 @@ class LinkWork:
         for buffer, held in self._held():
             if isinstance(held, HotRows) and not len(held.hot):
                 held.choose(self._touched(buffer, edges))
+
+    def _correct(self, edges: WindowEdges) -> None:
+        """What the window's draws take from scores."""
+        rows, fraction = self.buffer.slots * self.buffer.slot_rows, self._config.negatives.degree_fraction
+        each = [log_q(ends, rows, self._resident.nodes, fraction) for ends in (edges.dst, edges.src)]
+        self._resident = replace(self._resident, log_q=np.stack(each))
 
     def _touched(self, buffer: PartitionBuffer, edges: WindowEdges) -> np.ndarray:
         """Some of the rows of a buffer that a window's batches touch, each as often as they do, roughly."""

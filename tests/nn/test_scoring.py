@@ -10,7 +10,7 @@ import marius_lite.nn.scoring as scoring
 from marius_lite.nn.losses import Logistic, Margin, Softmax
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Pairs
+from marius_lite.types import Correction, Pairs
 
 DIM = 6
 
@@ -126,3 +126,20 @@ def test_memory_is_bounded_by_a_tile(monkeypatch):
         query, negatives = random(3, (500, DIM), (1, 50, DIM))
         scoring.score_side(similarity, Softmax(), query, query.flip(0), negatives, Workspace())
     assert max(numel for _, numel in sizes) <= 1 << 12
+
+
+@pytest.mark.parametrize("budget", [1, 1 << 20])
+def test_a_correction_is_taken_from_scores(budget, monkeypatch):
+    monkeypatch.setattr(scoring, "CPU_TILE", budget)
+    monkeypatch.setattr(scoring, "TILE_QUERIES", 1)
+    query, positive, negatives, answers, others = random(5, (7, DIM), (7, DIM), (2, 5, DIM), (7,), (2, 5))
+    grads = scoring.score_side(SIMILARITIES["inner"], Softmax(), query, positive, negatives, Workspace(),
+                               correction=Correction(answers.numpy(), others.numpy()))
+    exact = [tensor.double().requires_grad_() for tensor in (query, positive, negatives)]
+    chunk_of = torch.arange(7) // 4
+    scores = all_scores("inner", exact[0], torch.cat([exact[1][:, None], exact[2][chunk_of]], 1))
+    expected = definition(Softmax(), scores - torch.cat([answers[:, None], others[chunk_of]], 1))
+    expected.backward()
+    torch.testing.assert_close(grads.loss, expected.detach(), rtol=1e-5, atol=1e-5)
+    for ours, theirs in zip((grads.query, grads.positive, grads.negatives), exact, strict=True):
+        torch.testing.assert_close(ours.double(), theirs.grad, rtol=1e-4, atol=2e-5)

@@ -1,0 +1,46 @@
+"""Negatives that are true: another edge of the batch joins them to the same node by the same relation."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.types import EdgeBatch, Pairs, Rows
+
+
+def known_among(edges: EdgeBatch, negatives: npt.NDArray[np.int64]) -> tuple[Pairs, ...]:
+    """For each side, the negatives of an edge's chunk that the batch knows to be true answers, its own among them.
+
+    ``negatives``: (sides, chunks, count) rows, or (1, chunks, count) for both sides.
+    """
+    ends = ((edges.src, edges.dst), (edges.dst, edges.src))
+    return tuple(_true_pairs(node, edges.rel, answer, negatives[side % len(negatives)])
+                 for side, (node, answer) in enumerate(ends))
+
+
+def _true_pairs(node: Rows, rel: Rows, answer: Rows, negatives: npt.NDArray[np.int64]) -> Pairs:
+    edge, true = _answers(node, rel, answer)
+    size = -(-len(node) // len(negatives))  # edges of a chunk, as `nn.scoring` cuts them
+    found: list[tuple[Rows, Rows]] = []
+    for chunk, drawn in enumerate(negatives):
+        first, last = np.searchsorted(edge, (chunk * size, (chunk + 1) * size))
+        order = np.argsort(drawn)
+        low, high = (np.searchsorted(drawn, true[first:last], side, sorter=order) for side in ("left", "right"))
+        found.append((np.repeat(edge[first:last], high - low), order[_ranges(low, high - low)]))
+    return Pairs(*(np.concatenate(columns) for columns in zip(*found)))
+
+
+def _answers(node: Rows, rel: Rows, answer: Rows) -> tuple[Rows, Rows]:
+    """(edge, answer) for each edge and each answer of the batch to its question; edges ascend."""
+    _, group, counts = np.unique(node * (int(rel.max(initial=0)) + 1) + rel, return_inverse=True, return_counts=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.cumsum(counts) - counts
+    edge = np.repeat(np.arange(len(node)), counts[group])
+    return edge, answer[order[_ranges(starts[group], counts[group])]]
+
+
+def _ranges(starts: Rows, sizes: Rows) -> Rows:
+    """starts[0], starts[0] + 1, ... (sizes[0] of them), then those from starts[1], and so on."""
+    ends = np.cumsum(sizes)
+    result: Rows = np.arange(int(sizes.sum())) + np.repeat(starts - (ends - sizes), sizes)
+    return result

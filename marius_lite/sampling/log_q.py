@@ -1,0 +1,21 @@
+"""The log-Q correction (Bengio and Senecal, 2008; Yi et al., RecSys 2019): what being drawn often takes from a node's score."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+
+def log_q(ends: npt.NDArray[np.uint32], rows: int, nodes: int, degree_fraction: float) -> Floats:
+    """(rows,): the logarithm of how likely each row is drawn, over a draw among all ``nodes`` resident ones alike.
+
+    ``degree_fraction`` of the draws are of ``ends``, the rows at that end of a window's edges. A row that is never drawn
+    counts as one that is drawn once in all.
+    """
+    share = np.bincount(ends, minlength=rows).astype(np.float32)
+    share *= degree_fraction * nodes / max(1, len(ends))
+    share += 1 - degree_fraction
+    np.maximum(share, degree_fraction * nodes / max(1, len(ends)), out=share, where=share == 0)
+    return np.log(share, out=share)
