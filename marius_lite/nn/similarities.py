@@ -8,10 +8,15 @@ workspace: each forward pass is followed by its own backward pass. All tensors a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from marius_lite._native import distance_gradients, distance_scores
+from marius_lite.config.memory import DEVICE_TILE
 from marius_lite.nn.products import add_product_, product
 from marius_lite.nn.workspace import Workspace
 
@@ -105,10 +110,13 @@ class L2(Similarity):
 
 
 class Distance(Similarity):
-    """score = -norm(query - candidate) for norms that no product gives, from the array of all differences."""
+    """score = -norm(query - candidate) for norms that no product gives.
 
-    def numbers_per_score(self, dim: int) -> int:
-        return dim
+    On CPUs tiles are the work of `csrc/score/distances.h`; on GPUs torch's, from arrays of differences of a bounded size.
+    """
+
+    name: str
+    """Of the native kernels."""
 
     @abstractmethod
     def norm(self, difference: Tensor) -> Tensor:
@@ -128,13 +136,33 @@ class Distance(Similarity):
         d_query -= d_other
 
     def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
-        return self.norm(self._differences(query, candidates, workspace)).neg_()
+        scores = workspace.tensor("tile", (len(query), len(candidates)), query.device)
+        if query.is_cuda:
+            return self.tile_by_torch(query, candidates, scores, workspace)
+        distance_scores(self.name, _array(query), _array(candidates), scores.numpy(), torch.get_num_threads())
+        return scores
 
     def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
                       d_candidates: Tensor, workspace: Workspace) -> None:
-        pulls = self.direction_(self._differences(query, candidates, workspace)).mul_(d_scores.unsqueeze(2))
-        torch.sum(pulls, 1, out=d_query).neg_()
-        d_candidates += pulls.sum(0)
+        if query.is_cuda:
+            self.tile_backward_by_torch(query, candidates, d_scores, d_query, d_candidates, workspace)
+        else:
+            distance_gradients(self.name, _array(query), _array(candidates), _array(d_scores), d_query.numpy(),
+                               d_candidates.numpy(), torch.get_num_threads())
+
+    def tile_by_torch(self, query: Tensor, candidates: Tensor, scores: Tensor, workspace: Workspace) -> Tensor:
+        """`tile` into ``scores`` (n, m), on any device."""
+        for rows in _rows_at_once(query, candidates):
+            scores[rows] = self.norm(self._differences(query[rows], candidates, workspace))
+        return scores.neg_()
+
+    def tile_backward_by_torch(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
+                               d_candidates: Tensor, workspace: Workspace) -> None:
+        """`tile_backward` on any device."""
+        for rows in _rows_at_once(query, candidates):
+            pulls = self.direction_(self._differences(query[rows], candidates, workspace)).mul_(d_scores[rows].unsqueeze(2))
+            torch.sum(pulls, 1, out=d_query[rows]).neg_()
+            d_candidates += pulls.sum(0)
 
     @staticmethod
     def _differences(query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
@@ -145,18 +173,22 @@ class Distance(Similarity):
 class L1(Distance):
     """score = -sum |query - candidate|."""
 
+    name = "l1"
+
     def norm(self, difference: Tensor) -> Tensor:
         return difference.abs().sum(-1)
 
     def direction_(self, difference: Tensor) -> Tensor:
         return difference.sign_()
 
-    def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
+    def tile_by_torch(self, query: Tensor, candidates: Tensor, scores: Tensor, workspace: Workspace) -> Tensor:
         return torch.cdist(query, candidates, p=1.0).neg_()
 
 
 class ComplexL2(Distance):
     """score = -sum of the moduli of dim / 2 complex differences; real parts first, imaginary parts after."""
+
+    name = "complex_l2"
 
     def norm(self, difference: Tensor) -> Tensor:
         return self._moduli(difference).sum(-1)
@@ -171,6 +203,17 @@ class ComplexL2(Distance):
     def _moduli(difference: Tensor) -> Tensor:
         real, imaginary = difference.chunk(2, -1)
         return (real * real).addcmul_(imaginary, imaginary).sqrt_()
+
+
+def _array(tensor: Tensor) -> npt.NDArray[np.float32]:
+    array: npt.NDArray[np.float32] = tensor.contiguous().numpy()
+    return array
+
+
+def _rows_at_once(query: Tensor, candidates: Tensor) -> Iterator[slice]:
+    """Queries by pieces whose differences to all candidates are DEVICE_TILE numbers, or by one."""
+    rows = max(1, DEVICE_TILE // max(1, candidates.numel()))
+    return (slice(start, start + rows) for start in range(0, len(query), rows))
 
 
 SIMILARITIES: dict[str, Similarity] = {"inner": Inner(), "l1": L1(), "l2": L2(), "complex_l2": ComplexL2()}

@@ -1,0 +1,10 @@
+// Distances by vectors of 8 numbers: AVX2 and FMA; see CMakeLists.txt.
+#if defined(__x86_64__)
+#include "score/distance_kernels.inc"
+
+namespace marius {
+
+const DistanceKernels distances_of_8 = {8, pieces_of_term<Magnitude>, pieces_of_term<Modulus>};
+
+}  // namespace marius
+#endif
