@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from marius_lite.errors import RunError, UserError
+from marius_lite.errors import MariusError, RunError, UserError
+from marius_lite.printable import printable
+
+MOST_REASON = 200  # characters of what a library says
 
 
 def sync(path: Path) -> None:
@@ -126,6 +129,44 @@ def disk_error(error: OSError, path: Path | str) -> RunError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return RunError(f"{where}: the disk is full: make room, then run the same command or `marius-lite resume`")
     return RunError(f"{where}: {error.strerror or error}")
+
+
+@contextmanager
+def reading(path: Path | str) -> Iterator[None]:
+    """What a library raises about the file or folder ``path`` that it is reading, as one line. Nothing else belongs in the block.
+
+    Raises UserError for a file that is not there or not what it should be, RunError for a disk that fails. Libraries tell of
+    damage by whatever they stumble over (struct.error, KeyError, UnicodeDecodeError, ...), so that no list would be whole.
+    """
+    try:
+        yield
+    except (MariusError, MemoryError):
+        raise
+    except (PermissionError, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        raise UserError(f"{path}: {error.strerror or error}: name a file that can be read") from error
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise RunError(f"{path}: {error.strerror}") from error
+        said = " ".join(str(error).split()) or type(error).__name__
+        reason = said if isinstance(error, (ValueError, OSError, EOFError)) else f"{type(error).__name__}: {said}"
+        raise UserError(f"{path}: damaged or cut short ({reason[:MOST_REASON]}): get it again") from error
+
+
+def check_encodable(path: Path | str) -> None:
+    """Raise UserError for the name of an input that libraries cannot take."""
+    try:
+        unknown = b"\0" in str(path).encode()
+    except UnicodeEncodeError:
+        unknown = True
+    if unknown:
+        raise UserError(f"{printable(str(path))}: the name is not UTF-8: rename the file")
+
+
+def check_name(path: Path | str, option: str) -> None:
+    """Raise UserError for the name of a new folder that libraries cannot take or terminals would obey."""
+    if printable(str(path)) != str(path):
+        raise UserError(f"{option} {printable(str(path))}: the name has characters that are not UTF-8, or not to be printed: "
+                        "choose another")
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 import multiprocessing
 import os
+import struct
 
 import pytest
 from hypothesis import given
@@ -74,3 +75,20 @@ def test_parse_bytes_multiplies(number, unit):
 def test_parse_bytes_refuses(text):
     with pytest.raises(ValueError, match="not a size"):
         files.parse_bytes(text)
+
+
+@pytest.mark.parametrize(("error", "kind", "said"), [
+    (ValueError("bad\nmagic"), UserError, "f: damaged or cut short (bad magic): get it again"),
+    (struct.error("unpack"), UserError, "f: damaged or cut short (error: unpack): get it again"),
+    (KeyError("x"), UserError, "f: damaged or cut short (KeyError: 'x'): get it again"),
+    (EOFError(), UserError, "f: damaged or cut short (EOFError): get it again"),
+    (OSError("Couldn't deserialize thrift"), UserError, "f: damaged or cut short (Couldn't deserialize thrift): get it again"),
+    (FileNotFoundError(2, "No such file"), UserError, "f: No such file: name a file that can be read"),
+    (OSError(5, "Input/output error"), RunError, "f: Input/output error"),
+    (UserError("its own"), UserError, "its own"),
+    (MemoryError("much"), MemoryError, "much"),
+])
+def test_reading_says_what_a_library_stumbled_over_in_one_line(error, kind, said):
+    with pytest.raises(kind) as raised, files.reading("f"):
+        raise error
+    assert str(raised.value) == said

@@ -11,7 +11,7 @@ from marius_lite.cli import options
 
 def eval(run: options.Run,
          split: Annotated[str, typer.Option(help="Edges to rank: test, valid or train.")] = "test",
-         checkpoint: options.Checkpoint = None, as_json: options.Json = False) -> None:
+         checkpoint: options.Checkpoint = None, as_json: options.Json = False, allow_code: options.AllowCode = False) -> None:
     """Rank every edge of a split among all nodes, known edges left out, with the model of a checkpoint."""
     from marius_lite.cli.output import show
     from marius_lite.train.evaluate_run import evaluate_run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,9 +10,9 @@ from marius_lite.cli import options
 
 
 def export(run: options.Run,
-           output: Annotated[Path, typer.Option("--output", help="Folder to make.")],
+           output: options.Output,
            format: Annotated[str, typer.Option("--format", help="parquet, npy or zarr.")] = "parquet",
-           checkpoint: options.Checkpoint = None, as_json: options.Json = False) -> None:
+           checkpoint: options.Checkpoint = None, as_json: options.Json = False, allow_code: options.AllowCode = False) -> None:
     """Write what a checkpoint holds of nodes and relations with their raw ids: vectors, or scores of classes."""
     from marius_lite.cli.output import show
     from marius_lite.export import export_run

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from importlib import import_module
 
 import typer
 
 import marius_lite
 from marius_lite.errors import MariusError, UserError
+from marius_lite.printable import printable
 
 COMMANDS = ("preprocess", "repartition", "train", "resume", "eval", "predict", "export", "plan", "info")
+TRACEBACK = "MARIUS_LITE_TRACEBACK"
+MOST_TOLD = 600
 
 
 def app() -> typer.Typer:
@@ -56,9 +60,15 @@ def run(arguments: list[str]) -> int:
         return _fail(f"out of memory: {error}: lower storage.memory or training.batch_size", 1)
     except Exception as error:
         usage = getattr(error, "format_message", None)  # typer's own complaints about options
-        if usage is None:
-            raise
-        return _fail(usage(), 2)
+        return _fail(usage(), 2) if usage else _unexpected(error)
+
+
+def _unexpected(error: Exception) -> int:
+    """The last resort: a mistake of this program, or damage that nobody thought of."""
+    if os.environ.get(TRACEBACK) == "1":
+        traceback.print_exception(error)
+    told = f"{type(error).__name__}: {error}"[:MOST_TOLD]
+    return _fail(f"unexpected error: {told}: a file is damaged, or this is a mistake of marius-lite: {TRACEBACK}=1 shows more", 1)
 
 
 def _os_message(error: OSError) -> str:
@@ -68,8 +78,10 @@ def _os_message(error: OSError) -> str:
 
 
 def _fail(message: str, code: int) -> int:
+    if len(message) > 2 * MOST_TOLD:  # something that was given is shown in it, of thousands of characters
+        message = f"{message[:MOST_TOLD]} ... {message[-MOST_TOLD:]}"
     try:
-        print(f"marius-lite: {message}", file=sys.stderr, flush=True)
+        print(f"marius-lite: {printable(message)}", file=sys.stderr, flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code

@@ -8,8 +8,23 @@ from typing import Annotated, Optional
 import typer
 
 from marius_lite.config.presets import PRESETS
+from marius_lite.files import check_name
+from marius_lite.own_code import allowing_code
 
 NAMES = ", ".join(PRESETS)
+
+
+
+def _allow(context: typer.Context, allowed: bool) -> bool:
+    context.with_resource(allowing_code(allowed))
+    return allowed
+
+
+def _named(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
+    if path is not None:
+        check_name(path, f"--{parameter.name}")
+    return path
+
 
 Dataset = Annotated[Path, typer.Argument(metavar="DATASET", help="Folder that `preprocess` made.")]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that `train` made.")]
@@ -19,3 +34,7 @@ ConfigFile = Annotated[Optional[Path], typer.Option(  # noqa: UP045
 Sets = Annotated[Optional[list[str]], typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change one key; may be repeated.")]  # noqa: UP045
 Checkpoint = Annotated[Optional[str], typer.Option(help="Name of a checkpoint, `latest` or `best`.")]  # noqa: UP045
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+AllowCode = Annotated[bool, typer.Option("--allow-code", callback=_allow, help="Let `model.encoder: package.module:"
+                                         "Class` run code from anywhere, the working folder too, not only installed packages'.")]
+NewRun = Annotated[Path, typer.Option("--run", callback=_named, help="Folder for the run; must not exist yet.")]
+Output = Annotated[Path, typer.Option("--output", "-o", callback=_named, help="Folder to make.")]

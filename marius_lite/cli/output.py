@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from marius_lite.printable import printable
+
 MOST_SHOWN = 8  # of a list
 
 
@@ -17,7 +19,7 @@ def show(result: Mapping[str, Any], as_json: bool) -> None:
         return
     width = max((len(key) for key in result), default=0)
     for key, value in result.items():
-        print(f"{key:<{width}}  {_text(value)}")
+        print(f"{key:<{width}}  {printable(_text(value))}")
 
 
 def say(line: str) -> None:

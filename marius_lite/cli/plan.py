@@ -9,7 +9,7 @@ from marius_lite.cli import options
 
 
 def plan(dataset: options.Dataset, config: options.ConfigFile = None, sets: options.Sets = None,
-         as_json: options.Json = False) -> None:
+         as_json: options.Json = False, allow_code: options.AllowCode = False) -> None:
     """Memory, disk, swaps and bytes moved per epoch of a training run, without training."""
     import json
 

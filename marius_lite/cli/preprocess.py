@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from marius_lite.printable import printable
+
 EDGES, NODES, TEXT, CLEAN, OUTPUT = "Input", "Nodes", "Text input", "Cleaning", "Result"
 
 
@@ -252,4 +254,4 @@ def preprocess(
         return
     from marius_lite.preprocess.report import summary
 
-    typer.echo(f"{output}: {summary(report)}")
+    typer.echo(printable(f"{output}: {summary(report)}"))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from marius_lite.cli import options
+from marius_lite.printable import printable
 
 
 def repartition(
     dataset: options.Dataset,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The dataset folder to make.")],
+    output: options.Output,
     partitions: Annotated[str, typer.Option(metavar="N", help="A number from 1 to 1024.")],
     memory: Annotated[str, typer.Option(help="Bound on the edges being sorted and on a partition's neighbour lists (bytes, or "
                                         "with a unit).")] = "4GB",
@@ -35,6 +35,6 @@ def repartition(
 
         typer.echo(json.dumps(report))
         return
-    typer.echo(f"{output}: {report['nodes']:,} nodes in {report['partitions']} partitions instead of "
+    typer.echo(f"{printable(str(output))}: {report['nodes']:,} nodes in {report['partitions']} partitions instead of "
                f"{report['repartitioned']['partitions']} ({100 * report['edge_cut']:.1f} % of edges between them), "
                f"{report['seconds']['total']:.1f} s")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from marius_lite.cli import options
 
 
 def train(dataset: options.Dataset,
-          run: Annotated[Path, typer.Option("--run", help="Folder for the run; must not exist yet.")],
-          config: options.ConfigFile = None, sets: options.Sets = None, as_json: options.Json = False) -> None:
+          run: options.NewRun,
+          config: options.ConfigFile = None, sets: options.Sets = None, as_json: options.Json = False,
+          allow_code: options.AllowCode = False) -> None:
     """Train on a dataset, from the first epoch to the last, with checkpoints on the way."""
     from marius_lite.cli.output import say, show
     from marius_lite.graph.dataset import Dataset

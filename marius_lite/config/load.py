@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from marius_lite.config import presets
 from marius_lite.config.rules import check_rules
 from marius_lite.config.schema import Config
+from marius_lite.config.yaml_text import MOST_SHOWN, parse_yaml, shown
 from marius_lite.errors import UserError
 
 
@@ -53,13 +53,13 @@ def check(tree: Mapping[str, Any], where: str) -> Config:
 
 def _read_yaml(file: Path) -> dict[str, Any]:
     try:
-        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+        tree = parse_yaml(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{file}: no such configuration file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: cannot be read: {error}") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{file}: not valid YAML: {' '.join(str(error).split())}") from None
+    except ValueError as error:
+        raise UserError(f"{file}: not valid YAML: {error}") from None
     if tree is None:
         return {}
     if not isinstance(tree, dict):
@@ -69,9 +69,9 @@ def _read_yaml(file: Path) -> dict[str, Any]:
 
 def _parse(text: str, item: str) -> Any:
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise UserError(f"--set {item}: {text!r} is not a valid value") from None
+        return parse_yaml(text)
+    except ValueError as error:
+        raise UserError(f"--set {item[:MOST_SHOWN]}: not a valid value: {error}") from None
 
 
 def _nest(path: list[str], value: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _explain(error: ValidationError) -> str:
         return f"unknown key `{'.'.join(keys)}`: {hint}known keys here: {', '.join(known)}"
     path = _schema_path(keys)
     allowed = "; ".join(dict.fromkeys(e["msg"] for e in error.errors() if _schema_path(list(map(str, e["loc"]))) == path))
-    return f"`{'.'.join(path)}` is {first['input']!r}: {allowed}"
+    return f"`{'.'.join(path)}` is {shown(first['input'])}: {allowed}"
 
 
 def _schema_path(keys: list[str]) -> list[str]:

@@ -31,6 +31,7 @@ from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
 from marius_lite.preprocess.readers.source import InputFile
 from marius_lite.preprocess.relations import NO_RELATIONS, RelationKeys, Relations
 from marius_lite.preprocess.spool import Keys, Spool, SpoolBlock, SpooledEdges, SpoolShape, read_spool
+from marius_lite.printable import printable
 
 MOST_BLOCK_BYTES = 8 << 20
 EXAMPLES = 10
@@ -162,7 +163,7 @@ class Gatherer:
         ids = f", ids {self.kind or reader.kind}" if reader.kind else ""
         said = f"{reader.description}{ids}"
         if said not in self.seen.read_as:
-            tqdm.write(f"{file.name}: read as {said}", file=sys.stderr)
+            tqdm.write(printable(f"{file.name}: read as {said}"), file=sys.stderr)
         self.seen.read_as[said] += 1
 
     def _announce(self, ids: range) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from marius_lite.errors import UserError
-from marius_lite.files import parse_bytes
+from marius_lite.files import check_encodable, check_name, parse_bytes
 from marius_lite.graph.ids import IdKind
 
 SPLITS = ("train", "valid", "test")
@@ -107,6 +107,9 @@ class Options:
         _check_values(names, {"--edge-weight": same.get("edge_weight"), "--timestamp": same.get("timestamp")})
         if not edges:
             raise UserError("no edge files: name at least one")
+        check_name(output, "--output")
+        for file in (features, node_ids, labels, node_types, *node_lists.values()):
+            check_encodable(file or "no file")
         if same.get("seed", 0) < 0:
             raise UserError(f"--seed {same['seed']}: must be 0 or more")
         if same.get("adjacency", "auto") == "auto":  # classifying nodes needs it

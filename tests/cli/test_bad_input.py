@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zipfile
 
 import pytest
 
@@ -89,3 +90,37 @@ def test_a_dataset_of_another_format(refused, copied):
 def test_unknown_options_and_commands(refused):
     assert "--frobnicate" in refused("train", "x", "--frobnicate")
     assert "fly" in refused("fly")
+
+
+def test_an_error_that_nobody_thought_of(cli, tiny_dataset, capfd, monkeypatch):
+    def stumble(*_):
+        raise LookupError("some\nthing")
+    monkeypatch.setattr("marius_lite.graph.describe.describe_dataset", stumble)
+    capfd.readouterr()
+    assert cli("info", tiny_dataset) == 1
+    err = capfd.readouterr().err
+    assert len(err.splitlines()) == 1
+    assert "unexpected error: LookupError: some\\nthing" in err
+    assert "MARIUS_LITE_TRACEBACK=1" in err
+    monkeypatch.setenv("MARIUS_LITE_TRACEBACK", "1")
+    assert cli("info", tiny_dataset) == 1
+    assert "Traceback (most recent call last)" in capfd.readouterr().err
+
+
+def test_control_characters_never_reach_the_terminal(refused, tmp_path, capfd, cli):
+    with zipfile.ZipFile(tmp_path / "e.zip", "w") as archive:
+        archive.writestr("\x1b[31mred.tsv", "a\tb\n")
+        archive.writestr("\u202eother", "")
+    said = refused("preprocess", tmp_path / "e.zip", "--output", tmp_path / "d")
+    assert r"\x1b[31mred.tsv, \u202eother" in said
+    assert cli("preprocess", f"{tmp_path / 'e.zip'}:*red.tsv", "--output", tmp_path / "d") == 0
+    out, err = capfd.readouterr()
+    assert "\x1b" not in out + err
+    assert r"\x1b[31mred.tsv: read as" in err
+
+
+@pytest.mark.parametrize("name", ["d\udcff", "d\nx", "d\x1b"])
+def test_names_that_nobody_can_write(refused, tiny_dataset, tmp_path, name):
+    for command, option in ((("train", tiny_dataset), "--run"), (("repartition", tiny_dataset, "--partitions", 2), "--output"),
+                            (("export", tmp_path), "--output")):
+        assert option in refused(*command, option, tmp_path / name)

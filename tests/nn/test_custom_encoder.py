@@ -9,6 +9,7 @@ from neighbourhoods import Graph
 
 from marius_lite.errors import UserError
 from marius_lite.nn.encoders import Layered, make_encoder, why_whole
+from marius_lite.own_code import VARIABLE
 
 pyg = pytest.importorskip("torch_geometric.nn")
 
@@ -72,6 +73,7 @@ def package(tmp_path, monkeypatch):
     (tmp_path / "own_package").mkdir()
     (tmp_path / "own_package" / "models.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv(VARIABLE, "1")
     return "own_package.models"
 
 
@@ -80,6 +82,9 @@ def test_a_module_in_the_working_folder(tmp_path, monkeypatch):
     (tmp_path / "broken.py").write_text("answer = 1 / 0")
     monkeypatch.setattr(sys, "path", sys.path.copy())
     monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"model.encoder: beside:Two: .*--allow-code .*MARIUS_LITE_ALLOW_CODE=1"):
+        make_encoder("beside:Two", 5, [7, 4])
+    monkeypatch.setenv(VARIABLE, "1")
     assert type(make_encoder("beside:Two", 5, [7, 4]).module).__name__ == "Two"
     with pytest.raises(UserError, match="cannot import broken: ZeroDivisionError: division by zero"):
         make_encoder("broken:Two", 5, [7, 4])

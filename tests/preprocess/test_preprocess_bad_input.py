@@ -38,6 +38,8 @@ CASES = {
         r"e\.tsv:2: column 2 \(dst\): not an integer id: '3\\tx'",
     ),
     "id too large": (b"1\t2\n3\t9223372036854775808\n", {}, r"e\.tsv:2: .*id above 2\^63 - 1"),
+    "id of thousands of digits": (b"1\t2\n3\t" + b"9" * 5000 + b"\n", {"ids": "int"}, r"e\.tsv:2: .*id above 2\^63 - 1: '3"),
+    "negative id of thousands of digits": (b"1\t2\n-" + b"9" * 5000 + b"\t3\n", {"ids": "int"}, r"e\.tsv:2: .*negative id"),
     "late text": (b"1\t2\n" * 300_000 + b"x\t2\n", {}, r"e\.tsv:300001: .*--ids str.*looked like integers"),
     "unclosed quote": (b'a,b\n"c,d\n', {}, r"e\.tsv:2: a quote does not close"),
     "missing name": (b"head,tail\na,b\n", {"columns": "head,end"}, r"no column 'end'"),
@@ -164,3 +166,39 @@ def test_skipping_rows_of_arrays(tmp_path):
     np.save(tmp_path / "e.npy", np.array([[0, 0, 1], [2, 5, -3], [1, 5, 2]]))
     dataset = make(tmp_path / "d", tmp_path / "e.npy", on_bad_row="skip")
     assert decoded(dataset) == {(0, 0, 1): 1, (1, 5, 2): 1}
+
+
+def test_numbers_of_thousands_of_digits_are_bad_rows_too(tmp_path):
+    digits = "9" * 5000
+    (tmp_path / "e.tsv").write_text(f"src\tdst\tt\n1\t2\t3\n{digits}\t2\t3\n1\t2\t-{digits}\n{'0' * 5000}7\t2\t3\n")
+    dataset = make(tmp_path / "d", tmp_path / "e.tsv", ids="int", timestamp="t", on_bad_row="skip")
+    assert decoded(dataset) == {(1, "", 2): 1, (7, "", 2): 1}
+    assert json.loads((tmp_path / "d/report.json").read_text())["skipped_rows"]["reasons"] == {
+        "column 1 (src): id above 2^63 - 1": 1, "column 3 (time): no whole number of 64 bits": 1}
+
+
+@pytest.mark.parametrize("between", [" ", "  ", "\t", ","])
+def test_bytes_of_a_column_that_is_not_used(tmp_path, between):
+    rows = [["a", "b", "caf\xe9"], ["b", "c", "x"], ["c", ""]]
+    (tmp_path / "e.txt").write_bytes("".join(between.join(row) + "\n" for row in rows).encode("latin-1"))
+    dataset = make(tmp_path / "d", tmp_path / "e.txt", columns="src,dst,_", on_bad_row="skip")
+    assert decoded(dataset) == {("a", "", "b"): 1, ("b", "", "c"): 1}
+
+
+def test_columns_of_the_same_name(tmp_path):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["src", "dst", "dst"])
+    pq.write_table(table, tmp_path / "e.parquet")
+    with pytest.raises(UserError, match=r"e\.parquet: 2 columns are called 'dst'"):
+        make(tmp_path / "d", tmp_path / "e.parquet")
+
+
+@pytest.mark.parametrize("name", ["d\udcff", "d\n", "d\0", "d\x1b[31m"])
+def test_names_that_nobody_can_write(tmp_path, name):
+    (tmp_path / "e.tsv").write_bytes(ROWS)
+    with pytest.raises(UserError, match=r"--output .*: choose another"):
+        make(tmp_path / name, tmp_path / "e.tsv")
+    if "\0" not in name:
+        (tmp_path / name).write_bytes(ROWS)
+    if "\udcff" in name or "\0" in name:
+        with pytest.raises(UserError, match=r"rename the file|no such file"):
+            make(tmp_path / "d", tmp_path / name)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +20,11 @@ sys.exit(code)
 """  # not getrusage: its peak is that of the process which started this one, where that was larger
 
 
-def peak(*arguments):
-    """Bytes that the command took at most; it must end well."""
+def peak(*arguments, code=0):
+    """Bytes that the command took at most; it must end with this exit code."""
     command = [sys.executable, "-c", COMMAND, *map(str, arguments), "--memory", str(MEMORY)]
     done = subprocess.run(command, text=True, capture_output=True, cwd=Path(__file__).parents[2])
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return int(done.stdout.splitlines()[-1]) * 1024
 
 
@@ -90,3 +91,17 @@ def test_types_of_many_nodes(many_strings, tmp_path):
     rows.tofile(tmp_path / "types.tsv")
     assert peak(many_strings, "--node-types", tmp_path / "types.tsv", "--output", tmp_path / "d") < MEMORY + BESIDE
     assert json.loads((tmp_path / "d/report.json").read_text())["node_types"] == {"authors": 2_000_000, "reviews": 1_000_000}
+
+
+@pytest.mark.parametrize("line", [b"# " + b"-" * 97 + b"\n", b"\n"])
+def test_lines_before_the_first_row(line, tmp_path):
+    """More of them than memory, of which nothing is kept."""
+    (tmp_path / "e.tsv").write_bytes(line * (120_000_000 // len(line)) + b"a\tb\n")
+    assert peak(tmp_path / "e.tsv", "--output", tmp_path / "d", "--partitions", 1) < MEMORY + BESIDE
+
+
+def test_a_pickle_that_asks_for_room(tmp_path):
+    """A few bytes that make the unpickler hold billions of places."""
+    with zipfile.ZipFile(tmp_path / "e.pt", "w") as archive:
+        archive.writestr("e/data.pkl", b"\x80\x02}r\xff\xff\xff\x1f.")
+    assert peak(tmp_path / "e.pt", "--output", tmp_path / "d", code=2) < MEMORY + BESIDE

@@ -96,3 +96,18 @@ def test_skipping_leaves_a_bad_line_out(tmp_path):
     assert decoded(make(tmp_path / "d", tmp_path / "g.graph", on_bad_row="skip")) == {(1, "", 2): 1}
     skipped = json.loads((tmp_path / "d/report.json").read_text())["skipped_rows"]
     assert skipped["examples"][0].endswith("g.graph:3: 'x' is no integer: '1 3 x'")
+
+
+@pytest.mark.parametrize("byte", ["\u00a0", "\x1f", "\x0b", "\x0c", "\u2003"])
+def test_only_spaces_and_tabs_stand_between_numbers(tmp_path, byte):
+    """What else Python takes for white space is no gap."""
+    for text in (MANUAL.replace(b"5 3 2", f"5{byte}3 2".encode()), MANUAL.replace(b"6 4", b"9" * 5000)):
+        (tmp_path / "g.graph").write_bytes(text)
+        with pytest.raises(UserError, match=r"g\.graph:\d+: .* is no integer"):
+            make(tmp_path / "d", tmp_path / "g.graph")
+
+
+def test_more_comments_than_are_kept(tmp_path):
+    (tmp_path / "g.graph").write_bytes(b"% and so on\n" * 300_000 + MANUAL)
+    assert set(decoded(make(tmp_path / "d", tmp_path / "g.graph", format="metis")).elements()) == EDGES
+    assert json.loads((tmp_path / "d/report.json").read_text())["comment_lines"] == 300_001

@@ -74,3 +74,25 @@ def test_numbers_that_are_missing(tmp_path):
             cut.writestr(info.filename, data[:1000] if info.filename.endswith("data/0") else data)
     with pytest.raises(UserError, match="not all there"):
         make(tmp_path / "d", tmp_path / "g.pt")
+
+
+@pytest.mark.parametrize(("pickled", "message"), [
+    (b"\x80\x02}r\xff\xff\xff\x1f.", r"not readable \(.*object 536870911 where there can be 3"),
+    (b"\x80\x05\x96" + (1 << 40).to_bytes(8, "little") + b".", "not readable"),
+    (b"\x80\x02]" + b"." * (5 << 20), "more than .* bytes beside its tensors"),
+    (b"\x80\x02I" + b"9" * 5000 + b"\n.", "not readable"),
+    (b"", "not readable"),
+])
+def test_pickles_that_would_take_memory_or_are_none(tmp_path, pickled, message):
+    with zipfile.ZipFile(tmp_path / "g.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("g/data.pkl", pickled)
+    with pytest.raises(UserError, match=message) as raised:
+        make(tmp_path / "d", tmp_path / "g.pt", memory="64MiB")
+    assert "\n" not in str(raised.value)
+
+
+def test_sizes_beyond_all_bounds(tmp_path):
+    for key, value in (("num_nodes", 10**5000), ("num_nodes", -1)):
+        torch.save({"edge_index": EDGES, key: value}, tmp_path / "g.pt")
+        with pytest.raises(UserError, match="num_nodes"):
+            make(tmp_path / "d", tmp_path / "g.pt")

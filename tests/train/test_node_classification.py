@@ -171,11 +171,16 @@ def test_a_module_of_the_users_own_trains_and_is_not_evaluated(cli, communities,
         "        return super().forward(x, edge_index)\n")
     monkeypatch.syspath_prepend(tmp_path)
     own = "model.encoder=own_encoder:Own"
-    assert cli("train", communities, "--run", tmp_path / "run", *options(own)) == 0
+    assert cli("train", communities, "--run", tmp_path / "run", *options(own)) == 2
+    assert "--allow-code" in capfd.readouterr().err
+    assert cli("train", communities, "--run", tmp_path / "run", *options(own), "--allow-code") == 0
     losses = [line["loss"] for line in lines(tmp_path / "run", "epoch")]
     assert losses[-1] < 0.8 * losses[0]
     assert not lines(tmp_path / "run", "evaluation")
     capfd.readouterr()
+    assert cli("eval", tmp_path / "run") == 2
+    assert "own_encoder.py, which is not an installed package" in capfd.readouterr().err
+    monkeypatch.setenv("MARIUS_LITE_ALLOW_CODE", "1")
     assert cli("eval", tmp_path / "run") == 2
     assert "has layers of its own" in capfd.readouterr().err
     assert cli("train", communities, "--run", tmp_path / "other", *options(own, "evaluation.split=valid")) == 2

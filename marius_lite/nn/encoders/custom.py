@@ -14,6 +14,7 @@ from torch import Tensor
 
 from marius_lite.errors import UserError
 from marius_lite.nn.encoders.base import LayerGraph
+from marius_lite.own_code import code_allowed, require_installed
 
 KEY = "model.encoder"
 
@@ -76,7 +77,9 @@ def _find(name: str) -> type[torch.nn.Module]:
     path, _, attribute = name.partition(":")
     if not path or not attribute:
         raise UserError(f"{KEY}: found {name!r}, expected package.module:Class")
-    if os.getcwd() not in sys.path:  # an installed command's path lacks the folder it is called from
+    if not code_allowed():
+        require_installed(path, f"{KEY}: {name}")
+    elif os.getcwd() not in sys.path:  # an installed command's path lacks the folder it is called from
         sys.path.append(os.getcwd())
     try:
         module = importlib.import_module(path)

@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
-from marius_lite.preprocess.readers.source import checksum_of, locate, magic_of, reading
+from marius_lite.files import reading
+from marius_lite.preprocess.readers.source import checksum_of, locate, magic_of
 from marius_lite.storage.engine import read_range
 
 Array = npt.NDArray[Any]

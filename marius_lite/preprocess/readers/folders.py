@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from marius_lite.preprocess.readers.graphbolt import graphbolt_edges, graphbolt_
 from marius_lite.preprocess.readers.marius_bin import COUNTS, FACTS
 from marius_lite.preprocess.readers.source import ByteStream
 
+COUNT = re.compile("[0-9]{1,18}")
 OGB_EDGES, OGB_NODES, OGB_TYPES = "edge.csv.gz", "num-node-list.csv.gz", "edge_reltype.csv.gz"
 
 
@@ -51,7 +53,7 @@ def _ogb_nodes(path: Path) -> int | None:
         return None
     with closing(ByteStream(beside)) as stream:
         numbers = stream.read(1 << 16).decode("utf-8", "replace").split()
-    if len(numbers) != 1 or not numbers[0].isdecimal():
+    if len(numbers) != 1 or not COUNT.fullmatch(numbers[0]):
         raise UserError(f"{beside}: {len(numbers)} lines, beginning with {' '.join(numbers)[:40]!r}: must hold the number of "
                         "nodes of one graph; collections of graphs are not read")
     return int(numbers[0])

@@ -8,10 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from marius_lite.config.yaml_text import parse_yaml, shown
 from marius_lite.errors import UserError
-from marius_lite.preprocess.readers.source import reading
+from marius_lite.files import reading
 
 METADATA = "metadata.yaml"
 
@@ -24,8 +23,8 @@ def graphbolt_edges(folder: Path) -> tuple[Path, int] | None:
     with reading(path):
         text = path.read_bytes()
     try:
-        found = yaml.safe_load(text)
-    except (yaml.YAMLError, UnicodeDecodeError):
+        found = parse_yaml(text)
+    except ValueError:
         return None
     graph = found.get("graph") if isinstance(found, dict) else None
     nodes, edges = _entries(graph, "nodes", "num"), _entries(graph, "edges", "path")
@@ -36,7 +35,7 @@ def graphbolt_edges(folder: Path) -> tuple[Path, int] | None:
                         "with ids that are unlike between types, into one file")
     count = nodes[0]["num"]
     if not isinstance(count, int) or count < 0:
-        raise UserError(f"{path}: num: {count!r}: must be the number of nodes")
+        raise UserError(f"{path}: num: {shown(count)}: must be the number of nodes")
     return folder / str(edges[0]["path"]), count
 
 

@@ -18,58 +18,79 @@ LONGEST_LINE = 16 << 20
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines of a file; the first of them is line ``line`` (from 1)."""
+    """Whole lines of a file; the first of them is line ``line`` (from 1). ``comments``: lines of comments that were left out
+    before it."""
 
     data: bytes
     line: int
+    comments: int = 0
 
 
 class LineBlocks:
-    """A file's lines. ``start``: its first bytes, as many as it takes to see a row; ``sample``: the whole lines of them."""
+    """A file's lines. ``start``: its bytes from where a row is in sight; ``sample``: the whole lines up to there.
+
+    Of comments and blank lines before that row only the first MiB is kept: there may be more of them than memory.
+    """
 
     def __init__(self, stream: ByteStream, comment: bytes, block_bytes: int):
         self._stream = stream
         self._comment = comment
         self._block_bytes = block_bytes
         self.path = stream.name
-        self.start = self._read_start()
+        self._head, self.start = b"", self._stream.read(SAMPLE_BYTES).removeprefix(BOM)
+        _refuse_containers(self.path, self.start)
+        self._line, self._left_out = 1, 0  # of the start; comments before it that are not in the head
+        self._seen = len(self.start)
+        self._find_row()
         self._start_raw_bytes = stream.raw_bytes
-        self.sample = self.start[: self.start.rfind(b"\n") + 1] or self.start
+        self.sample = self._head + (self.start[: self.start.rfind(b"\n") + 1] or self.start)
 
-    def _read_start(self) -> bytes:
-        start = self._stream.read(SAMPLE_BYTES).removeprefix(BOM)
-        _refuse_containers(self.path, start)
-        while not strip_comments(start, self._comment)[0].strip(b"\r\n ") and (more := self._stream.read(SAMPLE_BYTES)):
-            start += more
-        return start
+    def _find_row(self) -> None:
+        """Move on until the start has a row, or the file ends."""
+        while not strip_comments(self.start, self._comment)[0].strip(b"\r\n ") and (more := self._stream.read(SAMPLE_BYTES)):
+            self._seen += len(more)
+            end = self.start.rfind(b"\n") + 1
+            lines, rest = self.start[:end], self.start[end:]
+            if not self._head:
+                self._head = lines
+            else:
+                self._left_out += strip_comments(lines, self._comment)[1]
+            self._line += count_lines(lines)
+            self._require_end(rest, self._line)
+            self.start = rest + more
 
     def expected(self) -> int:
         """About how many lines the file has: as many a byte as in its start, and in samples of all of it where there are any."""
         samples = [self.sample, *self._stream.samples(SAMPLES, SPREAD_BYTES)]
         lines, size = sum(map(count_lines, samples)), sum(map(len, samples))
-        return int(self._stream.size * (len(self.start) / max(1, self._start_raw_bytes)) * max(1, lines) / max(1, size)) + 1
+        return int(self._stream.size * (self._seen / max(1, self._start_raw_bytes)) * max(1, lines) / max(1, size)) + 1
 
     def blocks(self, header: bool) -> Iterator[Block]:
         """Every line once, but for the ``header``, which becomes an empty one; the last ends with a newline too."""
-        carried, line = self._without_header() if header else self.start, 1
+        if self._head:
+            yield Block(self._head, 1)
+        carried, line, left_out = self._without_header() if header else self.start, self._line, self._left_out
         while True:
             fresh = self._stream.read(self._block_bytes)
             cut = fresh.rfind(b"\n") + 1 if fresh else 0
             if fresh and not cut:
                 carried += fresh
-                if len(carried) > LONGEST_LINE:
-                    raise UserError(f"{self.path}:{line}: no end of line within {LONGEST_LINE} bytes: this is no text with one "
-                                    "edge per line")
+                self._require_end(carried, line)
                 continue
             data = b"".join((carried, memoryview(fresh)[:cut]))
             if not fresh and data and not data.endswith(b"\n"):
                 data += b"\n"
             if data:
-                yield Block(data, line)
-                line += count_lines(data)
+                yield Block(data, line, left_out)
+                line, left_out = line + count_lines(data), 0
             if not fresh:
                 return
             carried = fresh[cut:]
+
+    def _require_end(self, begun: bytes, line: int) -> None:
+        if len(begun) > LONGEST_LINE:
+            raise UserError(f"{self.path}:{line}: no end of line within {LONGEST_LINE} bytes: this is no text with one edge per "
+                            "line")
 
     def _without_header(self) -> bytes:
         """The start; its first row, and blank lines before it, are made empty so that line numbers hold; comments stay."""

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import yaml
 
+from marius_lite.config.yaml_text import parse_yaml, shown
 from marius_lite.errors import UserError
+from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import ROLES, Options
 from marius_lite.preprocess.readers.arrays import checked_edges
 from marius_lite.preprocess.readers.raw import RawEdges
-from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of, reading
+from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of
 from marius_lite.storage.engine import read_range
 
 FACTS = "dataset.yaml"
@@ -63,14 +64,14 @@ class MariusReader:
         with reading(path):
             text = path.read_bytes()
         try:
-            return yaml.safe_load(text)
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise UserError(f"{path}: not readable YAML ({str(error).splitlines()[0]}): get the folder again") from error
+            return parse_yaml(text)
+        except ValueError as error:
+            raise UserError(f"{path}: not readable YAML ({error}): get the folder again") from error
 
     def _number(self, facts: Any, key: str) -> int:
         value = facts.get(key) if isinstance(facts, dict) else None
         if not isinstance(value, int) or value < 0:
-            raise UserError(f"{self.path.parent.parent / FACTS}: {key}: {value!r}: must be a number of 0 or more")
+            raise UserError(f"{self.path.parent.parent / FACTS}: {key}: {shown(value)}: must be a number of 0 or more")
         return value
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.lines import Block, LineBlocks, count_lines, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
-from marius_lite.preprocess.readers.shape import PLAIN_INT
+from marius_lite.preprocess.readers.shape import PLAIN_INT, integer_of
 from marius_lite.preprocess.readers.source import ByteStream
 from marius_lite.preprocess.readers.text import ordered_map
 
@@ -99,8 +99,9 @@ class MetisReader:
     def _parse(self, block: Block, first: int, kind: IdKind) -> tuple[RawEdges, int]:
         """Edges, and how many more of them are listed at their smaller ends than at the others."""
         data, comments = strip_comments(block.data, COMMENT)
+        comments += block.comments
         bad: list[BadRow] = []
-        if first == 0:
+        if first == 0 and data:
             data = b"\n" + data.split(b"\n", 1)[1]
         edges = self._edges_of(data, first)
         if edges is None:
@@ -118,7 +119,7 @@ class MetisReader:
     def _edges_of(self, data: bytes, first: int) -> tuple[Ints, Ints] | None:
         """(node, neighbour) of whole lines of nodes ``first``, ...; None where something is wrong."""
         text = np.frombuffer(data, np.uint8)
-        gap = text <= ord(" ")
+        gap = np.frombuffer(data.translate(TO_NEWLINE), np.uint8) == ord("\n")
         starts = np.flatnonzero(~gap & np.concatenate([[True], gap[:-1]]))
         if not len(starts):
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -157,11 +158,12 @@ class MetisReader:
         return b"\n".join([*kept, b""]), bad
 
     def _fault(self, line: bytes, node: int) -> str | None:
-        tokens = line.decode("utf-8", "backslashreplace").split()
+        tokens = line.decode("utf-8", "backslashreplace").replace("\t", " ").replace("\r", " ").split(" ")  # as `_edges_of` does
+        tokens = [token for token in tokens if token]
         if tokens and node > self._count:
             return f"a line for node {node}, the header announces {self._count} nodes"
         for token in tokens:
-            if not PLAIN_INT.fullmatch(token) or not -(2**63) <= int(token) < 2**63:
+            if not PLAIN_INT.fullmatch(token) or not -(2**63) <= integer_of(token) < 2**63:
                 return f"{token[:20]!r} is no integer"
         if tokens and (len(tokens) < self._before or (len(tokens) - self._before) % self._step):
             return f"{len(tokens)} numbers where the header's format asks for {self._before} before the neighbours" + (

@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
+from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile
 from marius_lite.preprocess.readers.arrays import checked_types, kind_of
 from marius_lite.preprocess.readers.lines import LineBlocks
-from marius_lite.preprocess.readers.roles import find_type_roles
+from marius_lite.preprocess.readers.roles import find_type_roles, require_distinct
 from marius_lite.preprocess.readers.sniff import sniff
-from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of, reading
+from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
 from marius_lite.preprocess.readers.text import BlockParser, ordered_map
 
 USUAL = ("node_types", "node_type", "types", "type")
@@ -84,6 +85,7 @@ class TypeTable:
             schema = opened.schema_arrow
         places = find_type_roles(schema.names, len(schema.names), options, str(path))[0]
         self._names = [schema.names[places[role]] for role in ("id", "type")]
+        require_distinct(path, schema.names, self._names)
         for name in self._names:
             if kind_of(schema.field(name).type) is None:
                 raise UserError(f"{path}: column {name!r} is of type {schema.field(name).type}: ids and types must be "

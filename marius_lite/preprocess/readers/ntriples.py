@@ -61,7 +61,7 @@ class TripleShape(Shape):
         return [*found.groups(), "."]
 
     def joined(self, line: bytes, fields: list[str]) -> bytes:
-        return UNIT.join(fields).encode()
+        return UNIT.join(fields).encode("utf-8", "surrogateescape")
 
 
 def _plain(text: Text, gaps: Places, cuts: list[Places]) -> bool:

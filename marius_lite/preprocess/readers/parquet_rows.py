@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.readers.source import checksum_of, reading
+from marius_lite.files import reading
+from marius_lite.preprocess.readers.source import checksum_of
 
 ADVICE = "write columns of numbers and no others, or one column of lists of equal length"
 LEAST_BUFFER, BUFFERS = 1 << 12, 4 << 20  # bytes, of one column and of all of them

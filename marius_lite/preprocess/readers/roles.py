@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from pathlib import Path
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import COLUMN_ROLES, IGNORE, ROLES, Options
@@ -55,6 +56,13 @@ def find_type_roles(names: Sequence[str], fields: int, options: Options, where: 
     shown = f" ({', '.join(names)[:120]})" if names else ""
     raise UserError(f"{where}: {fields} columns{shown}: give two, a node's id and its type, or name these `id` and `type` in a "
                     "header")
+
+
+def require_distinct(path: Path, names: Sequence[str], used: Iterable[str]) -> None:
+    """Raise UserError where a column of a table that is read by its name shares it with another."""
+    for name in used:
+        if (count := list(names).count(name)) > 1:
+            raise UserError(f"{path}: {count} columns are called {name!r}: give them names of their own")
 
 
 def columns_used(roles: Container[str]) -> int:

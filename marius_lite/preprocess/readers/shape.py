@@ -14,6 +14,7 @@ from marius_lite.preprocess.options import Options
 
 PLAIN_INT = re.compile(r"[ \t]*(0|-?[1-9][0-9]*)[ \t]*")  # nothing is lost when it is read as a number
 ANY_INT = re.compile(r"[ \t]*-?[0-9]+[ \t]*")
+BEYOND = 1 << 64
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,15 @@ class SpacedShape(Shape):
         return [field for field in line.replace("\t", " ").split(" ") if field]
 
     def joined(self, line: bytes, fields: list[str]) -> bytes:
-        return self.delimiter.join(fields).encode()
+        return self.delimiter.join(fields).encode("utf-8", "surrogateescape")
+
+
+def integer_of(text: str) -> int:
+    """What `ANY_INT` matched, as a number; one of more than 64 bits, which may have millions of digits, only as `BEYOND` or its
+    negative: Python refuses to read more than 4,300."""
+    sign, digits = ("-" in text), text.strip(" \t-").lstrip("0")
+    size = int(digits or "0") if len(digits) < 20 else BEYOND
+    return -size if sign else size
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,18 @@ import glob
 import lzma
 import os
 import re
-import tarfile
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
-from zipfile import BadZipFile
 
 import numpy as np
 import pyarrow as pa
 
 from marius_lite._native import crc32c
-from marius_lite.errors import RunError, UserError
+from marius_lite.errors import UserError
+from marius_lite.files import check_encodable, reading
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.members import choose, is_archive, member_names, open_member
 
@@ -67,6 +65,7 @@ def find_files(options: Options) -> list[InputFile]:
             found += [file for path in files for file in _parts(path, split, key)]
     seen: set[tuple[Path, str | None, str | None]] = set()
     for file in found:
+        check_encodable(file.path)
         if (place := (file.path.resolve(), file.key, file.member)) in seen:
             raise UserError(f"{file.name}: named twice: every input file may stand once")
         seen.add(place)
@@ -91,25 +90,6 @@ def magic_of(path: Path) -> str:
 
 def _magic(head: bytes) -> str:
     return next((name for magic, name in MAGIC.items() if head.startswith(magic)), "text")
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Errors of reading or decompressing ``path`` as one line."""
-    try:
-        yield
-    except (PermissionError, FileNotFoundError, IsADirectoryError) as error:
-        raise UserError(f"{path}: {error.strerror}: name a file that can be read") from error
-    except (EOFError, zlib.error, lzma.LZMAError, BadZipFile, tarfile.TarError, pa.ArrowException) as error:
-        raise _damaged(path, error) from error
-    except OSError as error:
-        if error.errno is None:
-            raise _damaged(path, error) from error
-        raise RunError(f"{path}: {error.strerror}") from error
-
-
-def _damaged(path: Path, error: Exception) -> UserError:
-    return UserError(f"{path}: damaged or cut short ({str(error).splitlines()[0]}): get the file again")
 
 
 class ByteStream:

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
+from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import VALUES, Options
 from marius_lite.preprocess.readers.arrays import checked_edges, is_value, kind_of
 from marius_lite.preprocess.readers.raw import RawEdges
-from marius_lite.preprocess.readers.roles import columns_used, find_roles
-from marius_lite.preprocess.readers.source import Progress, checksum_of, reading
+from marius_lite.preprocess.readers.roles import columns_used, find_roles, require_distinct
+from marius_lite.preprocess.readers.source import Progress, checksum_of
 
 ARROW_FILE = b"ARROW1"
 
@@ -38,6 +39,7 @@ class TableReader(ABC):
             self._schema, self._rows = self._look()
         names = self._schema.names
         self._roles = {role: names[place] for role, place in find_roles(names, len(names), options, str(path))[0].items()}
+        require_distinct(self.path, names, self._roles.values())
         types = {role: self._schema.field(name).type for role, name in self._roles.items()}
         for role, type in types.items():
             if not is_value(role, type) if role in VALUES else kind_of(type) is None:

@@ -25,7 +25,7 @@ from marius_lite.preprocess.options import VALUES, Options
 from marius_lite.preprocess.readers.lines import Block, LineBlocks, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 from marius_lite.preprocess.readers.roles import columns_used
-from marius_lite.preprocess.readers.shape import ANY_INT, Layout, Shape
+from marius_lite.preprocess.readers.shape import ANY_INT, Layout, Shape, integer_of
 from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream
 
@@ -154,6 +154,7 @@ class BlockParser:
         """(values by role, comment lines, bad rows) of whole lines; `NAMES` as dictionary<string>. Raises UserError at the first
         bad row unless they are to be skipped."""
         data, comments = strip_comments(block.data, self.shape.comment)
+        comments += block.comments
         if not data.lstrip(b"\r\n"):
             return self._by_role(pa.table(self._empty)), comments, []
         if (prepared := self.shape.prepare(data)) is not None:
@@ -268,7 +269,7 @@ class BlockParser:
             return _value_fault(role, field)
         fault = id_fault(field, "str" if role in NAMES else self.kind)
         most = self.shape.nodes
-        if fault is None and most is not None and role != "rel" and not 1 <= int(field) <= most:
+        if fault is None and most is not None and role != "rel" and not 1 <= integer_of(field) <= most:
             return f"no id from 1 to {most}, which the header announces"
         return fault
 
@@ -281,14 +282,14 @@ def id_fault(text: str, kind: IdKind) -> str | None:
         return None
     if not ANY_INT.fullmatch(text):
         return "not an integer id"
-    value = int(text)
+    value = integer_of(text)
     return "negative id" if value < 0 else "id above 2^63 - 1" if value >= 1 << 63 else None
 
 
 def _value_fault(role: str, text: str) -> str | None:
     """Why a text is no weight or no time."""
     if role == "time":
-        return None if ANY_INT.fullmatch(text) and -(1 << 63) <= int(text) < 1 << 63 else "no whole number of 64 bits"
+        return None if ANY_INT.fullmatch(text) and -(1 << 63) <= integer_of(text) < 1 << 63 else "no whole number of 64 bits"
     with np.errstate(over="ignore"):
         return None if NUMBER.fullmatch(text) and np.isfinite(np.float32(text.strip(" \t"))) else "no finite number"
 

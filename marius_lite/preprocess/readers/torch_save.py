@@ -7,24 +7,29 @@ can run code, and torch need not be there. The numbers are read in blocks from t
 from __future__ import annotations
 
 import pickle
+import pickletools
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 
 from marius_lite.errors import UserError
+from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import SKIPPED_AT_ONCE, Take, read_all
 from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
 from marius_lite.preprocess.readers.raw import RawEdges
-from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of, reading
+from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of
 
 PICKLE = "/data.pkl"
+LEAST_PICKLED, PICKLED_SHARE = 1 << 20, 256  # bytes, and the part of the memory: one byte can become an object of 216
+STORES = ("PUT", "BINPUT", "LONG_BINPUT")
 DTYPES = {"LongStorage": np.int64, "IntStorage": np.int32}
 ADVICE = "save a torch_geometric Data of one graph, or {'edge_index': tensor of shape (2, E)}, with torch.save"
 
@@ -38,6 +43,12 @@ class Tensor:
     offset: int
     size: tuple[int, ...]
     stride: tuple[int, ...]
+
+    def sound(self) -> bool:
+        """Whether these are as torch.save writes them; a file may hold anything."""
+        shape = isinstance(self.size, tuple) and isinstance(self.stride, tuple) and len(self.size) == len(self.stride)
+        return shape and isinstance(self.key, str) and all(isinstance(one, int) and 0 <= one < 1 << 63
+                                                           for one in (self.offset, *self.size, *self.stride))
 
 
 class _Object(dict[Any, Any]):
@@ -64,6 +75,15 @@ class _Names(pickle.Unpickler):
         return pid[2], dtype
 
 
+def _require_small(pickled: bytes) -> None:
+    """Raise ValueError where objects would take more memory than their bytes warrant.
+
+    The unpickler makes room for the highest number under which something is kept, and for a bytearray before it is read."""
+    for operation, argument, at in pickletools.genops(pickled):
+        if operation.name in STORES and argument is not None and at is not None and argument > at:
+            raise ValueError(f"object {argument} where there can be {at}")
+
+
 def is_torch_save(path: Path) -> bool:
     """Whether a zip archive is what torch.save writes."""
     with reading(path), ZipFile(path) as archive:
@@ -79,15 +99,17 @@ class TorchReader:
         self.path = file.path
         self._options = options
         self._block_rows = block_rows
+        self._most_pickled = max(LEAST_PICKLED, options.memory // PICKLED_SHARE)
         self._progress = progress
         self.checksum = 0
         with reading(self.path), ZipFile(self.path) as archive:
             self._folder = next(name for name in archive.namelist() if name.endswith(PICKLE)).removesuffix(PICKLE)
             self._stored = {info.filename: info.file_size for info in archive.infolist() if info.compress_type == ZIP_STORED}
             order = f"{self._folder}/byteorder"
-            self._order = "<" if order not in archive.namelist() or archive.read(order) == b"little" else ">"
+            self._order = "<" if order not in archive.namelist() or archive.open(order).read(8) == b"little" else ">"
             with archive.open(self._folder + PICKLE) as stream:
-                graph = self._graph(stream)
+                pickled = stream.read(self._most_pickled + 1)
+        graph = self._graph(pickled)
         self._edges = self._tensor(graph, "edge_index", 2)
         size, stride = self._edges.size, self._edges.stride
         if size[0] != 2 or (stride[1] != 1 and stride != (1, 2)):
@@ -101,13 +123,20 @@ class TorchReader:
                             "--columns")
         self.columns = 2 + (self._types is not None)
         nodes, rows = graph.get("num_nodes"), graph.get("x")
-        count = nodes if isinstance(nodes, int) else rows.size[0] if isinstance(rows, Tensor) and rows.size else None
+        listed = isinstance(rows, Tensor) and rows.sound() and rows.size
+        count = nodes if isinstance(nodes, int) else rows.size[0] if listed else None
+        if count is not None and not 0 <= count < 1 << 63:
+            raise UserError(f"{self.path}: num_nodes: no number of nodes: {ADVICE}")
         self.nodes = None if count is None else range(count)
         self.description = f"torch.save: edge_index{', edge_type' if self._types else ''}"
 
-    def _graph(self, stream: IO[bytes]) -> Any:
+    def _graph(self, pickled: bytes) -> Any:
+        if len(pickled) > self._most_pickled:
+            raise UserError(f"{self.path}: more than {self._most_pickled} bytes beside its tensors, more than fits: give more "
+                            f"--memory, or {ADVICE}")
         try:
-            found = _Names(stream).load()
+            _require_small(pickled)
+            found = _Names(BytesIO(pickled)).load()
         except Exception as error:  # whatever a broken or unusual pickle makes of these names
             raise UserError(f"{self.path}: not readable ({repr(error)[:100]}): {ADVICE}") from error
         if isinstance(found, tuple) and found:  # (graphs one after the other, where each begins), of PyTorch Geometric
@@ -121,11 +150,9 @@ class TorchReader:
 
     def _tensor(self, graph: Any, name: str, dimensions: int) -> Tensor:
         tensor = graph.get(name) if isinstance(graph, dict) else None
-        if not isinstance(tensor, Tensor) or len(tensor.size) != dimensions or tensor.dtype is None:
-            what = f"{name} of shape {tensor.size}" if isinstance(tensor, Tensor) else f"no tensor {name}"
+        if not isinstance(tensor, Tensor) or not tensor.sound() or len(tensor.size) != dimensions or tensor.dtype is None:
+            what = f"{name} of shape {tensor.size}" if isinstance(tensor, Tensor) and tensor.sound() else f"no tensor {name}"
             raise UserError(f"{self.path}: {what}: must have {dimensions} dimensions and whole numbers: {ADVICE}")
-        if not all(isinstance(one, int) and one >= 0 for one in (tensor.offset, *tensor.size, *tensor.stride)):
-            raise UserError(f"{self.path}: {name}: no tensor that torch.save writes: {ADVICE}")
         last = tensor.offset + sum((length - 1) * step for length, step in zip(tensor.size, tensor.stride))
         stored = self._stored.get(f"{self._folder}/data/{tensor.key}", 0)
         if min(tensor.size) and stored <= last * np.dtype(tensor.dtype).itemsize:

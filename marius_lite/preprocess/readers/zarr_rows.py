@@ -12,9 +12,11 @@ import zarr
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
+from marius_lite.files import reading
 from marius_lite.preprocess.readers.feature_rows import is_number
 from marius_lite.preprocess.readers.source import checksum_of
 
+METADATA = ("zarr.json", ".zarray")
 ADVICE = "name the folder of a two-dimensional Zarr array of numbers, a row for each node"
 Rows = npt.NDArray[Any]
 
@@ -26,11 +28,11 @@ class ZarrRows:
     def __init__(self, path: Path):
         self.path, self.name = path, str(path)
         self._checksum = 0
-        try:
+        if not any((path / name).exists() for name in METADATA):
+            raise UserError(f"{path}: a folder, and no Zarr array: {ADVICE}")
+        with reading(path):
             self._array = zarr.open_array(path, mode="r")
-        except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path}: a folder, and no Zarr array: {ADVICE}") from error
-        shape, self.dtype = self._array.shape, np.dtype(self._array.dtype)
+            shape, self.dtype = self._array.shape, np.dtype(self._array.dtype)
         if len(shape) != 2 or min(shape) < 1 or not is_number(self.dtype):
             raise UserError(f"{path}: an array of {self.dtype}, shape {shape}: {ADVICE}")
         self.rows, self.width = int(shape[0]), int(shape[1])
@@ -56,9 +58,6 @@ class ZarrRows:
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
         for first in range(0, self.rows, rows):
-            try:
+            with reading(self.path):
                 block = np.asarray(self._array[first : first + rows])
-            except (ValueError, RuntimeError) as error:
-                reason = str(error).splitlines()[0]
-                raise UserError(f"{self.path}: damaged or cut short ({reason}): get the folder again") from error
             yield first, block

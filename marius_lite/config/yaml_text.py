@@ -1,0 +1,33 @@
+"""YAML text to plain values, or one line that says why not."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+import yaml
+
+MOST_SHOWN = 200  # characters of a value in a message
+
+
+def parse_yaml(text: str | bytes) -> Any:
+    """The value of a YAML document. Raises ValueError, in one line, for text that is none.
+
+    PyYAML raises more than its own errors: ValueError for a date that does not exist or an integer of more than 4,300 digits,
+    RecursionError for thousands of brackets, KeyError, IndexError or AttributeError for a tag on a value that it does not fit.
+    """
+    try:
+        return yaml.safe_load(text)
+    except Exception as error:
+        raise ValueError(f"{type(error).__name__}: {' '.join(str(error).split())[:MOST_SHOWN]}") from error
+
+
+def shown(value: object) -> str:
+    """A value as Python writes it, no longer than a message bears: YAML's anchors can stand for billions of items."""
+    short = reprlib.Repr()
+    short.maxlevel = 3
+    short.maxstring = short.maxother = short.maxlong = MOST_SHOWN
+    try:
+        return short.repr(value)
+    except ValueError:  # an integer of more than 4,300 digits, in hexadecimal
+        return "an integer beyond all bounds"

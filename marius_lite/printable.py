@@ -1,0 +1,17 @@
+"""Text from elsewhere (raw ids, names in archives, cells) as a terminal may show it."""
+
+from __future__ import annotations
+
+import re
+
+UNPRINTABLE = re.compile(
+    "[\0-\x1f\x7f-\x9f"  # C0, DEL, C1: a terminal obeys them
+    "\ud800-\udfff"  # bytes of names that are not UTF-8, which cannot be encoded
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they turn the order of what follows
+    "\u2028\u2029\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"  # line ends and marks that cannot be seen
+)
+
+
+def printable(text: str) -> str:
+    r"""``text`` on one line; a character that a terminal would obey, or that hides or turns others, as its escape: ``\x1b``."""
+    return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
