@@ -15,7 +15,7 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.place import LOCK, check_output
 
 STDIN = "-"
-NAME = "standard input"
+NAME, FOLDER_ENDING = "standard input", ".stdin.tmp"
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def on_disk(options: Options, stream: IO[bytes]) -> Iterator[Options]:
         return
     output = options.output.absolute()
     check_output(output, options.overwrite)
-    folder = output.with_name(f".{output.name}.stdin.tmp")
+    folder = output.with_name(f".{output.name}{FOLDER_ENDING}")
     folder.mkdir(parents=True, exist_ok=True)
     with files.lock(folder / LOCK):
         try:
@@ -40,6 +40,11 @@ def on_disk(options: Options, stream: IO[bytes]) -> Iterator[Options]:
             yield dataclasses.replace(options, edges=edges, valid=valid, test=test)
         finally:
             files.remove_tree(folder)
+
+
+def is_spooled(path: Path) -> bool:
+    """Whether a file is one that `on_disk` made."""
+    return path.name == NAME and path.parent.name.endswith(FOLDER_ENDING)
 
 
 def _copy(stream: IO[bytes], spooled: Path) -> None:

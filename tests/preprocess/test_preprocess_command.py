@@ -1,6 +1,7 @@
 """A command is another one when what it reads is: then nothing of an interrupted run is taken up."""
 
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import zarr
 from preprocess_tools import make
 
 from marius_lite.errors import MemoryWanted, UserError
-from marius_lite.preprocess import build, keys
+from marius_lite.preprocess import build, command, keys
 from marius_lite.preprocess.command import command_digest
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.folders import with_folders_opened
@@ -67,3 +68,22 @@ def test_the_root_is_no_output(tmp_path):
     (tmp_path / "e.tsv").write_text("1\t2\n")
     with pytest.raises(UserError, match="/: cannot be an output folder: name a new one"):
         make("/", tmp_path / "e.tsv")
+
+
+@pytest.mark.parametrize("at", [0, 2_000, 199_999])
+def test_bytes_changed_behind_a_file_s_size_and_time(tmp_path, at, monkeypatch):
+    path = tmp_path / "e.tsv"
+    path.write_bytes(b"1\t2\n" * 50_000)
+    seen, first = path.stat(), digest(path)
+    assert digest(path) == first
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    with path.open("r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+    assert digest(path) != first
+    monkeypatch.setattr(command, "is_spooled", lambda _: True)  # a file system that tells no inode and no change
+    sampled = digest(path)
+    path.write_bytes(b"2" + bytes(data[1:]))
+    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+    assert digest(path) != sampled
