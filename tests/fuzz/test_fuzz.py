@@ -1,0 +1,72 @@
+"""The fuzzer itself: it sees what it should see; a part of its cases, and those that found something once."""
+
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import fuzz_damage
+import fuzz_judge
+import pytest
+from fuzz_judge import Command, Ended
+from fuzzer import AREAS
+
+FOUND_ONCE: list[str] = []
+
+
+def fuzz(*arguments):
+    return subprocess.run([sys.executable, Path(__file__).with_name("fuzzer.py"), *arguments], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("areas", [",".join(area for area in AREAS if area not in ("datasets", "runs"))])
+def test_some_cases(areas):
+    done = fuzz("--only", areas, "--cases", "40")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "40 cases" in done.stderr
+
+
+@pytest.mark.skipif(not FOUND_ONCE, reason="nothing was found so far")
+def test_cases_that_found_something_once():
+    done = fuzz(*(part for case in FOUND_ONCE for part in ("--case", case)))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_many_cases():
+    done = fuzz("--minutes", "5", "--seed", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("code", "err", "said"), [
+    (0, "e.tsv: read as text\n", None),
+    (2, "e.tsv: read as text\nmarius-lite: e.tsv:1: empty\n", None),
+    (1, 'Traceback (most recent call last):\n  File "x"\nmarius-lite: unexpected error\n', "traceback"),
+    (2, "marius-lite: one\ntwo\n", "no error"),
+    (2, "", "no error"),
+    (-11, "", "signal 11"),
+    (3, "marius-lite: x\n", "exit code 3"),
+    (130, "marius-lite: stopped\n", None),
+    (None, "", "not over"),
+    (2, "marius-lite: \x1b[31m\n", "control characters"),
+    (1, "marius-lite: out of memory: x\n", "out of memory"),
+])
+def test_what_is_a_finding(tmp_path, code, err, said):
+    found = fuzz_judge.finding(Command(["info"]), Ended(code, "", err, 0), tmp_path)
+    assert (found is None) if said is None else said in (found or "")
+
+
+def test_memory_and_what_is_left_behind_are_findings(tmp_path):
+    assert "MB more" in fuzz_judge.finding(Command(["info"]), Ended(0, "", "", fuzz_judge.RSS + 1), tmp_path)
+    (tmp_path / "d").mkdir()
+    assert "d is there" in fuzz_judge.finding(Command(["x"], makes="d"), Ended(2, "", "marius-lite: x\n", 0), tmp_path)
+
+
+def test_a_command_is_judged_by_its_fork(tmp_path):
+    ended = fuzz_judge.run(Command(["info", "nowhere"]), tmp_path)
+    assert ended.code == 2
+    assert fuzz_judge.run(Command(["--version"]), tmp_path).code == 0
+
+
+def test_a_case_is_a_function_of_its_seed():
+    one, two = (fuzz_damage.damaged(Random("0:7"), b"1\t2\n" * 50, tokens=True) for _ in range(2))
+    assert one == two != b"1\t2\n" * 50
