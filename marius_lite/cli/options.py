@@ -14,7 +14,6 @@ from marius_lite.own_code import allowing_code
 NAMES = ", ".join(PRESETS)
 
 
-
 def _allow(context: typer.Context, allowed: bool) -> bool:
     context.with_resource(allowing_code(allowed))
     return allowed
