@@ -21,6 +21,7 @@ _PUBLIC = {  # public name -> module and name there
     "resume_run": "train.run:resume_run",
     "evaluate_run": "train.evaluate_run:evaluate_run",
     "predict_links": "predict:predict_links",
+    "predict_nodes": "predict:predict_nodes",
     "export_run": "export:export_run",
     "UserError": "errors:UserError",
     "RunError": "errors:RunError",
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from marius_lite.export import export_run as export_run
     from marius_lite.graph.dataset import Dataset
     from marius_lite.predict import predict_links as predict_links
+    from marius_lite.predict import predict_nodes as predict_nodes
     from marius_lite.preprocess.make import make_dataset as make_dataset
     from marius_lite.preprocess.repartition import repartition_dataset as repartition_dataset
     from marius_lite.train.evaluate_run import evaluate_run as evaluate_run

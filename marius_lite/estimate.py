@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -19,12 +18,12 @@ from marius_lite.device.library import usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.facts import facts_of
+from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
 from marius_lite.ordering.plan import make_node_plan, make_plan
 from marius_lite.storage.record import record_of
 from marius_lite.types import EpochPlan
 
-LOG = logging.getLogger("marius_lite")
 EDGE_BYTES = 12  # of a training edge on disk
 EPOCHS_COUNTED = 10
 
@@ -139,7 +138,7 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     Sizes are bytes. Raises UserError where dataset, memory and capacity disagree.
     """
     data = Dataset.open(Path(dataset))
-    asked = config or config_for(data, None, (), LOG.info)
+    asked = config or config_for(data, None)
     facts = with_encoder(asked, facts_of(data, asked, usable()))
     resolved, memory = resolve(asked, facts)
     sizes, plan = sizes_of(resolved, data), plan_of(resolved, data)
@@ -159,5 +158,6 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if resolved.model.encoder != "none" else {}),
         "first_epoch": asdict(counted[0]),
         "later_epoch": {name: round(sum(getattr(t, name) for t in later) / len(later)) for name in asdict(later[0])},
+        "remarks": [*unused(data.manifest, resolved), *doubtful(data.manifest, resolved)],
         "config": resolved.model_dump(mode="json"),
     }

@@ -1,12 +1,12 @@
-"""Export: trained node and relation vectors with raw ids, as Parquet or NumPy files, by partition."""
+"""Export: trained node and relation vectors, or classes of nodes, with raw ids, as Parquet or NumPy files, by partition."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,33 +19,57 @@ from marius_lite.errors import UserError
 from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.graph.dataset import Dataset
 
+if TYPE_CHECKING:
+    from marius_lite.train.opened import Checkpoint
+
 BLOCK_BYTES = 64 << 20
 ID_BYTES = 64
 """Guess of what a raw id takes in a file."""
 
 Values = npt.NDArray[np.float32]
-Blocks = Iterator[tuple[pa.Array, Values]]
+Columns = dict[str, npt.NDArray[Any]]
+"""What is written beside ids: the first is the main one, (m, width); others are (m,)."""
+Blocks = Iterator[tuple[pa.Array, Columns]]
+Names = Mapping[str, Sequence[str]]
+"""Of columns whose numbers stand for names: the names by number."""
 
 
 def export_run(run: Path | str, output: Path | str, format: str = "parquet",
                checkpoint: str | None = None) -> dict[str, Any]:
-    """Write a checkpoint's vectors into the new folder ``output``; a summary of what was written."""
-    from marius_lite.train.opened import open_checkpoint, open_classifier, open_links
-    from marius_lite.train.vectors import InputRows, vector_rows
+    """Write a checkpoint's vectors, or what it says of the nodes' classes, into the new folder ``output``; a summary of what was
+    written."""
+    from marius_lite.train.opened import open_checkpoint, open_links
 
     found = open_checkpoint(Path(run), checkpoint)
-    labels = found.dataset.labels
-    if found.config.task == "node_classification" and labels is not None:
-        model = open_classifier(found)
-        inputs = InputRows(found.dataset, found.config, found.table)
-        with vector_rows(found.dataset, found.config, model.encoder, inputs, found.memory.slots, found.run.path) as scores:
-            return export(scores, found.dataset, labels.classes, np.empty((0, 0), np.float32), Path(output), format,
-                          {"checkpoint": found.path.name, "encoder": found.config.model.encoder})
+    if found.config.task == "node_classification":
+        return export_classes(found, Path(output), format)
     with closing(open_links(found)) as opened:
         settings = opened.config.model
         relations = opened.model.relations.detach().cpu().numpy()
         return export(opened.buffer, opened.dataset, settings.dim, relations, Path(output), format,
                       {"checkpoint": opened.checkpoint.name, "decoder": settings.decoder})
+
+
+def export_classes(found: Checkpoint, output: Path, format: str) -> dict[str, Any]:
+    """Of every node its split, its likeliest class and the probability of each class, as `export` writes vectors.
+
+    Classes are told by their names where the dataset has names; export.json lists them in the order of the probabilities. Arrays
+    hold numbers of classes and of splits.
+    """
+    from marius_lite.train.class_probabilities import SPLITS, class_probabilities
+    from marius_lite.train.classification import class_names
+
+    dataset, labels = found.dataset, found.dataset.labels
+    assert labels is not None
+    names = class_names(dataset)
+    _check_place(output, format, dataset, labels.classes)
+    with class_probabilities(found) as classified:
+        blocks: Blocks = ((each.raw, {"probabilities": each.probabilities, "split": each.split, "class": each.likeliest})
+                          for each in classified)
+        facts = {"classes": [*(names or range(labels.classes))], "splits": list(SPLITS), "checkpoint": found.path.name,
+                 "encoder": found.config.model.encoder}
+        return _export(dataset, output, format, [("nodes", blocks, dataset.manifest.nodes)],
+                       {"split": SPLITS, **({"class": names} if names else {})}, facts)
 
 
 def export(buffer: Buffer, dataset: Dataset, dim: int, relations: Values, output: Path, format: str,
@@ -59,23 +83,34 @@ def export(buffer: Buffer, dataset: Dataset, dim: int, relations: Values, output
     reciprocal_relations. Only values are written, no optimizer state. Raises UserError for an existing
     ``output`` or an unknown format.
     """
+    _check_place(output, format, dataset, dim)
+    manifest = dataset.manifest
+    ids = pa.array(dataset.relation_names())
+    tables = [("nodes", node_blocks(buffer, dataset, dim), manifest.nodes),
+              *((name, iter([(ids, {"vector": rows})]), len(rows))
+                for name, rows in relation_tables(relations, manifest.relations))]
+    return _export(dataset, output, format, tables, {}, {"relations": manifest.relations, "dim": dim, **(facts or {})})
+
+
+def _check_place(output: Path, format: str, dataset: Dataset, width: int) -> None:
     if format not in WRITERS:
         raise UserError(f"--format {format}: unknown: use one of {', '.join(WRITERS)}")
     if output.exists():
         raise UserError(f"{output}: exists already: choose another --output or remove it")
-    files.require_space(output, dataset.manifest.nodes * (dim * 4 + ID_BYTES), "the export")
+    files.require_space(output, dataset.manifest.nodes * (width * 4 + ID_BYTES), "the export")
+
+
+def _export(dataset: Dataset, output: Path, format: str, tables: Sequence[tuple[str, Blocks, int]], names: Names,
+            facts: dict[str, Any]) -> dict[str, Any]:
+    """Write tables (name, blocks, rows), all of them or nothing."""
     beside = output.with_name(f".{output.name}.tmp")
     files.remove_tree(beside)
-    manifest = dataset.manifest
-    summary = {"format": format, "nodes": manifest.nodes, "relations": manifest.relations, "dim": dim,
-               "dataset": dataset.fingerprint, "program_version": marius_lite.__version__, **(facts or {})}
+    summary = {"format": format, "nodes": dataset.manifest.nodes, **facts, "dataset": dataset.fingerprint,
+               "program_version": marius_lite.__version__}
     try:
         beside.mkdir(parents=True)
-        write = WRITERS[format]
-        write(beside, "nodes", node_blocks(buffer, dataset, dim), manifest.nodes, dim)
-        for name, rows in relation_tables(relations, manifest.relations):
-            ids = pa.array(dataset.relation_names())
-            write(beside, name, iter([(ids, rows)]), len(rows), rows.shape[1])
+        for name, blocks, rows in tables:
+            WRITERS[format](beside, name, blocks, rows, names)
         (beside / "export.json").write_text(json.dumps(summary, indent=1) + "\n")
         files.sync_tree(beside)
         files.publish(beside, output)
@@ -87,14 +122,14 @@ def export(buffer: Buffer, dataset: Dataset, dim: int, relations: Values, output
 
 
 def node_blocks(buffer: Buffer, dataset: Dataset, dim: int) -> Blocks:
-    """(raw ids, values (m, dim)) of all nodes in order of node id, in blocks of at most BLOCK_BYTES."""
+    """(raw ids, vectors (m, dim)) of all nodes in order of node id, in blocks of at most BLOCK_BYTES."""
     pages = Pages(buffer, dataset.partitioning, dim)
     rows = max(1, BLOCK_BYTES // (dim * 4))
     for k, values in pages.each(range(dataset.partitioning.partitions)):
         span = dataset.partitioning.range(k)
         ids = dataset.raw_ids(span.start, span.stop)
         for start in range(0, len(values), rows):
-            yield ids[start:start + rows], np.ascontiguousarray(values[start:start + rows])
+            yield ids[start:start + rows], {"vector": np.ascontiguousarray(values[start:start + rows])}
 
 
 def relation_tables(relations: Values, count: int) -> Iterator[tuple[str, Values]]:
@@ -105,55 +140,70 @@ def relation_tables(relations: Values, count: int) -> Iterator[tuple[str, Values
             yield "reciprocal_relations", relations[count:]
 
 
-def write_parquet(folder: Path, name: str, blocks: Blocks, rows: int, dim: int) -> None:
-    """One row group per block."""
+def write_parquet(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
+    """One row group per block; lists for what is wider than a number."""
     writer = None
     try:
-        for ids, values in blocks:
-            vectors = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), dim)
-            table = pa.table({"raw_id": ids, "vector": vectors})
+        for ids, columns in blocks:
+            ordered = [*list(columns)[1:], *list(columns)[:1]]  # wide lists last
+            table = pa.table({"raw_id": ids, **{key: _arrow(columns[key], names.get(key)) for key in ordered}})
             # Vectors look random to a compressor: it only costs time.
             writer = writer or pq.ParquetWriter(folder / f"{name}.parquet", table.schema, compression="none",
-                                                use_dictionary=False)
+                                                use_dictionary=list(names) or False)
             writer.write_table(table, row_group_size=len(ids))
     finally:
         if writer:
             writer.close()
 
 
-def write_npy(folder: Path, name: str, blocks: Blocks, rows: int, dim: int) -> None:
-    """Rows behind a NumPy header; ids beside."""
-    with open(folder / f"{name}.npy", "wb") as file:
-        np.lib.format.write_array_header_1_0(file, _header((rows, dim), np.float32))
-        ids_file = None
-        try:
-            for ids, values in blocks:
-                ids_file = ids_file or _ids_file(folder, name, ids.type, rows)
-                values.tofile(file)
-                _write_ids(ids_file, ids)
-        finally:
-            if ids_file:
-                ids_file.close()
+def _arrow(values: npt.NDArray[Any], names: Sequence[str] | None) -> pa.Array:
+    if values.ndim == 2:
+        return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
+    if names is not None:
+        return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), pa.array(list(names), pa.string()))
+    return pa.array(values)
 
 
-def write_zarr(folder: Path, name: str, blocks: Blocks, rows: int, dim: int) -> None:
-    """An uncompressed array (rows, dim) in the group ``folder``; ids beside."""
+def write_npy(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
+    """Rows of the main column behind a NumPy header in ``name``.npy, others in files of their own; ids beside."""
+    with ExitStack() as opened:
+        outputs: dict[str, Any] = {}
+        for ids, columns in blocks:
+            if not outputs:
+                outputs[""] = opened.enter_context(_ids_file(folder, name, ids.type, rows))
+                for key, file in zip(columns, _array_names(name, columns)):
+                    outputs[key] = opened.enter_context(open(folder / f"{file}.npy", "wb"))
+                    header = _header((rows, *columns[key].shape[1:]), columns[key].dtype)
+                    np.lib.format.write_array_header_1_0(outputs[key], header)
+            for key, values in columns.items():
+                values.tofile(outputs[key])
+            _write_ids(outputs[""], ids)
+
+
+def write_zarr(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
+    """Uncompressed arrays of ``rows`` rows in the group ``folder``; ids beside."""
     import zarr
 
     group = zarr.open_group(folder, mode="a")
-    chunk = max(1, BLOCK_BYTES // (dim * 4))
-    array = group.create_array(name, shape=(rows, dim), chunks=(min(chunk, rows), dim), dtype="float32", compressors=None,
-                               filters=None)
-    start, ids_file = 0, None
-    try:
-        for ids, values in blocks:
-            ids_file = ids_file or _ids_file(folder, name, ids.type, rows)
-            array[start:start + len(values)] = values
-            start += len(values)
+    start, arrays = 0, dict[str, Any]()
+    with ExitStack() as opened:
+        for ids, columns in blocks:
+            if not arrays:
+                ids_file = opened.enter_context(_ids_file(folder, name, ids.type, rows))
+                for key, file in zip(columns, _array_names(name, columns)):
+                    values = columns[key]
+                    chunk = max(1, BLOCK_BYTES // (values.itemsize * int(np.prod(values.shape[1:]))))
+                    arrays[key] = group.create_array(file, shape=(rows, *values.shape[1:]), dtype=values.dtype, compressors=None,
+                                                     filters=None, chunks=(min(chunk, rows), *values.shape[1:]))
+            for key, values in columns.items():
+                arrays[key][start:start + len(values)] = values
+            start += len(ids)
             _write_ids(ids_file, ids)
-    finally:
-        if ids_file:
-            ids_file.close()
+
+
+def _array_names(name: str, columns: Columns) -> list[str]:
+    """``nodes`` for the main column, ``nodes_class`` for another."""
+    return [name, *(f"{name}_{key}" for key in list(columns)[1:])]
 
 
 def _write_ids(file: Any, ids: pa.Array) -> None:
@@ -167,13 +217,13 @@ def _ids_file(folder: Path, name: str, kind: pa.DataType, rows: int) -> Any:
     if not pa.types.is_integer(kind):
         return open(folder / f"{name}_ids.txt", "wb")
     file = open(folder / f"{name}_ids.npy", "wb")  # noqa: SIM115
-    np.lib.format.write_array_header_1_0(file, _header((rows,), np.int64))
+    np.lib.format.write_array_header_1_0(file, _header((rows,), np.dtype(np.int64)))
     return file
 
 
-def _header(shape: tuple[int, ...], dtype: type[np.generic]) -> dict[str, Any]:
-    return {"shape": shape, "fortran_order": False, "descr": np.lib.format.dtype_to_descr(np.dtype(dtype))}
+def _header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> dict[str, Any]:
+    return {"shape": shape, "fortran_order": False, "descr": np.lib.format.dtype_to_descr(dtype)}
 
 
-Writer = Callable[[Path, str, Blocks, int, int], None]
+Writer = Callable[[Path, str, Blocks, int, Names], None]
 WRITERS: dict[str, Writer] = {"parquet": write_parquet, "npy": write_npy, "zarr": write_zarr}

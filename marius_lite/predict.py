@@ -1,8 +1,8 @@
-"""Prediction: the best answers to questions like (source, relation, ?), by streaming the table."""
+"""Prediction: the best answers to questions like (source, relation, ?), by streaming the table; or the classes of nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.scorer import CANDIDATES, Scorer, Tiles, query_vectors
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.graph.self_loops import trains_on_self_loops
 
 BLOCK = 4096
 """Questions answered in one pass over the table."""
@@ -49,29 +50,36 @@ class Answers(NamedTuple):
     scores: npt.NDArray[np.float32]
 
 
-def predict_links(run: Path | str, queries: Path | str, topk: int = 10, known: bool = False,
-                  checkpoint: str | None = None) -> list[dict[str, Any]]:
-    """Answer every line of a queries file with a checkpoint's model.
+Triple = Sequence[Any]
+"""Raw ids (src, rel, dst), or (src, dst) where the dataset has no relations; None for what is asked."""
 
-    One dict a line: {"src", "rel", "dst", "answers": [{"id", "score"}, ...]}, raw ids, None for what was
-    asked. Answers that edges of the dataset give are left out unless ``known``. Raises UserError for a
-    queries file with mistakes.
+
+def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk: int = 10, known: bool = False,
+                  checkpoint: str | None = None, exclude_self: bool | None = None) -> list[dict[str, Any]]:
+    """Answer every query with a checkpoint's model: the lines of a file, or rows like ("a", "likes", None) of a list or an array.
+
+    One dict a query: {"src", "rel", "dst", "answers": [{"id", "score"}, ...]}, raw ids, None for what was
+    asked. Answers that edges of the dataset give are left out unless ``known``; with ``exclude_self`` the node asked
+    about is no answer either: None means so where no training edge leads from a node to itself. Raises UserError for a
+    queries with mistakes.
     """
     from marius_lite.train.opened import open_run
 
     with closing(open_run(Path(run), checkpoint)) as opened:
         dataset = opened.dataset
-        questions = read_questions(Path(queries), dataset)
+        questions = read_questions(Path(queries) if isinstance(queries, str) else queries, dataset)
         splits = [] if known else [dataset.edges(split) for split in dataset.manifest.edges]
+        without_self = not trains_on_self_loops(dataset) if exclude_self is None else exclude_self
         found = answer(opened.buffer, dataset.partitioning, opened.config.model.dim, opened.model, questions,
-                       topk, splits)
+                       topk, splits, without_self)
         return list(readable(dataset, questions, found))
 
 
 @torch.no_grad()
 def answer(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, questions: Questions,
-           topk: int, known: Sequence[EdgeSource]) -> Answers:
-    """The ``topk`` best nodes for each question, without the answers that ``known`` edges give.
+           topk: int, known: Sequence[EdgeSource], without_self: bool = False) -> Answers:
+    """The ``topk`` best nodes for each question, without the answers that ``known`` edges give; ``without_self``: nor the node
+    that it is about.
 
     Memory grows with the answers and with BLOCK, not with the graph. Of equal scores the lower node id leads.
     Raises UserError for topk below 1, RunError for scores that are not numbers.
@@ -86,14 +94,14 @@ def answer(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer,
     for start in range(0, len(questions.node), BLOCK):
         side, node, rel = (each[start:start + BLOCK] for each in questions[:3])
         queries = Queries(side, node, rel, np.full(len(node), -1), scorer.relation_count)
-        best = _best(pages, tiles, candidates, filter_, scorer, queries, topk)
+        best = _best(pages, tiles, candidates, filter_, scorer, queries, topk, without_self)
         answers.nodes[start + queries.place] = best.nodes.cpu().numpy()
         answers.scores[start + queries.place] = best.scores.cpu().numpy()
     return answers
 
 
 def _best(pages: Pages, tiles: Tiles, candidates: Candidates, known: KnownAnswers, scorer: Scorer,
-          queries: Queries, topk: int) -> Best:
+          queries: Queries, topk: int, without_self: bool) -> Best:
     nodes, place = np.unique(queries.node, return_inverse=True)
     vectors = query_vectors(scorer, pages.gather(nodes), place, queries.rel, queries.side)
     best = Best(len(queries), topk, vectors.device)
@@ -105,21 +113,24 @@ def _best(pages: Pages, tiles: Tiles, candidates: Candidates, known: KnownAnswer
                 tiles.load(values[low:high])
                 ids = torch.arange(low, high, device=vectors.device) + candidates.first_id(k)
                 for start, stop, scores in tiles.scores(vectors, queries.rel, begin, end):
+                    if without_self:
+                        scores[masks.selves(start, stop, low, high)] = -torch.inf
                     best.add(start, stop, scores, ids, masks.tile(start, stop, low, high))
     return best
 
 
-def read_questions(path: Path, dataset: Dataset) -> Questions:
-    """Lines ``src,rel,?`` or ``?,rel,dst`` of raw ids (``src,?`` or ``?,dst`` without relations).
+def read_questions(queries: Path | Iterable[Triple], dataset: Dataset) -> Questions:
+    """Lines ``src,rel,?`` or ``?,rel,dst`` of raw ids (``src,?`` or ``?,dst`` without relations), or rows of them.
 
-    Commas or tabs stand between; blank lines are skipped. Raises UserError naming the line for anything else
-    and for ids that the dataset lacks.
+    Commas or tabs stand between; blank lines are skipped; rows have None or "?" for what is asked. Raises UserError naming the
+    line, from 1, or the row, from 0, for anything else and for ids that the dataset lacks.
     """
     names = dataset.relation_names()
     fields = 2 if names == [""] else 3
-    lines = list(_question_lines(path, fields))
+    path = queries if isinstance(queries, Path) else "queries"
+    lines = list(_question_lines(queries, fields) if isinstance(queries, Path) else _question_rows(queries, fields))
     if not lines:
-        raise UserError(f"{path}: no queries: write one a line, for example {_example(fields)}")
+        raise UserError(f"{path}: no queries: give at least one, for example {_example(fields)}")
     raw = [(None if src == "?" else src, rel, None if dst == "?" else dst) for _, (src, rel, dst) in lines]
     side = np.array([0 if src is not None else 1 for src, _, _ in raw])
     ids = [src if src is not None else dst for src, _, dst in raw]
@@ -129,35 +140,50 @@ def read_questions(path: Path, dataset: Dataset) -> Questions:
     return Questions(side, node, rel, raw)
 
 
-def _question_lines(path: Path, fields: int) -> Iterator[tuple[int, tuple[str, str, str]]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read as text: {error}") from error
-    for number, line in enumerate(text.splitlines(), 1):
+Question = tuple[str, tuple[str, str, str]]
+"""Where it was found, and source, relation and destination as text, ? for what is asked."""
+
+
+def _question_rows(rows: Iterable[Triple], fields: int) -> Iterator[Question]:
+    for number, row in enumerate(rows):
+        parts = ["?" if part is None else str(part) for part in row] if isinstance(row, (tuple, list, np.ndarray)) else []
+        if len(parts) != fields or (parts[0] == "?") == (parts[-1] == "?"):
+            raise UserError(f"queries, row {number}: found {row!r}: a query is {_example(fields).replace('?', 'None')}")
+        yield f"row {number}", (parts[0], parts[1] if fields == 3 else "", parts[-1])
+
+
+def _question_lines(path: Path, fields: int) -> Iterator[Question]:
+    for number, line in enumerate(_text(path).splitlines(), 1):
         if not line.strip():
             continue
         parts = [part.strip() for part in line.split("\t" if "\t" in line else ",")]
         if len(parts) != fields or (parts[0] == "?") == (parts[-1] == "?"):
             raise UserError(f"{path}, line {number}: found {line.strip()!r}: a query is {_example(fields)}")
-        yield number, (parts[0], parts[1] if fields == 3 else "", parts[-1])
+        yield f"line {number}", (parts[0], parts[1] if fields == 3 else "", parts[-1])
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read as text: {error}") from error
 
 
 def _example(fields: int) -> str:
     return "src,rel,? or ?,rel,dst" if fields == 3 else "src,? or ?,dst"
 
 
-def _looked_up(path: Path, lines: list[tuple[int, tuple[str, str, str]]], kind: str, what: str,
+def _looked_up(path: Path | str, lines: Sequence[tuple[str, Any]], kind: str, what: str,
                raw: list[Any], lookup: Callable[[list[Any]], Ids]) -> Ids:
-    """Ids of raw ids given as text. Raises UserError naming the first line whose id is unknown."""
-    for (number, _), value in zip(lines, raw):
+    """Ids of raw ids given as text. Raises UserError naming the first place whose id is unknown."""
+    for (place, _), value in zip(lines, raw):
         if kind == "int" and not value.lstrip("-").isdecimal():
-            raise UserError(f"{path}, line {number}: {value!r} is no {what} id: the dataset's are integers")
+            raise UserError(f"{path}, {place}: {value!r} is no {what} id: the dataset's are integers")
     ids = lookup(raw)
     unknown = np.flatnonzero(ids < 0)
     if len(unknown):
-        number, value = lines[unknown[0]][0], raw[unknown[0]]
-        raise UserError(f"{path}, line {number}: the dataset has no {what} {value!r}: "
+        place, value = lines[unknown[0]][0], raw[unknown[0]]
+        raise UserError(f"{path}, {place}: the dataset has no {what} {value!r}: "
                         "use ids of its edge files")
     return ids
 
@@ -179,3 +205,45 @@ def raw_ids(dataset: Dataset, nodes: Ids) -> dict[int, Any]:
         values = dataset.raw_ids(span.start, span.stop).take((wanted - span.start).tolist()).to_pylist()
         result.update(zip(wanted.tolist(), values))
     return result
+
+
+def task_of(run: Path | str) -> str:
+    """link_prediction or node_classification. Raises UserError for what is no run."""
+    from marius_lite.checkpoint.run_folder import RunFolder, read_record
+
+    return str(read_record(RunFolder(Path(run)))["config"]["task"])
+
+
+def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = None,
+                  checkpoint: str | None = None) -> Iterator[dict[str, Any]]:
+    """What a node-classification checkpoint says of nodes: of all, or of raw ids from a file, one a line, or from a list.
+
+    One dict a node, in order of node id: {"id", "split", "class", "probabilities": {class: probability}}; classes by their names,
+    where the dataset has names. Raises UserError for a run of another task and for ids that the dataset lacks.
+    """
+    from marius_lite.train.class_probabilities import SPLITS, class_probabilities
+    from marius_lite.train.classification import class_names
+    from marius_lite.train.opened import open_checkpoint
+
+    found = open_checkpoint(Path(run), checkpoint)
+    if found.config.task != "node_classification":
+        raise UserError(f"{run}: its task is {found.config.task}, it tells no classes: ask for links, with --queries")
+    labels = found.dataset.labels
+    assert labels is not None
+    names: list[Any] = [*(class_names(found.dataset) or range(labels.classes))]
+    wanted = None if nodes is None else read_nodes(Path(nodes) if isinstance(nodes, str) else nodes, found.dataset)
+    with class_probabilities(found, wanted) as classified:
+        for each in classified:
+            for raw, split, likeliest, chances in zip(each.raw.to_pylist(), each.split.tolist(), each.likeliest.tolist(),
+                                                      each.probabilities.tolist()):
+                yield {"id": raw, "split": SPLITS[split], "class": names[likeliest], "probabilities": dict(zip(names, chances))}
+
+
+def read_nodes(nodes: Path | Iterable[Any], dataset: Dataset) -> Ids:
+    """Node ids, ascending, each once, of the raw ids in a file, one a line, or in a list."""
+    path = nodes if isinstance(nodes, Path) else "nodes"
+    if isinstance(nodes, Path):
+        lines = [(f"line {number}", line.strip()) for number, line in enumerate(_text(nodes).splitlines(), 1) if line.strip()]
+    else:
+        lines = [(f"row {number}", str(raw)) for number, raw in enumerate(nodes)]
+    return np.unique(_looked_up(path, lines, dataset.manifest.ids, "node", [raw for _, raw in lines], dataset.lookup_nodes))

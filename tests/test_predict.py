@@ -124,6 +124,27 @@ def test_answers_carry_raw_ids(world, tmp_path):
     assert [each["id"] for each in first["answers"]] == names
 
 
+def test_rows_ask_as_lines_do(world, tmp_path):
+    (tmp_path / "queries").write_text("n3,r1,?\n?\tr2\tn5\n")
+    lines = read_questions(tmp_path / "queries", world.dataset)
+    rows = [("n3", "r1", None), (None, "r2", "n5")]
+    for given in (rows, np.array(rows, object), iter(rows), [list(row) for row in rows]):
+        asked = read_questions(given, world.dataset)
+        assert asked.raw == lines.raw
+        for one, other in zip(asked[:3], lines[:3]):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("rows", "words"), [
+    ([], "queries: no queries"),
+    ([("n1", "r0", None), ("n1", "r0")], "row 1: found .*: a query is src,rel,None or None,rel,dst"),
+    ([(None, "r0", None)], "row 0"), (["n1,r0,?"], "row 0"),
+    ([("nobody", "r0", None)], "row 0: the dataset has no node 'nobody'")])
+def test_bad_rows_name_their_place(world, rows, words):
+    with pytest.raises(UserError, match=words):
+        read_questions(rows, world.dataset)
+
+
 def test_integer_ids_and_no_relations(tmp_path):
     world = World(tmp_path / "ints", ids="int", relations=False)
     (tmp_path / "queries").write_text("3,?\n?,5\n")

@@ -27,9 +27,17 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
     for path in checkpoints if verify else []:
         verify_checkpoint(path)
     config = record["config"]
-    return {**facts, "decoder": config["model"]["decoder"], "dim": config["model"]["dim"],
+    return {**facts, "task": config["task"], **_model(config),
             "epochs": config["training"]["epochs"], "capacity": config["storage"]["capacity"],
             "ordering": config["storage"]["ordering"], "device": config["device"], "verified": verify}
+
+
+def _model(config: dict[str, Any]) -> dict[str, Any]:
+    """What its model is made of: a decoder scores links, an encoder tells classes by itself."""
+    model = config["model"]
+    encoder = {name: model[name] for name in ("encoder", "layers", "inputs")} if model["encoder"] != "none" else {}
+    rows = {"dim": model["dim"]} if model["inputs"] != "features" or config["task"] == "link_prediction" else {}
+    return {**encoder, **({"decoder": model["decoder"]} if config["task"] == "link_prediction" else {}), **rows}
 
 
 def verify_checkpoint(path: Path) -> None:

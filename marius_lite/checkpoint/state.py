@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from marius_lite.config.metric import better
 from marius_lite.errors import UserError
 
 STATE_VERSION = 1
@@ -37,8 +38,8 @@ class State:
     """What ``state.json`` holds.
 
     ``checksums``: crc32c of each partition's chunk file; ``loss_sum``, ``edges``: of the unfinished epoch so far;
-    ``highest``: of all evaluations so far, ``since`` how many of them ago; ``drops``: how often the learning rates dropped since
-    evaluations were none better; ``dense``: crc32c of dense.safetensors;
+    ``highest``: the best of all evaluations so far, ``since`` how many of them ago; ``drops``: how often the learning rates
+    dropped since evaluations were none better; ``dense``: crc32c of dense.safetensors;
     ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``: an evaluation is due before going on.
     """
 
@@ -56,15 +57,15 @@ class State:
     dense: int = 0
     version: int = field(default=STATE_VERSION)
 
-    def ranked(self, value: float) -> State:
-        """After the evaluation of this checkpoint, which is the best one now if ``value`` says so."""
-        best = self.best if self.best and self.best.value >= value else Best(self.cursor.name, value)
-        return replace(self, evaluate=False, best=best)
+    def ranked(self, metric: str, value: float | None) -> State:
+        """After the evaluation of this checkpoint, which is the best one now if ``value`` says so; None: there is no figure."""
+        is_best = value is not None and better(metric, value, self.best.value if self.best else None)
+        return replace(self, evaluate=False, best=Best(self.cursor.name, value) if value is not None and is_best else self.best)
 
-    def measured(self, value: float, patience: int = 0) -> State:
+    def measured(self, metric: str, value: float | None, patience: int = 0) -> State:
         """After an evaluation, of this checkpoint or between two. Learning rates drop each time that ``patience`` of them in a
         row were none better; 0: never."""
-        if self.highest is None or value > self.highest:
+        if better(metric, value, self.highest):
             return replace(self, highest=value, since=0)
         since = self.since + 1
         return replace(self, since=since, drops=self.drops + (patience > 0 and since % patience == 0))

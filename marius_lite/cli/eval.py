@@ -10,13 +10,21 @@ from marius_lite.cli import options
 
 
 def eval(run: options.Run,
-         split: Annotated[str, typer.Option(help="Edges to rank: test, valid or train.")] = "test",
-         checkpoint: options.Checkpoint = None, as_json: options.Json = False, allow_code: options.AllowCode = False) -> None:
-    """Rank every edge of a split among all nodes, known edges left out, with the model of a checkpoint."""
+         split: Annotated[str, typer.Option(help="Edges to rank, or nodes to classify: test, valid or train.")] = "test",
+         exclude_self: Annotated[bool, typer.Option(
+             "--exclude-self/--include-self", help="Rank without the node that a question is about. Published figures have it "
+             "among the candidates; where that makes a difference, `without_self` tells the others.")] = False,
+         checkpoint: options.Checkpoint = None, as_json: options.Json = False, quiet: options.Quiet = False,
+         allow_code: options.AllowCode = False) -> None:
+    """Rank every edge of a split among all nodes, known edges left out, or classify its nodes, with the model of a checkpoint."""
     from marius_lite.cli.output import show
     from marius_lite.train.evaluate_run import evaluate_run
 
-    result = evaluate_run(run, split, checkpoint)
+    result = evaluate_run(run, split, checkpoint, exclude_self)
     if not as_json:
         result.pop("per_relation", None)
+        result.pop("confusion", None)
+        without = result.get("without_self", {})
+        if all(result[name] == value for name, value in without.items()):
+            result.pop("without_self", None)
     show(result, as_json)

@@ -11,6 +11,7 @@ import typer
 
 import marius_lite
 from marius_lite.errors import MariusError, UserError
+from marius_lite.log import on_standard_error
 from marius_lite.printable import printable
 
 COMMANDS = ("preprocess", "repartition", "train", "resume", "eval", "predict", "export", "plan", "info")
@@ -47,7 +48,8 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command; the exit code."""
     try:
-        status = app()(args=arguments, standalone_mode=False, prog_name="marius-lite")
+        with on_standard_error():
+            status = app()(args=arguments, standalone_mode=False, prog_name="marius-lite")
         return status if isinstance(status, int) else 0
     except MariusError as error:
         code = 2 if isinstance(error, UserError) else getattr(error, "exit_code", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -9,6 +10,7 @@ import typer
 
 from marius_lite.config.presets import PRESETS
 from marius_lite.files import check_name
+from marius_lite.log import log
 from marius_lite.own_code import allowing_code
 
 NAMES = ", ".join(PRESETS)
@@ -32,8 +34,26 @@ ConfigFile = Annotated[Optional[Path], typer.Option(  # noqa: UP045
     "suits the dataset.")]
 Sets = Annotated[Optional[list[str]], typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change one key; may be repeated.")]  # noqa: UP045
 Checkpoint = Annotated[Optional[str], typer.Option(help="Name of a checkpoint, `latest` or `best`.")]  # noqa: UP045
+Queries = Annotated[Optional[Path], typer.Option(  # noqa: UP045
+    "--queries", help="Text, one query a line, tab-separated raw ids with ? for what is asked: `src rel ?` or `? rel dst`. Of a "
+    "run that classifies nodes: raw ids, one a line; all nodes if left out.")]
+ExcludeSelf = Annotated[Optional[bool], typer.Option(  # noqa: UP045
+    "--exclude-self/--include-self", help="Whether the node that a query is about may be an answer; by default it may where "
+    "training edges lead from nodes to themselves.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 AllowCode = Annotated[bool, typer.Option("--allow-code", callback=_allow, help="Let `model.encoder: package.module:"
                                          "Class` run code from anywhere, the working folder too, not only installed packages'.")]
 NewRun = Annotated[Path, typer.Option("--run", callback=_named, help="Folder for the run; must not exist yet.")]
 Output = Annotated[Path, typer.Option("--output", "-o", callback=_named, help="Folder to make.")]
+
+
+def _say_from(level: int, asked: bool) -> bool:
+    if asked:
+        log.setLevel(level)
+    return asked
+
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=lambda asked: _say_from(logging.WARNING, asked),
+                                     help="Nothing but warnings and errors on standard error.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", callback=lambda asked: _say_from(logging.DEBUG, asked),
+                                       help="A line for each step, too.")]

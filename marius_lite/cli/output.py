@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,11 +19,6 @@ def show(result: Mapping[str, Any], as_json: bool) -> None:
     width = max((len(key) for key in result), default=0)
     for key, value in result.items():
         print(f"{key:<{width}}  {printable(_text(value))}")
-
-
-def say(line: str) -> None:
-    """A line beside the result, on standard error."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def _text(value: Any) -> str:

@@ -13,12 +13,11 @@ def plan(dataset: options.Dataset, config: options.ConfigFile = None, sets: opti
     """Memory, disk, swaps and bytes moved per epoch of a training run, without training."""
     import json
 
-    from marius_lite.cli.output import say
     from marius_lite.estimate import plan_run
     from marius_lite.graph.dataset import Dataset
     from marius_lite.graph.defaults import config_for
 
-    result = plan_run(dataset, config_for(Dataset.open(dataset), config, sets or [], say))
+    result = plan_run(dataset, config_for(Dataset.open(dataset), config, sets or []))
     print(json.dumps(result) if as_json else _text(result))
 
 
@@ -47,6 +46,7 @@ def _text(result: Mapping[str, Any]) -> str:
         moved = result[name]
         lines.append(f"{name.replace('_', ' '):<11} {size(moved['rows_read'])} rows and {size(moved['edges_read'])} edges read, "
                      f"{size(moved['rows_written'])} written")
+    lines += [f"note        {remark}" for remark in result["remarks"]]
     return "\n".join(lines)
 
 

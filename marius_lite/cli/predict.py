@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,26 +10,48 @@ from typing import Annotated
 import typer
 
 from marius_lite.cli import options
+from marius_lite.errors import UserError
 from marius_lite.printable import printable
 
 
 def predict(run: options.Run,
-            queries: Annotated[Path, typer.Option("--queries", help="Text, one query a line, tab-separated raw ids with ? for "
-                                                  "what is asked: `src rel ?` or `? rel dst`.")],
+            queries: options.Queries = None,
             topk: Annotated[int, typer.Option(min=1, help="Answers to each query.")] = 10,
             known: Annotated[bool, typer.Option("--known", help="Also give answers that edges of the dataset give.")] = False,
-            checkpoint: options.Checkpoint = None, as_json: options.Json = False, allow_code: options.AllowCode = False) -> None:
-    """The best answers to queries, by a checkpoint's model."""
-    import json
+            exclude_self: options.ExcludeSelf = None,
+            checkpoint: options.Checkpoint = None, as_json: options.Json = False, quiet: options.Quiet = False,
+            allow_code: options.AllowCode = False) -> None:
+    """The best answers to queries, by a checkpoint's model; or nodes' splits, classes and probabilities of each class."""
+    from marius_lite.predict import predict_links, task_of
 
-    from marius_lite.predict import predict_links
-
-    answered = predict_links(run, queries, topk, known, checkpoint)
+    if task_of(run) == "node_classification":
+        return _classes(run, queries, checkpoint, as_json)
+    if queries is None:
+        raise UserError("--queries is missing: a file of queries, one a line, such as `src rel ?`")
+    answered = predict_links(run, queries, topk, known, checkpoint, exclude_self)
     if as_json:
         print(json.dumps({"queries": answered}))
-        return
+        return None
     shown = printable if sys.stdout.isatty() else str  # a file or another program gets ids as they are
     for query in answered:
         asked = ["?" if part is None else str(part) for part in (query["src"], query["rel"], query["dst"])]
         for rank, answer in enumerate(query["answers"], 1):
             print("\t".join([*map(shown, asked), str(rank), shown(str(answer["id"])), f"{answer['score']:.4f}"]))
+    return None
+
+
+def _classes(run: Path, nodes: Path | None, checkpoint: str | None, as_json: bool) -> None:
+    """One line a node, or one JSON object, written piece by piece: there may be many nodes."""
+    from marius_lite.predict import predict_nodes
+
+    first = True
+    for node in predict_nodes(run, nodes, checkpoint):
+        if as_json:
+            print('{"nodes": [' if first else ",", json.dumps(node), sep="", end="")
+        else:
+            if first:
+                print("id", "split", "class", *node["probabilities"], sep="\t")
+            print(node["id"], node["split"], node["class"], *(f"{p:.4f}" for p in node["probabilities"].values()), sep="\t")
+        first = False
+    if as_json:
+        print('{"nodes": []}' if first else "]}")

@@ -6,7 +6,8 @@ from marius_lite.cli import options
 
 
 def resume(run: options.Run, checkpoint: options.Checkpoint = None, sets: options.Sets = None,
-           as_json: options.Json = False, allow_code: options.AllowCode = False) -> None:
+           as_json: options.Json = False, quiet: options.Quiet = False, verbose: options.Verbose = False,
+           allow_code: options.AllowCode = False) -> None:
     """Continue a run from its latest checkpoint as if nothing had happened.
 
     With --checkpoint the run goes back to that place: later checkpoints are removed once a new one stands.

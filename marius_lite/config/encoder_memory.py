@@ -9,6 +9,9 @@ from marius_lite.config.facts import Facts
 from marius_lite.config.memory import LOOK_BACK, RING, device_bytes, packet_bytes
 from marius_lite.config.schema import DEFAULT, Config, Fanout
 
+SUMMING = {"sage": 1, "gcn": 1, "gat": 1 << 20}
+"""Encoders whose first layer keeps numbers of sources only where it maps them before it sums, to fewer than so many times the
+input's width: gat always does."""
 FANOUTS = (15, 10, 5)
 """Of the first hops; later ones take the last."""
 
@@ -65,7 +68,8 @@ def most_drawn(fanout: Fanout, relations: int) -> int:
 def resident(facts: Facts, capacity: int) -> Resident:
     """Of ``capacity`` partitions; an edge takes 4 bytes of their lists, or more."""
     ranges = max(1, min(capacity, facts.partitions - capacity + 1))
-    return Resident(min(capacity * facts.rows_per_partition, facts.nodes), capacity * facts.lists // 4, facts.relations, ranges)
+    nodes = min(capacity * facts.rows_per_partition, facts.nodes)
+    return Resident(nodes, capacity * facts.lists // 4, facts.relations, ranges)
 
 
 def reached(config: Config, seeds: int, here: Resident) -> tuple[list[int], int]:
@@ -75,11 +79,23 @@ def reached(config: Config, seeds: int, here: Resident) -> tuple[list[int], int]
     return sizes, sum(min(nodes * fanout, here.edges) for nodes, fanout in zip(sizes, fanouts))
 
 
-def encoder_bytes(config: Config, seeds: int, here: Resident, in_width: int, out_width: int) -> int:
-    """A batch's sampled nodes and edges, its rows, and each layer's values and gradients."""
-    sizes, edges = reached(config, seeds, here)
-    values = _values(config, sizes, in_width, out_width)
-    return 3 * 4 * sizes[-1] * in_width + values + 24 * edges + _keys(config, edges)
+def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> int:
+    """A batch's sampled nodes and edges, its rows, and each layer's values and gradients; ``learned``: rows take gradients.
+
+    Rows are gathered once, and made anew by each thing that changes them. The first layer of the encoders known here sums rows
+    for its targets, before or after it maps the sources; others may keep as many numbers of every source.
+    """
+    nodes, edges = reached(config, sizes.seeds, sizes.here)
+    model, width = config.model, sizes.in_width
+    copies = config.training.staleness + sizes.tables + model.normalize_features + 2 * ((model.dropout > 0) + learned)
+    if model.encoder in SUMMING:
+        mapped = [*model.layers, sizes.out_width][0]
+        mapped_first = nodes[-1] * min(mapped, SUMMING[model.encoder] * width)
+        rows = width * (copies * nodes[-1] + (3 + 2 * learned) * nodes[-2]) + 2 * mapped_first
+    else:
+        rows = width * (max(copies, 3) + 4) * nodes[-1]
+    later = _values(config, nodes, width, sizes.out_width) - 4 * 4 * nodes[-1] * width
+    return 4 * rows + later + 24 * edges + _keys(config, edges)
 
 
 def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict[str, int]:

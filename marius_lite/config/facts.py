@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """Of the nodes to classify: ``training`` of them fill the first ``training_partitions``."""
+    """Of the nodes to classify: ``training`` of them fill the first ``training_partitions``; the largest split has
+    ``evaluated``."""
 
     classes: int
     training: int
     training_partitions: int
+    evaluated: int = 0
 
 
 @dataclass(frozen=True)

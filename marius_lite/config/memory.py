@@ -47,6 +47,11 @@ class MemoryPlan:
     def total(self) -> int:
         return self.buffer + self.edges + self.workspace + self.evaluation
 
+    def told(self) -> str:
+        """What takes how much, the most first."""
+        parts = {"slots": self.buffer, "edges": self.edges, "a batch": self.workspace, "evaluation": self.evaluation}
+        return ", ".join(f"{name} {format_bytes(size)}" for name, size in sorted(parts.items(), key=lambda part: -part[1]))
+
     def as_dict(self) -> dict[str, int]:
         return {**asdict(self), "total": self.total}
 
@@ -108,11 +113,25 @@ def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:
     return RING * (places * stride + ids) + 4 * ids
 
 
+def advice(config: Config, memory: MemoryPlan) -> str:
+    """What lowers that which takes the most memory."""
+    encoder = config.model.encoder != "none"
+    partitions = "preprocess with more partitions (or `repartition`)"
+    batch = "sampling.fanouts" if config.task == "node_classification" else "negatives.count"
+    batch += ", sampling.fanouts" if encoder and config.task == "link_prediction" else ""
+    ways = {memory.buffer: partitions if config.model.inputs == "features" else f"{partitions} or lower model.dim",
+            memory.edges: partitions if encoder else f"lower storage.window_edges, or {partitions}",
+            memory.workspace: f"lower training.batch_size or {batch}",
+            memory.evaluation: "set evaluation.every_epochs to 0"}
+    return ways[max(ways)]
+
+
 def check_capacity_fits(config: Config, capacity: int, memory: MemoryPlan, budget: int) -> None:
     """Raise UserError where a capacity and a memory that were both given disagree."""
     if memory.total > budget and config.storage.memory != "auto":
-        raise UserError(f"`storage.capacity` {capacity} needs {format_bytes(memory.total)}, `storage.memory` is "
-                        f"{format_bytes(budget)}: lower the capacity, raise the memory, or leave one of them out")
+        raise UserError(f"`storage.capacity` {capacity} needs {format_bytes(memory.total)} ({memory.told()}), `storage.memory` "
+                        f"is {format_bytes(budget)}: lower the capacity, raise the memory, leave one of them out, or "
+                        f"{advice(config, memory)}")
 
 
 def check_device_memory(needed: Mapping[str, int], budget: int) -> None:

@@ -18,7 +18,7 @@ from marius_lite.config.memory import (
     LOG_Q_BYTES,
     SLOT_ROWS,
     MemoryPlan,
-    batch_places,
+    advice,
     check_capacity_fits,
     check_device_memory,
     device_bytes,
@@ -27,10 +27,10 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
+from marius_lite.config.metric import METRICS
 from marius_lite.config.resolve_nodes import (
     evaluation_bytes,
     input_stride,
-    input_width,
     inputs_of,
     link_sizes,
     node_sizes,
@@ -118,9 +118,8 @@ def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, Memo
             if capacity == facts.partitions or len(fitting) == CAPACITIES_COMPARED:
                 break
     if not fitting:
-        raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions, their edges and a batch need "
-                        f"{format_bytes(memory.total)}: raise it, lower training.batch_size or negatives.count, or preprocess "
-                        f"with more than {facts.partitions} partitions")
+        raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions and what goes with them need "
+                        f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}")
     _, capacity, memory = min(fitting, key=lambda found: (found[0], -found[1]))
     return capacity, memory
 
@@ -152,7 +151,7 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     if facts.lists and config.device != "cpu":
         workspace = encoder_host_bytes_for_device(config, _encoder_sizes(config, facts, capacity))
     elif facts.lists:
-        workspace += encoder_bytes(config, batch_places(config, here.nodes), here, input_width(config, facts), config.model.dim)
+        workspace += encoder_bytes(config, link_sizes(config, facts, capacity), inputs_of(config, facts) != "features")
     if config.negatives.log_q:
         workspace += slots * -(-facts.rows_per_partition // SLOT_ROWS) * SLOT_ROWS * LOG_Q_BYTES
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
@@ -168,7 +167,8 @@ def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: 
 
     updates: dict[str, dict[str, object]] = {
         "training": {"precision": value(config.training.precision, "float32"),
-                     "threads": value(config.training.threads, facts.threads)},
+                     "threads": value(config.training.threads, facts.threads),
+                     "metric": value(config.training.metric, METRICS[config.task][0])},
         "storage": {"memory": max(memory.total, budget), "capacity": capacity, "ordering": ordering,
                     "window_edges": memory.window_edges},
         "loss": {"name": value(config.loss.name, LOSS[config.task])},

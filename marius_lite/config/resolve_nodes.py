@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, resident
 from marius_lite.config.facts import Facts, NodeFacts
-from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, batch_places, check_capacity_fits, slot_bytes
+from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, advice, batch_places, check_capacity_fits, slot_bytes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 from marius_lite.ordering.plan import check_node_capacity
+
+CLASSIFIED_BYTES = 24
+"""Of a node of the split that is evaluated: 8 and 4 for id and label, 4 for its score, 4 where it is sorted, rest for masks."""
 
 
 def inputs_of(config: Config, facts: Facts) -> str:
@@ -54,25 +57,30 @@ def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -
         spare = min(capacity - capacity // 2, facts.partitions - capacity)
     slots = capacity + spare
     sizes = node_sizes(config, facts, nodes, capacity)
-    workspace = encoder_bytes(config, sizes.seeds, sizes.here, sizes.in_width, sizes.out_width)
+    workspace = encoder_bytes(config, sizes, inputs_of(config, facts) != "features")
     if config.device != "cpu":
         workspace = encoder_host_bytes_for_device(config, sizes)
     one = slot_bytes(rows, input_stride(config, facts))
     return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=nodes.training, buffer=slots * one,
                       edges=slots * facts.lists + nodes.training * 24, workspace=workspace,
-                      evaluation=evaluation_bytes(config, facts.nodes))
+                      evaluation=evaluation_bytes(config, facts.nodes, nodes.evaluated))
 
 
-def evaluation_bytes(config: Config, nodes: int) -> int:
-    """Of a ranking or an inference beside the buffer, with the degrees of all nodes where the encoder may ask for them."""
+def evaluation_bytes(config: Config, nodes: int, classified: int = 0) -> int:
+    """Of a ranking or an inference beside the buffer, with the degrees of all nodes where the encoder may ask for them, and of
+    the nodes ``classified`` their ids, labels and the scores of one class."""
     if config.evaluation.every_epochs == 0:
         return 0
-    return EVALUATION_BYTES + (4 * nodes if config.model.encoder == "gcn" or ":" in config.model.encoder else 0)
+    degrees = 4 * nodes if config.model.encoder == "gcn" or ":" in config.model.encoder else 0
+    return EVALUATION_BYTES + CLASSIFIED_BYTES * classified + degrees
 
 
 def resolve_nodes(config: Config, facts: Facts, nodes: NodeFacts, budget: int) -> tuple[int, MemoryPlan]:
     """The capacity, and its memory. Raises UserError where they disagree."""
-    asked, partitions = config.storage.capacity, facts.partitions
+    weights, asked, partitions = config.loss.class_weights, config.storage.capacity, facts.partitions
+    if isinstance(weights, tuple) and len(weights) != nodes.classes:
+        raise UserError(f"`loss.class_weights` has {len(weights)} numbers, the dataset has {nodes.classes} classes: give "
+                        "one for each")
     if asked != "auto":
         check_node_capacity(partitions, asked)
         memory = node_memory(config, facts, nodes, asked)
@@ -82,6 +90,5 @@ def resolve_nodes(config: Config, facts: Facts, nodes: NodeFacts, budget: int) -
         memory = node_memory(config, facts, nodes, capacity)
         if memory.total <= budget:
             return capacity, memory
-    raise UserError(f"`storage.memory` is {format_bytes(budget)}, but one resident partition, its edges and a batch need "
-                    f"{format_bytes(memory.total)}: raise it, lower training.batch_size or sampling.fanouts, or preprocess with "
-                    f"more than {partitions} partitions")
+    raise UserError(f"`storage.memory` is {format_bytes(budget)}, but one resident partition and what goes with it need "
+                    f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from marius_lite.config.encoder_memory import uniform
+from marius_lite.config.metric import METRICS
 from marius_lite.config.schema import Config, LossSection
 from marius_lite.errors import UserError
 
@@ -34,6 +35,11 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
          "rgcn or package.module:Class, or leave it out"),
         ((config.task == "node_classification") != (loss.name == "cross_entropy") and loss.name != "auto",
          f"`loss.name` is {loss.name}, but `task` is {config.task}: leave it out"),
+        (config.task != "node_classification" and loss.class_weights != "none",
+         f"`loss.class_weights` is set, but `task` is {config.task}: leave it out"),
+        (config.training.metric not in ("auto", *METRICS[config.task]),
+         f"`training.metric` is {config.training.metric}, but an evaluation of {config.task} tells "
+         f"{', '.join(METRICS[config.task])}: choose one of these"),
         ((config.task == "node_classification") != (config.storage.ordering == "node_classification")
          and config.storage.ordering != "auto",
          f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out"),

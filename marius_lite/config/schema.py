@@ -18,10 +18,8 @@ from pydantic import (
     PositiveInt,
 )
 
+from marius_lite.config.metric import Metric
 from marius_lite.files import parse_bytes
-
-MEASURES = {"link_prediction": "mrr", "node_classification": "accuracy"}
-"""The figure by which evaluations of a task compare; more is better."""
 
 Auto = Literal["auto"]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -85,6 +83,9 @@ class LossSection(Section):
         0.0, description="logistic: weight negatives by softmax(temperature * score); 0: all alike")
     relation_weight: NonNegativeFloat = Field(
         0.0, description="factor of a second loss: predicting an edge's relation from its ends (distmult, complex, transe)")
+    class_weights: Literal["none", "balanced"] | tuple[PositiveFloat, ...] = Field(
+        "none", description="cross_entropy: factor of the loss of a node of each class; balanced: training nodes / (classes * "
+        "those of the class); or one number for each class, in order")
 
 
 class NegativesSection(Section):
@@ -158,6 +159,9 @@ class TrainingSection(Section):
     threads: PositiveInt | Auto = Field("auto", description="CPU threads; auto: all that the process may use")
     early_stopping: NonNegativeInt = Field(
         0, description="stop after so many evaluations in a row without a better one; 0: never")
+    metric: Metric = Field(
+        "auto", description="figure of an evaluation by which the best checkpoint is chosen and training stops early; less is "
+        "better of mean_rank and log_loss; auto: mrr, or accuracy of node classification")
 
 
 class StorageSection(Section):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from marius_lite.device.held import HotRows, Mirror
 from marius_lite.device.links import Link, Staged, Table, ZeroCopy
 from marius_lite.device.rows import DeviceTable, RowForm, RowUpdate
 from marius_lite.errors import RunError
+from marius_lite.log import log
 
 FREE_SHARE = 0.9
 PIECE = 1 << 16
@@ -81,7 +81,7 @@ def open_batches(accelerator: Accelerator, config: Config, tables: Sequence[Host
         batches = DeviceBatches(accelerator, made, needs.packet)
         undo.pop_all()
     unproven = "" if verified.GPUS else f" ({accelerator.device}: this code is {verified.UNPROVEN})"
-    print(f"rows reach {accelerator.device} by {choice.path}: {choice.why}{unproven}", file=sys.stderr)
+    log.info("rows reach %s by %s: %s%s", accelerator.device, choice.path, choice.why, unproven)
     return batches
 
 

@@ -1,4 +1,4 @@
-"""How well classes are told: accuracy and macro-F1 from counts that grow with the classes alone."""
+"""How well classes are told: figures from counts that grow with the classes alone."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from marius_lite.errors import RunError
+
+MATRIX = 256
+"""Classes, at most, of which all pairs are counted."""
 
 
 class ClassCounts:
@@ -20,39 +22,52 @@ class ClassCounts:
     def __init__(self, classes: int):
         self.classes = classes
         self._labelled, self._predicted, self._right = (np.zeros(classes, np.int64) for _ in range(3))
+        self._pairs = np.zeros(classes * classes if classes <= MATRIX else 0, np.int64)
+        self._loss = 0.0
 
-    def add(self, scores: torch.Tensor, labels: torch.Tensor) -> None:
-        """Count nodes by their ``scores`` (n, classes) and ``labels`` (n,) int64. The highest score is the answer, the first of
-        equal ones. RunError for a score that is not a number, ValueError for a label that is no class.
+    def add(self, scores: npt.NDArray[np.float32], labels: npt.NDArray[np.int64]) -> None:
+        """Count nodes by their ``scores`` (n, classes) and ``labels`` (n,). The highest score is the answer, the first of equal
+        ones. RunError for a score that is not a finite number, ValueError for a label that is no class.
         """
         given = labels >= 0
         scores, labels = scores[given], labels[given]
-        if scores.isnan().any():
+        if not np.isfinite(scores).all():
             raise RunError("a class score is not a number: the model has diverged, train it with lower learning rates")
-        self.add_answers(scores.argmax(1).cpu().numpy(), labels.cpu().numpy())
-
-    def add_answers(self, answers: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> None:
-        """Count nodes by the classes that were answered and the ``labels``, both (n,)."""
-        given = labels >= 0
-        answers, labels = answers[given], labels[given]
-        if max(labels.max(initial=0), answers.max(initial=0)) >= self.classes:
-            raise ValueError(f"found class {max(labels.max(), answers.max())}, there are {self.classes}")
+        if labels.max(initial=0) >= self.classes:
+            raise ValueError(f"found class {labels.max()}, there are {self.classes}")
+        answers = scores.argmax(1)
         for counts, of in ((self._labelled, labels), (self._predicted, answers), (self._right, labels[labels == answers])):
             counts += np.bincount(of, minlength=self.classes)
+        if len(self._pairs):
+            self._pairs += np.bincount(labels * self.classes + answers, minlength=len(self._pairs))
+        self._loss -= float(log_probabilities(scores)[np.arange(len(labels)), labels].sum())
 
     def summary(self, split: str) -> dict[str, Any]:
-        """{"split", "accuracy", "macro_f1", "count", "classes"}, ready for JSON.
+        """{"split", "accuracy", "macro_f1", "micro_f1", "log_loss", "count", "classes"}, ready for JSON, and "confusion" for up
+        to MATRIX classes: row c counts, by answer, the nodes that have class c.
 
-        Macro-F1 is the mean over the classes that occur, as label or as answer, of 2 right / (labelled + answered); None, like
-        accuracy, where nothing was counted. ``classes`` is how many occur.
+        Macro-F1 is the mean over the classes that occur, as label or as answer, of 2 right / (labelled + answered); micro-F1 that
+        of the sums, which is the accuracy where each node has one class; log loss the mean of -log of the probability given to a
+        node's class. None where nothing was counted. ``classes`` is how many occur.
         """
         ends = self._labelled + self._predicted
         occurs = ends > 0
         count = int(self._labelled.sum())
+        accuracy = float(self._right.sum() / count) if count else None
+        pairs = self._pairs.reshape(-1, self.classes).tolist()
         return {
             "split": split,
-            "accuracy": float(self._right.sum() / count) if count else None,
+            "accuracy": accuracy,
             "macro_f1": float((2 * self._right[occurs] / ends[occurs]).mean()) if count else None,
+            "micro_f1": accuracy,
+            "log_loss": self._loss / count if count else None,
             "count": count,
             "classes": int(occurs.sum()),
+            **({"confusion": pairs} if pairs else {}),
         }
+
+
+def log_probabilities(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """The logs of the softmax of scores (n, classes)."""
+    below: npt.NDArray[np.float64] = scores.astype(np.float64) - scores.max(1, keepdims=True, initial=-np.inf)
+    return np.asarray(below - np.log(np.exp(below).sum(1, keepdims=True)))

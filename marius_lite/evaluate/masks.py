@@ -1,14 +1,17 @@
-"""Which scores of each tile are left out: known answers, and the positive itself."""
+"""Which scores of each tile are left out: known answers and the positive itself; and which are the query nodes' own."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from marius_lite.evaluate.candidates import Candidates
 from marius_lite.evaluate.known import Known
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.scorer import CANDIDATES
+
+Ids = npt.NDArray[np.int64]
 
 
 class Masks:
@@ -20,10 +23,7 @@ class Masks:
         self._queries = queries
         self._tiles = tiles[order]
         self._keys, self._positions = known.key[order], known.position[order]
-        self._answers = np.full(len(queries), -1, np.int64)
-        offsets = queries.answer - candidates.first_id(k)
-        here = np.flatnonzero((offsets >= 0) & (offsets < candidates.partition_size(k)))
-        self._answers[here] = candidates.positions(k, offsets[here])
+        self._answers, self._selves = (_positions(nodes, candidates, k) for nodes in (queries.answer, queries.node))
 
     def tile(self, start: int, stop: int, low: int, high: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Indices (query, candidate) inside the tile of queries [start, stop) and candidates [low, high)."""
@@ -35,8 +35,27 @@ class Masks:
         firsts = np.maximum(queries.starts[keys], start)
         lengths = np.minimum(queries.starts[keys + 1], stop) - firsts
         within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        answers = self._answers[start:stop]
-        own = np.flatnonzero((answers >= low) & (answers < high))
+        own, answers = _inside(self._answers[start:stop], low, high)
         rows = np.concatenate([np.repeat(firsts, lengths) + within - start, own])
-        columns = np.concatenate([np.repeat(positions, lengths), answers[own]]) - low
+        columns = np.concatenate([np.repeat(positions, lengths) - low, answers])
         return torch.from_numpy(rows), torch.from_numpy(columns)
+
+    def selves(self, start: int, stop: int, low: int, high: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Likewise of the query nodes themselves, known answers or not."""
+        rows, columns = _inside(self._selves[start:stop], low, high)
+        return torch.from_numpy(rows), torch.from_numpy(columns)
+
+
+def _positions(nodes: Ids, candidates: Candidates, k: int) -> Ids:
+    """Of each node as a candidate of partition k, -1 where it is none."""
+    found = np.full(len(nodes), -1, np.int64)
+    offsets = nodes - candidates.first_id(k)
+    here = np.flatnonzero((offsets >= 0) & (offsets < candidates.partition_size(k)))
+    found[here] = candidates.positions(k, offsets[here])
+    return found
+
+
+def _inside(positions: Ids, low: int, high: int) -> tuple[Ids, Ids]:
+    """(where in ``positions``, place in the tile) of those from ``low`` to ``high`` - 1."""
+    rows = np.flatnonzero((positions >= low) & (positions < high))
+    return rows, positions[rows] - low

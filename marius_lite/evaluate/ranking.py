@@ -14,19 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from marius_lite.evaluate.candidates import Candidates
-from marius_lite.evaluate.counting import Counts
+from marius_lite.evaluate.counting import Counts, Selves
 from marius_lite.evaluate.edges import CHUNK, EdgeBlock, EdgeSource
 from marius_lite.evaluate.known import KnownAnswers
 from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.evaluate.queries import Queries
-from marius_lite.evaluate.result import TIES, Ranks, Ties, Totals
+from marius_lite.evaluate.result import TIES, Flags, Ranks, SelfBest, Ties, Totals
 from marius_lite.evaluate.scorer import CANDIDATES, QUERIES, QUERY_BATCH, Scorer, Tiles, query_vectors
 from marius_lite.graph.partitioning import Partitioning
 
@@ -35,16 +36,32 @@ BYTES_PER_CHUNK_EDGE = 64
 BYTES_PER_QUERY = 160
 BYTES_PER_SCORE = 24
 
+QueryNode = Literal["candidate", "compared", "left_out"]
+
+
+class Ranked(NamedTuple):
+    """Of edges' destinations (row 0) and sources (row 1), each (2, n): ``ranks`` with the query node among the candidates,
+    ``without_self`` with it left out, and whether it was the best answer of all (``self_best``)."""
+
+    ranks: Ranks
+    without_self: Ranks
+    self_best: Flags
+
 
 @dataclass(frozen=True)
 class RankingOptions:
-    """``candidates``: None for all nodes, else how many to draw; ``memory``: bytes besides the buffer's."""
+    """``candidates``: None for all nodes, else how many to draw; ``memory``: bytes besides the buffer's.
+
+    ``query_node``: whether it competes for its own question (``candidate``: as in published figures), competes and is
+    ``compared`` with ranks without it, or is ``left_out``.
+    """
 
     candidates: int | None = None
     filtered: bool = True
     ties: Ties = "realistic"
     seed: int = 0
     memory: int = 1 << 30
+    query_node: QueryNode = "candidate"
 
 
 class Ranker:
@@ -78,12 +95,18 @@ class Ranker:
         each = 4 * self._pages.dim * 4 + 2 * BYTES_PER_QUERY
         return max(QUERIES, (self._options.memory * 3 // 4 - tiles - reading - making) // each)
 
-    @torch.no_grad()
     def ranks(self, edges: EdgeBlock) -> Ranks:
-        """Ranks (2, n) of the edges' destinations (row 0) and sources (row 1). Raises RunError on NaN."""
+        """Ranks (2, n) of the edges' destinations (row 0) and sources (row 1), as the options say. Raises RunError on NaN."""
+        ranked = self.ranked(edges)
+        return ranked.without_self if self._options.query_node == "left_out" else ranked.ranks
+
+    @torch.no_grad()
+    def ranked(self, edges: EdgeBlock) -> Ranked:
+        """Ranks with and without the query node: the same where the options do not ask for both."""
         queries = Queries.of_edges(edges, self._scorer.relation_count)
         vectors, positives = self._vectors(queries)
-        counts = Counts(queries, positives)
+        counts, selves = Counts(queries, positives), Selves(positives)
+        watched = self._options.query_node != "candidate"
         # Backwards: the partition that the gathering ended with is still there.
         holding = [k for k in reversed(range(self._partitioning.partitions)) if self._candidates.count(k)]
         for k, values in self._pages.each(holding):
@@ -93,12 +116,17 @@ class Ranker:
                 for low, high in self._candidates.tiles(k, CANDIDATES):
                     self._tiles.load(values[self._candidates.offsets(k, low, high)])
                     for start, stop, scores in self._tiles.scores(vectors, queries.rel, begin, end):
-                        counts.add(start, stop, scores, masks.tile(start, stop, low, high))
-        above = counts.above.cpu().numpy().astype(np.float64)
-        equal = counts.not_below.cpu().numpy() - above
-        ranks = np.empty(len(queries))
-        ranks[queries.place] = TIES[self._options.ties](above, equal)
-        return ranks.reshape(2, -1)
+                        left_out = masks.tile(start, stop, low, high)
+                        counts.add(start, stop, scores, left_out)
+                        if watched:
+                            selves.add(start, stop, scores, left_out, masks.selves(start, stop, low, high))
+        ranks = self._ranks(counts.above, counts.not_below)
+        without = self._ranks(counts.above - selves.above.long(), counts.not_below - selves.not_below.long())
+        return Ranked(*(_as_asked(each, queries) for each in (ranks, without, selves.best.cpu().numpy())))
+
+    def _ranks(self, above: torch.Tensor, not_below: torch.Tensor) -> Ranks:
+        counted = above.cpu().numpy().astype(np.float64)
+        return TIES[self._options.ties](counted, not_below.cpu().numpy() - counted)
 
     def _vectors(self, queries: Queries) -> tuple[torch.Tensor, torch.Tensor]:
         """Query vectors (n, dim) and scores of the positives (n,)."""
@@ -114,20 +142,40 @@ class Ranker:
         return vectors, positives
 
 
+def _as_asked(values: npt.NDArray[Any], queries: Queries) -> npt.NDArray[Any]:
+    """Values of queries (2n,), in the order of the edges they came from: (2, n)."""
+    placed = np.empty_like(values)
+    placed[queries.place] = values
+    return placed.reshape(2, -1)
+
+
 def rank(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, edges: Iterable[EdgeBlock],
          known: Sequence[EdgeSource], options: RankingOptions, split: str = "test",
          relation_names: Sequence[Any] | None = None) -> dict[str, Any]:
     """Evaluate link prediction; the result is ready for JSON, per relation by name (by id without names).
 
-    ``edges`` may come in blocks of any size, ``known`` are the edges of all splits. Raises RunError on NaN.
+    ``edges`` may come in blocks of any size, ``known`` are the edges of all splits. Where the query node is more than a
+    candidate: ``self_best`` is the share of queries whose best answer is the query node itself, and ``without_self`` has the
+    figures with it left out, as all of them are for ``left_out``. Raises RunError on NaN.
     """
     ranker = Ranker(buffer, partitioning, dim, scorer, known, options)
-    totals = Totals(scorer.relation_count)
+    totals, without_self = Totals(scorer.relation_count), Totals(scorer.relation_count)  # equal ranks then have equal figures
+    self_best = SelfBest()
     for block in edges:
         for part in block.split(ranker.block_size):
-            for side, ranks in enumerate(ranker.ranks(part)):
+            ranked = ranker.ranked(part)
+            self_best.add(ranked.self_best)
+            for side, ranks in enumerate(ranked.without_self if options.query_node == "left_out" else ranked.ranks):
                 totals.add(side, part.rel, ranks)
+                without_self.add(side, part.rel, ranked.without_self[side])
     summary = totals.summary(relation_names)
     per = {name: summary.pop(name) for name in ("per_side", "per_relation")}
     return {"split": split, **summary, "candidates": ranker.label, "filtered": options.filtered,
-            "ties": options.ties, **per}
+            "ties": options.ties, **_about_selves(options.query_node, self_best, without_self), **per}
+
+
+def _about_selves(query_node: QueryNode, self_best: SelfBest, without_self: Totals) -> dict[str, Any]:
+    if query_node == "candidate":
+        return {}
+    compared = {"without_self": without_self.overall()} if query_node == "compared" else {}
+    return {"query_node": query_node.replace("compared", "candidate"), "self_best": self_best.share(), **compared}

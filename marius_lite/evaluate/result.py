@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 Ties = Literal["realistic", "optimistic", "pessimistic"]
 Ranks = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 HITS = (1, 3, 10)
+NUMBERS = ("mrr", *(f"hits@{k}" for k in HITS), "mean_rank")
 SIDES = ("destination", "source")
 
 TIES: Mapping[str, Callable[[Ranks, Ranks], Ranks]] = {
@@ -38,15 +40,18 @@ class Totals:
     def summary(self, relation_names: Sequence[Any] | None = None) -> dict[str, Any]:
         """The numbers, ready for JSON. ``count`` is edges: queries of one side."""
         totals = {name: sums.sum(axis=1) for name, sums in self._sums.items()}
-        numbers = ("mrr", *map(_hits, HITS), "mean_rank")
         queries = totals["count"]
         return {
-            **{name: _mean(totals[name].sum(), queries.sum()) for name in numbers},
+            **self.overall(),
             "count": int(queries[0]),
-            "per_side": {side: {**{name: _mean(totals[name][at], queries[at]) for name in numbers},
+            "per_side": {side: {**{name: _mean(totals[name][at], queries[at]) for name in NUMBERS},
                                 "count": int(queries[at])} for at, side in enumerate(SIDES)},
             "per_relation": self._per_relation(relation_names),
         }
+
+    def overall(self) -> dict[str, float | None]:
+        """Means over all queries of both sides."""
+        return {name: _mean(self._sums[name].sum(), self._sums["count"].sum()) for name in NUMBERS}
 
     def _per_relation(self, names: Sequence[Any] | None) -> dict[str, dict[str, float | int | None]]:
         counts = self._sums["count"].sum(axis=0)
@@ -55,6 +60,20 @@ class Totals:
             "hits@10": _mean(self._sums["hits@10"][:, rel].sum(), counts[rel]),
             "count": int(self._sums["count"][0, rel]),
         } for rel in np.flatnonzero(counts).tolist()}
+
+
+class SelfBest:
+    """How many queries had their own node as the best answer."""
+
+    def __init__(self) -> None:
+        self._best = self._queries = 0
+
+    def add(self, best: Flags) -> None:
+        self._best += int(best.sum())
+        self._queries += best.size
+
+    def share(self) -> float | None:
+        return _mean(self._best, self._queries)
 
 
 def _hits(k: int) -> str:

@@ -47,4 +47,5 @@ def node_facts(dataset: Dataset) -> NodeFacts:
                                             ("--adjacency in", dataset.adjacency)) if not there]
     if labels is None or missing:
         raise UserError(f"{dataset.path}: `task` node_classification needs a dataset preprocessed with {', '.join(missing)}")
-    return NodeFacts(labels.classes, dataset.node_counts["train"], dataset.manifest.training_partitions or 1)
+    counts = dataset.node_counts
+    return NodeFacts(labels.classes, counts["train"], dataset.manifest.training_partitions or 1, max(counts.values()))

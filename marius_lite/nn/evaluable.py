@@ -1,18 +1,28 @@
-"""Whether what a configuration names can be evaluated; torch is loaded for a module of the user's alone, which must be asked."""
+"""Whether what a configuration names is there and can be evaluated; torch is loaded for a module of the user's alone, which must
+be asked."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 
 from marius_lite.config.facts import Facts
 from marius_lite.config.resolve_nodes import input_width
 from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+
+
+def without_geometric(why: object) -> UserError:
+    return UserError(f"model.encoder: graph neural networks need torch_geometric, which cannot be imported ({why}): pip install "
+                     "'marius-lite[gnn]'")
 
 
 def with_encoder(config: Config, facts: Facts) -> Facts:
     """Facts with ``why_whole``. Raises UserError for an encoder that cannot be made."""
     settings = config.model
     if ":" not in settings.encoder:
+        if settings.encoder != "none" and find_spec("torch_geometric") is None:
+            raise without_geometric("No module named 'torch_geometric'")
         return facts
     from marius_lite.nn.encoders import why_whole
     from marius_lite.nn.encoders.custom import load_module

@@ -31,12 +31,12 @@ def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
 
 
 def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog,
-          table: RowTable | None, show_progress: bool) -> Parts:
+          table: RowTable | None) -> Parts:
     """Every part of a run over the learned rows in ``table``, where it learns any."""
     prepare_torch(config)
     if config.task == "node_classification":
-        return build_nodes(run, dataset, config, memory, metrics, table, show_progress)
-    return build_links(run, dataset, config, memory, metrics, table, show_progress)
+        return build_nodes(run, dataset, config, memory, metrics, table)
+    return build_links(run, dataset, config, memory, metrics, table)
 
 
 def prepare_torch(config: Config) -> None:

@@ -39,7 +39,7 @@ from marius_lite.train.parts import Parts
 
 
 def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog,
-                table: RowTable | None, show_progress: bool) -> Parts:
+                table: RowTable | None) -> Parts:
     """Every part of a run over the learned rows in ``table`` and, for an encoder, a dataset's features, of what there is."""
     device = check_device(config.device)
     edges = dataset.edges("train")
@@ -64,10 +64,10 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         partial(evaluate_trained, dataset, buffer, model, config, run.path))
     rates = rated(optimizer, rows, on_device)
     if model.encoder is None:
-        return Parts(run, config, LinkWork(*arguments), model, optimizer, rates, metrics, show_progress)
+        return Parts(run, config, LinkWork(*arguments), model, optimizer, rates, metrics)
     work = EncodedLinkWork(model.encoder, open_neighbourhoods(accelerator, dataset, config), rows,
                            normalized_columns(dataset, config), *arguments)
-    return Parts(run, config, work, model, optimizer, rates, metrics, show_progress)
+    return Parts(run, config, work, model, optimizer, rates, metrics)
 
 
 def make_sampler(config: Config) -> Sampler:

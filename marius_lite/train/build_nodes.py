@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
+import torch
 
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.config.encoder_memory import encoder_device_bytes, reached
@@ -37,13 +39,14 @@ from marius_lite.train.parts import Parts
 
 
 def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog,
-                table: RowTable | None, show_progress: bool) -> Parts:
+                table: RowTable | None) -> Parts:
     """Every part of a run over a dataset's features and the learned rows in ``table``, of what there is."""
     device = check_device(config.device)
-    model = make_classifier(dataset, config).to(device)
+    training = training_nodes(dataset)
+    model = make_classifier(dataset, config, training).to(device)
     dense = config.optimizer.dense
     optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder), dense.clip)
-    rows, training = node_rows(dataset, config, memory, table), training_nodes(dataset)
+    rows = node_rows(dataset, config, memory, table)
     accelerator = open_accelerator(device)
     try:
         on_device = rows_on_device(accelerator, dataset, rows, training, config) if accelerator else None
@@ -55,7 +58,7 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
     work = NodeWork(config, dataset.partitioning, training, dataset.manifest.training_partitions or 1, rows,
                     open_neighbourhoods(accelerator, dataset, config), model, optimizer, on_device,
                     partial(initialise, rows.learned, config) if rows.learned else dict, score)
-    return Parts(run, config, work, model, optimizer, rated(optimizer, rows, on_device), metrics, show_progress)
+    return Parts(run, config, work, model, optimizer, rated(optimizer, rows, on_device), metrics)
 
 
 def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, training: TrainingNodes,
@@ -90,12 +93,25 @@ def host_tables(rows: NodeRows, config: Config) -> list[HostTable]:
     return tables
 
 
-def make_classifier(dataset: Dataset, config: Config) -> NodeClassifier:
-    """The model with its initial weights, which follow from the run's seed, on the CPU."""
+def make_classifier(dataset: Dataset, config: Config, training: TrainingNodes | None = None) -> NodeClassifier:
+    """The model with its initial weights, which follow from the run's seed, on the CPU; its loss counts classes as the
+    ``training`` nodes have them, where it is to be trained."""
     settings, labels = config.model, dataset.labels
     assert labels is not None
     encoder = initial_encoder(config, input_width(dataset, config), labels.classes, dataset.manifest.relations)
-    return NodeClassifier(encoder, settings.dropout, normalized_columns(dataset, config))
+    weights = class_weights(config, training.labels, labels.classes) if training else None
+    return NodeClassifier(encoder, settings.dropout, normalized_columns(dataset, config), weights)
+
+
+def class_weights(config: Config, labels: npt.NDArray[np.int64], classes: int) -> torch.Tensor | None:
+    """`loss.class_weights` as float32 (classes,); None where all classes count alike. Balanced, a class that no training node has
+    gets the factor of a class with one."""
+    asked = config.loss.class_weights
+    if asked == "none":
+        return None
+    if asked == "balanced":
+        return torch.from_numpy(len(labels) / (classes * np.bincount(labels, minlength=classes).clip(1))).float()
+    return torch.tensor(asked, dtype=torch.float32)
 
 
 def node_rows(dataset: Dataset, config: Config, memory: MemoryPlan, table: RowTable | None) -> NodeRows:

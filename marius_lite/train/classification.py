@@ -2,29 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from marius_lite.config.schema import Config
 from marius_lite.evaluate.classification import ClassCounts
+from marius_lite.evaluate.ranked_classes import Odds
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.storage.table import RowTable
 from marius_lite.train.vectors import InputRows, vectors
 
+SCORES = 1 << 20
+"""Numbers read at a time."""
+
+Ids = npt.NDArray[np.int64]
+
 
 def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, table: RowTable | None, split: str,
                    folder: Path) -> dict[str, Any]:
-    """Accuracy and macro-F1 over all nodes of ``split``, from full neighbourhoods; ``folder`` takes the scratch files."""
+    """Figures over all nodes of ``split``, from full neighbourhoods; ``folder`` takes the scratch files."""
     labels = dataset.labels
     assert labels is not None
-    nodes, rows = dataset.node_split(split), dataset.partitioning.rows
+    nodes = dataset.node_split(split)
     counts = ClassCounts(labels.classes)
-    with vectors(dataset, config, model.encoder, InputRows(dataset, config, table), folder) as scores:
-        for k in np.unique(nodes // rows).tolist():
-            offsets = nodes[(nodes >= k * rows) & (nodes < (k + 1) * rows)] - k * rows
-            answers = scores.read_rows(k, offsets, slice(0, labels.classes)).argmax(1)
-            counts.add_answers(answers, labels.read(k)[offsets])
-    return counts.summary(split)
+    with (vectors(dataset, config, model.encoder, InputRows(dataset, config, table), folder) as scores,
+          Odds(len(nodes), labels.classes, folder) as odds):
+        for k, offsets in by_partition(nodes, dataset.partitioning.rows):
+            of_all = labels.read(k)
+            for part in blocks(offsets, labels.classes):
+                found, of = scores.read_rows(k, part, slice(0, labels.classes)), of_all[part]
+                counts.add(found, of)
+                odds.add(found[of >= 0], of[of >= 0])
+        auc, precision = odds.means()
+    names = class_names(dataset)
+    return {**counts.summary(split), "roc_auc": auc, "average_precision": precision, **({"class_names": names} if names else {})}
+
+
+def by_partition(nodes: Ids, rows: int) -> Iterator[tuple[int, Ids]]:
+    """(partition, offsets inside it) of nodes, which ascend."""
+    for k in np.unique(nodes // rows).tolist():
+        low, high = np.searchsorted(nodes, [k * rows, (k + 1) * rows])
+        yield k, nodes[low:high] - k * rows
+
+
+def blocks(offsets: Ids, width: int) -> Iterator[Ids]:
+    """So many at a time that ``width`` numbers of each are no more than SCORES, or one."""
+    size = max(1, SCORES // width)
+    return (offsets[start : start + size] for start in range(0, len(offsets), size))
+
+
+def class_names(dataset: Dataset) -> list[str] | None:
+    """What the dataset calls its classes, in order of their numbers; None where they have no names."""
+    names = getattr(dataset.manifest, "classes", None)
+    return [str(name) for name in names] if names else None

@@ -8,19 +8,35 @@ from pathlib import Path
 from typing import Any
 
 from marius_lite import files
+from marius_lite.graph.self_loops import trains_on_self_loops
+from marius_lite.log import log
 from marius_lite.train.classification import classify_split
 from marius_lite.train.evaluation import evaluate_split
 from marius_lite.train.opened import Checkpoint, open_checkpoint, open_classifier, open_links
 
+MOST_SELF_BEST = 0.05
+"""Of the queries, above which a warning is due where no training edge makes the query node a sensible answer."""
 
-def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = None) -> dict[str, Any]:
-    """Rank every edge, or classify every node, of ``split`` with a checkpoint's model; also written to the run's ``eval/``."""
+
+def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = None,
+                 exclude_self: bool = False) -> dict[str, Any]:
+    """Rank every edge, or classify every node, of ``split`` with a checkpoint's model; also written to the run's ``eval/``.
+
+    Ranks are among all nodes, the one a question is about included, as in the figures that others publish; ``without_self``
+    has the figures with that node left out. With ``exclude_self`` all figures are of such ranks.
+    """
     found = open_checkpoint(Path(run), checkpoint)
     if found.config.task == "node_classification":
         result = classify_split(found.dataset, open_classifier(found), found.config, found.table, split, found.run.path)
         return _written(found, split, result)
     with closing(open_links(found)) as opened:
-        return _written(found, split, evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None))
+        result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None,
+                                "left_out" if exclude_self else "compared")
+    if (result["self_best"] or 0) > MOST_SELF_BEST and not trains_on_self_loops(found.dataset):
+        log.warning("the node asked about is the best answer to %.1f %% of its own questions (self_best), though no training "
+                    "edge leads from a node to itself: leave it out of answers (predict does), and see `without_self`",
+                    100 * result["self_best"])
+    return _written(found, split, result)
 
 
 def _written(found: Checkpoint, split: str, result: dict[str, Any]) -> dict[str, Any]:

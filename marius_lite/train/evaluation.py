@@ -8,7 +8,7 @@ from typing import Any
 from marius_lite.config.memory import EVALUATION_BYTES
 from marius_lite.config.schema import Config
 from marius_lite.evaluate.edges import select_edges
-from marius_lite.evaluate.ranking import RankingOptions, rank
+from marius_lite.evaluate.ranking import QueryNode, RankingOptions, rank
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.storage.buffer import PartitionBuffer
@@ -30,12 +30,12 @@ def evaluate_trained(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredi
 
 
 def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config, split: str,
-                   max_edges: int | None) -> dict[str, Any]:
+                   max_edges: int | None, query_node: QueryNode = "candidate") -> dict[str, Any]:
     """Filtered ranking of ``split`` (of ``max_edges`` of its edges, where given) against the rows behind ``buffer``."""
     settings = config.evaluation
     options = RankingOptions(candidates=None if settings.candidates == "all" else settings.candidates,
                              filtered=settings.filtered, ties=settings.ties, seed=config.training.seed,
-                             memory=EVALUATION_BYTES)
+                             memory=EVALUATION_BYTES, query_node=query_node)
     edges = dataset.edges(split)
     return rank(buffer, dataset.partitioning, config.model.dim, model,
                 select_edges(edges, max_edges, config.training.seed),

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from marius_lite.config.memory import LOOK_BACK, RING
-from marius_lite.config.schema import MEASURES, Config
+from marius_lite.config.schema import Config
 from marius_lite.device.batches import Arrived, DeviceBatches
 from marius_lite.device.held import HOT_SAMPLE, HotRows, Mirror
 from marius_lite.device.host import Gather
@@ -35,8 +35,6 @@ NOWHERE = Resident((), 0, 1, np.empty(0, np.int64))
 
 class LinkWork:
     """See `train.work.Work`. ``on_device`` trains the buffer's rows on a GPU; without it ``gather`` and ``apply`` do here."""
-
-    measure = MEASURES["link_prediction"]
 
     def __init__(self, config: Config, partitioning: Partitioning, edges: EdgeBuckets, buffer: PartitionBuffer,
                  reader: WindowReader, window_edges: int, sampler: Sampler, gather: Gather,

@@ -1,4 +1,4 @@
-"""What a run tells of itself: lines of metrics.jsonl and the progress bar.
+"""What a run tells of itself: lines of metrics.jsonl, a line for each epoch to `log`, and the progress bar.
 
 Figures that depend on the machine and the clock stand under ``machine``; everything else is the same for every run of the same
 configuration, interrupted or not.
@@ -11,13 +11,15 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from marius_lite.checkpoint.state import State
+from marius_lite.files import format_bytes
+from marius_lite.log import log
 from marius_lite.train.parts import Parts
 from marius_lite.train.progress import Progress
-from marius_lite.train.usage import process_usage
+from marius_lite.train.usage import peak_rss, process_usage
 from marius_lite.types import Batch
 
 TOLD = ("split", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "candidates", "filtered", "ties", "accuracy", "macro_f1",
-        "count")
+        "micro_f1", "roc_auc", "average_precision", "log_loss", "count")
 
 T = TypeVar("T")
 
@@ -27,8 +29,11 @@ class Meter:
         self._log = parts.metrics
         self._counters = parts.work.counters
         self._edge_wait = 0.0
+        self._unit = "nodes" if parts.config.task == "node_classification" else "edges"
+        self._epochs, self._measure = parts.config.training.epochs, parts.config.training.metric
+        self._finished = ""  # what the line of the epoch says, until its evaluation is made
         done = state.cursor.epoch * parts.work.items + state.edges
-        self._progress = Progress(parts.work.items, parts.config.training.epochs, done, parts.show_progress)
+        self._progress = Progress(parts.work.items, self._unit, self._epochs, done)
         self._epoch_start = self._reading(state.edges)
         self._step_start = self._epoch_start
 
@@ -48,23 +53,34 @@ class Meter:
         self._step_start = self._reading(0)
 
     def end_step(self, epoch: int, step: int) -> None:
-        self._log.write("step", epoch, step, 0, machine=self._since(self._step_start))
+        machine = self._since(self._step_start)
+        self._log.write("step", epoch, step, 0, machine=machine)
+        log.debug("epoch %d of %d, step %d: %.1f s, waiting for I/O %s", epoch + 1, self._epochs, step, machine["seconds"],
+                  _share(machine))
 
     def end_epoch(self, epoch: int, state: State) -> None:
         machine = self._since(self._epoch_start)
         machine["edges_per_s"] = (state.edges - self._epoch_start["edges"]) / max(machine["seconds"], 1e-9)
         loss = state.loss_sum / max(state.edges, 1)
         self._log.write("epoch", epoch, 0, 0, loss=loss, edges=state.edges, machine=machine)
-        self._progress.say(f"epoch {epoch}: loss {loss:.4f}, {machine['seconds']:.1f} s, {machine['edges_per_s']:,.0f} edges/s, "
-                           f"waiting for I/O {machine['wait_s'] / max(machine['seconds'], 1e-9):.0%}")
+        self._finished = (f"loss {loss:.4f}, {machine['edges_per_s']:,.0f} {self._unit}/s, {machine['seconds']:.1f} s, "
+                          f"waiting for I/O {_share(machine)}")
         self._epoch_start = self._reading(0)
 
     def evaluation(self, epoch: int, result: dict[str, Any]) -> None:
         values = {key: result[key] for key in TOLD if key in result}
         self._log.write("evaluation", epoch, 0, 0, **values)
-        figures = ", ".join(f"{key} {value:.4f}" for key, value in values.items() if isinstance(value, float))
-        self._progress.say(f"epoch {epoch}: {result['split']} {figures} (of {result['count']})")
+        value = result[self._measure]
+        figure = f"{result['split']} {self._measure} {'none' if value is None else f'{value:.4f}'}"
+        self._finished = f"{self._finished}, {figure}" if self._finished else figure
         self._epoch_start = self._reading(0)
+
+    def tell(self, epochs: int) -> None:
+        """One line for the last of the ``epochs`` that are finished, with all that is known of it."""
+        if self._finished:
+            log.info("epoch %d of %d: %s, %s left, peak memory %s", epochs, self._epochs, self._finished, self._progress.left(),
+                     format_bytes(peak_rss()))
+        self._finished = ""
 
     def close(self) -> None:
         self._progress.close()
@@ -78,3 +94,7 @@ class Meter:
         now = self._reading(0)
         change = {key: now[key] - start[key] for key in now if key not in ("edges", "peak_rss")}
         return {**{key: round(value, 4) for key, value in change.items()}, "peak_rss": now["peak_rss"]}
+
+
+def _share(machine: dict[str, float]) -> str:
+    return f"{machine['wait_s'] / max(machine['seconds'], 1e-9):.0%}"

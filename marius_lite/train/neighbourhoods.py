@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,6 +13,7 @@ from marius_lite.device.neighbours import DeviceNeighbours
 from marius_lite.errors import RunError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.fanouts import Fanout, hop_fanouts
+from marius_lite.log import log
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 from marius_lite.sampling.node_batches import Ids
 
@@ -118,4 +118,4 @@ def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, confi
 
 
 def say(where: str) -> None:
-    print(f"neighbours are sampled {where}", file=sys.stderr)
+    log.info("neighbours are sampled %s", where)

@@ -13,7 +13,7 @@ import torch
 
 from marius_lite._native import gather
 from marius_lite.config.memory import LOOK_BACK, RING
-from marius_lite.config.schema import MEASURES, Config
+from marius_lite.config.schema import Config
 from marius_lite.device.batches import Arrays, Arrived, DeviceBatches
 from marius_lite.device.held import HOT_SAMPLE, HotRows, Mirror
 from marius_lite.graph.features import Features
@@ -107,8 +107,6 @@ PreparedNodes = tuple[SampledNodes, list[BatchRows], Arrays]
 
 class NodeWork:
     """See `train.work.Work`. ``on_device`` trains on a GPU, with a table for each of the rows' buffers."""
-
-    measure = MEASURES["node_classification"]
 
     def __init__(self, config: Config, partitioning: Partitioning, training: TrainingNodes, training_partitions: int,
                  rows: NodeRows, around: Neighbourhoods, model: NodeClassifier, optimizer: DenseOptimizer,

@@ -75,8 +75,7 @@ def open_links(found: Checkpoint) -> OpenedRun:
     config = found.config
     if config.task != "link_prediction":
         raise UserError(f"{found.run.path}: its task is {config.task}, it has no links to predict: "
-                        "`marius-lite eval` classifies, and "
-                        "`marius-lite export` writes what its encoder makes of every node")
+                        "`marius-lite predict` without queries, or `ml.predict_nodes`, tells the classes of nodes")
     state = read_state(found.path)
     model = make_model(found.dataset, config)
     model.load_state_dict(build.model_weights(read_dense(found.path, state.dense)))

@@ -24,7 +24,6 @@ class Parts:
     optimizer: DenseOptimizer
     rates: Sequence[Rated]
     metrics: MetricsLog
-    show_progress: bool
 
     def dense_state(self) -> dict[str, torch.Tensor]:
         """Every dense tensor of the run, weights and optimizer state, by name."""

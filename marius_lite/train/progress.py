@@ -1,4 +1,4 @@
-"""The progress bar of training: loss, edges per second, share of time spent waiting for I/O, time to go."""
+"""How far training is: a bar over all epochs on a terminal, and the time that is left."""
 
 from __future__ import annotations
 
@@ -7,24 +7,30 @@ import time
 
 from tqdm import tqdm
 
+from marius_lite.log import shows_bars
+
 
 class Progress:
-    """A bar over the edges of all epochs, on standard error; silent when ``enabled`` is False."""
+    """Over the ``items`` of an epoch, which are called ``unit``; ``done`` of all epochs' were before. A bar on standard error
+    where `log.shows_bars`."""
 
-    def __init__(self, edges_per_epoch: int, epochs: int, done: int, enabled: bool):
-        self._bar = tqdm(total=edges_per_epoch * epochs, initial=done, unit=" edges", unit_scale=True, file=sys.stderr,
-                         disable=not enabled, mininterval=0.5, dynamic_ncols=True)
+    def __init__(self, items: int, unit: str, epochs: int, done: int):
+        self._epochs, self._total, self._before, self._done = epochs, items * epochs, done, done
+        self._bar = tqdm(total=self._total, initial=done, unit=f" {unit}", unit_scale=True, file=sys.stderr,
+                         disable=not shows_bars(), mininterval=0.5, dynamic_ncols=True)
         self._start = time.perf_counter()
 
-    def batch(self, epoch: int, edges: int, mean_loss: float, waited: float) -> None:
+    def batch(self, epoch: int, items: int, mean_loss: float, waited: float) -> None:
         share = waited / max(time.perf_counter() - self._start, 1e-9)
-        self._bar.set_postfix_str(f"epoch {epoch} loss {mean_loss:.4f} waiting for I/O {share:.0%}", refresh=False)
-        self._bar.update(edges)
+        self._done += items
+        self._bar.set_postfix_str(f"epoch {epoch + 1} of {self._epochs}, loss {mean_loss:.4f}, waiting for I/O {share:.0%}",
+                                  refresh=False)
+        self._bar.update(items)
 
-    def say(self, line: str) -> None:
-        """A line above the bar."""
-        if not self._bar.disable:
-            self._bar.write(line, file=sys.stderr)
+    def left(self) -> str:
+        """The time that the rest takes at the speed so far, evaluations and checkpoints included: 1:02:03."""
+        each = (time.perf_counter() - self._start) / max(self._done - self._before, 1)
+        return tqdm.format_interval(each * max(self._total - self._done, 0))
 
     def close(self) -> None:
         self._bar.close()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import platform
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from importlib.metadata import version
@@ -19,19 +17,21 @@ from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine
 from marius_lite.config.load import check, load
+from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schedule import checkpoints_kept
-from marius_lite.config.schema import MEASURES, Config
+from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
+from marius_lite.graph.remarks import doubtful, unused
+from marius_lite.log import log
 from marius_lite.metrics import MetricsLog, read
 from marius_lite.storage.record import record_of
 from marius_lite.train import build
 from marius_lite.train.trainer import Trainer
 from marius_lite.train.vectors import remove_left_vectors
 
-LOG = logging.getLogger("marius_lite")
 CHANGEABLE = ("training.epochs", "training.early_stopping", "optimizer.rows.lr", "optimizer.dense.lr", "optimizer.schedule.",
               "checkpoint.", "evaluation.", "storage.memory", "storage.prefetch", "storage.io_threads",
               "storage.direct_io", "storage.device_", "storage.gather_sms", "sampling.device")
@@ -43,7 +43,7 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
     Raises UserError for wrong input, RunError when the run fails, Interrupted after a signal and its checkpoint.
     """
     data = Dataset.open(Path(dataset))
-    resolved, _ = build.resolved(data, config or config_for(data, None, (), LOG.info))
+    resolved, _ = build.resolved(data, config or config_for(data, None))
     check_device(resolved.device)
     _require_disk(Path(run), data, resolved)
     with run_folder.create(Path(run), data, resolved, _machine_facts()) as folder:
@@ -67,7 +67,7 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
         finished = _finished(folder, config, place)
         if finished:
             told = "already: `--set training.epochs=N` trains further"
-            return {**_summary(folder, finished, MEASURES[config.task]), "finished": told}
+            return {**_summary(folder, finished, config.training.metric), "finished": told}
         return _run(folder, data, config, place)
 
 
@@ -78,7 +78,7 @@ def _finished(folder: RunFolder, config: Config, place: Path | None) -> State | 
         return None
     made = [line for line in read(folder.metrics_file, state.metrics_length) if line["kind"] == "evaluation"]
     if state.evaluate and made and config.checkpoint.keep_best:
-        return state.ranked(made[-1][MEASURES[config.task]])
+        return state.ranked(config.training.metric, made[-1][config.training.metric])
     return state if made or not state.evaluate else None
 
 
@@ -108,7 +108,7 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
         checkpoints.restore_live(folder, place)
         table = build.open_table(folder.live, config)
     with (closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
-          closing(build.build(folder, data, config, memory, metrics, table, sys.stderr.isatty())) as parts):
+          closing(build.build(folder, data, config, memory, metrics, table)) as parts):
         if state is None:
             state = State(Cursor(), data.fingerprint, parts.work.initialise(), 0)
         else:
@@ -117,8 +117,22 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
             parts.model.load_state_dict(build.model_weights(tensors))
             parts.optimizer.load_state_tensors(build.optimizer_state(tensors))
             parts.work.expect(state.checksums)
+        _announce(data, config, memory, place)
         finished = Trainer(parts, state).train()
-        return _summary(folder, finished, parts.work.measure)
+        return _summary(folder, finished, config.training.metric)
+
+
+def _announce(data: Dataset, config: Config, memory: MemoryPlan, place: Path | None) -> None:
+    """What is about to be trained, and what of it may not be meant."""
+    storage = config.storage
+    log.info("%s %s: %s nodes, %s training edges; %s of %s partitions resident (%s), %s of memory planned; on %s, %s threads",
+             f"going on from checkpoint {place.name} on" if place else "training on", data.path, f"{data.manifest.nodes:,}",
+             f"{data.manifest.edges['train']:,}", storage.capacity, data.partitioning.partitions, storage.ordering,
+             files.format_bytes(memory.total), config.device, config.training.threads)
+    for line in unused(data.manifest, config):
+        log.info("%s", line)
+    for line in doubtful(data.manifest, config):
+        log.warning("%s", line)
 
 
 def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:

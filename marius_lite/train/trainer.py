@@ -16,6 +16,7 @@ from marius_lite import files
 from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.config.schedule import checkpoint_due, evaluation_due, is_last
+from marius_lite.log import log
 from marius_lite.optim.schedule import factor
 from marius_lite.pipeline.batches import Finished, run
 from marius_lite.sampling.windows import Window
@@ -40,8 +41,11 @@ class Trainer:
         with self._interrupt, closing(self._meter):
             if self.state.evaluate:
                 self._evaluate(self.state.cursor.epoch - 1)
+                self._meter.tell(self.state.cursor.epoch)
             while self.state.cursor.epoch < self.config.training.epochs and not self._stalled():
                 self._train_epoch(self.parts.work.plan(self.state.cursor.epoch))
+            if self._stalled():
+                log.info("stopped early: the last %d evaluations were no better than one before", self.state.since)
         return self.state
 
     def _train_epoch(self, plan: EpochPlan) -> None:
@@ -107,6 +111,7 @@ class Trainer:
             self._checkpoint()
         if evaluate:
             self._evaluate(epoch, saved)
+        self._meter.tell(epoch + 1)
         if not saved and (self._interrupt.signum is not None or self._stalled()):
             self._checkpoint()
         self._stop_if_asked()
@@ -118,12 +123,13 @@ class Trainer:
         files.make_folder(self.parts.run.evaluations)
         files.write_atomic(self.parts.run.evaluations / f"{cursor.name}.{result['split']}.json",
                            json.dumps(result, indent=1).encode())
-        value = result[self.parts.work.measure]
+        metric = config.training.metric
+        value = result[metric]
         before, self.state = self.state, replace(self.state, evaluate=False)
         if saved and config.checkpoint.keep_best:
-            self.state = before.ranked(value)
+            self.state = before.ranked(metric, value)
         schedule = config.optimizer.schedule
-        self.state = self.state.measured(value, schedule.patience if schedule.name == "plateau" else 0)
+        self.state = self.state.measured(metric, value, schedule.patience if schedule.name == "plateau" else 0)
         if self.state.best != before.best:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)
         self._meter.evaluation(epoch, result)  # last: where this line stands, all of the above is done

@@ -26,8 +26,6 @@ class OpenWindow(Protocol):
 class Work(Protocol):
     items: int
     """Edges or nodes trained in an epoch."""
-    measure: str
-    """The figure of an evaluation by which checkpoints compare; more is better."""
 
     def plan(self, epoch: int) -> EpochPlan: ...
 

@@ -39,8 +39,21 @@ def test_another_version_is_refused(tmp_path):
         read_state(tmp_path)
 
 
-@pytest.mark.parametrize(("before", "value", "best"), [
-    (None, 0.0, Best("2.0.0", 0.0)), (Best("1.0.0", 0.5), 0.5, Best("1.0.0", 0.5)),
-    (Best("1.0.0", 0.5), 0.6, Best("2.0.0", 0.6))])
-def test_the_best_is_the_first_of_the_highest(before, value, best):
-    assert State(Cursor(2), "", {}, 0, evaluate=True, best=before).ranked(value) == State(Cursor(2), "", {}, 0, best=best)
+@pytest.mark.parametrize(("metric", "before", "value", "best"), [
+    ("mrr", None, 0.0, Best("2.0.0", 0.0)), ("mrr", Best("1.0.0", 0.5), 0.5, Best("1.0.0", 0.5)),
+    ("mrr", Best("1.0.0", 0.5), 0.6, Best("2.0.0", 0.6)), ("log_loss", Best("1.0.0", 0.5), 0.6, Best("1.0.0", 0.5)),
+    ("log_loss", Best("1.0.0", 0.5), 0.4, Best("2.0.0", 0.4)), ("roc_auc", None, None, None),
+    ("roc_auc", Best("1.0.0", 0.5), None, Best("1.0.0", 0.5))])
+def test_the_best_is_the_first_of_the_best_figures(metric, before, value, best):
+    after = State(Cursor(2), "", {}, 0, evaluate=True, best=before).ranked(metric, value)
+    assert after == State(Cursor(2), "", {}, 0, best=best)
+
+
+@pytest.mark.parametrize(("metric", "values", "since"), [("mrr", [0.1, 0.3, 0.2, 0.3], 2), ("mean_rank", [9, 8, 8, 7], 0),
+                                                         ("roc_auc", [None, None, 0.1, None], 1)])
+def test_evaluations_since_the_best_are_counted(metric, values, since):
+    state = State(Cursor(), "", {}, 0)
+    for value in values:
+        state = state.measured(metric, value)
+    known = [value for value in values if value is not None]
+    assert (state.highest, state.since) == (min(known) if metric == "mean_rank" else max(known), since)

@@ -1,6 +1,7 @@
 """The commands after training: each prints what its contract says."""
 
 import json
+import shutil
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -44,6 +45,46 @@ def test_predict_gives_likely_answers_in_raw_ids(printed, run, tmp_path):
     scores = [a["score"] for a in second["answers"]]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == 5
+
+
+def test_a_node_is_no_answer_to_its_own_question_where_training_has_no_self_loops(printed, cli, tiny_edges, tmp_path):
+    rows = [line.split("\t") for line in tiny_edges.read_text().splitlines()]
+    (tmp_path / "loops.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    (tmp_path / "none.tsv").write_text("".join("\t".join(row) + "\n" for row in rows if row[0] != row[2]))
+    (tmp_path / "q").write_text("".join(f"node{n}\trel0\t?\n" for n in range(0, 300, 10)))
+    sets = ["model.decoder=dot", "model.dim=8", "training.epochs=1", "training.batch_size=500", "negatives.count=50",
+            "negatives.chunks=1"]  # a node's product with itself is mostly the largest
+
+    def answers(*more):
+        given = printed("predict", tmp_path / "run", "--queries", tmp_path / "q", "--topk", "300", "--known", *more)["queries"]
+        return [query["src"] in {answer["id"] for answer in query["answers"]} for query in given]
+
+    for name in ("loops", "none"):
+        assert cli("preprocess", tmp_path / f"{name}.tsv", "--output", tmp_path / name, "--split", "0.9,0,0.1") == 0
+        assert cli("train", tmp_path / name, "--run", tmp_path / "run", *(f"--set={item}" for item in sets)) == 0
+        assert answers() == [name == "loops"] * 30
+        assert answers("--exclude-self") == [False] * 30
+        assert answers("--include-self") == [True] * 30
+        shutil.rmtree(tmp_path / "run")
+
+
+def test_eval_warns_where_nodes_are_their_own_best_answers(printed, cli, tiny_edges, tmp_path, capfd):
+    rows = [line.split("\t") for line in tiny_edges.read_text().splitlines()]
+    (tmp_path / "e.tsv").write_text("".join("\t".join(row) + "\n" for row in rows if row[0] != row[2]))
+    assert cli("preprocess", tmp_path / "e.tsv", "--output", tmp_path / "data", "--split", "0.8,0,0.2") == 0
+    assert cli("train", tmp_path / "data", "--run", tmp_path / "run", "--set=model.decoder=dot", "--set=model.dim=8",
+               "--set=training.epochs=1", "--set=negatives.count=50") == 0
+    capfd.readouterr()
+    assert cli("eval", tmp_path / "run", "--json") == 0
+    told = capfd.readouterr()
+    result = json.loads(told.out)
+    assert result["self_best"] > 0.05
+    assert result["without_self"]["mrr"] > result["mrr"]
+    assert f"warning: the node asked about is the best answer to {100 * result['self_best']:.1f} % of its own" in told.err
+    excluded = printed("eval", tmp_path / "run", "--exclude-self")
+    assert excluded["mrr"] == result["without_self"]["mrr"]
+    assert cli("eval", tmp_path / "run", "--quiet") == 0
+    assert "without_self" in capfd.readouterr().out
 
 
 def test_exports_agree_with_each_other(printed, run, tmp_path):

@@ -51,7 +51,7 @@ def test_purposes_on_the_device():
     assert set(nodes) == {"batches", "tensors", "held", "sampling"}
     assert nodes["held"] == 999
     assert nodes["batches"] >= RING * 150 * 208
-    assert nodes["tensors"] >= encoder_bytes(config, 10, EVERYTHING, 100, 7)
+    assert nodes["tensors"] >= encoder_bytes(config, sizes, learned=False)
     wider = encoder_device_bytes(config, replace(sizes, stride=416), 0)
     assert wider["batches"] - nodes["batches"] == RING * 150 * 208
     config = load(sets=LINKS)
@@ -61,6 +61,18 @@ def test_purposes_on_the_device():
         assert "sampling" not in encoder_device_bytes(load(sets=[*NODES, *sets]), sizes, 0)
     assert links["scores"] == device_bytes(config, 0, 0, 150)["scores"]
     assert links["batches"] >= RING * 5 * 400 * 416
+
+
+@pytest.mark.parametrize(("more", "copies"), [([], 1), (["model.dropout=0.5"], 3), (["model.normalize_features=true"], 2)])
+def test_a_wide_batch_is_planned_by_the_nodes_there_are(more, copies):
+    """Each set of numbers of all nodes once, and of the first layer's targets thrice, beside little else."""
+    everything, few = 4714 * 22_000 * 4, Resident(4714, 10**5, 1)
+    config = load(sets=[*NODES, "model.layers=[32]", "training.batch_size=10000", *more])
+    planned = encoder_bytes(config, EncoderSizes(10_000, few, 22_000, 7, 88_000), learned=False)
+    assert (copies + 3) * everything < planned < (copies + 3.1) * everything
+    config = load(sets=[*NODES, "training.batch_size=10", *more])  # 50 targets of 150 nodes
+    planned = encoder_bytes(config, EncoderSizes(10, few, 22_000, 7, 88_000), learned=False)
+    assert planned == pytest.approx(22_000 * 4 * (150 * copies + 50 * 3), rel=0.05)
 
 
 @pytest.mark.parametrize(("sets", "known"), [(NODES, WITH_NODES),

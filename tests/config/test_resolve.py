@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -5,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marius_lite.config.encoder_memory import Resident, encoder_bytes, most_drawn
-from marius_lite.config.facts import Facts
+from marius_lite.config.encoder_memory import EncoderSizes, Resident, encoder_bytes, most_drawn
+from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.load import load
 from marius_lite.config.memory import EDGE_BYTES, largest_window
 from marius_lite.config.resolve import resolve
@@ -79,6 +80,41 @@ def test_windows_hold_the_steps_of_every_epoch_where_memory_allows():
         assert largest_window([s.buckets for s in plan.steps], counts) <= memory.window_edges
 
 
+@pytest.mark.parametrize(("sets", "rows", "advice"), [
+    (["training.batch_size=1000000"], 1000, "lower training.batch_size or negatives.count"),
+    (["training.batch_size=10", "negatives.count=9"], 10**6, "more partitions (or `repartition`) or lower model.dim"),
+    (["training.batch_size=10", "negatives.count=9"], 1000, "set evaluation.every_epochs to 0")])
+def test_too_little_memory_is_told_by_what_takes_it(sets, rows, advice):
+    with pytest.raises(UserError) as error:
+        resolve(load(sets=[*sets, "storage.memory=1MB"]), facts(rows=rows))
+    assert str(error.value).endswith(advice)
+    assert len(re.findall(r"(?:slots|edges|a batch|evaluation) [\d.]+ [MGK]?B[,)]", str(error.value))) == 4
+
+
+@pytest.mark.parametrize(("task", "metric", "resolved"), [
+    ("link_prediction", "auto", "mrr"), ("link_prediction", "hits@10", "hits@10"), ("node_classification", "auto", "accuracy"),
+    ("node_classification", "log_loss", "log_loss"), ("link_prediction", "roc_auc", None), ("node_classification", "mrr", None)])
+def test_the_metric_is_one_of_the_task(task, metric, resolved):
+    sets = [f"task={task}", f"training.metric={metric}", *(["model.encoder=sage"] if task == "node_classification" else [])]
+    known = replace(facts(), lists=1000, features=64, feature_width=16, nodes_to_classify=NodeFacts(3, 100, 1))
+    if resolved is None:
+        with pytest.raises(UserError, match=f"`training.metric` is {metric}, but an evaluation of {task} tells"):
+            load(sets=sets)
+    else:
+        config = load(sets=sets)
+        assert resolve(config, known if task == "node_classification" else facts())[0].training.metric == resolved
+
+
+def test_class_weights_are_one_for_each_class():
+    known = replace(facts(), lists=1000, features=64, feature_width=16, nodes_to_classify=NodeFacts(3, 100, 1))
+    sets = ["task=node_classification", "model.encoder=sage"]
+    resolve(load(sets=[*sets, "loss.class_weights=[1,2,3]"]), known)
+    with pytest.raises(UserError, match="has 2 numbers, the dataset has 3 classes"):
+        resolve(load(sets=[*sets, "loss.class_weights=[1,2]"]), known)
+    with pytest.raises(UserError, match="is set, but `task` is link_prediction"):
+        load(sets=["loss.class_weights=balanced"])
+
+
 @pytest.mark.parametrize(("sets", "said"), [
     (["storage.capacity=17"], "`storage.capacity` is 17"),
     (["storage.capacity=1"], "`storage.capacity` is 1"),
@@ -113,7 +149,7 @@ def test_a_buffer_beyond_what_an_edge_can_name_is_refused():
 def test_fanouts_by_relation_count_as_what_can_be_drawn_at_most():
     def workspace(fanouts, relations):
         config = load(sets=["model.encoder=sage", f"sampling.fanouts=[{fanouts}]"])
-        return encoder_bytes(config, 400, Resident(100_000, 50_000, relations), 16, 16)
+        return encoder_bytes(config, EncoderSizes(400, Resident(100_000, 50_000, relations), 16, 16, 64))
 
     assert most_drawn({"a": 2, "b": -1, "default": 3}, 4) == 2 + 15 + 2 * 3
     assert most_drawn({"a": 2}, 4) == 2

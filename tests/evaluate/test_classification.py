@@ -1,13 +1,12 @@
-"""Accuracy and macro-F1 against their definitions."""
+"""Figures of classification against their definitions."""
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from marius_lite.errors import RunError
-from marius_lite.evaluate.classification import ClassCounts
+from marius_lite.evaluate.classification import MATRIX, ClassCounts
 
 
 def by_definition(answers, labels):
@@ -26,8 +25,8 @@ def by_definition(answers, labels):
 @given(st.integers(1, 6), st.integers(0, 40), st.integers(1, 7), st.integers(0, 1000))
 def test_equal_to_the_definition_however_streamed(classes, nodes, batch, seed):
     rng = np.random.default_rng(seed)
-    labels = torch.from_numpy(rng.integers(-1, classes, nodes))
-    scores = torch.from_numpy(rng.integers(0, 3, (nodes, classes)).astype(np.float32))
+    labels = rng.integers(-1, classes, nodes)
+    scores = rng.integers(0, 3, (nodes, classes)).astype(np.float32)
     counts = ClassCounts(classes)
     for start in range(0, nodes, batch):
         counts.add(scores[start:start + batch], labels[start:start + batch])
@@ -38,13 +37,27 @@ def test_equal_to_the_definition_however_streamed(classes, nodes, batch, seed):
     assert result["count"] == int((labels >= 0).sum())
     assert result["accuracy"] == (None if accuracy is None else pytest.approx(accuracy))
     assert result["macro_f1"] == (None if macro_f1 is None else pytest.approx(macro_f1))
+    assert result["micro_f1"] == result["accuracy"]
+    given = [(row, label) for row, label in zip(scores.astype(float), labels) if label >= 0]
+    losses = [-np.log(np.exp(row[label]) / np.exp(row).sum()) for row, label in given]
+    assert result["log_loss"] == (pytest.approx(np.mean(losses)) if losses else None)
+    assert result["confusion"] == [[sum(a == said and b == are for a, b in zip(answers, labels)) for said in range(classes)]
+                                   for are in range(classes)]
 
 
 def test_scores_that_are_no_numbers_and_labels_that_are_no_classes():
     counts = ClassCounts(3)
     with pytest.raises(RunError, match="not a number"):
-        counts.add(torch.tensor([[0.0, torch.nan, 1.0]]), torch.tensor([1]))
+        counts.add(np.float32([[0.0, np.nan, 1.0]]), np.array([1]))
     with pytest.raises(ValueError, match="found class 3, there are 3"):
-        counts.add(torch.zeros(1, 3), torch.tensor([3]))
-    counts.add(torch.full((1, 3), torch.nan), torch.tensor([-1]))  # no label, no answer asked for
-    assert counts.summary("test") == {"split": "test", "accuracy": None, "macro_f1": None, "count": 0, "classes": 0}
+        counts.add(np.zeros((1, 3), np.float32), np.array([3]))
+    counts.add(np.full((1, 3), np.nan, np.float32), np.array([-1]))  # no label, no answer asked for
+    assert counts.summary("test") == {"split": "test", "accuracy": None, "macro_f1": None, "micro_f1": None, "log_loss": None,
+                                      "count": 0, "classes": 0, "confusion": [[0] * 3] * 3}
+
+
+def test_many_classes_have_no_matrix():
+    counts = ClassCounts(MATRIX + 1)
+    counts.add(np.eye(2, MATRIX + 1, dtype=np.float32), np.array([0, 1]))
+    assert counts.summary("test")["accuracy"] == 1
+    assert "confusion" not in counts.summary("test")

@@ -15,6 +15,7 @@ from torch import Tensor
 from marius_lite.errors import UserError
 from marius_lite.nn.aggregate import targets_of
 from marius_lite.nn.dropout import dropout
+from marius_lite.nn.evaluable import without_geometric
 from marius_lite.nn.products import linear
 
 NORMS = ("none", "layer", "batch")
@@ -199,8 +200,7 @@ def geometric() -> ModuleType:
     try:
         import torch_geometric.nn
     except ImportError as error:
-        raise UserError("model.encoder: graph neural networks need torch_geometric, which cannot be imported "
-                        f"({error}): pip install 'marius-lite[gnn]'") from error
+        raise without_geometric(error) from error
     module: ModuleType = torch_geometric.nn
     return module
 

@@ -1,0 +1,19 @@
+"""The figure of an evaluation by which checkpoints compare (`training.metric`)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+METRICS = {"link_prediction": ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank"),
+           "node_classification": ("accuracy", "macro_f1", "micro_f1", "roc_auc", "average_precision", "log_loss")}
+"""Of each task; ``auto`` is the first."""
+Metric = Literal["auto", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "accuracy", "macro_f1", "micro_f1", "roc_auc",
+                 "average_precision", "log_loss"]
+LESS_IS_BETTER = ("mean_rank", "log_loss")
+
+
+def better(metric: str, value: float | None, than: float | None) -> bool:
+    """Whether a figure beats another; one that does not exist (None) beats none, and is beaten by any."""
+    if value is None or than is None:
+        return value is not None
+    return value < than if metric in LESS_IS_BETTER else value > than

@@ -1,0 +1,23 @@
+"""What a run leaves unused of its dataset: said before it starts, because nothing fails of it."""
+
+from __future__ import annotations
+
+from marius_lite.config.schema import Config
+from marius_lite.graph.manifest import Manifest
+
+
+def unused(manifest: Manifest, config: Config) -> list[str]:
+    """What edges carry and the run does not read, one line each."""
+    carried, weighted = manifest.edge_columns or (), config.model.encoder != "none" and config.sampling.weighted
+    advice = "" if config.model.encoder == "none" else " (`sampling.weighted: true` draws neighbours by them)"
+    said = {f"edges have weights, which this run does not use{advice}": "weight" in carried and not weighted,
+            "edges have times, which training does not use": "time" in carried}
+    return [line for line, so in said.items() if so]
+
+
+def doubtful(manifest: Manifest, config: Config) -> list[str]:
+    """Settings that work, but hardly do what is wanted, one line each."""
+    if config.task == "link_prediction" and config.model.decoder == "dot" and manifest.relations > 1:
+        return [f"`model.decoder` is dot, which scores all {manifest.relations:,} relations of the dataset alike: distmult, "
+                "complex, transe or rotate tell them apart"]
+    return []

@@ -1,0 +1,57 @@
+"""What a checkpoint's model says of nodes: the probability of each class, and the likeliest one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from marius_lite.evaluate.classification import log_probabilities
+from marius_lite.graph.node_columns import NODE_SPLITS
+from marius_lite.train.classification import blocks, by_partition
+from marius_lite.train.opened import Checkpoint, open_classifier
+from marius_lite.train.vectors import InputRows, vectors
+
+SPLITS = ("none", *NODE_SPLITS)
+"""By the codes that a dataset stores."""
+
+Ids = npt.NDArray[np.int64]
+
+
+class Classified(NamedTuple):
+    """Node ids (n,) ascending, of one partition, and their raw ids; ``split`` (n,) uint8: places in SPLITS; ``likeliest`` (n,)
+    class numbers; ``probabilities`` (n, classes) float32."""
+
+    nodes: Ids
+    raw: pa.Array
+    split: npt.NDArray[np.uint8]
+    likeliest: Ids
+    probabilities: npt.NDArray[np.float32]
+
+
+@contextmanager
+def class_probabilities(found: Checkpoint, nodes: Ids | None = None) -> Iterator[Iterator[Classified]]:
+    """Of some nodes, whose ids ascend, or of all in order of node id, in bounded blocks; from full neighbourhoods."""
+    dataset, labels = found.dataset, found.dataset.labels
+    assert labels is not None
+    model = open_classifier(found)
+    inputs = InputRows(dataset, found.config, found.table)
+    with vectors(dataset, found.config, model.encoder, inputs, found.run.path) as scores:
+
+        def classified() -> Iterator[Classified]:
+            partitioning, splits = dataset.partitioning, dataset.node_splits
+            every = ((k, np.arange(partitioning.size(k))) for k in range(partitioning.partitions))
+            for k, offsets in every if nodes is None else by_partition(nodes, partitioning.rows):
+                codes = splits.read(k) if splits else np.zeros(partitioning.size(k), np.uint8)
+                span = partitioning.range(k)
+                raw = dataset.raw_ids(span.start, span.stop)
+                for part in blocks(offsets, labels.classes):
+                    chances = np.exp(log_probabilities(scores.read_rows(k, part, slice(0, labels.classes))))
+                    yield Classified(part + span.start, raw.take(pa.array(part)), codes[part], chances.argmax(1),
+                                     chances.astype(np.float32))
+
+        yield classified()

@@ -1,0 +1,83 @@
+"""A run tells of itself on standard error: lines without a terminal, bars on one, nothing from the library by itself."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import termios
+
+import pytest
+
+SETTINGS = ["model.dim=8", "training.epochs=3", "training.batch_size=200", "negatives.count=20", "negatives.chunks=1",
+            "training.threads=1"]
+LINE = (r"epoch {} of 3: loss \d+\.\d{{4}}, [\d,]+ edges/s, [\d.]+ s, waiting for I/O \d+%{}, [\d:]+ left, "
+        r"peak memory [\d.]+ [MG]B")
+
+
+def command(dataset, run, *more):
+    sets = [part for item in SETTINGS for part in ("--set", item)]
+    return [sys.executable, "-c", "from marius_lite.cli.main import main; main()", "train", dataset, "--run", run, *sets, *more]
+
+
+def told(dataset, run, *more):
+    done = subprocess.run(command(dataset, run, *more), capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["epochs"] == 3 if "--json" in more else "epochs" in done.stdout
+    return done.stderr.splitlines()
+
+
+def test_without_a_terminal_each_epoch_is_one_line_with_its_validation(tiny_dataset, tmp_path):
+    first, *epochs = told(tiny_dataset, tmp_path / "run", "--set", "evaluation.every_epochs=2", "--json")
+    assert first.startswith(f"training on {tiny_dataset}: 300 nodes, ")
+    figure = r", valid mrr 0\.\d{4}"
+    assert len(epochs) == 3
+    for epoch, line in enumerate(epochs, 1):  # the last epoch is always evaluated
+        assert re.fullmatch(LINE.format(epoch, figure if epoch > 1 else ""), line), line
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    losses = [f"loss {line['loss']:.4f}" for line in lines if line["kind"] == "epoch"]
+    assert losses == [re.search(r"loss [\d.]+", line)[0] for line in epochs]
+
+
+@pytest.mark.parametrize(("option", "lines"), [("--quiet", 0), ("--verbose", 1 + 3 + 3)])
+def test_less_and_more(tiny_dataset, tmp_path, option, lines):
+    assert len(told(tiny_dataset, tmp_path / "run", option)) == lines  # everything is resident: one step an epoch
+
+
+def test_on_a_terminal_a_bar_moves_below_the_lines(tiny_dataset, tmp_path):
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 200))
+    process = subprocess.Popen(command(tiny_dataset, tmp_path / "run"), stderr=theirs, stdout=subprocess.DEVNULL)
+    os.close(theirs)
+    screen = b""
+    try:
+        while part := os.read(ours, 1 << 16):
+            screen += part
+    except OSError:  # the other end is closed
+        pass
+    assert process.wait() == 0
+    shown = screen.decode()
+    assert re.search(r"100%\|.*\| .*epoch 3 of 3, loss [\d.]+, waiting for I/O", shown)
+    assert all(re.search(rf"(^|[\r\n]){LINE.format(epoch, '.*')}\r?\n", shown) for epoch in (1, 2, 3))
+
+
+def test_the_library_is_silent_until_it_is_asked(tiny_dataset, tmp_path):
+    code = ("import sys, logging, marius_lite as ml\n"
+            "values = {'model': {'dim': 8, 'decoder': 'dot'}, 'training': {'epochs': 1, 'threads': 1, 'batch_size': 500},"
+            " 'negatives': {'count': 20, 'chunks': 1}}\n"
+            "ml.train_run(sys.argv[1], sys.argv[2], ml.load_config(values=values))\n"
+            "print('--', file=sys.stderr)\n"
+            "logging.basicConfig(level=logging.INFO, format='%(name)s %(levelname)s %(message)s')\n"
+            "ml.train_run(sys.argv[1], sys.argv[3], ml.load_config(values=values))\n")
+    done = subprocess.run([sys.executable, "-c", code, tiny_dataset, tmp_path / "a", tmp_path / "b"], capture_output=True,
+                          text=True, check=True)
+    silent, asked = done.stderr.split("--\n")
+    assert silent == ""
+    assert "marius_lite INFO epoch 1 of 1: loss" in asked
+    assert "marius_lite WARNING `model.decoder` is dot, which scores all 3 relations of the dataset alike" in asked
+
+
+def test_a_closed_standard_error_ends_no_run(tiny_dataset, tmp_path):
+    process = subprocess.Popen(command(tiny_dataset, tmp_path / "run"), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    process.stderr.close()
+    assert process.wait() == 0
