@@ -28,8 +28,11 @@ class Progress:
         self._bar.update(items)
 
     def left(self) -> str:
-        """The time that the rest takes at the speed so far, evaluations and checkpoints included: 1:02:03."""
-        each = (time.perf_counter() - self._start) / max(self._done - self._before, 1)
+        """The time that the rest takes at the speed so far, evaluations and checkpoints included: 1:02:03; ? where nothing was
+        trained yet."""
+        if self._done == self._before:
+            return "?"
+        each = (time.perf_counter() - self._start) / (self._done - self._before)
         return tqdm.format_interval(each * max(self._total - self._done, 0))
 
     def close(self) -> None:

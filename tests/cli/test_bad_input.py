@@ -14,7 +14,7 @@ def refused(cli, capfd):
         capfd.readouterr()
         assert cli(*arguments) == 2
         out, err = capfd.readouterr()
-        beside = ("verify: ", "settings of preset:")  # a bar, a note
+        beside = ("verify: ", "settings of preset:", "training on ")  # a bar, a note, a start
         lines = [line for line in err.splitlines() if line and not line.startswith(beside)]
         assert len(lines) == 1, err
         assert out == ""
