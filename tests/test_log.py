@@ -28,7 +28,8 @@ def told(dataset, run, *more):
 
 
 def test_without_a_terminal_each_epoch_is_one_line_with_its_validation(tiny_dataset, tmp_path):
-    first, *epochs = told(tiny_dataset, tmp_path / "run", "--set", "evaluation.every_epochs=2", "--json")
+    preset, first, *epochs = told(tiny_dataset, tmp_path / "run", "--set", "evaluation.every_epochs=2", "--json")
+    assert preset.startswith("settings of preset:kg-small (3 relations; 300 nodes")
     assert first.startswith(f"training on {tiny_dataset}: 300 nodes, ")
     figure = r", valid mrr 0\.\d{4}"
     assert len(epochs) == 3
@@ -39,7 +40,7 @@ def test_without_a_terminal_each_epoch_is_one_line_with_its_validation(tiny_data
     assert losses == [re.search(r"loss [\d.]+", line)[0] for line in epochs]
 
 
-@pytest.mark.parametrize(("option", "lines"), [("--quiet", 0), ("--verbose", 1 + 3 + 3)])
+@pytest.mark.parametrize(("option", "lines"), [("--quiet", 0), ("--verbose", 2 + 3 + 3)])
 def test_less_and_more(tiny_dataset, tmp_path, option, lines):
     assert len(told(tiny_dataset, tmp_path / "run", option)) == lines  # everything is resident: one step an epoch
 

@@ -51,7 +51,7 @@ def test_a_resumed_run_may_change_its_rates_and_its_record_says_so(tiny_dataset,
 def test_rates_drop_only_after_evaluations_that_were_none_better():
     state, seen = State(None, "", {}, 0), []
     for value in (1.0, 0.9, 0.8, 1.1, 1.0, 1.0, 1.0):
-        state = state.measured(value, patience=2)
+        state = state.measured("mrr", value, patience=2)
         seen.append((state.since, state.drops))
     assert seen == [(0, 0), (1, 0), (2, 1), (0, 1), (1, 1), (2, 2), (3, 2)]
 
