@@ -17,3 +17,7 @@ class MemoryWanted(UserError):
 
 class RunError(MariusError, RuntimeError):
     """The run failed although its input was right (disk full, damaged file, lost lock): exit code 1."""
+
+
+class NotFinite(RunError):
+    """What a model learned is no number any more."""

@@ -35,14 +35,15 @@ Names = Mapping[str, Sequence[str]]
 
 
 def export_run(run: Path | str, output: Path | str, format: str = "parquet",
-               checkpoint: str | None = None) -> dict[str, Any]:
+               checkpoint: str | None = None, dataset: Path | str | None = None) -> dict[str, Any]:
     """Write a checkpoint's vectors, or what it says of the nodes' classes, into the new folder ``output``; a summary of what was
-    written."""
+    written. ``dataset``: where the run's dataset is, if it was moved."""
     from marius_lite.train.opened import open_checkpoint, open_links
 
-    found = open_checkpoint(Path(run), checkpoint)
+    found = open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)
     if found.config.task == "node_classification":
-        return export_classes(found, Path(output), format)
+        with closing(found):
+            return export_classes(found, Path(output), format)
     with closing(open_links(found)) as opened:
         settings = opened.config.model
         relations = opened.model.relations.detach().cpu().numpy()

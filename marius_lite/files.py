@@ -181,6 +181,46 @@ def lock(path: Path) -> Iterator[None]:
         yield
 
 
+def hold(folder: Path) -> int:
+    """Keep a folder from those who ask `alone` before they remove it: a descriptor, to be closed. Raises FileNotFoundError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with _where_locked():
+            fcntl.flock(descriptor, fcntl.LOCK_SH)  # waits for one who is removing it
+        if os.fstat(descriptor).st_ino != folder.stat().st_ino:
+            raise FileNotFoundError(errno.ENOENT, "another folder took its place", str(folder))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[bool]:
+    """Whether nobody holds a folder; until the block ends nobody begins to. Where there are no locks nobody does."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        unheld = True
+        try:
+            with _where_locked():
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            unheld = False
+        yield unheld
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _where_locked() -> Iterator[None]:
+    """Some network file systems have no locks of folders."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.EBADF, errno.EINVAL, errno.ENOSYS):
+            raise
+
+
 def most_open() -> int:
     """How many files this process may have open, once its limit is raised as far as it may be."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -55,24 +55,25 @@ Triple = Sequence[Any]
 
 
 def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk: int = 10, known: bool = False,
-                  checkpoint: str | None = None, exclude_self: bool | None = None) -> list[dict[str, Any]]:
+                  checkpoint: str | None = None, exclude_self: bool | None = None,
+                  dataset: Path | str | None = None) -> list[dict[str, Any]]:
     """Answer every query with a checkpoint's model: the lines of a file, or rows like ("a", "likes", None) of a list or an array.
 
     One dict a query: {"src", "rel", "dst", "answers": [{"id", "score"}, ...]}, raw ids, None for what was
     asked. Answers that edges of the dataset give are left out unless ``known``; with ``exclude_self`` the node asked
     about is no answer either: None means so where no training edge leads from a node to itself. Raises UserError for a
-    queries with mistakes.
+    queries with mistakes. ``dataset``: where the run's dataset is, if it was moved.
     """
     from marius_lite.train.opened import open_run
 
-    with closing(open_run(Path(run), checkpoint)) as opened:
-        dataset = opened.dataset
-        questions = read_questions(Path(queries) if isinstance(queries, str) else queries, dataset)
-        splits = [] if known else [dataset.edges(split) for split in dataset.manifest.edges]
-        without_self = not trains_on_self_loops(dataset) if exclude_self is None else exclude_self
-        found = answer(opened.buffer, dataset.partitioning, opened.config.model.dim, opened.model, questions,
+    with closing(open_run(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as opened:
+        data = opened.dataset
+        questions = read_questions(Path(queries) if isinstance(queries, str) else queries, data)
+        splits = [] if known else [data.edges(split) for split in data.manifest.edges]
+        without_self = not trains_on_self_loops(data) if exclude_self is None else exclude_self
+        found = answer(opened.buffer, data.partitioning, opened.config.model.dim, opened.model, questions,
                        topk, splits, without_self)
-        return list(readable(dataset, questions, found))
+        return list(readable(data, questions, found))
 
 
 @torch.no_grad()
@@ -215,28 +216,29 @@ def task_of(run: Path | str) -> str:
 
 
 def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = None,
-                  checkpoint: str | None = None) -> Iterator[dict[str, Any]]:
+                  checkpoint: str | None = None, dataset: Path | str | None = None) -> Iterator[dict[str, Any]]:
     """What a node-classification checkpoint says of nodes: of all, or of raw ids from a file, one a line, or from a list.
 
     One dict a node, in order of node id: {"id", "split", "class", "probabilities": {class: probability}}; classes by their names,
-    where the dataset has names. Raises UserError for a run of another task and for ids that the dataset lacks.
+    where the dataset has names. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for a run of another task and for ids that the dataset lacks.
     """
     from marius_lite.train.class_probabilities import SPLITS, class_probabilities
     from marius_lite.train.classification import class_names
     from marius_lite.train.opened import open_checkpoint
 
-    found = open_checkpoint(Path(run), checkpoint)
-    if found.config.task != "node_classification":
-        raise UserError(f"{run}: its task is {found.config.task}, it tells no classes: ask for links, with --queries")
-    labels = found.dataset.labels
-    assert labels is not None
-    names: list[Any] = [*(class_names(found.dataset) or range(labels.classes))]
-    wanted = None if nodes is None else read_nodes(Path(nodes) if isinstance(nodes, str) else nodes, found.dataset)
-    with class_probabilities(found, wanted) as classified:
-        for each in classified:
-            for raw, split, likeliest, chances in zip(each.raw.to_pylist(), each.split.tolist(), each.likeliest.tolist(),
-                                                      each.probabilities.tolist()):
-                yield {"id": raw, "split": SPLITS[split], "class": names[likeliest], "probabilities": dict(zip(names, chances))}
+    with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:
+        if found.config.task != "node_classification":
+            raise UserError(f"{run}: its task is {found.config.task}, it tells no classes: ask for links, with --queries")
+        labels = found.dataset.labels
+        assert labels is not None
+        names: list[Any] = [*(class_names(found.dataset) or range(labels.classes))]
+        wanted = None if nodes is None else read_nodes(Path(nodes) if isinstance(nodes, str) else nodes, found.dataset)
+        with class_probabilities(found, wanted) as classified:
+            for each in classified:
+                for raw, split, likeliest, chances in zip(each.raw.to_pylist(), each.split.tolist(), each.likeliest.tolist(),
+                                                          each.probabilities.tolist()):
+                    yield {"id": raw, "split": SPLITS[split], "class": names[likeliest],
+                           "probabilities": dict(zip(names, chances))}
 
 
 def read_nodes(nodes: Path | Iterable[Any], dataset: Dataset) -> Ids:

@@ -258,7 +258,7 @@ void PartitionBuffer::write(std::int64_t k) {
     writing_.begin();
     start_write(*pool_,
                 {.path = path(k), .memory = slot_memory(partition.slot), .length = shape_.rows * shape_.stride,
-                 .direct = direct_, .padded = true, .make_folder = true},
+                 .direct = direct_, .padded = true, .make_folder = true, .finite = shape_.finite},
                 [this, k](const Moved& moved) { written(k, moved); });
 }
 

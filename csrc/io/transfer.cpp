@@ -18,6 +18,7 @@
 
 #include "io/crc32c.h"
 #include "io/file.h"
+#include "io/finite.h"
 
 namespace marius {
 namespace {
@@ -186,6 +187,8 @@ class Write final : public Transfer {
     Checksum move(File& file, std::uint64_t begin, std::uint64_t end, std::uint64_t& bytes) override {
         const std::byte* const source = request_.memory + (begin - request_.offset);
         const std::size_t length = end - begin, blocks = file.transfer_length(length);
+        if (request_.finite && !all_finite(source, length))
+            throw std::overflow_error(request_.path + ": a number is not finite");
         const Checksum checksum{crc32c(source, length), length};
         if (!file.direct() || (block_aligned(source) && (blocks == length || request_.padded))) {
             bytes += file.write(source, blocks, begin);

@@ -45,6 +45,7 @@ struct WriteRequest {
     bool direct = true;
     bool padded = false;
     bool make_folder = false;  // make the file's folder when it is missing
+    bool finite = false;       // float32 numbers, refused unless all of them are finite
     bool in_place = false;     // keep the file's bytes before `offset`, and end it after these
 };
 
@@ -56,7 +57,7 @@ void start_read(IoPool& pool, ReadRequest request, Done done);
 /// Starts to write a file: beside it, as `.NAME.tmp` in the same folder, then renamed over it. The checksum is that
 /// of the memory, each piece taken just before it is handed to the kernel. Nothing is synced. When anything fails the
 /// temporary file is removed and the file of before, if any, stands untouched; `in_place` there is neither, and what was
-/// written until then stays. Errors: IoError.
+/// written until then stays. Errors: IoError; std::overflow_error for a number that is not finite.
 void start_write(IoPool& pool, WriteRequest request, Done done);
 
 /// The same, done by up to `threads` threads of their own before the call returns. Throw what went wrong.

@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from marius_lite.checkpoint.dense import read_dense
+from marius_lite.checkpoint.find import BEST, find, hold, pointed, published
 from marius_lite.checkpoint.run_folder import RunFolder, read_record
-from marius_lite.checkpoint.save import BEST, find, published
 from marius_lite.checkpoint.state import read_state
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import file_checksum
 
 
 def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
-    """A run's record and checkpoints; with ``verify`` every chunk of every checkpoint is read and compared."""
+    """A run's record and checkpoints; with ``verify`` every chunk of every checkpoint is read and compared.
+
+    ``verified`` is False where there was none to compare. Raises UserError for what is damaged.
+    """
     run = RunFolder(folder)
     record = read_record(run)
     checkpoints, latest = published(run), find(run, None)
     facts = {"kind": "run", "path": str(folder), "program_version": record["program_version"], **record["dataset"],
              "checkpoints": [path.name for path in checkpoints],
              "latest": latest.name if latest else None}
-    best = run.checkpoints / BEST
-    if best.is_symlink():
-        facts["best"] = best.readlink().name
-    for path in checkpoints if verify else []:
-        verify_checkpoint(path)
+    if best := pointed(run, BEST):
+        facts["best"] = best
+    verified = [_verified(run, path.name) for path in checkpoints] if verify else []
     config = record["config"]
     return {**facts, "task": config["task"], **_model(config),
             "epochs": config["training"]["epochs"], "capacity": config["storage"]["capacity"],
-            "ordering": config["storage"]["ordering"], "device": config["device"], "verified": verify}
+            "ordering": config["storage"]["ordering"], "device": config["device"], "verified": any(verified)}
+
+
+def _verified(run: RunFolder, name: str) -> bool:
+    """Whether it could be verified: False where the run has pruned it meanwhile."""
+    try:
+        held = hold(run, name)
+    except UserError:
+        if (run.checkpoints / name).exists():
+            raise
+        return False
+    assert held
+    try:
+        verify_checkpoint(held[0])
+    finally:
+        os.close(held[1])
+    return True
 
 
 def _model(config: dict[str, Any]) -> dict[str, Any]:

@@ -76,11 +76,16 @@ def _new_record(path: Path, dataset: Dataset, config: Config, facts: dict[str, A
     return {
         "format_version": FORMAT_VERSION,
         "program_version": marius_lite.__version__,
-        "dataset": {"relative": os.path.relpath(dataset.path.resolve(), path.resolve()),
-                    "absolute": str(dataset.path.resolve()), "fingerprint": dataset.fingerprint},
+        "dataset": where(path, dataset),
         "machine": facts,
         "config": config.model_dump(mode="json"),
     }
+
+
+def where(run: Path, dataset: Dataset) -> dict[str, str]:
+    """What the record of the run in the folder ``run`` says of its dataset."""
+    return {"relative": os.path.relpath(dataset.path.resolve(), run.resolve()), "absolute": str(dataset.path.resolve()),
+            "fingerprint": dataset.fingerprint}
 
 
 def write_record(run: RunFolder, record: dict[str, Any]) -> None:
@@ -107,15 +112,28 @@ def config_of(run: RunFolder, record: dict[str, Any]) -> Config:
     return check(record["config"], str(run.config_file))
 
 
-def open_dataset(run: RunFolder, record: dict[str, Any]) -> Dataset:
-    """The dataset the run was started on, by its relative path first. Raises UserError if it is gone or another."""
-    said = record["dataset"]
-    for candidate in (run.path / said["relative"], Path(said["absolute"])):
-        if (candidate / "zarr.json").exists():
-            dataset = Dataset.open(Path(os.path.normpath(candidate)))
-            if dataset.fingerprint != said["fingerprint"]:
-                raise UserError(f"{dataset.path}: this dataset's fingerprint is {dataset.fingerprint[:12]}, the run {run.path} "
-                                f"was started on {said['fingerprint'][:12]}: put the original dataset back or start a new run")
-            return dataset
+def open_dataset(run: RunFolder, record: dict[str, Any], moved_to: Path | None = None) -> Dataset:
+    """The dataset the run was started on: ``moved_to``, or where it was, by its relative path first.
+
+    Raises UserError if it is gone, damaged or another.
+    """
+    said, wrong = record["dataset"], list[UserError]()
+    beside = Path(os.path.normpath(run.path.resolve() / said["relative"]))  # resolved: a link leads to a run, not from it
+    places = [moved_to] if moved_to else [beside, Path(said["absolute"])]
+    for candidate in places:
+        if moved_to or (candidate / "zarr.json").exists():
+            try:
+                return _expected(run, Dataset.open(candidate), said["fingerprint"])
+            except UserError as error:
+                wrong.append(error)
+    if wrong:
+        raise wrong[0]
     raise UserError(f"{run.path}: its dataset is neither at {said['relative']} (from the run) nor at {said['absolute']}: "
-                    "put it back there")
+                    "put it back there, or say with --dataset where it is now")
+
+
+def _expected(run: RunFolder, dataset: Dataset, fingerprint: str) -> Dataset:
+    if dataset.fingerprint == fingerprint:
+        return dataset
+    raise UserError(f"{dataset.path}: this dataset's fingerprint is {dataset.fingerprint[:12]}, the run {run.path} was "
+                    f"started on {fingerprint[:12]}: put the original back, say with --dataset where it is, or start a new run")

@@ -17,11 +17,11 @@ import torch
 
 from marius_lite import files
 from marius_lite.checkpoint.dense import write_dense
+from marius_lite.checkpoint.find import BEST, LATEST, named, place, pointed
 from marius_lite.checkpoint.run_folder import RunFolder
-from marius_lite.checkpoint.state import Best, State
-from marius_lite.errors import RunError, UserError
+from marius_lite.checkpoint.state import STATE, Best, State, read_state
+from marius_lite.errors import RunError
 
-LATEST, BEST = "latest", "best"
 UNFINISHED, REPLACED = ".tmp", ".old.tmp"
 
 
@@ -39,9 +39,9 @@ def save(run: RunFolder, state: State, dense: dict[str, torch.Tensor], keep: int
         files.link_tree(run.live, temporary)
         state = replace(state, dense=write_dense(temporary, dense))
         files.sync_tree(temporary)
-        files.write_atomic(temporary / "state.json", state.to_json())
+        files.write_atomic(temporary / STATE, state.to_json())
         _publish(temporary, final)
-        files.point(run.checkpoints / LATEST, final.name)
+        _point(run, LATEST, final.name)
         _point_best(run, state.best)
         prune(run, keep)
     except (OSError, RunError) as error:
@@ -79,64 +79,53 @@ def _discard(checkpoint: Path) -> None:
     files.remove_tree(hidden)
 
 
+def _point(run: RunFolder, pointer: str, name: str) -> None:
+    """Make ``latest`` or ``best`` a link to a checkpoint; a folder that a copy made of it goes."""
+    path = run.checkpoints / pointer
+    if path.is_dir() and not path.is_symlink():
+        _discard(path)
+    files.point(path, name)
+
+
 def _point_best(run: RunFolder, best: Best | None) -> None:
     """Make the link say what the run's state says, which may be older after the run was taken back."""
     pointer = run.checkpoints / BEST
     if best and (run.checkpoints / best.checkpoint).exists():
         if not pointer.is_symlink() or pointer.readlink().name != best.checkpoint:
-            files.point(pointer, best.checkpoint)
+            _point(run, BEST, best.checkpoint)
     elif pointer.is_symlink():
         pointer.unlink()
         files.sync(run.checkpoints)
+    elif pointer.is_dir():
+        _discard(pointer)
 
 
 def mark_best(run: RunFolder, name: str, keep: int) -> None:
     """Point ``best`` to a published checkpoint."""
-    files.point(run.checkpoints / BEST, name)
+    _point(run, BEST, name)
     prune(run, keep)
 
 
+def go_back(run: RunFolder, checkpoint: Path) -> None:
+    """The run goes on from here: later checkpoints stay until a new one stands, but nothing goes on from them any more."""
+    _point(run, LATEST, checkpoint.name)
+    _point_best(run, read_state(checkpoint).best)
+
+
 def prune(run: RunFolder, keep: int) -> None:
-    """Remove all but the newest ``keep`` checkpoints and the best one.
+    """Remove all but the newest ``keep`` checkpoints and the best one, and folders that are none for want of a state.
 
-    Those beyond the latest belong to a part of the run that was taken back: they go too.
+    Those beyond the latest belong to a part of the run that was taken back: they go too. What a reader holds stays until the
+    next time.
     """
-    latest = _place((run.checkpoints / LATEST).readlink().name)
-    best = run.checkpoints / BEST
-    kept = best.readlink().name if best.is_symlink() else None
-    names = [path.name for path in published(run)]
-    valid = [name for name in names if _place(name) <= latest]
-    for name in names:
-        if name not in valid[-keep:] and name != kept:
-            _discard(run.checkpoints / name)
-
-
-def _place(name: str) -> list[int]:
-    return [int(part) for part in name.split(".")]
-
-
-def published(run: RunFolder) -> list[Path]:
-    """All complete checkpoints, by their place in the run."""
-    if not run.checkpoints.exists():
-        return []
-    folders = [path for path in run.checkpoints.iterdir()
-               if not path.is_symlink() and not path.name.startswith(".") and (path / "state.json").exists()]
-    return sorted(folders, key=lambda path: _place(path.name))
-
-
-def find(run: RunFolder, name: str | None) -> Path | None:
-    """The checkpoint ``name`` (its folder's name, ``latest`` or ``best``); without a name the latest, None if there is none.
-
-    Raises UserError for a name that is not there.
-    """
-    pointer = run.checkpoints / (name or LATEST)
-    if (pointer / "state.json").exists():
-        return pointer.resolve()
-    complete = published(run)
-    if name is None:
-        return complete[-1] if complete else None
-    known = ", ".join(path.name for path in complete) or "none"
-    raise UserError(f"{run.path}: no checkpoint {name}: there are {known}")
+    folders, latest = named(run), place(pointed(run, LATEST) or "") or ()
+    whole = [path.name for path in folders if (path / STATE).exists() and (place(path.name) or ()) <= latest]
+    kept = {*whole[-keep:], pointed(run, BEST)}
+    for path in folders:
+        if path.name not in kept:
+            with files.alone(path) as unheld:
+                if unheld:
+                    _discard(path)
 
 
 def restore_live(run: RunFolder, checkpoint: Path) -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from marius_lite._native import crc32c
 from marius_lite.config.metric import better
 from marius_lite.errors import UserError
 
-STATE_VERSION = 1
+STATE = "state.json"
+STATE_VERSION = 2
+WITHOUT_CHECKSUM = 1  # the version before, which is still read
 
 
 @dataclass(frozen=True, order=True)
@@ -35,7 +41,7 @@ class Best:
 
 @dataclass(frozen=True)
 class State:
-    """What ``state.json`` holds.
+    """What ``state.json`` holds, beside its version and a checksum of itself.
 
     ``checksums``: crc32c of each partition's chunk file; ``loss_sum``, ``edges``: of the unfinished epoch so far;
     ``highest``: the best of all evaluations so far, ``since`` how many of them ago; ``drops``: how often the learning rates
@@ -55,7 +61,6 @@ class State:
     since: int = 0
     drops: int = 0
     dense: int = 0
-    version: int = field(default=STATE_VERSION)
 
     def ranked(self, metric: str, value: float | None) -> State:
         """After the evaluation of this checkpoint, which is the best one now if ``value`` says so; None: there is no figure."""
@@ -71,17 +76,38 @@ class State:
         return replace(self, since=since, drops=self.drops + (patience > 0 and since % patience == 0))
 
     def to_json(self) -> bytes:
-        return json.dumps(asdict(self), indent=1).encode()
+        tree = {**asdict(self), "version": STATE_VERSION}
+        return json.dumps({**tree, "checksum": _checksum(tree)}, indent=1).encode()
+
+
+def _checksum(tree: dict[str, Any]) -> int:
+    """CRC-32C of a state, however its JSON is written."""
+    keys_as_text = json.loads(json.dumps(tree))
+    text = json.dumps(keys_as_text, sort_keys=True, separators=(",", ":"))
+    return int(crc32c(np.frombuffer(text.encode(), np.uint8)))
 
 
 def read_state(checkpoint: Path) -> State:
-    """The state of one checkpoint folder. Raises UserError if it is damaged or of another version."""
-    file = checkpoint / "state.json"
+    """The state of one checkpoint folder. Raises UserError if it is damaged, of another version or of another checkpoint."""
+    state = read_copy(checkpoint)
+    if state.cursor.name != checkpoint.name:
+        raise UserError(f"{checkpoint / STATE}: it is the state of checkpoint {state.cursor.name}, not of this folder: choose "
+                        "another checkpoint with --checkpoint")
+    return state
+
+
+def read_copy(checkpoint: Path) -> State:
+    """The same of a folder whatever it is called."""
+    file = checkpoint / STATE
     try:
         tree = json.loads(file.read_bytes())
-        if tree["version"] != STATE_VERSION:
-            raise UserError(f"{file}: checkpoint format {tree['version']}, this program reads {STATE_VERSION}: "
+        version = tree["version"]
+        if version not in (WITHOUT_CHECKSUM, STATE_VERSION):
+            raise UserError(f"{file}: checkpoint format {version}, this program reads {WITHOUT_CHECKSUM} and {STATE_VERSION}: "
                             "use the version that wrote it")
+        if version == STATE_VERSION and tree.pop("checksum") != _checksum(tree):
+            raise UserError(f"{file}: damaged, its checksum is wrong: choose another checkpoint with --checkpoint")
+        del tree["version"]
         tree["cursor"] = Cursor(**tree["cursor"])
         tree["best"] = Best(**tree["best"]) if tree["best"] else None
         tree["checksums"] = {int(k): v for k, v in tree["checksums"].items()}

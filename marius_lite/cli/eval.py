@@ -14,13 +14,13 @@ def eval(run: options.Run,
          exclude_self: Annotated[bool, typer.Option(
              "--exclude-self/--include-self", help="Rank without the node that a question is about. Published figures have it "
              "among the candidates; where that makes a difference, `without_self` tells the others.")] = False,
-         checkpoint: options.Checkpoint = None, as_json: options.Json = False, quiet: options.Quiet = False,
-         allow_code: options.AllowCode = False) -> None:
+         checkpoint: options.Checkpoint = None, dataset: options.Moved = None, as_json: options.Json = False,
+         quiet: options.Quiet = False, allow_code: options.AllowCode = False) -> None:
     """Rank every edge of a split among all nodes, known edges left out, or classify its nodes, with the model of a checkpoint."""
     from marius_lite.cli.output import show
     from marius_lite.train.evaluate_run import evaluate_run
 
-    result = evaluate_run(run, split, checkpoint, exclude_self)
+    result = evaluate_run(run, split, checkpoint, exclude_self, dataset)
     if not as_json:
         result.pop("per_relation", None)
         result.pop("confusion", None)

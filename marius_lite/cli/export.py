@@ -12,9 +12,10 @@ from marius_lite.cli import options
 def export(run: options.Run,
            output: options.Output,
            format: Annotated[str, typer.Option("--format", help="parquet, npy or zarr.")] = "parquet",
-           checkpoint: options.Checkpoint = None, as_json: options.Json = False, allow_code: options.AllowCode = False) -> None:
+           checkpoint: options.Checkpoint = None, dataset: options.Moved = None, as_json: options.Json = False,
+           allow_code: options.AllowCode = False) -> None:
     """Write what a checkpoint holds of nodes and relations with their raw ids: vectors, or classes and their probabilities."""
     from marius_lite.cli.output import show
     from marius_lite.export import export_run
 
-    show(export_run(run, output, format, checkpoint), as_json)
+    show(export_run(run, output, format, checkpoint, dataset), as_json)

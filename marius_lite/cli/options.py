@@ -40,6 +40,7 @@ Queries = Annotated[Optional[Path], typer.Option(  # noqa: UP045
 ExcludeSelf = Annotated[Optional[bool], typer.Option(  # noqa: UP045
     "--exclude-self/--include-self", help="Whether the node that a query is about may be an answer; by default it may where "
     "training edges lead from nodes to themselves.")]
+Moved = Annotated[Optional[Path], typer.Option("--dataset", metavar="DIR", help="Where the run's dataset is, if it was moved.")]  # noqa: UP045
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 AllowCode = Annotated[bool, typer.Option("--allow-code", callback=_allow, help="Let `model.encoder: package.module:"
                                          "Class` run code from anywhere, the working folder too, not only installed packages'.")]

@@ -19,16 +19,16 @@ def predict(run: options.Run,
             topk: Annotated[int, typer.Option(min=1, help="Answers to each query.")] = 10,
             known: Annotated[bool, typer.Option("--known", help="Also give answers that edges of the dataset give.")] = False,
             exclude_self: options.ExcludeSelf = None,
-            checkpoint: options.Checkpoint = None, as_json: options.Json = False, quiet: options.Quiet = False,
-            allow_code: options.AllowCode = False) -> None:
+            checkpoint: options.Checkpoint = None, dataset: options.Moved = None, as_json: options.Json = False,
+            quiet: options.Quiet = False, allow_code: options.AllowCode = False) -> None:
     """The best answers to queries, by a checkpoint's model; or nodes' splits, classes and probabilities of each class."""
     from marius_lite.predict import predict_links, task_of
 
     if task_of(run) == "node_classification":
-        return _classes(run, queries, checkpoint, as_json)
+        return _classes(run, queries, checkpoint, dataset, as_json)
     if queries is None:
         raise UserError("--queries is missing: a file of queries, one a line, such as `src rel ?`")
-    answered = predict_links(run, queries, topk, known, checkpoint, exclude_self)
+    answered = predict_links(run, queries, topk, known, checkpoint, exclude_self, dataset)
     if as_json:
         print(json.dumps({"queries": answered}))
         return None
@@ -40,12 +40,12 @@ def predict(run: options.Run,
     return None
 
 
-def _classes(run: Path, nodes: Path | None, checkpoint: str | None, as_json: bool) -> None:
+def _classes(run: Path, nodes: Path | None, checkpoint: str | None, dataset: Path | None, as_json: bool) -> None:
     """One line a node, or one JSON object, written piece by piece: there may be many nodes."""
     from marius_lite.predict import predict_nodes
 
     first = True
-    for node in predict_nodes(run, nodes, checkpoint):
+    for node in predict_nodes(run, nodes, checkpoint, dataset):
         if as_json:
             print('{"nodes": [' if first else ",", json.dumps(node), sep="", end="")
         else:

@@ -84,12 +84,13 @@ def infer(encoder: Layered, features: Features | RowTable, adjacency: Adjacency,
         for layer in range(len(encoder.widths)):
             before = _layer_input(encoder, layer, table, scratch, partitioning)
             table = _create(scratch / f"layer-{layer}", encoder.widths[layer], partitioning)
-            _Layer(encoder, layer, before, table, adjacency, partitioning, memory, degrees).run()
+            table = _Layer(encoder, layer, before, table, adjacency, partitioning, memory, degrees).run()
             _remove(before, scratch)
         assert isinstance(table, RowTable)
+        assert table.checksums is not None
         sync_tree(table.path)
         publish(table.path, output)
-        return RowTable.open(output)
+        return RowTable.open(output).expecting(table.checksums)
     except OSError as error:
         raise disk_error(error, scratch) from error
     finally:
@@ -139,19 +140,22 @@ class _Layer:
             self._resident = np.empty((self.partitioning.nodes, self._width), np.float32)
             for k in range(self.partitioning.partitions):
                 ids = self.partitioning.range(k)
-                _read_rows(self.before, k, np.arange(len(ids)), self._resident[ids.start : ids.stop])
+                self.before.read_into(k, self._resident[ids.start : ids.stop])
 
     @torch.no_grad()
-    def run(self) -> None:
+    def run(self) -> RowTable:
+        """The table ``after``, written, with its checksums."""
+        checksums = {}
         for k in range(self.partitioning.partitions):
             lists = self.adjacency.read(k)
-            with open(self.after.chunk_path(k), "r+b") as file:
+            with _ChunkFile(self.after, k) as file:
                 for chunk in self._chunks(k, lists):
                     rows = np.zeros((chunk.last - chunk.first, self.after.width), np.float32)
                     rows[:, : self.encoder.widths[self.layer]] = self._vectors(chunk, lists).cpu().numpy()
-                    file.write(rows.data)
-                file.flush()
-                os.fsync(file.fileno())
+                    file.write(rows)
+                file.sync()
+            checksums[k] = file.checksum
+        return self.after.expecting(checksums)
 
     def _chunks(self, k: int, lists: InLists) -> Iterator[_Chunk]:
         """Consecutive destinations, as many at a time as fit."""
@@ -214,11 +218,42 @@ class _Layer:
 
 def _read_rows(table: RowTable, k: int, offsets: Ids, out: npt.NDArray[np.float32]) -> None:
     """The first columns of partition k's rows at ascending ``offsets``, straight into ``out``."""
+    table.check(k)
     for first, last in spans(offsets, table.stride):
         base, end = int(offsets[first]), int(offsets[last - 1]) + 1
         block = np.empty((end - base, table.width), table.dtype)
         read_range(table.chunk_path(k), base * table.stride, block.view(np.uint8).reshape(-1))
         out[first:last] = block[offsets[first:last] - base, : out.shape[1]]
+
+
+class _ChunkFile:
+    """The file of partition k of a new table, written from its first row on; ``checksum``: its CRC-32C, once it is closed."""
+
+    def __init__(self, table: RowTable, k: int):
+        self._file = open(table.chunk_path(k), "r+b")  # noqa: SIM115 closed by __exit__
+        self._left = table.chunk_bytes
+        self.checksum = 0
+
+    def write(self, rows: npt.NDArray[np.float32]) -> None:
+        self._file.write(rows.data)
+        self._count(rows.view(np.uint8).reshape(-1))
+
+    def sync(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self) -> _ChunkFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        zeros = np.zeros(min(self._left, SPAN_BYTES), np.uint8)  # the last partition's file is as long as the others
+        while self._left:
+            self._count(zeros[: self._left])
+
+    def _count(self, data: npt.NDArray[np.uint8]) -> None:
+        self.checksum = _native.crc32c(data, self.checksum)
+        self._left -= len(data)
 
 
 def _create(path: Path, width: int, partitioning: Partitioning) -> RowTable:
@@ -232,9 +267,9 @@ def _layer_input(encoder: Layered, layer: int, rows: Features | RowTable, scratc
         return rows
     inner = (encoder.in_width, *encoder.widths)[layer]
     table = _create(scratch / f"input-{layer}", width or inner, partitioning)
-    device = next(encoder.parameters()).device
+    device, checksums = next(encoder.parameters()).device, {}
     for k in range(partitioning.partitions):
-        with open(table.chunk_path(k), "r+b") as file:
+        with _ChunkFile(table, k) as file:
             for part in _parts(rows, k, inner):
                 padded = np.zeros((len(part), table.width), np.float32)
                 if width is None:
@@ -242,10 +277,11 @@ def _layer_input(encoder: Layered, layer: int, rows: Features | RowTable, scratc
                 else:
                     with torch.no_grad():
                         padded[:, :width] = encoder.early(layer, torch.from_numpy(part).to(device)).cpu().numpy()
-                file.write(padded.data)
+                file.write(padded)
+        checksums[k] = file.checksum
     if isinstance(rows, RowTable):
         _remove(rows, scratch)
-    return table
+    return table.expecting(checksums)
 
 
 def _parts(rows: Features | RowTable, k: int, width: int) -> Iterator[npt.NDArray[np.float32]]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
+from marius_lite.graph.checked import CheckedFiles
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.engine import empty_for_range, open_flat, read_array_range
 
@@ -46,13 +47,16 @@ class PartitionLists:
 
 
 class Adjacency:
-    """``folder`` is a dataset's ``adjacency/in``; ``has_weights``: its edges have weights."""
+    """``folder`` is a dataset's ``adjacency/in``; ``has_weights``: its edges have weights; ``checked``: the dataset's files, by
+    which lists' places and checksums are checked themselves, None while they are made."""
 
-    def __init__(self, folder: Path, partitioning: Partitioning, relations: int, has_weights: bool = False):
+    def __init__(self, folder: Path, partitioning: Partitioning, relations: int, has_weights: bool = False,
+                 checked: CheckedFiles | None = None):
         self.folder = folder
         self.partitioning = partitioning
         self.has_relations = relations > 1
         self.has_weights = has_weights
+        self._checked = checked
 
     def edge_bytes(self, weights: bool = False) -> int:
         """Of one in-edge: its source's id, its relation where there are several, and its weight where it is read."""
@@ -61,10 +65,14 @@ class Adjacency:
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
         """Where each partition's lists start among all sources: p + 1 numbers."""
+        if self._checked:
+            self._checked.check(self.folder / "starts")
         return read_array_range(self.folder / "starts", 0, self.partitioning.partitions + 1)
 
     @cached_property
     def _checksums(self) -> npt.NDArray[np.uint32]:
+        if self._checked:
+            self._checked.check(self.folder / "checksums")
         return np.fromfile(self.folder / "checksums" / "c" / "0" / "0", np.uint32).reshape(-1, checksum_columns(self.has_weights))
 
     def read(self, k: int, weights: bool = False, own_pages: bool = False) -> PartitionLists:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,22 +11,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from marius_lite._native import crc32c
 from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY, Adjacency
+from marius_lite.graph.checked import REDO as REDO
+from marius_lite.graph.checked import CheckedFiles
+from marius_lite.graph.checked import file_checksum as file_checksum
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.ids import IdFile
 from marius_lite.graph.manifest import Manifest, read_manifest
 from marius_lite.graph.node_columns import Labels, NodeSplits
 from marius_lite.graph.node_types import NodeTypes
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.storage.engine import read_range
 
 if TYPE_CHECKING:
     from marius_lite.graph.features import Features
-
-REDO = "make the dataset again with `marius-lite preprocess`"
-CHECK_BLOCK = 16 << 20
 
 
 class Dataset:
@@ -36,10 +34,14 @@ class Dataset:
         self.path = path
         self.manifest = manifest
         self.partitioning = Partitioning(manifest.nodes, manifest.partitions)
+        self.checked = CheckedFiles(path, manifest.files)
 
     @classmethod
     def open(cls, path: str | Path) -> Dataset:
-        """Open a folder; every file must be there in its recorded size. Raises UserError."""
+        """Open a folder; every file must be there in its recorded size, and what describes arrays unchanged. Raises UserError.
+
+        What is read later is compared with a checksum before it is used.
+        """
         path = Path(path)
         manifest = read_manifest(path)
         for name, (size, _) in manifest.files.items():
@@ -51,20 +53,25 @@ class Dataset:
                     f"{file}: {file.stat().st_size} bytes, {size} were written: copy the file again, or "
                     f"{REDO}"
                 )
-        return cls(path, manifest)
+        dataset = cls(path, manifest)
+        dataset.checked.check_descriptions()
+        return dataset
 
     @property
     def fingerprint(self) -> str:
         return self.manifest.fingerprint
 
     def edges(self, split: str) -> EdgeBuckets:
-        """The edges of a split. Raises UserError for a split the dataset does not have."""
+        """The edges of a split. Raises UserError for a split the dataset does not have, or with other edges than it says."""
         if split not in self.manifest.edges:
             raise UserError(
                 f"{self.path}: no split {split!r}: it has {', '.join(self.manifest.edges)}; "
                 "preprocess makes others with --valid, --test or --split"
             )
-        return EdgeBuckets(self.path / "edges" / split, self.partitioning, self.manifest.edge_columns or ())
+        edges = EdgeBuckets(self.path / "edges" / split, self.partitioning, self.manifest.edge_columns or (), self.checked)
+        if edges.total != self.manifest.edges[split]:
+            raise UserError(f"{edges.folder}: {edges.total:,} edges, the manifest says {self.manifest.edges[split]:,}: {REDO}")
+        return edges
 
     @cached_property
     def features(self) -> Features | None:
@@ -80,7 +87,7 @@ class Dataset:
         if self.manifest.adjacency is None:
             return None
         weighted = "weight" in (self.manifest.edge_columns or ())
-        return Adjacency(self.path / ADJACENCY, self.partitioning, self.manifest.relations, weighted)
+        return Adjacency(self.path / ADJACENCY, self.partitioning, self.manifest.relations, weighted, self.checked)
 
     @cached_property
     def labels(self) -> Labels | None:
@@ -121,11 +128,11 @@ class Dataset:
 
     @property
     def _nodes(self) -> IdFile:
-        return IdFile(self.path / "nodes.parquet", self.manifest.ids)
+        return IdFile(self.path / "nodes.parquet", self.manifest.ids, self.checked)
 
     @property
     def _relations(self) -> IdFile:
-        return IdFile(self.path / "relations.parquet", self.manifest.relation_ids)
+        return IdFile(self.path / "relations.parquet", self.manifest.relation_ids, self.checked)
 
     def raw_ids(self, start: int, stop: int) -> pa.Array:
         """Raw ids of node ids [start, stop): int64 or string; reads only their row groups."""
@@ -162,15 +169,3 @@ class Dataset:
         from marius_lite.graph.verify import verify_dataset
 
         verify_dataset(self)
-
-
-def file_checksum(path: Path, size: int, progress: Callable[[int], object] = lambda _: None) -> int:
-    """crc32c of a file's first ``size`` bytes, read past the page cache. ``progress`` is told how many were read."""
-    checksum = 0
-    block = np.empty(min(size, CHECK_BLOCK), np.uint8)
-    for start in range(0, size, CHECK_BLOCK):
-        part = block[: min(CHECK_BLOCK, size - start)]
-        read_range(path, start, part)
-        checksum = crc32c(part, checksum)
-        progress(len(part))
-    return checksum

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from marius_lite._native import crc32c_stretches
 from marius_lite.errors import UserError
+from marius_lite.graph.checked import CheckedFiles
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.storage.engine import open_flat, read_array_range
 
@@ -40,22 +41,28 @@ class EdgeBuckets:
     pairs.
 
     Edges are uint32 offsets inside their partitions, and relation ids; inside a bucket ordered by (dst, src,
-    rel). ``extra``: names of further columns, which only `block` and what is made of it read.
+    rel). ``extra``: names of further columns, which only `block` and what is made of it read. ``checked``: the dataset's files,
+    by which buckets' places and checksums are checked themselves; None while they are made.
     """
 
-    def __init__(self, folder: Path, partitioning: Partitioning, extra: Sequence[str] = ()):
+    def __init__(self, folder: Path, partitioning: Partitioning, extra: Sequence[str] = (), checked: CheckedFiles | None = None):
         self.folder = folder
         self.partitioning = partitioning
         self.columns = (*COLUMNS, *extra)
+        self._checked = checked
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
         """Where each bucket starts: p * p + 1 numbers, bucket (i, j) at index i * p + j."""
+        if self._checked:
+            self._checked.check(self.folder / "bucket_offsets")
         return read_array_range(self.folder / "bucket_offsets", 0, self.partitioning.partitions**2 + 1)
 
     @cached_property
     def _checksums(self) -> npt.NDArray[np.uint32]:
         buckets = self.partitioning.partitions**2
+        if self._checked:
+            self._checked.check(self.folder / "bucket_checksums")
         return np.fromfile(self.folder / "bucket_checksums" / "c" / "0" / "0", np.uint32).reshape(buckets, len(self.columns))
 
     @cached_property

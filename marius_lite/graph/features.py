@@ -26,13 +26,14 @@ class Features:
     """
 
     def __init__(self, dataset: Path, shape: FeatureShape, files: Mapping[str, tuple[int, int]]):
-        self.table = RowTable.open(dataset / FEATURES)
+        table = RowTable.open(dataset / FEATURES)
         self.width = shape.width
         self.type = shape.dtype
         self.dtype: np.dtype[Any] = STORED[self.type]
-        self.scales = np.array(self.table.attributes["scales"], np.float32) if self.type == "int8" else None
-        chunks = [self.table.chunk_path(k).relative_to(dataset) for k in range(self.table.partitions)]
+        self.scales = np.array(table.attributes["scales"], np.float32) if self.type == "int8" else None
+        chunks = [table.chunk_path(k).relative_to(dataset) for k in range(table.partitions)]
         self.checksums = {k: files[chunk.as_posix()][1] for k, chunk in enumerate(chunks)}
+        self.table = table.expecting(self.checksums)
 
     def read(self, k: int) -> npt.NDArray[Any]:
         """The rows of partition k's nodes as stored, in order of node id: shape (size, width), rows 16-byte multiples apart.

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from marius_lite._native import hash_ints, hash_strings
 from marius_lite.errors import UserError
+from marius_lite.graph.checked import CheckedFiles
 from marius_lite.seeds import seed_for
 
 IdKind = Literal["int", "str"]
@@ -63,15 +64,24 @@ def hash_raw_ids(raw: pa.Array, key: int) -> npt.NDArray[np.uint64]:
 
 
 class IdFile:
-    """A Parquet file of raw ids whose row number is the id; read one row group at a time."""
+    """A Parquet file of raw ids whose row number is the id; read one row group at a time.
 
-    def __init__(self, path: Path, kind: IdKind):
+    ``checked``: the dataset's files, by which it is compared, in one pass, before it is first read; None while it is made.
+    """
+
+    def __init__(self, path: Path, kind: IdKind, checked: CheckedFiles | None = None):
         self.path = path
         self.kind = kind
+        self._checked = checked
+
+    def _open(self) -> pq.ParquetFile:
+        if self._checked:
+            self._checked.check(self.path)
+        return pq.ParquetFile(self.path)
 
     def _groups(self) -> Iterator[tuple[int, pa.Array]]:
         first = 0
-        with pq.ParquetFile(self.path) as file:
+        with self._open() as file:
             for group in range(file.num_row_groups):
                 raw = file.read_row_group(group, columns=["raw_id"]).column(0).combine_chunks()
                 yield first, raw
@@ -85,7 +95,7 @@ class IdFile:
     def parts(self, start: int, stop: int, column: str) -> Iterator[pa.Array]:
         """A column of ids [start, stop), from each row group that has some of them."""
         first = 0
-        with pq.ParquetFile(self.path) as file:
+        with self._open() as file:
             for group in range(file.num_row_groups):
                 rows = file.metadata.row_group(group).num_rows
                 if first < stop and start < first + rows:

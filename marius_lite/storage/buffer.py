@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import marius_lite._native as _native
-from marius_lite.errors import RunError
+from marius_lite.errors import NotFinite, RunError
 from marius_lite.files import disk_error
 from marius_lite.storage.table import RowTable
 
@@ -25,7 +25,8 @@ class PartitionBuffer:
     `flush`; whoever changed rows says so by `mark_dirty` before the next `enter` or `flush`.
 
     Used as a context manager it flushes and closes at the end, and after an exception only closes. What is
-    dirty at `close` is lost. Failed I/O raises RunError at the call that meets it or at the next one (enter,
+    dirty at `close` is lost. float32 rows are never written where a number of their partition is not finite: NotFinite, a
+    RunError, at the same calls as failed I/O. Failed I/O raises RunError at the call that meets it or at the next one (enter,
     adopt, flush, close); then the data are still in memory and every call, the same one included, is
     possible. Not for several threads at once.
     """
@@ -35,11 +36,13 @@ class PartitionBuffer:
         with self._errors():
             self._native = _native.PartitionBuffer(
                 str(table.chunk_directory), table.partitions, table.rows_per_partition, table.stride, slots,
-                threads, direct)
+                threads, direct, table.dtype == np.float32)
         self.slots = slots
         self.slot_rows: int = self._native.slot_rows
         self.direct: bool = self._native.direct
         self.rows: npt.NDArray[np.float32] = self._native.memory.view(table.dtype)
+        if table.checksums is not None:
+            self.expect(table.checksums)
 
     def enter(self, now: Iterable[int], next: Iterable[int] = ()) -> None:
         """Make ``now`` resident, start to load ``next`` where slots are free, let everything else go."""
@@ -113,5 +116,7 @@ class PartitionBuffer:
             yield
         except OSError as error:
             raise disk_error(error, Path(self.table.path)) from error
+        except OverflowError as error:
+            raise NotFinite(str(error)) from error
         except RuntimeError as error:
             raise RunError(str(error)) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import zarr
 
-from marius_lite.errors import UserError
+from marius_lite._native import crc32c
+from marius_lite.errors import RunError, UserError
 from marius_lite.storage.engine import read_range
 
 DTYPES = tuple(map(np.dtype, (np.float32, np.float16, np.uint16, np.int8)))  # uint16: the bits of bfloat16
@@ -36,7 +37,8 @@ class RowTable:
     """Rows of one record per node; partition k, nodes [k*R, (k+1)*R), is the file ``c/<k>/0`` of R rows.
 
     ``dtype``: float32; features have others too. The last chunk file has R rows like the others; those past ``nodes`` mean
-    nothing.
+    nothing. ``checksums``: CRC-32C of each chunk file, where they are known: then no row is given out of a file that was not
+    compared with its own.
     """
 
     path: Path
@@ -44,6 +46,8 @@ class RowTable:
     width: int
     rows_per_partition: int
     dtype: np.dtype[Any] = DTYPES[0]
+    checksums: Mapping[int, int] | None = field(default=None, compare=False, repr=False)
+    _compared: set[int] = field(default_factory=set, init=False, compare=False, repr=False)
 
     @classmethod
     def create(cls, path: Path, nodes: int, width: int, rows_per_partition: int,
@@ -110,22 +114,56 @@ class RowTable:
         """Nodes of partition k."""
         return min(self.rows_per_partition, self.nodes - k * self.rows_per_partition)
 
+    def expecting(self, checksums: Mapping[int, int]) -> RowTable:
+        """The same table with these ``checksums``, one for each partition. Raises UserError where one is missing."""
+        if set(checksums) != set(range(self.partitions)):
+            raise UserError(f"{self.path}: {len(checksums)} checksums are known of its {self.partitions} partitions")
+        return replace(self, checksums=dict(checksums))
+
+    def read_into(self, k: int, out: npt.NDArray[Any]) -> None:
+        """The first columns of all rows of partition k, into ``out`` (size, columns), compared with the checksum on the way.
+
+        Takes a few MiB. Raises RunError for a file that cannot be read or does not match its checksum.
+        """
+        checksum, step = 0, max(1, SPAN_BYTES // self.stride)
+        for first in range(0, self.rows_per_partition, step):
+            block = self._block(k, first, min(first + step, self.rows_per_partition))
+            out[first : first + step] = block[: max(0, len(out) - first), : out.shape[1]]
+            checksum = crc32c(block.view(np.uint8).reshape(-1), checksum)
+        self._compare(k, checksum)
+
+    def check(self, k: int) -> None:
+        """Read partition k's file and compare it, once in the life of this object, where checksums are known. Raises RunError."""
+        if self.checksums is not None and k not in self._compared:
+            self.read_into(k, np.empty((self.size(k), 0), self.dtype))
+
+    def _compare(self, k: int, checksum: int) -> None:
+        if self.checksums is not None and self.checksums[k] != checksum:
+            raise RunError(f"{self.chunk_path(k)}: does not match its checksum, the file was changed or is damaged")
+        self._compared.add(k)
+
+    def _block(self, k: int, first: int, last: int) -> npt.NDArray[Any]:
+        block = np.empty((last - first, self.width), self.dtype)
+        read_range(self.chunk_path(k), first * self.stride, block.view(np.uint8).reshape(-1))
+        return block
+
     def read_rows(self, k: int, offsets: npt.ArrayLike,
                   columns: slice = slice(None)) -> npt.NDArray[Any]:
         """Columns of some rows of partition k, in the order asked for: shape (len(offsets), columns).
 
         ``offsets``: int, inside the partition, repeats allowed. Takes, beside the result, a few MiB at most.
-        Raises ValueError for an offset outside the partition, RunError when the file cannot be read.
+        Raises ValueError for an offset outside the partition, RunError when the file cannot be read or was changed.
         """
         wanted, places = np.unique(np.asarray(offsets, np.int64), return_inverse=True)
         if len(wanted) and not 0 <= wanted[0] <= wanted[-1] < self.size(k):
             outside = wanted[0] if wanted[0] < 0 else wanted[-1]
             raise ValueError(f"{self.path}: row {outside} is not in partition {k} of {self.size(k)} rows")
         rows = np.empty((len(wanted), len(range(*columns.indices(self.width)))), self.dtype)
+        if len(wanted):
+            self.check(k)
         for first, last in spans(wanted, self.stride):
             base, end = int(wanted[first]), int(wanted[last - 1]) + 1
-            block = np.empty((end - base, self.width), self.dtype)
-            read_range(self.chunk_path(k), base * self.stride, block.view(np.uint8).reshape(-1))
+            block = self._block(k, base, end)
             rows[first:last] = block[wanted[first:last] - base, columns]
         return rows[places.reshape(-1)]
 

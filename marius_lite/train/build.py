@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -12,6 +13,7 @@ from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.resolve import resolve
 from marius_lite.config.schema import Config
 from marius_lite.device.library import usable
+from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.metrics import MetricsLog
@@ -59,9 +61,17 @@ def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | Non
         "decoder": config.model.decoder, "row_optimizer": config.optimizer.rows.name})
 
 
-def open_table(path: Path, config: Config) -> RowTable | None:
-    """What `create_table` made, in ``live/`` or a checkpoint."""
-    return None if config.model.inputs == "features" else RowTable.open(path / NODES)
+def open_table(path: Path, dataset: Dataset, config: Config, checksums: Mapping[int, int]) -> RowTable | None:
+    """What `create_table` made, in ``live/`` or a checkpoint, and what its files hold. Raises UserError for another table."""
+    if config.model.inputs == "features":
+        return None
+    table, partitioning = RowTable.open(path / NODES), dataset.partitioning
+    width = record_of(config.optimizer.rows.name, config.model.dim).width
+    if table != RowTable(table.path, partitioning.nodes, width, partitioning.rows):
+        found = f"{table.nodes:,} rows of {table.width} {table.dtype}, {table.rows_per_partition:,} in a file"
+        wanted = f"{partitioning.nodes:,} of {width} float32, {partitioning.rows:,} in a file"
+        raise UserError(f"{table.path}: {found}, the run has {wanted}: damaged, choose another checkpoint with --checkpoint")
+    return table.expecting(checksums)
 
 
 def model_weights(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

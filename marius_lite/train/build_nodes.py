@@ -54,7 +54,7 @@ def build_nodes(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         for buffer in rows.buffers:
             buffer.close()
         raise
-    score = partial(classify_split, dataset, model, config, table, config.evaluation.split, run.path)
+    score = partial(classify_split, dataset, model, config, config.evaluation.split, run.path)
     work = NodeWork(config, dataset.partitioning, training, dataset.manifest.training_partitions or 1, rows,
                     open_neighbourhoods(accelerator, dataset, config), model, optimizer, on_device,
                     partial(initialise, rows.learned, config) if rows.learned else dict, score)
@@ -124,7 +124,6 @@ def node_rows(dataset: Dataset, config: Config, memory: MemoryPlan, table: RowTa
     stored, held = dataset.features if config.model.inputs != "embeddings" else None, None
     if stored is not None:
         held = buffer(stored.table)
-        held.expect(stored.checksums)
     learned = buffer(table) if table else None
     updater = RowUpdater(ROW_OPTIMIZERS[rows.name](), config.model.dim, rows.lr, rows.clip)
     return NodeRows(stored, held, learned, config.model.dim, updater, dataset.partitioning)

@@ -23,9 +23,12 @@ SCORES = 1 << 20
 Ids = npt.NDArray[np.int64]
 
 
-def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, table: RowTable | None, split: str,
-                   folder: Path) -> dict[str, Any]:
-    """Figures over all nodes of ``split``, from full neighbourhoods; ``folder`` takes the scratch files."""
+def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, split: str, folder: Path,
+                   table: RowTable | None) -> dict[str, Any]:
+    """Figures over all nodes of ``split``, from full neighbourhoods; ``folder`` takes the scratch files.
+
+    ``table``: of the learned rows, where there are any, with its checksums.
+    """
     labels = dataset.labels
     assert labels is not None
     nodes = dataset.node_split(split)

@@ -78,10 +78,6 @@ class EncodedLinkWork(LinkWork):
 
         return Streamed(tracked, partial(self._begin_encoded, self.on_device), RING)
 
-    def expect(self, checksums: dict[int, int]) -> None:
-        if self._rows.learned:
-            super().expect(checksums)
-
     def flush(self) -> dict[int, int]:
         return super().flush() if self._rows.learned else {}
 

@@ -19,16 +19,18 @@ MOST_SELF_BEST = 0.05
 
 
 def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = None,
-                 exclude_self: bool = False) -> dict[str, Any]:
+                 exclude_self: bool = False, dataset: Path | str | None = None) -> dict[str, Any]:
     """Rank every edge, or classify every node, of ``split`` with a checkpoint's model; also written to the run's ``eval/``.
 
     Ranks are among all nodes, the one a question is about included, as in the figures that others publish; ``without_self``
-    has the figures with that node left out. With ``exclude_self`` all figures are of such ranks.
+    has the figures with that node left out. With ``exclude_self`` all figures are of such ranks. ``dataset``: where
+    the run's dataset is, if it was moved.
     """
-    found = open_checkpoint(Path(run), checkpoint)
+    found = open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)
     if found.config.task == "node_classification":
-        result = classify_split(found.dataset, open_classifier(found), found.config, found.table, split, found.run.path)
-        return _written(found, split, result)
+        with closing(found):
+            result = classify_split(found.dataset, open_classifier(found), found.config, split, found.run.path, found.table)
+            return _written(found, split, result)
     with closing(open_links(found)) as opened:
         result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None,
                                 "left_out" if exclude_self else "compared")

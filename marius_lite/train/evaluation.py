@@ -24,7 +24,8 @@ def evaluate_trained(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredi
     split, most = config.evaluation.split, int(config.evaluation.max_edges)
     if model.encoder is None:
         return evaluate_split(dataset, buffer, model, config, split, most)
-    inputs = InputRows(dataset, config, buffer.table if config.model.inputs != "features" else None)
+    learned = buffer.table.expecting(buffer.flush()) if config.model.inputs != "features" else None
+    inputs = InputRows(dataset, config, learned)
     with vector_rows(dataset, config, model.encoder, inputs, buffer.slots, folder) as encoded:
         return evaluate_split(dataset, encoded, model, config, split, most)
 

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: once finishes the batch, writes a checkpoint and stops; twice stops at once."""
+"""SIGINT, SIGTERM and SIGHUP: once finishes the batch, writes a checkpoint and stops; twice stops at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import TracebackType
 
 from marius_lite.errors import MariusError
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(MariusError):
@@ -37,7 +37,8 @@ class Interrupt:
             self._heard, self._told = socket.socketpair()
             self._told.setblocking(False)
             self._wakeup_before = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
-            self._before = {signum: signal.signal(signum, lambda *_: None) for signum in SIGNALS}
+            self._before = {signum: signal.signal(signum, lambda *_: None) for signum in SIGNALS
+                            if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN}  # nohup ignores it
             self._watcher = threading.Thread(target=self._watch, daemon=True)
             self._watcher.start()
         return self

@@ -92,9 +92,6 @@ class LinkWork:
 
         return Streamed(tracked, partial(self._begin, self.on_device), RING)
 
-    def expect(self, checksums: dict[int, int]) -> None:
-        self.buffer.expect(checksums)
-
     def flush(self) -> dict[int, int]:
         for _, held in self._held():
             held.settle()

@@ -31,6 +31,7 @@ from marius_lite.sampling.neighbours import NeighbourSample
 from marius_lite.sampling.node_batches import Ids, SampledNodes, TrainingNodes, node_batches, node_window, sample_nodes
 from marius_lite.sampling.windows import Window
 from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.storage.table import RowTable
 from marius_lite.train.layer_graph import arrived_graph, graph_arrays, layer_graph
 from marius_lite.train.neighbourhoods import Neighbourhoods
 from marius_lite.types import BatchRows, EpochPlan, NodeBatch, RowGrads, Step
@@ -110,7 +111,8 @@ class NodeWork:
 
     def __init__(self, config: Config, partitioning: Partitioning, training: TrainingNodes, training_partitions: int,
                  rows: NodeRows, around: Neighbourhoods, model: NodeClassifier, optimizer: DenseOptimizer,
-                 on_device: DeviceBatches | None, first_rows: Callable[[], dict[int, int]], score: Callable[[], dict[str, Any]]):
+                 on_device: DeviceBatches | None, first_rows: Callable[[], dict[int, int]],
+                 score: Callable[[RowTable | None], dict[str, Any]]):
         self.items = len(training.ids)
         self._config, self._partitioning, self._training, self._rows = config, partitioning, training, rows
         self._training_partitions, self._around, self._model, self._optimizer = training_partitions, around, model, optimizer
@@ -153,18 +155,14 @@ class NodeWork:
         return Streamed(partial(self._prepare, sample, row_trackers(self._on_device)), partial(self._begin, self._on_device),
                         RING)
 
-    def expect(self, checksums: dict[int, int]) -> None:
-        if self._rows.learned:
-            self._rows.learned.expect(checksums)
-
     def flush(self) -> dict[int, int]:
         for held in self._held():
             held.settle()
         return self._rows.learned.flush() if self._rows.learned else {}
 
     def evaluate(self) -> dict[str, Any]:
-        self.flush()
-        return self._score()
+        checksums, learned = self.flush(), self._rows.learned
+        return self._score(learned.table.expecting(checksums) if learned else None)
 
     def counters(self) -> dict[str, float]:
         return {**self._rows.counters(), **self._around.counters()}

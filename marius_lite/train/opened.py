@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from marius_lite.checkpoint import run_folder, save
+from marius_lite.checkpoint import run_folder
 from marius_lite.checkpoint.dense import read_dense
+from marius_lite.checkpoint.find import hold
 from marius_lite.checkpoint.run_folder import RunFolder
-from marius_lite.checkpoint.state import read_state
+from marius_lite.checkpoint.state import State, read_state
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -26,14 +28,20 @@ from marius_lite.train.vectors import InputRows, rows_behind, vector_rows
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One checkpoint of a run: where it is, how it was configured, the memory to read it in, its learned rows."""
+    """One checkpoint of a run: where it is, how it was configured, the memory to read it in, its learned rows with their
+    checksums. It is not pruned before it is closed."""
 
     run: RunFolder
     path: Path
+    state: State
     config: Config
     memory: MemoryPlan
     dataset: Dataset
     table: RowTable | None
+    _stack: ExitStack = field(repr=False)
+
+    def close(self) -> None:
+        self._stack.close()
 
 
 @dataclass(frozen=True)
@@ -52,48 +60,58 @@ class OpenedRun:
         self._stack.close()
 
 
-def open_checkpoint(path: Path, name: str | None) -> Checkpoint:
-    """Raises UserError where there is none."""
+def open_checkpoint(path: Path, name: str | None, moved_to: Path | None = None) -> Checkpoint:
+    """``moved_to``: where the run's dataset is now. Raises UserError where there is no such checkpoint or dataset."""
     run = RunFolder(path)
     record = run_folder.read_record(run)
-    dataset = run_folder.open_dataset(run, record)
-    place = save.find(run, name)
-    if place is None:
+    dataset = run_folder.open_dataset(run, record, moved_to)
+    held = hold(run, name)
+    if held is None:
         raise UserError(f"{path}: no checkpoint yet: `marius-lite resume {path}` trains until there is one")
-    config, memory = build.resolved(dataset, run_folder.config_of(run, record))
-    build.prepare_torch(config)
-    return Checkpoint(run, place, config, memory, dataset, build.open_table(place, config))
+    with ExitStack() as stack:
+        stack.callback(os.close, held[1])
+        state = read_state(held[0])
+        if state.fingerprint != dataset.fingerprint:
+            raise UserError(f"{held[0]}: belongs to another dataset than {dataset.path}")
+        config, memory = build.resolved(dataset, run_folder.config_of(run, record))
+        build.prepare_torch(config)
+        table = build.open_table(held[0], dataset, config, state.checksums)
+        return Checkpoint(run, held[0], state, config, memory, dataset, table, stack.pop_all())
 
 
-def open_run(path: Path, checkpoint: str | None) -> OpenedRun:
+def open_run(path: Path, checkpoint: str | None, moved_to: Path | None = None) -> OpenedRun:
     """A link-prediction checkpoint by its name. Raises UserError where there is none."""
-    return open_links(open_checkpoint(path, checkpoint))
+    return open_links(open_checkpoint(path, checkpoint, moved_to))
 
 
 def open_links(found: Checkpoint) -> OpenedRun:
-    """A checkpoint behind a read-only buffer, and its model. Raises UserError for one that predicts no links."""
+    """A checkpoint behind a read-only buffer, and its model; it is closed with them. Raises UserError for one that predicts no
+    links."""
+    with ExitStack() as stack:
+        stack.callback(found.close)
+        return _open_links(found, stack)
+
+
+def _open_links(found: Checkpoint, stack: ExitStack) -> OpenedRun:
     config = found.config
     if config.task != "link_prediction":
         raise UserError(f"{found.run.path}: its task is {config.task}, it has no links to predict: "
                         "`marius-lite predict` without queries, or `ml.predict_nodes`, tells the classes of nodes")
-    state = read_state(found.path)
     model = make_model(found.dataset, config)
-    model.load_state_dict(build.model_weights(read_dense(found.path, state.dense)))
+    model.load_state_dict(build.model_weights(read_dense(found.path, found.state.dense)))
     model.eval()
-    with ExitStack() as stack:
-        if model.encoder is None:
-            assert found.table is not None
-            buffer = stack.enter_context(rows_behind(found.table, config, found.memory.slots))
-            buffer.expect(state.checksums)
-        else:
-            inputs = InputRows(found.dataset, config, found.table)
-            buffer = stack.enter_context(vector_rows(found.dataset, config, model.encoder, inputs, found.memory.slots,
-                                                     found.run.path))
-        return OpenedRun(found.run, found.path, config, found.dataset, buffer, model, stack.pop_all())
+    if model.encoder is None:
+        assert found.table is not None
+        buffer = stack.enter_context(rows_behind(found.table, config, found.memory.slots))
+    else:
+        inputs = InputRows(found.dataset, config, found.table)
+        buffer = stack.enter_context(vector_rows(found.dataset, config, model.encoder, inputs, found.memory.slots,
+                                                 found.run.path))
+    return OpenedRun(found.run, found.path, config, found.dataset, buffer, model, stack.pop_all())
 
 
 def open_classifier(found: Checkpoint) -> NodeClassifier:
     """The model of a node-classification checkpoint."""
     model = make_classifier(found.dataset, found.config)
-    model.load_state_dict(build.model_weights(read_dense(found.path, read_state(found.path).dense)))
+    model.load_state_dict(build.model_weights(read_dense(found.path, found.state.dense)))
     return model.eval()

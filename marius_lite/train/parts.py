@@ -9,6 +9,7 @@ import torch
 
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.config.schema import Config
+from marius_lite.errors import NotFinite
 from marius_lite.metrics import MetricsLog
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.schedule import Rated
@@ -29,6 +30,13 @@ class Parts:
         """Every dense tensor of the run, weights and optimizer state, by name."""
         weights = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         return {**weights, **{f"optimizer.{name}": tensor for name, tensor in self.optimizer.state_tensors().items()}}
+
+    def require_finite(self) -> None:
+        """Raises NotFinite for a weight that is no number, or what the optimizer keeps for one."""
+        weights = {f"model.{name}": weight.detach() for name, weight in self.model.named_parameters()}
+        for name, tensor in (weights | self.optimizer.state_tensors()).items():
+            if not torch.isfinite(tensor).all():
+                raise NotFinite(f"{name}: a number is not finite")
 
     def close(self) -> None:
         self.work.close()

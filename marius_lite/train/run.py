@@ -13,6 +13,7 @@ from marius_lite import files
 from marius_lite.checkpoint import run_folder
 from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.dense import read_dense
+from marius_lite.checkpoint.find import find
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine
@@ -50,24 +51,31 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
         return _run(folder, data, resolved, None)
 
 
-def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[str] = ()) -> dict[str, Any]:
-    """Continue a run from its latest checkpoint (or the one named); a run without any starts again from its seed."""
+def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[str] = (),
+               dataset: Path | str | None = None) -> dict[str, Any]:
+    """Continue a run from its latest checkpoint (or the one named); a run without any starts again from its seed.
+
+    ``dataset``: where the run's dataset is, if it was moved; the run remembers it.
+    """
     folder = RunFolder(Path(run))
     record = run_folder.read_record(folder)
     with folder.locked():
-        data = run_folder.open_dataset(folder, record)
+        data = run_folder.open_dataset(folder, record, Path(dataset) if dataset is not None else None)
         config, _ = build.resolved(data, _changed(run_folder.config_of(folder, record), sets))
         checkpoints.recover(folder)
         remove_left_vectors(folder.path)
-        place = checkpoints.find(folder, checkpoint)
-        if sets:
-            change = {"at": place.name if place else Cursor().name, "set": list(sets)}
-            run_folder.write_record(folder, {**record, "config": config.model_dump(mode="json"),
-                                             "changes": [*record.get("changes", []), change]})
+        place = find(folder, checkpoint)
+        if sets or dataset is not None:
+            change = [{"at": place.name if place else Cursor().name, "set": list(sets)}] if sets else []
+            run_folder.write_record(folder, {**record, "dataset": run_folder.where(folder.path, data),
+                                             "config": config.model_dump(mode="json"),
+                                             "changes": [*record.get("changes", []), *change]})
         finished = _finished(folder, config, place)
         if finished:
             told = "already: `--set training.epochs=N` trains further"
             return {**_summary(folder, finished, config.training.metric), "finished": told}
+        if checkpoint is not None and place is not None:
+            checkpoints.go_back(folder, place)
         return _run(folder, data, config, place)
 
 
@@ -106,7 +114,8 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
         if state.fingerprint != data.fingerprint:
             raise UserError(f"{place}: belongs to another dataset than {data.path}")
         checkpoints.restore_live(folder, place)
-        table = build.open_table(folder.live, config)
+        _tell_missing_lines(folder.metrics_file, state.metrics_length)
+        table = build.open_table(folder.live, data, config, state.checksums)
     with (closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
           closing(build.build(folder, data, config, memory, metrics, table)) as parts):
         if state is None:
@@ -116,7 +125,6 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
             tensors = read_dense(place, state.dense)
             parts.model.load_state_dict(build.model_weights(tensors))
             parts.optimizer.load_state_tensors(build.optimizer_state(tensors))
-            parts.work.expect(state.checksums)
         _announce(data, config, memory, place)
         finished = Trainer(parts, state).train()
         return _summary(folder, finished, config.training.metric)
@@ -133,6 +141,13 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, place: Path | N
         log.info("%s", line)
     for line in doubtful(data.manifest, config):
         log.warning("%s", line)
+
+
+def _tell_missing_lines(metrics: Path, expected: int) -> None:
+    """Of a checkpoint that the run had gone back behind, or where the file was lost: the model is not touched by it."""
+    found = metrics.stat().st_size if metrics.exists() else 0
+    if found < expected:
+        log.warning("%s: %s bytes, %s at the checkpoint: lines of what was trained before it are missing", metrics, found, expected)
 
 
 def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from marius_lite import files
 from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.config.schedule import checkpoint_due, evaluation_due, is_last
+from marius_lite.errors import NotFinite, RunError
 from marius_lite.log import log
 from marius_lite.optim.schedule import factor
 from marius_lite.pipeline.batches import Finished, run
@@ -42,11 +43,20 @@ class Trainer:
             if self.state.evaluate:
                 self._evaluate(self.state.cursor.epoch - 1)
                 self._meter.tell(self.state.cursor.epoch)
-            while self.state.cursor.epoch < self.config.training.epochs and not self._stalled():
-                self._train_epoch(self.parts.work.plan(self.state.cursor.epoch))
+            try:
+                while self.state.cursor.epoch < self.config.training.epochs and not self._stalled():
+                    self._train_epoch(self.parts.work.plan(self.state.cursor.epoch))
+            except NotFinite as error:
+                raise self._diverged(error) from error
             if self._stalled():
                 log.info("stopped early: the last %d evaluations were no better than one before", self.state.since)
         return self.state
+
+    def _diverged(self, error: NotFinite) -> RunError:
+        at = self.state.cursor
+        return RunError(f"{error}: the model diverged by epoch {at.epoch}, step {at.step}, batch {at.batch} and is not saved: "
+                        "train anew with lower learning rates (optimizer.rows.lr, optimizer.dense.lr); earlier checkpoints stay "
+                        f"in {self.parts.run.path}")
 
     def _train_epoch(self, plan: EpochPlan) -> None:
         steps = plan.steps[self.state.cursor.step:]
@@ -148,6 +158,7 @@ class Trainer:
     def _checkpoint(self) -> None:
         parts = self.parts
         checksums = {**self.state.checksums, **parts.work.flush()}
+        parts.require_finite()
         self.state = replace(self.state, checksums=checksums, metrics_length=parts.metrics.sync())
         checkpoints.save(parts.run, self.state, parts.dense_state(), self.config.checkpoint.keep)
         self._saved_at = time.monotonic()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,10 @@ PREFIX = ".vectors-"
 
 
 class InputRows:
-    """What an encoder begins with, by partition: features, the learned rows in ``table``, or both side by side."""
+    """What an encoder begins with, by partition: features, the learned rows in ``table``, or both side by side.
+
+    Every partition is compared with its checksum as it is read: ``table`` has them.
+    """
 
     def __init__(self, dataset: Dataset, config: Config, table: RowTable | None):
         self._features = dataset.features if config.model.inputs != "embeddings" else None
@@ -40,7 +44,9 @@ class InputRows:
         if self._features is not None:
             parts.append(self._features.values(k))
         if self._table is not None:
-            parts.append(self._table.read_rows(k, np.arange(self._partitioning.size(k)), slice(0, self._dim)))
+            learned = np.empty((self._partitioning.size(k), self._dim), np.float32)
+            self._table.read_into(k, learned)
+            parts.append(learned)
         rows = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
         return normalized(torch.from_numpy(rows), self._normalized).numpy()
 
@@ -54,12 +60,24 @@ def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, 
                         "model of torch_geometric for what is to be evaluated or exported")
     adjacency = dataset.adjacency
     assert adjacency is not None
-    place = folder / f"{PREFIX}{os.getpid()}"
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
+    with _scratch(folder) as place:
+        yield infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), place / "rows", degrees)
+
+
+@contextmanager
+def _scratch(folder: Path) -> Iterator[Path]:
+    """A new folder, held until the block ends, so that `remove_left_vectors` of another process leaves it alone."""
+    held = None
+    while held is None:
+        place = Path(mkdtemp(prefix=PREFIX, dir=folder))
+        with suppress(FileNotFoundError):  # taken for a left one before it was held
+            held = files.hold(place)
     try:
-        yield infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), place, degrees)
+        yield place
     finally:
         files.remove_tree(place)
+        os.close(held)
 
 
 @contextmanager
@@ -89,4 +107,6 @@ def inference_bytes(config: Config) -> int:
 def remove_left_vectors(folder: Path) -> None:
     """Those of processes that were killed."""
     for left in folder.glob(f"{PREFIX}*"):
-        files.remove_tree(left)
+        with suppress(FileNotFoundError), files.alone(left) as unheld:
+            if unheld:
+                files.remove_tree(left)

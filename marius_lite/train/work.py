@@ -41,9 +41,6 @@ class Work(Protocol):
     def initialise(self) -> dict[int, int]:
         """Make the first rows; checksums of their files."""
 
-    def expect(self, checksums: dict[int, int]) -> None:
-        """Rows come from files of these checksums."""
-
     def flush(self) -> dict[int, int]:
         """Write what was changed; checksums of the files. What is resident stays."""
 

@@ -7,8 +7,9 @@ import torch
 
 from marius_lite import files
 from marius_lite.checkpoint.dense import read_dense
+from marius_lite.checkpoint.find import find, hold, published
 from marius_lite.checkpoint.run_folder import RunFolder
-from marius_lite.checkpoint.save import find, mark_best, published, recover, restore_live, save
+from marius_lite.checkpoint.save import go_back, mark_best, prune, recover, restore_live, save
 from marius_lite.checkpoint.state import Best, Cursor, State, read_state
 from marius_lite.errors import UserError
 from marius_lite.storage.table import RowTable, create_group
@@ -111,6 +112,53 @@ def test_after_going_back_later_checkpoints_go_and_best_is_what_the_state_says(r
     assert sorted(os.listdir(run.checkpoints)) == ["1.0.0", "1.2.0", "best", "latest"]
 
 
+def test_going_back_names_the_checkpoint_at_once(run):
+    """Killed before the next save, the run goes on from there, not from what was furthest."""
+    first = saved(run, 1)
+    saved(run, 2, keep=3, best=Best("1.0.0", 0.1))
+    mark_best(run, "2.0.0", 3)
+    go_back(run, first)
+    assert find(run, None) == first
+    assert names(run) == ["1.0.0", "2.0.0"]
+    assert not (run.checkpoints / "best").exists()  # the first checkpoint knew of none
+    saved(run, 1, 3, keep=3)
+    assert names(run) == ["1.0.0", "1.3.0"]
+
+
+def test_what_a_reader_holds_is_pruned_once_it_let_go(run):
+    saved(run, 1)
+    _, held = hold(run, "1.0.0")
+    saved(run, 2, keep=1)
+    saved(run, 3, keep=1)
+    assert names(run) == ["1.0.0", "3.0.0"]
+    os.close(held)
+    prune(run, 1)
+    assert names(run) == ["3.0.0"]
+
+
+def test_other_folders_are_left_alone(run):
+    """Copies that somebody made, whatever they are called."""
+    saved(run, 2)
+    for name in ("2.0.0.bak", "02.0.0", "2.0", "old", "2.0.0-copy"):
+        shutil.copytree(run.checkpoints / "2.0.0", run.checkpoints / name)
+    saved(run, 3, keep=1)
+    assert names(run) == ["3.0.0"]
+    assert {"2.0.0.bak", "02.0.0", "2.0", "old", "2.0.0-copy"} < set(os.listdir(run.checkpoints))
+
+
+def test_folders_that_a_copy_made_of_links_become_links_again(run):
+    saved(run, 1)
+    mark_best(run, "1.0.0", 3)
+    saved(run, 2, keep=3, best=Best("1.0.0", 0.1))
+    copied = RunFolder(shutil.copytree(run.path, run.path.with_name("copy"), symlinks=False))
+    assert (copied.checkpoints / "latest").is_dir()
+    assert find(copied, None).name == find(copied, "latest").name == "2.0.0"
+    assert find(copied, "best").name == "1.0.0"
+    saved(copied, 3, keep=3, best=Best("2.0.0", 0.2))
+    assert [os.readlink(copied.checkpoints / name) for name in ("latest", "best")] == ["3.0.0", "2.0.0"]
+    assert names(copied) == ["1.0.0", "2.0.0", "3.0.0"]
+
+
 def test_a_best_that_was_pruned_is_pointed_to_no_more(run):
     saved(run, 1)
     mark_best(run, "1.0.0", 1)
@@ -133,7 +181,7 @@ def test_a_replacement_cut_between_its_renames_is_taken_back(run):
     saved(run, 0, 2, 1)
     (run.checkpoints / "0.2.1").rename(run.checkpoints / ".0.2.1.old.tmp")
     (run.checkpoints / ".0.2.1.tmp").mkdir()
-    assert find(run, None) is None
+    assert find(run, None) is None  # nothing that could be read
     recover(run)
     assert find(run, None).name == "0.2.1"
     assert sorted(os.listdir(run.checkpoints)) == ["0.2.1", "latest"]

@@ -1,10 +1,11 @@
 import json
+from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from marius_lite.checkpoint.state import Best, Cursor, State, read_state
+from marius_lite.checkpoint.state import Best, Cursor, State, read_copy, read_state
 from marius_lite.errors import UserError
 
 counts = st.integers(0, 2**40)
@@ -16,9 +17,64 @@ states = st.builds(
 
 @given(state=states)
 def test_every_state_comes_back_bit_by_bit(tmp_path_factory, state):
-    folder = tmp_path_factory.mktemp("state")
-    (folder / "state.json").write_bytes(state.to_json())
-    assert read_state(folder) == state
+    assert read_state(stored(tmp_path_factory.mktemp("state"), json.loads(state.to_json()))) == state
+
+
+def stored(folder, tree):
+    """The checkpoint 0.0.0 or another with this state."""
+    checkpoint = folder / ".".join(str(tree.get("cursor", {}).get(part, 0)) if isinstance(tree.get("cursor", {}), dict) else "0"
+                                   for part in ("epoch", "step", "batch"))
+    checkpoint.mkdir()
+    (checkpoint / "state.json").write_text(json.dumps(tree))
+    return checkpoint
+
+
+VALUES = State(Cursor(1, 2, 3), "print", {0: 7, 1: 8}, 99, 1.25, 5, True, Best("1.0.0", 0.5), 0.5, 1, 6)
+
+
+@given(data=st.data())
+def test_any_changed_value_is_noticed(tmp_path_factory, data):
+    tree = json.loads(VALUES.to_json())
+    place = data.draw(st.sampled_from([(name,) for name in tree if name not in ("cursor", "checksums", "best", "version")]
+                                      + [("cursor", "step"), ("checksums", "1"), ("best", "value")]))
+    inner = tree
+    for name in place[:-1]:
+        inner = inner[name]
+    value = data.draw(st.integers(0) if place[0] == "cursor" else st.integers() | st.text() | st.floats(allow_nan=False))
+    assume(json.dumps(inner[place[-1]]) != json.dumps(value))
+    inner[place[-1]] = value
+    with pytest.raises(UserError, match=r"state\.json: damaged"):
+        read_state(stored(tmp_path_factory.mktemp("state"), tree))
+
+
+def test_a_cut_or_flipped_file_is_noticed(tmp_path):
+    """Whatever bit it is: the state is refused, or reads as it was (a bit of white space)."""
+    good = VALUES.to_json()
+    (tmp_path / "1.2.3").mkdir()
+    file = tmp_path / "1.2.3" / "state.json"
+    for at in range(len(good)):
+        for bad in (good[:at], good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1:]):
+            file.write_bytes(bad)
+            with suppress(UserError):
+                assert read_state(file.parent) == VALUES, bad
+
+
+@pytest.mark.parametrize("name", ["0.0.0", "1.2.4", "1.2.3.bak", "latest"])
+def test_the_state_of_another_checkpoint_is_refused(tmp_path, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "state.json").write_bytes(VALUES.to_json())
+    with pytest.raises(UserError, match=r"it is the state of checkpoint 1\.2\.3, not of this folder"):
+        read_state(tmp_path / name)
+    assert read_copy(tmp_path / name) == VALUES
+
+
+def test_states_of_the_version_without_a_checksum_are_read(tmp_path):
+    tree = json.loads(VALUES.to_json()) | {"version": 1}
+    del tree["checksum"]
+    assert read_state(stored(tmp_path, tree)) == VALUES
+    (tmp_path / "1.2.3").rename(tmp_path / "1.2.4")
+    with pytest.raises(UserError, match="not of this folder"):
+        read_state(tmp_path / "1.2.4")
 
 
 @pytest.mark.parametrize("change", [
@@ -27,16 +83,15 @@ def test_every_state_comes_back_bit_by_bit(tmp_path_factory, state):
 def test_what_is_no_state_is_refused(tmp_path, change):
     tree = json.loads(State(Cursor(), "", {}, 0).to_json())
     change(tree)
-    (tmp_path / "state.json").write_text(json.dumps(tree))
+    del tree["checksum"]
     with pytest.raises(UserError, match=r"state\.json: damaged"):
-        read_state(tmp_path)
+        read_state(stored(tmp_path, tree | {"version": 1}))  # the version that is not checked by its checksum
 
 
 def test_another_version_is_refused(tmp_path):
     tree = json.loads(State(Cursor(), "", {}, 0).to_json()) | {"version": 7}
-    (tmp_path / "state.json").write_text(json.dumps(tree))
     with pytest.raises(UserError, match="checkpoint format 7"):
-        read_state(tmp_path)
+        read_state(stored(tmp_path, tree))
 
 
 @pytest.mark.parametrize(("metric", "before", "value", "best"), [

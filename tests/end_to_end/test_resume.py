@@ -1,5 +1,6 @@
 """What resume does, and what it refuses."""
 
+import json
 import os
 import shutil
 import signal
@@ -91,6 +92,52 @@ def test_going_back_makes_the_same_again(program, expected, run):
     refused(program.resume(run, "--checkpoint", "9.9.9"), "no checkpoint 9.9.9", "2.0.0")
 
 
+@pytest.mark.parametrize("moment", ["rename:/checkpoints/.latest.tmp:1", "fsync:/checkpoints:1", "mkdir:/.live.tmp:1",
+                                    "rename:/live/:1", "link:/checkpoints/:30", "symlink:/checkpoints/:2"])
+def test_killed_after_going_back_it_goes_on_from_there(program, expected_by_batch, tmp_path, moment):
+    """At once it is the older checkpoint that counts, not the later ones that still stand."""
+    run = tmp_path / "run"
+    assert differences(program.finish(run, *EACH_BATCH, "--set", "checkpoint.keep=100"), expected_by_batch) == []
+    old = sorted(path.parent.name for path in run.glob("checkpoints/0.*/state.json"))[2]
+    assert program.resume(run, "--checkpoint", old, KILL=moment)[0] == -signal.SIGKILL
+    latest = os.readlink(run / "checkpoints" / "latest")
+    assert latest == ("2.0.0" if moment.startswith("rename:/checkpoints/.latest") else old)
+    assert (run / "checkpoints" / "2.0.0").exists()
+    assert differences(program.finish(run), expected_by_batch) == []
+
+
+def test_lines_of_metrics_that_are_missing_are_told(program, run):
+    code, told = program.resume(run, "--checkpoint", "1.0.0", KILL="link:/checkpoints/:1")
+    assert code == -signal.SIGKILL, told
+    code, told = program.resume(run, "--checkpoint", "2.0.0", "--set", "training.epochs=3")
+    assert code == 0
+    assert "metrics.jsonl: " in told
+    assert "lines of what was trained before it are missing" in told
+
+
+@pytest.mark.parametrize("command", ["eval", "export"])
+def test_a_checkpoint_that_is_read_is_not_pruned(program, tmp_path, command):
+    """While the run goes on and keeps one checkpoint."""
+    run = tmp_path / "run"
+    settings = ["--set", "training.epochs=400", "--set", "checkpoint.keep=1", "--set", "evaluation.every_epochs=0"]
+    training = program.start(*program.training(run, *settings))
+    try:
+        while not (run / "checkpoints" / "latest").is_symlink():
+            assert not training.over_within(0.02)
+        more = ["--split", "valid"] if command == "eval" else ["--output", tmp_path / "out"]
+        reading = program.start(command, run, *more, DELAY="open:/checkpoints/:150")
+        code, told = reading.wait()
+        assert code == 0, told
+        assert not training.over_within(0)
+        name = json.loads((tmp_path / "out/export.json").read_text())["checkpoint"] if command == "export" else next(
+            path.name.split(".valid")[0] for path in (run / "eval").iterdir())
+        assert os.readlink(run / "checkpoints" / "latest") != name
+    finally:
+        training.send(signal.SIGTERM)
+        assert training.wait()[0] == 143
+    assert not (run / "checkpoints" / name).exists()  # cleared by the next save
+
+
 def flip(path, at=-5):
     data = bytearray(path.read_bytes())
     data[at] ^= 4
@@ -118,7 +165,7 @@ def test_a_damaged_record_is_refused(program, run, name, damage):
     else:
         os.truncate(file, file.stat().st_size // 2 if damage == "cut" else 0)
     result = program.resume(run, "--checkpoint", "2.0.0", "--set", "training.epochs=3")
-    refused(result, "no checkpoint 2.0.0" if (name, damage) == ("state.json", "gone") else f"2.0.0/{name}")
+    refused(result, "2.0.0: no whole checkpoint" if (name, damage) == ("state.json", "gone") else f"2.0.0/{name}")
     assert rows(run / "live")  # the rows of the run are as they were
 
 

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: once ends in a checkpoint, twice at once."""
+"""SIGINT, SIGTERM and SIGHUP: once ends in a checkpoint, twice at once."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ def training_has_begun(run):
     return lambda: (run / "checkpoints" / "latest").is_symlink()
 
 
-@pytest.mark.parametrize(("signum", "expected_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("signum", "expected_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_in_a_checkpoint_and_the_run_goes_on_from_it(program, expected, tmp_path, signum, expected_code):
     run = tmp_path / "run"
     running = program.start(*program.training(run), DELAY="fsync:/checkpoints:20")

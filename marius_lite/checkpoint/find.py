@@ -1,0 +1,96 @@
+"""Which checkpoints a run has, which of them a name means, and how a reader keeps one while the run goes on."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from marius_lite import files
+from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.checkpoint.state import STATE, read_copy, read_state
+from marius_lite.errors import UserError
+
+LATEST, BEST = "latest", "best"
+NUMBER = "(0|[1-9][0-9]*)"
+CURSOR = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
+
+
+def place(name: str) -> tuple[int, ...] | None:
+    """A checkpoint's place in its run, from its name; None for a name that is no cursor's."""
+    found = CURSOR.fullmatch(name)
+    return tuple(map(int, found.groups())) if found else None
+
+
+def named(run: RunFolder) -> list[Path]:
+    """All folders that are called like a checkpoint, by place. Others, such as a copy 2.0.0.bak, are left alone."""
+    if not run.checkpoints.exists():
+        return []
+    folders = [path for path in run.checkpoints.iterdir() if place(path.name) and not path.is_symlink() and path.is_dir()]
+    return sorted(folders, key=lambda path: place(path.name) or ())
+
+
+def published(run: RunFolder) -> list[Path]:
+    """Those of them that have a state."""
+    return [path for path in named(run) if (path / STATE).exists()]
+
+
+def pointed(run: RunFolder, pointer: str) -> str | None:
+    """The checkpoint that ``latest`` or ``best`` names, whether or not it is there; None where nothing says so.
+
+    A copy may have made a folder of the link: its state tells whose copy it is. Raises UserError where that is damaged.
+    """
+    path = run.checkpoints / pointer
+    with suppress(OSError):  # no link
+        return Path(os.readlink(path)).name
+    return read_copy(path).cursor.name if (path / STATE).exists() else None
+
+
+def find(run: RunFolder, name: str | None) -> Path | None:
+    """The checkpoint ``name`` (its folder's name, ``latest`` or ``best``); without a name the latest, None if there is none.
+
+    Without links the latest is the one that is furthest, the best what its state says. Raises UserError for one that is not
+    there or has no state: no other is taken in its stead.
+    """
+    while True:
+        wanted = _meant(run, name)
+        if wanted is None and name is None:
+            return None
+        if wanted is not None and (run.checkpoints / wanted / STATE).exists():
+            return run.checkpoints.resolve() / wanted
+        if wanted == _meant(run, name):  # else the run has just gone on
+            raise _missing(run, name, wanted)
+
+
+def _meant(run: RunFolder, name: str | None) -> str | None:
+    if name not in (None, LATEST, BEST):
+        return name if place(str(name)) else None
+    folders = named(run)
+    if not folders:
+        return None
+    latest = pointed(run, LATEST) or folders[-1].name
+    if name != BEST:
+        return latest
+    if (run.checkpoints / BEST).is_symlink() or not (run.checkpoints / latest / STATE).exists():
+        return pointed(run, BEST)
+    best = read_state(run.checkpoints / latest).best
+    return pointed(run, BEST) or (best.checkpoint if best else None)
+
+
+def _missing(run: RunFolder, name: str | None, wanted: str | None) -> UserError:
+    there = ", ".join(path.name for path in published(run)) or "none"
+    folder = run.checkpoints / (wanted or "")
+    if wanted and folder.is_dir():
+        return UserError(f"{folder}: no whole checkpoint, it has no {STATE}: copy it again, or choose another with --checkpoint: "
+                         f"there are {there}")
+    told = f"no checkpoint {wanted}, which `{name or LATEST}` names" if wanted not in (None, name) else f"no checkpoint {name}"
+    return UserError(f"{run.path}: {told}: there are {there}")
+
+
+def hold(run: RunFolder, name: str | None) -> tuple[Path, int] | None:
+    """`find`, and a descriptor: until it is closed the checkpoint is not pruned. The kernel closes it when the holder dies."""
+    while (found := find(run, name)) is not None:
+        with suppress(FileNotFoundError):  # pruned this very moment
+            return found, files.hold(found)
+    return None

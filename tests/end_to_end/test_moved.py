@@ -1,0 +1,103 @@
+"""Runs and datasets that were copied, linked to and moved are found, or it is said what is missing."""
+
+import json
+import shutil
+
+import pytest
+
+import marius_lite as ml
+from marius_lite.errors import UserError
+
+SETTINGS = ["model.dim=8", "training.threads=1", "training.batch_size=200", "training.epochs=2", "negatives.count=20",
+            "negatives.chunks=1"]
+
+
+@pytest.fixture(scope="module")
+def made(cli, tiny_dataset, tmp_path_factory):
+    """A folder with a dataset and a run on it."""
+    folder = tmp_path_factory.mktemp("made")
+    shutil.copytree(tiny_dataset, folder / "dataset")
+    settings = [part for item in SETTINGS for part in ("--set", item)]
+    assert cli("train", folder / "dataset", "--run", folder / "run", *settings) == 0
+    return folder
+
+
+@pytest.fixture
+def here(made, tmp_path):
+    """A copy of both, whose absolute path is no more."""
+    shutil.copytree(made, tmp_path / "here", symlinks=True)
+    config = tmp_path / "here" / "run" / "config.yaml"
+    config.write_text(config.read_text().replace(str(made), str(tmp_path / "gone")))
+    return tmp_path / "here"
+
+
+@pytest.fixture(scope="module")
+def foreign(cli, tiny_edges, tmp_path_factory):
+    """Another dataset."""
+    folder = tmp_path_factory.mktemp("foreign") / "dataset"
+    assert cli("preprocess", tiny_edges, "--output", folder, "--partitions", "4", "--seed", "9", "--split", "0.8,0.1,0.1") == 0
+    return folder
+
+
+def test_through_a_link_to_the_run(cli, here, tmp_path):
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "link").symlink_to(here / "run")
+    assert cli("eval", tmp_path / "deep" / "er" / "link") == 0
+    assert cli("resume", tmp_path / "deep" / "er" / "link", "--set", "training.epochs=3") == 0
+
+
+def test_another_dataset_at_the_relative_place_does_not_hide_the_right_one(cli, made, foreign, tmp_path):
+    run = shutil.copytree(made / "run", tmp_path / "run", symlinks=True)
+    shutil.copytree(foreign, tmp_path / "dataset")
+    assert cli("eval", run) == 0
+    (tmp_path / "dataset" / "zarr.json").write_text("damaged")
+    assert cli("eval", run) == 0
+
+
+def test_a_moved_dataset_is_named(cli, here, foreign, tmp_path, capfd):
+    moved = shutil.move(here / "dataset", tmp_path / "elsewhere")
+    (tmp_path / "q").write_text("node7\trel1\t?\n")
+    commands = [["eval", here / "run"], ["predict", here / "run", "--queries", tmp_path / "q"],
+                ["export", here / "run", "--output", tmp_path / "out"], ["resume", here / "run", "--set", "training.epochs=3"]]
+    for command in commands:
+        assert cli(*command) == 2
+        assert "say with --dataset where it is now" in capfd.readouterr().err
+        assert cli(*command, "--dataset", foreign) == 2
+        assert "fingerprint" in capfd.readouterr().err
+        assert cli(*command, "--dataset", tmp_path / "nowhere") == 2
+        assert "no such folder" in capfd.readouterr().err
+        assert cli(*command, "--dataset", moved) == 0
+    assert cli("eval", here / "run") == 0  # the resumed run remembers
+
+
+def test_the_functions_take_it_too(here, tmp_path):
+    moved = shutil.move(here / "dataset", tmp_path / "elsewhere")
+    (tmp_path / "q").write_text("node7\trel1\t?\n")
+    with pytest.raises(UserError, match="its dataset is neither"):
+        ml.evaluate_run(here / "run", "valid")
+    assert ml.evaluate_run(here / "run", "valid", dataset=moved)["count"] == 240
+    assert len(ml.predict_links(here / "run", tmp_path / "q", dataset=moved)) == 1
+    assert ml.export_run(here / "run", tmp_path / "out", dataset=str(moved))["nodes"] == 300
+    assert ml.resume_run(here / "run", dataset=moved)["epochs"] == 2
+
+
+def test_copies_beside_the_checkpoints_break_nothing(cli, here, capfd):
+    run = here / "run"
+    shutil.copytree(run / "checkpoints" / "2.0.0", run / "checkpoints" / "2.0.0.bak")
+    assert cli("info", run, "--json") == 0
+    assert json.loads(capfd.readouterr().out)["checkpoints"][-1] == "2.0.0"
+    assert cli("resume", run, "--set", "training.epochs=3") == 0
+    assert cli("eval", run) == 0
+
+
+def test_a_copy_without_links_goes_on(cli, here, tmp_path, capfd):
+    """As `cp -rL`, an archive or an object store makes it."""
+    run = shutil.copytree(here / "run", here / "copy", symlinks=False)
+    assert cli("info", run, "--verify", "--json") == 0
+    told = json.loads(capfd.readouterr().out)
+    assert (told["latest"], told["verified"]) == ("2.0.0", True)
+    assert cli("eval", run, "--checkpoint", "best") == 0
+    assert cli("resume", run, "--set", "training.epochs=3") == 0
+    assert (run / "checkpoints" / "latest").is_symlink()
+    assert cli("info", run, "--json") == 0
+    assert json.loads(capfd.readouterr().out.splitlines()[-1])["latest"] == "3.0.0"

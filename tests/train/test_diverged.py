@@ -1,0 +1,62 @@
+"""A model whose numbers are none any more is not saved, and takes no good checkpoint with it."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+
+from marius_lite.train.meter import Meter
+from marius_lite.train.trainer import Trainer
+
+SETTINGS = ["model.dim=8", "model.decoder=distmult", "training.threads=1", "training.batch_size=200", "training.epochs=3",
+            "negatives.count=20", "negatives.chunks=1", "storage.capacity=2", "checkpoint.keep=1", "evaluation.every_epochs=0"]
+OPTIONS = [part for item in SETTINGS for part in ("--set", item)]
+
+
+def spoil_rows(work, model):
+    buffer = work.buffer
+    held = next(k for k in range(4) if buffer.state(k) == "dirty")
+    buffer.view(held)[3, 1] = np.inf
+
+
+def spoil_weights(work, model):
+    with torch.no_grad():
+        model.relations[0, 0] = np.nan
+
+
+@pytest.mark.parametrize(("spoil", "said"), [(spoil_rows, "/0: a number is not finite"),
+                                             (spoil_weights, "model.relations: a number is not finite")])
+def test_the_last_good_checkpoint_stays(cli, tiny_dataset, tmp_path, monkeypatch, capfd, spoil, said):
+    run, parts, end_epoch, new = tmp_path / "run", [], Meter.end_epoch, Trainer.__init__
+
+    def watched(self, given, state):
+        parts.append(given)
+        new(self, given, state)
+
+    def spoilt(self, epoch, state):
+        if epoch == 1:
+            spoil(parts[0].work, parts[0].model)
+        end_epoch(self, epoch, state)
+
+    monkeypatch.setattr(Trainer, "__init__", watched)
+    monkeypatch.setattr(Meter, "end_epoch", spoilt)
+    assert cli("train", tiny_dataset, "--run", run, *OPTIONS) == 1
+    told = capfd.readouterr().err.splitlines()[-1]
+    assert said in told
+    assert "the model diverged by epoch 2, step 0, batch 0 and is not saved: train anew with lower learning rates" in told
+    assert sorted(os.listdir(run / "checkpoints")) == ["1.0.0", "latest"]
+    assert cli("info", run, "--verify") == 0
+    monkeypatch.undo()
+    assert cli("resume", run) == 0
+    assert cli("eval", run) == 0
+
+
+def test_learning_rates_beyond_all_measure(cli, tiny_dataset, tmp_path, capfd):
+    """One batch makes rows that no batch after it would find."""
+    more = ["--set", "optimizer.rows={name: sgd, lr: 3.0e38}", "--set", "training.batch_size=100000",
+            "--set", "storage.capacity=4"]
+    assert cli("train", tiny_dataset, "--run", tmp_path / "run", *OPTIONS, *more) == 1
+    told = capfd.readouterr().err.splitlines()[-1]
+    assert "a number is not finite: the model diverged" in told
+    assert not (tmp_path / "run" / "checkpoints").exists()
