@@ -11,21 +11,20 @@ import pytest
 from fuzz_judge import Command, Ended
 from fuzzer import AREAS
 
-FOUND_ONCE: list[str] = []
+FOUND_ONCE = ["2:20", "0:111"]  # offsets of Arrow's strings outside their bytes; an error that showed all of a long value
+IN_SLOW = ("datasets", "runs")  # a case of these is half a dozen commands
 
 
 def fuzz(*arguments):
     return subprocess.run([sys.executable, Path(__file__).with_name("fuzzer.py"), *arguments], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("areas", [",".join(area for area in AREAS if area not in ("datasets", "runs"))])
-def test_some_cases(areas):
-    done = fuzz("--only", areas, "--cases", "40")
+def test_some_cases():
+    done = fuzz("--only", ",".join(area for area in AREAS if area not in IN_SLOW), "--cases", "40")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "40 cases" in done.stderr
 
 
-@pytest.mark.skipif(not FOUND_ONCE, reason="nothing was found so far")
 def test_cases_that_found_something_once():
     done = fuzz(*(part for case in FOUND_ONCE for part in ("--case", case)))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -58,3 +58,17 @@ def test_no_rows_at_all(tmp_path):
     path = write(tmp_path / "e.arrow", pa.table({"src": pa.array([], pa.int64()), "dst": pa.array([], pa.int64())}))
     with pytest.raises(UserError, match="no edges at all"):
         make(tmp_path / "d", path)
+
+
+@pytest.mark.parametrize("last", [1 << 30, -1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_places_outside_the_bytes_of_strings(tmp_path, kind, last):
+    """Arrow itself does not look at them before it reads there."""
+    table = pa.table({"src": ["first", "second"], "dst": ["third", "fourth"]})
+    data = write(tmp_path / "e", table, KINDS[kind]).read_bytes()
+    offsets = np.array([0, 5, 11], np.int32)
+    assert offsets.tobytes() in data
+    offsets[2] = last
+    (tmp_path / "e").write_bytes(data.replace(np.array([0, 5, 11], np.int32).tobytes(), offsets.tobytes()))
+    with pytest.raises(UserError, match="e: damaged or cut short"):
+        make(tmp_path / "d", tmp_path / "e")

@@ -103,6 +103,7 @@ class ArrowReader(TableReader):
         with reading(self.path), self._opened() as (_, batches):
             for batch in batches:
                 used = batch.select(list(self._roles.values()))
+                used.validate(full=True)  # Arrow takes buffers as they are: places outside them would be read
                 for first in range(0, len(used), self._block_rows):
                     yield used.slice(first, self._block_rows)
 
