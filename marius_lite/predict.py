@@ -220,7 +220,8 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
     """What a node-classification checkpoint says of nodes: of all, or of raw ids from a file, one a line, or from a list.
 
     One dict a node, in order of node id: {"id", "split", "class", "probabilities": {class: probability}}; classes by their names,
-    where the dataset has names. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for a run of another task and for ids that the dataset lacks.
+    where the dataset has names. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for a run of another
+    task and for ids that the dataset lacks.
     """
     from marius_lite.train.class_probabilities import SPLITS, class_probabilities
     from marius_lite.train.classification import class_names

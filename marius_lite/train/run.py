@@ -147,7 +147,8 @@ def _tell_missing_lines(metrics: Path, expected: int) -> None:
     """Of a checkpoint that the run had gone back behind, or where the file was lost: the model is not touched by it."""
     found = metrics.stat().st_size if metrics.exists() else 0
     if found < expected:
-        log.warning("%s: %s bytes, %s at the checkpoint: lines of what was trained before it are missing", metrics, found, expected)
+        log.warning("%s: %s bytes, %s at the checkpoint: lines of what was trained before it are missing", metrics, found,
+                    expected)
 
 
 def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:
