@@ -23,6 +23,7 @@ from marius_lite.evaluate.scorer import CANDIDATES, Scorer, Tiles, query_vectors
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.self_loops import trains_on_self_loops
+from marius_lite.graph.trained import trained_nodes, trained_relations
 
 BLOCK = 4096
 """Questions answered in one pass over the table."""
@@ -59,10 +60,11 @@ def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk:
                   dataset: Path | str | None = None) -> list[dict[str, Any]]:
     """Answer every query with a checkpoint's model: the lines of a file, or rows like ("a", "likes", None) of a list or an array.
 
-    One dict a query: {"src", "rel", "dst", "answers": [{"id", "score"}, ...]}, raw ids, None for what was
+    One dict a query: {"src", "rel", "dst", "answers": [{"id", "score"}, ...], "untrained": [...]}, raw ids, None for what was
     asked. Answers that edges of the dataset give are left out unless ``known``; with ``exclude_self`` the node asked
-    about is no answer either: None means so where no training edge leads from a node to itself. Raises UserError for a
-    queries with mistakes. ``dataset``: where the run's dataset is, if it was moved.
+    about is no answer either: None means so where no training edge leads from a node to itself. ``untrained`` names the parts of the query,
+    "src", "rel" or "dst", that no training edge has: the model has learned nothing of them, but from features. Raises UserError
+    for queries with mistakes. ``dataset``: where the run's dataset is, if it was moved.
     """
     from marius_lite.train.opened import open_run
 
@@ -73,7 +75,8 @@ def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk:
         without_self = not trains_on_self_loops(data) if exclude_self is None else exclude_self
         found = answer(opened.buffer, data.partitioning, opened.config.model.dim, opened.model, questions,
                        topk, splits, without_self)
-        return list(readable(data, questions, found))
+        return [{**answers, "untrained": untrained}
+                for answers, untrained in zip(readable(data, questions, found), _untrained(data, questions))]
 
 
 @torch.no_grad()
@@ -139,6 +142,13 @@ def read_questions(queries: Path | Iterable[Triple], dataset: Dataset) -> Questi
     rel = _looked_up(path, lines, dataset.manifest.relation_ids, "relation", [rel for _, rel, _ in raw],
                      dataset.lookup_relations)
     return Questions(side, node, rel, raw)
+
+
+def _untrained(dataset: Dataset, questions: Questions) -> Iterator[list[str]]:
+    """For each question the parts of it, of `src`, `rel` and `dst`, that no training edge has."""
+    nodes, relations = trained_nodes(dataset, questions.node), trained_relations(dataset)[questions.rel]
+    for side, node, relation in zip(questions.side.tolist(), nodes.tolist(), relations.tolist()):
+        yield [name for name, trained in ((("src", "dst")[side], node), ("rel", relation)) if not trained]
 
 
 Question = tuple[str, tuple[str, str, str]]

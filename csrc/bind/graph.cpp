@@ -48,6 +48,7 @@ size_t pack(const EdgeLayout& layout, In<uint32_t> src, In<uint32_t> rel, In<uin
             In<Id> node_ids, In<Id> split_ids, In<uint32_t> relation_ids, uint32_t split, nb::object bounds, uint64_t key,
             bool undirected, int threads, AnyRecords out) {
     EdgeRules rules{!bounds.is_none(), key, {0, 0}, split, undirected};
+    require(split < 3, "split: 0 to 2");
     if (rules.by_hash) std::tie(rules.bounds[0], rules.bounds[1]) = nb::cast<std::tuple<uint64_t, uint64_t>>(bounds);
     const size_t count = src.size();
     require(rel.size() == count && dst.size() == count, "src, rel, dst: equal lengths");
@@ -55,7 +56,7 @@ size_t pack(const EdgeLayout& layout, In<uint32_t> src, In<uint32_t> rel, In<uin
     require(!carried || (carried->shape(0) == count && carried->shape(1) == static_cast<size_t>(layout.carried)),
             "carried: (edges, what the layout says)");
     require(split_ids.size() == node_ids.size(), "node_ids, split_ids: one entry per spooled id");
-    require(out.shape(1) == static_cast<size_t>(layout.words()) && out.shape(0) >= count * (undirected ? 2 : 1), "out is too short");
+    require(out.shape(1) == static_cast<size_t>(layout.words()) && out.shape(0) >= count * (both_ways(rules) ? 2 : 1), "out is too short");
     nb::gil_scoped_release release;
     return pack_edges<Id>({src.data(), rel.data(), dst.data(), carried ? carried->data() : nullptr, count, node_ids.data(),
                                     split_ids.data(), node_ids.size(), relation_ids.data(), relation_ids.size()},
@@ -102,16 +103,17 @@ struct CountedNodes {
 // What passed so far; `stream` is where the records stand.
 struct EdgeCounts {
     Out<int64_t, 2> buckets;
-    Out<int64_t> relations;
+    Out<int64_t, 2> relations;
     Out<int64_t, 2> totals;
     std::variant<NoNodes, CountedNodes<uint32_t>, CountedNodes<uint64_t>> nodes;
     EdgeStream stream;
 };
 
 template <class Count>
-void make_counts(EdgeCounts* place, Out<int64_t, 2> buckets, Out<int64_t> relations, Out<int64_t, 2> totals,
+void make_counts(EdgeCounts* place, Out<int64_t, 2> buckets, Out<int64_t, 2> relations, Out<int64_t, 2> totals,
                  std::optional<Out<Count>> out_degrees, std::optional<Out<Count>> in_degrees, std::optional<Out<uint8_t>> seen) {
-    require(buckets.shape(0) == 3 && totals.shape(0) == 3 && totals.shape(1) == 3, "buckets: (3, p * p), totals: (3, 3)");
+    require(buckets.shape(0) == 3 && relations.shape(0) == 3 && totals.shape(0) == 4 && totals.shape(1) == 3,
+            "buckets: (3, p * p), relations: (3, relations), totals: (4, 3)");
     require(out_degrees.has_value() == seen.has_value() && in_degrees.has_value() == seen.has_value(), "degrees: all or none");
     auto* counts = new (place) EdgeCounts{buckets, relations, totals, {}, {}};
     if (seen) counts->nodes = CountedNodes<Count>{*out_degrees, *in_degrees, *seen};
@@ -119,7 +121,7 @@ void make_counts(EdgeCounts* place, Out<int64_t, 2> buckets, Out<int64_t> relati
 
 EdgeTally<uint32_t> tally_of(EdgeCounts& counts, const NoNodes&, uint64_t) {
     return {counts.buckets.data(), counts.relations.data(), nullptr, nullptr, nullptr,
-            counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6};
+            counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6, counts.totals.data() + 9};
 }
 
 template <class Count>
@@ -127,7 +129,7 @@ EdgeTally<Count> tally_of(EdgeCounts& counts, const CountedNodes<Count>& by_node
     require(by_node.seen.size() == nodes && by_node.out_degrees.size() == nodes && by_node.in_degrees.size() == nodes,
             "degrees: one entry per node");
     return {counts.buckets.data(), counts.relations.data(), by_node.out_degrees.data(), by_node.in_degrees.data(),
-            by_node.seen.data(), counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6};
+            by_node.seen.data(), counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6, counts.totals.data() + 9};
 }
 
 std::tuple<size_t, size_t, size_t> unpack(const EdgeLayout& layout, AnyRecords records, uint64_t nodes, bool drop_duplicates,
@@ -142,7 +144,7 @@ std::tuple<size_t, size_t, size_t> unpack(const EdgeLayout& layout, AnyRecords r
     const Unpacked written = std::visit([&](const auto& by_node) {
         const auto tally = tally_of(counts, by_node, nodes);
         nb::gil_scoped_release release;
-        return unpack_edges(records.data(), count, layout, nodes, counts.relations.size(), drop_duplicates, counts.stream, tally,
+        return unpack_edges(records.data(), count, layout, nodes, counts.relations.shape(1), drop_duplicates, counts.stream, tally,
                             out.data(), carried ? carried->data() : nullptr, out.shape(2));
     }, counts.nodes);
     return {written.counts[0], written.counts[1], written.counts[2]};

@@ -13,7 +13,8 @@ namespace marius {
 namespace {
 
 using Wide = unsigned __int128;
-constexpr int kSplitBits = 2;
+constexpr int kSplitBits = 3;
+constexpr uint64_t kReverse = 2;  // added to a split: the reverse of one of its edges, which is counted, not written
 constexpr int64_t kGrain = 1 << 15;
 
 struct Edge {
@@ -69,26 +70,26 @@ uint64_t* pack_one(const SpooledEdges<Id>& edges, size_t i, const EdgeLayout& la
     const uint32_t split =
         rules.by_hash ? split_of(edges.split_ids[edges.src[i]], r, edges.split_ids[edges.dst[i]], rules) : rules.split;
     const Place from = place_of(s, layout), to = place_of(d, layout);
-    auto put = [&](Place a, Place b) {
-        store(key_of<Key>({a.partition, a.offset, b.partition, b.offset, r, split}, layout), out);
+    auto put = [&](Place a, Place b, uint64_t code) {
+        store(key_of<Key>({a.partition, a.offset, b.partition, b.offset, r, code}, layout), out);
         std::copy_n(edges.carried + i * layout.carried, layout.carried, out + layout.key_words);
         out += layout.words();
     };
-    put(from, to);
-    if (rules.undirected && s != d) put(to, from);
+    put(from, to, split);
+    if (both_ways(rules) && s != d) put(to, from, rules.undirected ? split : split + kReverse);
     return out;
 }
 
 // How many records come before each piece of kGrain edges.
 template <class Id>
-std::vector<size_t> places(const SpooledEdges<Id>& edges, bool undirected, int threads) {
+std::vector<size_t> places(const SpooledEdges<Id>& edges, bool both, int threads) {
     const size_t pieces = (edges.count + kGrain - 1) / kGrain;
     std::vector<size_t> before(pieces + 1, 0);
     parallel_for(static_cast<int64_t>(pieces), 1, threads, [&](int64_t first, int64_t last) {
         for (int64_t p = first; p < last; ++p) {
             const size_t end = std::min(edges.count, static_cast<size_t>(p + 1) * kGrain);
             size_t records = 0;
-            for (size_t i = static_cast<size_t>(p) * kGrain; i < end; ++i) records += undirected && edges.src[i] != edges.dst[i] ? 2 : 1;
+            for (size_t i = static_cast<size_t>(p) * kGrain; i < end; ++i) records += both && edges.src[i] != edges.dst[i] ? 2 : 1;
             before[p + 1] = records;
         }
     });
@@ -143,23 +144,28 @@ Unpacked unpack(const uint64_t* records, size_t count, const EdgeLayout& layout,
     Unpacked written{};
     const uint64_t buckets = layout.partitions * layout.partitions;
     const int words = layout.words();
-    Key last = (stream.split < 3) ? load<Key>(stream.key) : static_cast<Key>(0);
+    Key last = (stream.split != kNoSplit) ? load<Key>(stream.key) : static_cast<Key>(0);
     for (size_t i = 0; i < count; ++i, records += words) {
         const Key key = load<Key>(records);
         const Edge e = edge_of(key, layout);
         const uint64_t src_id = e.src_partition * layout.rows + e.src, dst_id = e.dst_partition * layout.rows + e.dst;
-        if (e.split > 2 || e.rel >= relations || e.src_partition >= layout.partitions || e.dst_partition >= layout.partitions ||
+        if (e.split > 2 + kReverse || e.rel >= relations || e.src_partition >= layout.partitions || e.dst_partition >= layout.partitions ||
             e.src >= layout.rows || e.dst >= layout.rows || src_id >= nodes || dst_id >= nodes)
             throw std::invalid_argument("a record lies in no partition");
         const Key edge = key >> kSplitBits;
-        const bool same_edge = stream.split < 3 && edge == last;
+        const bool same_edge = stream.split != kNoSplit && edge == last;
         const bool duplicate = same_edge && e.split == stream.split;
         // The split is the last part of the key: training comes first among equal edges.
         stream.in_train = e.split == 0 || (same_edge && stream.in_train);
         last = edge, stream.split = e.split;
+        const bool dropped = duplicate && drop_duplicates;
+        if (e.split > 2) {
+            tally.reverse_in_train[e.split - kReverse] += stream.in_train && !dropped;
+            continue;
+        }
         tally.duplicates[e.split] += duplicate;
-        tally.also_in_train[e.split] += e.split && stream.in_train && !duplicate;
-        if (duplicate && drop_duplicates) continue;
+        tally.also_in_train[e.split] += e.split && stream.in_train && !dropped;
+        if (dropped) continue;
         const size_t place = written.counts[e.split]++;
         uint32_t* column = out + e.split * 3 * stride + place;
         column[0] = static_cast<uint32_t>(e.src);
@@ -167,7 +173,7 @@ Unpacked unpack(const uint64_t* records, size_t count, const EdgeLayout& layout,
         column[2 * stride] = static_cast<uint32_t>(e.rel);
         std::copy_n(records + layout.key_words, layout.carried, carried_out + (e.split * stride + place) * layout.carried);
         ++tally.bucket_counts[e.split * buckets + e.src_partition * layout.partitions + e.dst_partition];
-        ++tally.relation_counts[e.rel];
+        ++tally.relation_counts[e.split * relations + e.rel];
         tally.self_loops[e.split] += src_id == dst_id;
         if (tally.seen == nullptr) continue;
         tally.out_degrees[src_id] += e.split == 0;
@@ -194,7 +200,7 @@ EdgeLayout::EdgeLayout(uint64_t rows_, uint64_t partitions_, uint64_t relations,
 
 uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rules) {
     if (!rules.by_hash) return rules.split;
-    if (rules.undirected && dst < src) std::swap(src, dst);
+    if (dst < src) std::swap(src, dst);
     uint64_t hash = hash_edge(src, rel, dst, rules.key) >> 1;
     return hash < rules.bounds[0] ? 0 : hash < rules.bounds[1] ? 1 : 2;
 }
@@ -202,7 +208,7 @@ uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rul
 template <class Id>
 size_t pack_edges(const SpooledEdges<Id>& edges, const EdgeLayout& layout, const EdgeRules& rules, uint64_t* out,
                   int threads) {
-    const std::vector<size_t> before = places(edges, rules.undirected, threads);
+    const std::vector<size_t> before = places(edges, both_ways(rules), threads);
     std::vector<uint8_t> sound(before.size() - 1, 1);
     parallel_for(static_cast<int64_t>(sound.size()), 1, threads, [&](int64_t from, int64_t to) {
         for (int64_t p = from; p < to; ++p) {

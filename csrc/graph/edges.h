@@ -3,7 +3,7 @@
 // A key is, from its highest bits on: source partition, destination partition, destination offset, source offset, relation,
 // split; in one word where that fits 64 bits, else in two. What an edge carries besides (weight, time) follows in words of its
 // own. So edges are ordered by (bucket, destination, source, relation, split, what they carry); equal edges of different
-// splits lie side by side.
+// splits lie side by side, and so does, turned round, an edge of another split than training: it is counted where training has it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ struct EdgeLayout {
 };
 
 // Which split an edge falls into: 63 bits of a keyed hash of its ends' ranks, below bounds[0] train, below bounds[1]
-// valid, else test. With `undirected` both directions are stored, and fall into the same split.
+// valid, else test; the reverse of an edge falls into the same. With `undirected` both directions are stored.
 struct EdgeRules {
     bool by_hash;
     uint64_t key;
@@ -31,6 +31,10 @@ struct EdgeRules {
     uint32_t split;        // without by_hash
     bool undirected;
 };
+
+// Whether an edge's reverse is packed too: to be stored, or, of one that is given for another split than training, to be counted
+// where training has it. (Edges that are dealt have their reverse in their own split.)
+inline bool both_ways(const EdgeRules& rules) { return rules.undirected || (!rules.by_hash && rules.split != 0); }
 
 uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rules);
 
@@ -49,7 +53,7 @@ struct SpooledEdges {
     size_t relations;
 };
 
-// To records of layout.words() words, two per edge when undirected (one for a self-loop). Returns the number written, the same
+// To records of layout.words() words, two per edge that is packed both ways (one for a self-loop). Returns the number written, the same
 // for any number of threads; std::invalid_argument for an end or a relation out of range.
 template <class Id>
 size_t pack_edges(const SpooledEdges<Id>& edges, const EdgeLayout& layout, const EdgeRules& rules, uint64_t* out,
@@ -79,23 +83,26 @@ uint64_t bucket_of(const uint64_t* record, const EdgeLayout& layout);
 template <class Count>
 struct EdgeTally {
     int64_t* bucket_counts;   // (3, partitions^2)
-    int64_t* relation_counts; // (relations)
+    int64_t* relation_counts; // (3, relations)
     Count* out_degrees;       // of training edges; these three may be null together
     Count* in_degrees;
     uint8_t* seen;            // bit s: has an edge in split s
     int64_t* duplicates;      // (3)
     int64_t* self_loops;      // (3)
-    int64_t* also_in_train;   // (3)
+    int64_t* also_in_train;   // (3); this and the next are of the edges that are written
+    int64_t* reverse_in_train; // (3): their reverse is a training edge
 };
 
 struct Unpacked {
     size_t counts[3];
 };
 
+constexpr uint64_t kNoSplit = ~0ULL;
+
 // Where a stream of sorted records stands: the last key, its split taken out, the last split, and whether a training edge equals it.
 struct EdgeStream {
     uint64_t key[2] = {~0ULL, ~0ULL};
-    uint64_t split = 3, in_train = 0;
+    uint64_t split = kNoSplit, in_train = 0;
 };
 
 // Sorted records to offsets: out is (3 splits, 3 columns src dst rel, stride), carried_out (3 splits, stride, layout.carried) or

@@ -16,9 +16,12 @@ def info(folder: Annotated[Optional[Path], typer.Argument(metavar="[DATASET | RU
                                                          "the manifest says of it.")] = False,
          as_json: options.Json = False) -> None:
     """What a dataset or a run holds, or what this machine offers."""
-    from marius_lite.cli.output import show
+    from marius_lite.cli.output import show, warn
 
-    show(describe(folder, verify), as_json)
+    facts = describe(folder, verify)
+    if not as_json:
+        warn(facts.pop("warnings", []))
+    show(facts, as_json)
 
 
 def describe(folder: Path | None, verify: bool) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from marius_lite.printable import printable
@@ -19,6 +20,12 @@ def show(result: Mapping[str, Any], as_json: bool) -> None:
     width = max((len(key) for key in result), default=0)
     for key, value in result.items():
         print(f"{key:<{width}}  {printable(_text(value))}")
+
+
+def warn(lines: Iterable[str]) -> None:
+    """Print warnings on standard error."""
+    for line in lines:
+        print(f"warning: {line}", file=sys.stderr)
 
 
 def _text(value: Any) -> str:

@@ -11,6 +11,7 @@ import typer
 
 from marius_lite.cli import options
 from marius_lite.errors import UserError
+from marius_lite.log import log
 from marius_lite.printable import printable
 
 
@@ -31,10 +32,14 @@ def predict(run: options.Run,
     answered = predict_links(run, queries, topk, known, checkpoint, exclude_self, dataset)
     if as_json:
         print(json.dumps({"queries": answered}))
-        return None
     shown = printable if sys.stdout.isatty() else str  # a file or another program gets ids as they are
     for query in answered:
         asked = ["?" if part is None else str(part) for part in (query["src"], query["rel"], query["dst"])]
+        for part in query["untrained"]:
+            log.warning("%s: no training edge has the %s %s: nothing was learned of it, but from features",
+                        printable("\t".join(asked)), "relation" if part == "rel" else "node", printable(str(query[part])))
+        if as_json:
+            continue
         for rank, answer in enumerate(query["answers"], 1):
             print("\t".join([*map(shown, asked), str(rank), shown(str(answer["id"])), f"{answer['score']:.4f}"]))
     return None

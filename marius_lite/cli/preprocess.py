@@ -37,8 +37,7 @@ def preprocess(
         str | None,
         typer.Option(
             help="Fractions for train, valid and test instead of files, for example 0.9,0.05,0.05. Equal "
-            "edges fall into "
-            "the same split.",
+            "edges, and an edge and its reverse, fall into the same split.",
             rich_help_panel=EDGES,
         ),
     ] = None,

@@ -156,6 +156,11 @@ class Dataset:
         names: list[Any] = self._relations.read(0, self.manifest.relations).to_pylist()
         return names
 
+    def relation_counts(self) -> npt.NDArray[np.int64]:
+        """How many stored edges of all splits each relation has, in order of relation id."""
+        parts = [part.to_numpy() for part in self._relations.parts(0, self.manifest.relations, "count")]
+        return np.concatenate([np.empty(0, np.int64), *parts])
+
     def lookup_relations(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
         """Relation ids of raw ids, -1 where unknown."""
         return self._relations.lookup(raw)

@@ -7,10 +7,12 @@ from typing import Any
 
 from marius_lite.graph.cut import balance, edge_cut
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.report import read_report
 
 
 def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
-    """A dataset's manifest without its list of files, how its partitions cut it, its bytes, and whether it was verified."""
+    """A dataset's manifest without its list of files, how its partitions cut it, its bytes, whether it was verified, and what
+    preprocess warned of."""
     dataset = Dataset.open(folder)
     if verify:
         dataset.verify()
@@ -20,4 +22,4 @@ def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
     cut = {"partitioner": facts["options"].get("partitioner", "random"), "edge_cut": edge_cut(counts),
            "balance": balance(counts, dataset.partitioning)}
     return {"kind": "dataset", "path": str(folder), **facts, **cut, "files": len(dataset.manifest.files), "bytes": size,
-            "verified": verify}
+            "verified": verify, "warnings": read_report(folder).get("warnings", [])}

@@ -35,7 +35,8 @@ def node_bytes(counts: type[np.unsignedinteger[Any]]) -> int:
 class Tally:
     """What was counted on the way, by split (train, valid, test) where an array's first axis is 3.
 
-    ``totals``: rows duplicates, self-loops, edges that also stand in train. By node, where there is memory for it:
+    ``relation_counts``: (3, relations). ``totals``: rows duplicates, self-loops, edges that also stand in train, edges whose
+    reverse stands in train (not counted where `Options.reverses_sought` is false). By node, where there is memory for it:
     ``out_degrees``, ``in_degrees`` of training edges; ``seen``: bit s set for a node with an edge in split s.
     """
 
@@ -52,8 +53,8 @@ class Tally:
         nodes = partitioning.nodes
         return cls(
             np.zeros((3, partitioning.partitions**2), np.int64),
-            np.zeros(relations, np.int64),
-            np.zeros((3, 3), np.int64),
+            np.zeros((3, relations), np.int64),
+            np.zeros((4, 3), np.int64),
             np.zeros(nodes, by_node) if by_node else None,
             np.zeros(nodes, by_node) if by_node else None,
             np.zeros(nodes, np.uint8) if by_node else None,

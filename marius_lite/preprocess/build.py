@@ -18,6 +18,7 @@ finished there are not repeated when the same command runs again.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,7 @@ from marius_lite.graph.manifest import LabelShape, Manifest, Source
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.node_types import NodeTypes
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.graph.report import REPORT
 from marius_lite.preprocess import buckets, locality
 from marius_lite.preprocess.adjacency import AdjacencyWriter, list_edge_bytes, require_memory
 from marius_lite.preprocess.arcs import ArcLists
@@ -59,7 +61,7 @@ from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_id
 from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
 from marius_lite.preprocess.passes import LAST, Passes
-from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset, settle
+from marius_lite.preprocess.place import WORK, Files, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import find_files
@@ -90,6 +92,8 @@ def preprocess(options: Options) -> dict[str, Any]:
         if not passes.any:
             require_space(inputs, rows, options, node_data, lambda: rows_counted(inputs, options, build.threads))
         report = passes.once(LAST, dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
+    for line in report["warnings"]:
+        tqdm.write(f"warning: {line}", file=sys.stderr)
     return report
 
 
@@ -140,7 +144,7 @@ class Build:
             edge = list_edge_bytes(partitioning.nodes, relations > 1, "weight" in gathered.shape.carried)
             mean = -(-surely // partitioning.partitions)
             require_memory(partitioning, mean, "a partition at the least", edge, pass_memory(options))
-        sizes = sizes_after(gathered, numbering, words, relations, partitioning.partitions)
+        sizes = sizes_after(gathered, numbering, options, words, relations, partitioning.partitions)
         require_rest(DiskPlan(sizes, options, self.node_data, sorted=done("sort")), self.root, done)
 
     def run(self) -> dict[str, Any]:
@@ -166,7 +170,7 @@ class Build:
         lists = once("adjacency", Files, [self.root / ADJACENCY.parent],
                      lambda: self._write_adjacency(gathered, named, len(names)))
         facts = {**tables.said, **self._types_said(gathered, named, names), "sorted_runs": written.runs}
-        write_relations(self.root / "relations.parquet", kind, names, tally.relation_counts)
+        write_relations(self.root / "relations.parquet", kind, names, tally.relation_counts.sum(0))
         manifest = self._manifest(gathered, named, kind, len(names), tables, tally, tables.files | written.files | lists)
         files.write_atomic(self.root / "zarr.json", manifest.root_json())
         report = make_report(manifest, gathered.seen, tally, written.degrees, options, self.passes.seconds, facts)
@@ -239,6 +243,11 @@ class Build:
     def _stored(self, edges: int) -> int:
         return edges * (2 if self.options.undirected else 1)
 
+    def _records(self, gathered: Gathered) -> int:
+        """At most how many are sorted: stored edges, and the reverses of given edges that are looked for in training."""
+        given = sum(gathered.counts[1:]) if self.options.reverses_sought else 0
+        return self._stored(sum(gathered.counts)) + given
+
     def _bound(self, split: str, gathered: Gathered) -> int:
         """At most how many edges a split will store."""
         return self._stored(sum(gathered.counts) if self.options.fractions else gathered.counts[SPLITS.index(split)])
@@ -310,20 +319,19 @@ class Build:
 
     def _fits(self, gathered: Gathered, layout: EdgeLayout) -> bool:
         """Whether all records can be sorted in memory."""
-        records = self._stored(sum(gathered.counts))
-        return records * int(layout.words) * WORD_BYTES <= sort_memory(self.options)
+        return self._records(gathered) * int(layout.words) * WORD_BYTES <= sort_memory(self.options)
 
     def _pack(self, gathered: Gathered, named: Named, layout: EdgeLayout, relation_ids: Keys) -> ExternalSort:
         """Spooled edges to records in last ids, into the sort."""
         options = self.options
-        total, width = sum(gathered.counts), 2 if options.undirected else 1
-        sorter = ExternalSort(self.work / "runs", sort_memory(options), self.threads, self._stored(total), layout.words)
+        sorter = ExternalSort(self.work / "runs", sort_memory(options), self.threads, self._records(gathered), layout.words)
         known, last, hashed = None, np.empty(0, np.uint32), np.empty(0, np.uint32)
-        with tqdm(total=total, unit="edge", unit_scale=True, desc="sort", mininterval=0.5) as bar:
+        with tqdm(total=sum(gathered.counts), unit="edge", unit_scale=True, desc="sort", mininterval=0.5) as bar:
             for spooled, ids in self._with_ids(gathered, named.numbering):
                 if known is not ids:
                     known, last = ids, named.last.apply(ids)
                     hashed = Renumbering(named.last.training).apply(ids) if options.fractions else last
+                width = 2 if options.undirected or (spooled.split and options.reverses_sought) else 1
                 step = sorter.capacity // width
                 for at in range(0, len(spooled.src), step):
                     part = slice(at, at + step)
@@ -342,7 +350,7 @@ class Build:
         tally = Tally.zeros(partitioning, relations, degrees_counted(partitioning, options, stored))
         writers = {name: SplitWriter(self.root / "edges" / name, self._bound(name, gathered), partitioning, carried,
                                      split_memory(options)) for name in options.splits}
-        shown = with_bar(pieces, stored)
+        shown = with_bar(pieces, self._records(gathered))
         written = write_buckets(shown, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
         np.savez(self.work / "tally.npz", buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
         facts = degree_facts(self._edges(gathered, named), partitioning, tally, self.work / "in_degrees", pass_memory(options))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from marius_lite.graph.edges import COLUMNS, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.buckets import Tally, count_dtype, node_bytes
 from marius_lite.preprocess.options import SPLITS
+from marius_lite.preprocess.unseen import unseen_edges
 
 QUANTILES = (0.5, 0.9, 0.99)
 PIECE = 1 << 18  # edges at once
@@ -26,31 +28,39 @@ NodeCounts = tuple[Counts, Counts, npt.NDArray[np.uint8]]  # out-degrees, in-deg
 @dataclass(frozen=True)
 class DegreeFacts:
     """``out``, ``into``: mean, quantiles and maximum of the training degrees. ``without_edges``: nodes that training never sees;
-    ``unseen``: those of them that another split sees, by its name."""
+    ``unseen``: those of them that another split sees, by its name; ``unseen_edges``: the edges of that split with a node or a
+    relation that training never sees."""
 
     out: dict[str, int | float]
     into: dict[str, int | float]
     without_edges: int
     unseen: dict[str, int]
+    unseen_edges: dict[str, int]
 
 
 def degree_facts(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, in_degrees: Path,
                  memory: int) -> DegreeFacts:
-    """``edges``: by split. In-degrees are also written to ``in_degrees``, by node, of `count_dtype` for the training edges.
+    """``edges``: by split. In-degrees are also written to ``in_degrees``, by node, of `count_dtype` for the training edges. Where
+    there are other splits, a byte for each node lies beside it for a while: whether training sees it.
 
     ``memory``: bytes for counts of nodes, where ``tally`` has none."""
     out, into = _Histogram(), _Histogram()
     without, unseen = 0, {name: 0 for name in edges if name != SPLITS[0]}
     dtype = count_dtype(edges[SPLITS[0]].total)
-    with open(in_degrees, "wb") as file:
+    trained = in_degrees.with_name("trained")
+    with open(in_degrees, "wb") as file, open(trained if unseen else os.devnull, "wb") as marks:
         for outs, ins, seen in _sliced(_counted(edges, partitioning, tally, dtype, memory)):
             out.add(outs)
             into.add(ins)
             file.write(ins.astype(dtype, copy=False).data)
+            marks.write((seen & 1).data)
             without += int(np.count_nonzero(seen & 1 == 0))
             for name in unseen:
                 unseen[name] += int(np.count_nonzero((seen & 1 == 0) & (seen >> SPLITS.index(name) & 1 == 1)))
-    return DegreeFacts(out.facts(), into.facts(), without, unseen)
+    others = {name: edges[name] for name in unseen}
+    missed = unseen_edges(others, trained, tally.relation_counts[0] > 0, memory)
+    trained.unlink(missing_ok=True)
+    return DegreeFacts(out.facts(), into.facts(), without, unseen, missed)
 
 
 def _counted(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, dtype: type[np.unsignedinteger[Any]],

@@ -46,10 +46,12 @@ SMALL_FILES = 1 << 18  # metadata, report, relations; blocks that files do not f
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the disk follows from: ``rows`` of the input, bytes ``spooled`` of each and ``words`` of its record, columns
-    ``carried``; ``nodes``, bytes of their ``names``, of dictionaries (``ids``) and of what turns keys into ids (``numbers``)."""
+    """What the disk follows from: ``rows`` of the input, ``reverses`` that are sorted with them (`Options.reverses_sought`),
+    bytes ``spooled`` of each row and ``words`` of its record, columns ``carried``; ``nodes``, bytes of their ``names``, of
+    dictionaries (``ids``) and of what turns keys into ids (``numbers``)."""
 
     rows: int
+    reverses: int
     spooled: int
     words: int
     carried: tuple[str, ...]
@@ -71,19 +73,21 @@ def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, node_
     packed = sum(file.path.stat().st_size * (1 if magic_of(file.path) in ("text", "npy") else PACKED) for file in inputs)
     name = max(INT_BYTES, packed // max(1, 2 * rows)) if most else 0
     each = name + END_BYTES + KEY_BYTES
-    return Sizes(rows, spooled, 1 + most + len(carried), carried, relations and most, nodes, nodes * name,
+    reverses = rows if most and options.reverses_sought and (options.valid or options.test) else 0
+    return Sizes(rows, reverses, spooled, 1 + most + len(carried), carried, relations and most, nodes, nodes * name,
                  nodes * each if most else 0, nodes * each if most else 0, options.partitions or 1,
                  options.node_types is not None)
 
 
-def sizes_after(gathered: Gathered, numbering: Numbering, words: int, relations: int, partitions: int) -> Sizes:
+def sizes_after(gathered: Gathered, numbering: Numbering, options: Options, words: int, relations: int, partitions: int) -> Sizes:
     """Once nodes are numbered."""
+    reverses = sum(gathered.counts[1:]) if options.reverses_sought else 0
     runs, raw_ids = gathered.dictionaries.runs, numbering.raw_ids
     ends = END_BYTES if raw_ids.kind == "str" else 0
     ids = sum(run.bytes + (ends + KEY_BYTES) * run.count for run in runs) or gathered.dictionaries.bound // 8
     numbers = 0 if len(runs) == 1 else raw_ids.bytes + ends * raw_ids.count
     numbers += INT_BYTES * sum(run.count for run in runs) if len(runs) > 1 else 0
-    return Sizes(sum(gathered.counts), gathered.shape.edge_bytes, words, gathered.shape.carried, relations > 1,
+    return Sizes(sum(gathered.counts), reverses, gathered.shape.edge_bytes, words, gathered.shape.carried, relations > 1,
                  numbering.nodes, raw_ids.bytes, ids, numbers, partitions, gathered.node_types is not None)
 
 
@@ -119,7 +123,7 @@ class DiskPlan:
             "names": kept + placed + names + sizes.names + sizes.nodes * DEALT_ROW * self._deals,
             "tables": kept + kept_runs,
             "sort": kept + kept_runs + self._runs,
-            "write": (self._runs or kept) + kept_runs + self._edges,
+            "write": (self._runs or kept) + kept_runs + self._edges + sizes.nodes * (len(self.options.splits) > 1),
             "adjacency": kept_runs + self._edges + self._lists,
         }
         return {name: size + SMALL_FILES * (not self.least) for name, size in found.items()}
@@ -141,7 +145,7 @@ class DiskPlan:
 
     @property
     def _runs(self) -> int:
-        records = self._stored * self.sizes.words * WORD_BYTES
+        records = (self._stored + self.sizes.reverses) * self.sizes.words * WORD_BYTES
         return records if self.sorted or records > sort_memory(self.options) else 0
 
     @property

@@ -23,6 +23,7 @@ from marius_lite.graph.manifest import Source
 from marius_lite.preprocess.bad_rows import BadRows, warning
 from marius_lite.preprocess.buckets import carried_words
 from marius_lite.preprocess.keys import DenseKeys, Dictionaries, NodeKeys, TableKeys, open_keys
+from marius_lite.preprocess.misread import Misreads, shown
 from marius_lite.preprocess.node_data import NodeData, NodeKeyLists
 from marius_lite.preprocess.node_types import TypeKeys, TypeSource
 from marius_lite.preprocess.options import SPLITS, Options
@@ -52,10 +53,13 @@ class Seen:
     carried: tuple[str, ...] | None = None
     sources: list[Source] = field(default_factory=list)
     read_as: Counter[str] = field(default_factory=Counter)
+    misread: list[str] = field(default_factory=list)
+    announced: bool = False  # nodes that have perhaps no edge
 
     @property
-    def warning(self) -> str | None:
-        return warning(self.skipped.total(), self.rows + self.skipped.total())
+    def warnings(self) -> list[str]:
+        said = warning(self.skipped.total(), self.rows + self.skipped.total())
+        return [*([] if said is None else [said]), *self.misread]
 
     def note_bad(self, bad: list[BadRow]) -> None:
         for row in bad:
@@ -97,7 +101,7 @@ class Gatherer:
     def __init__(self, options: Options, folder: Path, threads: int, bad_rows: BadRows, node_data: NodeData | None = None,
                  node_types: TypeSource | None = None):
         self.options, self.node_data, self.node_types, self.bad_rows = options, node_data, node_types, bad_rows
-        self.seen = Seen()
+        self.seen, self._misreads, self._shown = Seen(), Misreads(), True
         self.kind = options.id_kind
         self._folder, self._ids, self._threads = folder, folder / "ids", threads
         self._relations = RelationKeys(options.seed, options.memory)
@@ -141,6 +145,7 @@ class Gatherer:
                 self._settle(file.path, reader.columns, reader.kind)
             self._announce(reader.nodes or range(0))
             for edges in reader.read(self.kind or "str"):
+                self._look(edges, reader)
                 self._take(edges, file)
                 rate = self.seen.rows / max(1e-3, time.monotonic() - self._started)
                 bar.set_postfix_str(f"{self.seen.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
@@ -152,6 +157,7 @@ class Gatherer:
         """Everything is on disk."""
         self.spool.close()
         self.bad_rows.close()
+        self.seen.misread = self._misreads.warnings
         given = [*(self.node_data.sources() if self.node_data else ()), *([self.node_types.source] if self.node_types else ())]
         self.seen.sources += [source for source in given if source not in self.seen.sources]
         relations = NO_RELATIONS if self.seen.columns == 2 else Relations(self._relations.names(), self.options.ids == "str")
@@ -164,10 +170,21 @@ class Gatherer:
         said = f"{reader.description}{ids}"
         if said not in self.seen.read_as:
             tqdm.write(printable(f"{file.name}: read as {said}"), file=sys.stderr)
+            self._shown = False
         self.seen.read_as[said] += 1
+
+    def _look(self, edges: RawEdges, reader: Reader) -> None:
+        """Show the first edges that are read in another way, and look for signs that they are none."""
+        if not len(edges.src):
+            return
+        for line in shown(edges) if not self._shown else ():
+            tqdm.write(line, file=sys.stderr)
+        self._shown = True
+        self._misreads.look(edges, reader.description.startswith("text"))
 
     def _announce(self, ids: range) -> None:
         """Nodes that exist whether or not they have edges."""
+        self.seen.announced |= len(ids) > 0
         for first in range(ids.start, ids.stop, IDS_AT_ONCE):
             part = pa.array(np.arange(first, min(first + IDS_AT_ONCE, ids.stop)))
             self._key(part if self.kind == "int" else part.cast(pa.string()))
@@ -265,8 +282,6 @@ def gather(inputs: list[InputFile], options: Options, folder: Path, threads: int
         for file in inputs:
             gatherer.read(file, bar)
     gathered = gatherer.finish()
-    if said := gathered.seen.warning:
-        tqdm.write(f"warning: {said}", file=sys.stderr)
     for split, patterns in enumerate((options.edges, options.valid, options.test)):
         if patterns and not gathered.counts[split]:
             raise UserError(

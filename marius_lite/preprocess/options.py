@@ -142,6 +142,12 @@ class Options:
         return tuple(name for name, yes in zip(SPLITS, there) if yes)
 
     @property
+    def reverses_sought(self) -> bool:
+        """Whether edges given for validation and test are looked for in training the other way round, too. (Where both directions
+        are stored, or edges are dealt, an edge and its reverse are in the same split.)"""
+        return not self.undirected and not self.fractions
+
+    @property
     def id_kind(self) -> IdKind | None:
         """What raw ids are, as asked; None: as in the first file."""
         return None if self.ids == "auto" else "int" if self.ids == "int" else "str"

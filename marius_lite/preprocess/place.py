@@ -12,11 +12,12 @@ from marius_lite import files
 from marius_lite.errors import MemoryWanted, UserError
 from marius_lite.graph.dataset import file_checksum
 from marius_lite.graph.manifest import attributes
+from marius_lite.graph.report import REPORT
 from marius_lite.preprocess.columns import create_group
 from marius_lite.preprocess.passes import PROGRESS, Passes, is_finished
 
 Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
-WORK, REPORT, LOCK = "work", "report.json", "lock"
+WORK, LOCK = "work", "lock"
 
 
 def check_output(output: Path, overwrite: bool) -> None:

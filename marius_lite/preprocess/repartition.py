@@ -37,6 +37,7 @@ from marius_lite.graph.manifest import Manifest
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES, NodeColumn
 from marius_lite.graph.node_types import compact
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.graph.report import REPORT
 from marius_lite.preprocess import buckets
 from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.background import read_ahead
@@ -46,7 +47,7 @@ from marius_lite.preprocess.degrees import degree_facts
 from marius_lite.preprocess.disk import CHECKSUM_BYTES, COUNT_BYTES, OFFSET_BYTES, SMALL_FILES, require_more
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
 from marius_lite.preprocess.passes import LAST, Passes
-from marius_lite.preprocess.place import REPORT, WORK, Files, check_output, checksums, make_groups, new_dataset, settle
+from marius_lite.preprocess.place import WORK, Files, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.rechunk import rechunk
 from marius_lite.preprocess.renumber import Types, write_names

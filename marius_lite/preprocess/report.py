@@ -13,17 +13,20 @@ from marius_lite.files import write_atomic
 from marius_lite.graph.cut import balance, edge_cut
 from marius_lite.graph.manifest import Manifest
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.graph.report import leak_lines
 from marius_lite.preprocess.buckets import Tally
 from marius_lite.preprocess.degrees import DegreeFacts
 from marius_lite.preprocess.gather import Seen
+from marius_lite.preprocess.misread import count_warnings
 from marius_lite.preprocess.options import SPLITS, Options
+
+DOUBLED = 0.45  # the share of duplicates: it is a half where every edge stood there in both directions
 
 
 def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFacts, options: Options, timings: dict[str, float],
                 facts: dict[str, Any]) -> dict[str, Any]:
     """The report as a JSON object; ``facts`` are added as they are."""
-    splits = [(split, name) for split, name in enumerate(SPLITS) if name in manifest.edges]
-    duplicates, self_loops, in_train = tally.totals
+    edges = _edge_facts(manifest, tally, degrees, options)
     return {
         **partition_facts(manifest, tally.bucket_counts[0]),
         "read_as": dict(seen.read_as),
@@ -34,22 +37,14 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFac
             "reasons": dict(seen.skipped.most_common()),
             "examples": seen.examples,
         },
-        "warnings": [seen.warning] if seen.warning else [],
+        "warnings": [
+            *seen.warnings,
+            *count_warnings(None if _given(seen, options) else manifest.nodes, seen.rows, manifest.relations),
+            *_doubled(edges["train"], options),
+            *leak_lines({"edges": edges}),
+        ],
         "self_loops_dropped": seen.self_loops_dropped,
-        "edges": {
-            name: {
-                "stored": manifest.edges[name],
-                "self_loops": int(self_loops[split]),
-                "duplicates": int(duplicates[split]),
-                "duplicates_dropped": options.drop_duplicates,
-                **(
-                    {"also_in_train": int(in_train[split]), "nodes_unseen_in_train": degrees.unseen[name]}
-                    if split
-                    else {}
-                ),
-            }
-            for split, name in splits
-        },
+        "edges": edges,
         "train_degrees": {
             "out": degrees.out,
             "in": degrees.into,
@@ -58,6 +53,42 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFac
         **facts,
         "seconds": {**timings, "total": round(sum(timings.values()), 3)},
     }
+
+
+def _edge_facts(manifest: Manifest, tally: Tally, degrees: DegreeFacts, options: Options) -> dict[str, dict[str, Any]]:
+    """By split: what is stored, and how it overlaps."""
+    duplicates, self_loops, in_train, reversed_in_train = tally.totals
+    found: dict[str, dict[str, Any]] = {}
+    for split, name in enumerate(SPLITS):
+        if name not in manifest.edges:
+            continue
+        found[name] = {
+            "stored": manifest.edges[name],
+            "self_loops": int(self_loops[split]),
+            "duplicates": int(duplicates[split]),
+            "duplicates_dropped": options.drop_duplicates,
+        }
+        if split:
+            found[name] |= {
+                "also_in_train": int(in_train[split]),
+                **({} if options.undirected else {"reverse_in_train": int(reversed_in_train[split])}),
+                "unseen_in_train": degrees.unseen_edges[name],
+                "nodes_unseen_in_train": degrees.unseen[name],
+            }
+    return found
+
+
+def _given(seen: Seen, options: Options) -> bool:
+    """Whether there may be nodes without edges."""
+    return seen.announced or not options.features is options.labels is options.node_types is None
+
+
+def _doubled(train: dict[str, Any], options: Options) -> list[str]:
+    """A line where --undirected nearly doubles what was there in both directions, so that half of it stands twice."""
+    if not options.undirected or options.drop_duplicates or train["duplicates"] < DOUBLED * train["stored"]:
+        return []
+    return [f"train: {train['duplicates']:,} of {train['stored']:,} stored edges stand there twice: the files have nearly every "
+            "edge in both directions, and --undirected stores both again: leave that out, or give --drop-duplicates"]
 
 
 def partition_facts(manifest: Manifest, counts: npt.NDArray[np.int64]) -> dict[str, Any]:

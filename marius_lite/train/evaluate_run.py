@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from marius_lite import files
+from marius_lite.graph.report import leak_lines, read_report
 from marius_lite.graph.self_loops import trains_on_self_loops
 from marius_lite.log import log
 from marius_lite.train.classification import classify_split
@@ -31,6 +32,8 @@ def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = 
         with closing(found):
             result = classify_split(found.dataset, open_classifier(found), found.config, split, found.run.path, found.table)
             return _written(found, split, result)
+    for line in leak_lines(read_report(found.dataset.path), split):
+        log.warning("%s", line)
     with closing(open_links(found)) as opened:
         result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None,
                                 "left_out" if exclude_self else "compared")

@@ -26,6 +26,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.remarks import doubtful, unused
+from marius_lite.graph.report import leak_lines, read_report
 from marius_lite.log import log
 from marius_lite.metrics import MetricsLog, read
 from marius_lite.storage.record import record_of
@@ -139,7 +140,8 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, place: Path | N
              files.format_bytes(memory.total), config.device, config.training.threads)
     for line in unused(data.manifest, config):
         log.info("%s", line)
-    for line in doubtful(data.manifest, config):
+    leaks = leak_lines(read_report(data.path)) if config.task == "link_prediction" else []
+    for line in [*doubtful(data.manifest, config), *leaks]:
         log.warning("%s", line)
 
 

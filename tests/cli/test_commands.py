@@ -87,6 +87,30 @@ def test_eval_warns_where_nodes_are_their_own_best_answers(printed, cli, tiny_ed
     assert "without_self" in capfd.readouterr().out
 
 
+def test_what_was_never_trained_or_known_before_is_told(cli, printed, tmp_path, capfd):
+    rng = np.random.default_rng(0)
+    train = np.stack([rng.integers(0, 20, 400), rng.integers(20, 40, 400)], axis=1)
+    np.savetxt(tmp_path / "train", np.insert(train, 1, 0, axis=1), "%d", delimiter="\t")
+    (tmp_path / "test").write_text(f"{train[0, 1]}\t0\t{train[0, 0]}\n99\t0\t3\n3\t1\t24\n")
+    data, run = tmp_path / "data", tmp_path / "run"
+    assert cli("preprocess", tmp_path / "train", "--test", tmp_path / "test", "--output", data) == 0
+    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("warning: ")]
+    assert [line.split(" edges")[0] for line in lines] == ["warning: test: 1 of 3", "warning: test: 2 of 3"]
+    small = ("--set", "training.epochs=1", "--set", "model.dim=4")
+    for command in (("info", data), ("train", data, "--run", run, *small), ("eval", run)):
+        assert cli(*command) == 0
+        told = capfd.readouterr()
+        assert [line for line in told.err.splitlines() if line.startswith("warning: ")] == lines
+    assert [f"warning: {line}" for line in printed("info", data)["warnings"]] == lines
+    (tmp_path / "queries").write_text("99\t0\t?\n?\t1\t99\n3\t0\t?\n")
+    first, second, third = printed("predict", run, "--queries", tmp_path / "queries")["queries"]
+    assert (first["untrained"], second["untrained"], third["untrained"]) == (["src"], ["dst", "rel"], [])
+    assert cli("predict", run, "--queries", tmp_path / "queries") == 0
+    noted = capfd.readouterr().err
+    assert "warning: 99\t0\t?: no training edge has the node 99:" in noted
+    assert noted.count("no training edge has") == 3
+
+
 def test_exports_agree_with_each_other(printed, run, tmp_path):
     summary = printed("export", run, "--output", tmp_path / "parquet")
     assert (summary["nodes"], summary["dim"]) == (300, 16)

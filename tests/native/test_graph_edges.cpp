@@ -45,15 +45,15 @@ struct Zeros {
 };
 
 struct Tally {
-    std::vector<int64_t> buckets, relations, totals = std::vector<int64_t>(9);
+    std::vector<int64_t> buckets, relations, totals = std::vector<int64_t>(12);
     std::vector<uint32_t> out, in;
     std::vector<uint8_t> seen;
     EdgeTally<uint32_t> view;
 
     Tally(const EdgeLayout& layout, size_t relation_count, size_t nodes)
-        : buckets(3 * layout.partitions * layout.partitions), relations(relation_count), out(nodes), in(nodes), seen(nodes),
+        : buckets(3 * layout.partitions * layout.partitions), relations(3 * relation_count), out(nodes), in(nodes), seen(nodes),
           view{buckets.data(), relations.data(), nodes ? out.data() : nullptr, nodes ? in.data() : nullptr,
-               nodes ? seen.data() : nullptr, totals.data(), totals.data() + 3, totals.data() + 6} {}
+               nodes ? seen.data() : nullptr, totals.data(), totals.data() + 3, totals.data() + 6, totals.data() + 9} {}
 };
 
 // Edges with ends near the corners of the layout, relations and split too; every tenth stands twice.
@@ -119,7 +119,7 @@ void unpacks_what_was_packed(uint64_t rows, uint64_t partitions, uint64_t nodes,
         if (undirected && given.src[i] != given.dst[i] && s != d) expected.insert({{d, r, s}, word(0), word(1)});
     }
     Tally tally(layout, 0, 0);
-    const Zeros relation_counts(relations * sizeof(int64_t));
+    const Zeros relation_counts(3 * relations * sizeof(int64_t));
     tally.view.relation_counts = relation_counts.data;
     EdgeStream stream;
     std::multiset<Held> found;
@@ -155,24 +155,55 @@ void unpacks_what_was_packed(uint64_t rows, uint64_t partitions, uint64_t nodes,
     const auto& totals = tally.totals;
     CHECK(static_cast<size_t>(totals[0] + totals[1] + totals[2]) == expected.size() - distinct.size());
     for (const auto& [edge, in] : splits) CHECK(in.size() == 1 && (by_hash || in.contains(0)));
-    if (undirected)
-        for (const auto& [edge, in] : splits) CHECK(splits.at({std::get<2>(edge), std::get<1>(edge), std::get<0>(edge)}) == in);
-    CHECK(totals[6] + totals[7] + totals[8] == 0);
+    for (const auto& [edge, in] : splits) {
+        const auto reverse = splits.find({std::get<2>(edge), std::get<1>(edge), std::get<0>(edge)});
+        CHECK(reverse == splits.end() ? !undirected : reverse->second == in);
+    }
+    CHECK(std::all_of(totals.begin() + 6, totals.end(), [](int64_t count) { return count == 0; }));
     CHECK(std::accumulate(tally.buckets.begin(), tally.buckets.end(), int64_t{0}) == static_cast<int64_t>(found.size()));
 }
 
 void edges_of_another_split_are_told_from_duplicates() {
     const EdgeLayout layout{10, 1, 1, 0};
     CHECK(layout.words() == 1);
-    auto record = [](uint64_t src, uint64_t split) { return 3ULL << 6 | src << 2 | split; };  // destination, source, no relation, split
-    const std::vector<uint64_t> records{record(1, 0), record(1, 0), record(1, 1), record(1, 1), record(1, 2), record(2, 1), record(2, 2)};
+    auto record = [](uint64_t src, uint64_t split) { return 3ULL << 7 | src << 3 | split; };  // destination, source, no relation, split
+    const std::vector<uint64_t> records{record(1, 0), record(1, 0), record(1, 1), record(1, 1), record(1, 2), record(1, 3),
+                                        record(1, 4), record(1, 4), record(2, 1), record(2, 2), record(2, 4)};
     Tally tally(layout, 1, 10);
     std::vector<uint32_t> out(9);
     EdgeStream stream;
     for (const auto& one : records) unpack_edges(&one, 1, layout, 10, 1, false, stream, tally.view, out.data(), nullptr, 1);
-    CHECK((tally.totals == std::vector<int64_t>{1, 1, 0, 0, 0, 0, 0, 1, 1}));
+    CHECK((tally.totals == std::vector<int64_t>{1, 1, 0, 0, 0, 0, 0, 2, 1, 0, 1, 2}));
+    CHECK((tally.relations == std::vector<int64_t>{2, 3, 2}));
     CHECK((tally.buckets == std::vector<int64_t>{2, 3, 2}));
     CHECK(tally.seen[1] == 7 && tally.seen[2] == 6 && tally.seen[3] == 7 && tally.out[1] == 2 && tally.in[3] == 2 && tally.out[2] == 0);
+}
+
+// Of edges given for a split, those whose reverse is in training, in any direction of the bucket; a loop is no reverse of itself.
+void reverses_of_training_edges_are_counted() {
+    const EdgeLayout layout{2, 2, 1, 0};
+    const std::vector<uint32_t> ids{0, 1, 2, 3}, rel(5, 0), one{0};
+    auto pack = [&](const std::vector<uint32_t>& src, const std::vector<uint32_t>& dst, uint32_t split) {
+        std::vector<uint64_t> records(2 * src.size());
+        const SpooledEdges<uint32_t> edges{src.data(), rel.data(), dst.data(), nullptr, src.size(), ids.data(), ids.data(), 4, one.data(), 1};
+        records.resize(pack_edges(edges, layout, {false, 0, {0, 0}, split, false}, records.data(), 1));
+        return records;
+    };
+    std::vector<uint64_t> records = pack({0, 1, 3, 3}, {3, 2, 3, 0}, 0);
+    CHECK(records.size() == 4);
+    for (uint64_t record : pack({3, 2, 3, 0, 2}, {0, 1, 3, 2, 1}, 2)) records.push_back(record);
+    CHECK(records.size() == 4 + 9);
+    records = sorted(records, 1);
+    for (bool drop : {false, true}) {
+        Tally tally(layout, 1, 0);
+        std::vector<uint32_t> out(9 * records.size());
+        EdgeStream stream;
+        const Unpacked written = unpack_edges(records.data(), records.size(), layout, 4, 1, drop, stream, tally.view, out.data(), nullptr,
+                                              records.size());
+        CHECK(written.counts[0] == 4 && written.counts[1] == 0 && written.counts[2] == (drop ? 4u : 5u));
+        CHECK(tally.totals[9 + 2] == (drop ? 2 : 3) && tally.totals[9] == 0 && tally.totals[9 + 1] == 0);
+        CHECK(tally.totals[6 + 2] == 2);
+    }
 }
 
 // A piece ends anywhere, also between equal edges: the stream remembers.
@@ -206,9 +237,9 @@ void what_does_not_fit_is_refused() {
     CHECK_THROWS((EdgeLayout{10, (1 << 16) + 1, 1, 0}), std::invalid_argument);
     CHECK_THROWS((EdgeLayout{10, 1, kWord + 1, 0}), std::invalid_argument);
     CHECK_THROWS((EdgeLayout{10, 1, 1, 3}), std::invalid_argument);
-    CHECK_THROWS((EdgeLayout{kWord, 1 << 16, kWord, 0}), std::invalid_argument);  // 130 bits
-    CHECK((EdgeLayout{kWord, 1 << 15, kWord, 0}).key_words == 2);                 // 128 bits
-    CHECK((EdgeLayout{1 << 20, 1 << 10, 4, 2}).words() == 3 && (EdgeLayout{1 << 20, 1 << 10, 5, 2}).words() == 4);
+    CHECK_THROWS((EdgeLayout{kWord, 1 << 15, kWord, 0}), std::invalid_argument);  // 129 bits
+    CHECK((EdgeLayout{kWord, 1 << 14, kWord, 0}).key_words == 2);                 // 127 bits
+    CHECK((EdgeLayout{1 << 20, 1 << 10, 2, 2}).words() == 3 && (EdgeLayout{1 << 20, 1 << 10, 3, 2}).words() == 4);
 
     const EdgeLayout layout{10, 2, 4, 0};
     Given<uint32_t> given(layout, 20, 4, 100);
@@ -226,14 +257,14 @@ void what_does_not_fit_is_refused() {
         EdgeStream stream;
         unpack_edges(&record, 1, layout, nodes, 3, false, stream, tally.view, out.data(), nullptr, 1);
     };
-    // source partition 1 bit, destination partition 1, destination 4, source 4, relation 2, split 2
-    unpack(1ULL << 13 | 9ULL << 4, 20);
-    CHECK_THROWS(unpack(1ULL << 13 | 9ULL << 4, 19), std::invalid_argument);   // source 19
-    CHECK_THROWS(unpack(10ULL << 4, 20), std::invalid_argument);              // source beyond its partition
-    CHECK_THROWS(unpack(10ULL << 8, 20), std::invalid_argument);
-    CHECK_THROWS(unpack(3ULL << 2, 20), std::invalid_argument);               // relation 3 of 3
-    CHECK_THROWS(unpack(3, 20), std::invalid_argument);                       // no such split
-    CHECK_THROWS(unpack(1ULL << 14, 20), std::invalid_argument);              // source partition 2
+    // source partition 1 bit, destination partition 1, destination 4, source 4, relation 2, split 3
+    unpack(1ULL << 14 | 9ULL << 5, 20);
+    CHECK_THROWS(unpack(1ULL << 14 | 9ULL << 5, 19), std::invalid_argument);   // source 19
+    CHECK_THROWS(unpack(10ULL << 5, 20), std::invalid_argument);              // source beyond its partition
+    CHECK_THROWS(unpack(10ULL << 9, 20), std::invalid_argument);
+    CHECK_THROWS(unpack(3ULL << 3, 20), std::invalid_argument);               // relation 3 of 3
+    CHECK_THROWS(unpack(5, 20), std::invalid_argument);                       // no such split
+    CHECK_THROWS(unpack(1ULL << 15, 20), std::invalid_argument);              // source partition 2
 }
 
 // Counters run past 32 bits where there are that many edges.
@@ -262,6 +293,7 @@ int main() {
     unpacks_what_was_packed<uint64_t>(1000, 1, 1000, 1ULL << 30, 0, true, true, false);
     unpacks_what_was_packed<uint32_t>(1, 1, 1, 1, 0, true, true, false);
     edges_of_another_split_are_told_from_duplicates();
+    reverses_of_training_edges_are_counted();
     pieces_of_any_length_give_the_same();
     what_does_not_fit_is_refused();
     counts_go_beyond_32_bits();

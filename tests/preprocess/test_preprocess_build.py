@@ -154,6 +154,8 @@ def test_report_counts_what_it_says(tmp_path):
         "duplicates": 1,
         "duplicates_dropped": False,
         "also_in_train": 1,
+        "reverse_in_train": 0,
+        "unseen_in_train": 2,
         "nodes_unseen_in_train": 1,
     }
     assert report["train_degrees"]["out"] == {"mean": 1.0, "p50": 1, "p90": 2, "p99": 2, "max": 2}

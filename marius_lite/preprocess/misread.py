@@ -1,0 +1,111 @@
+"""Signs that input was taken for something that it is not: of a few rows of each block, and of counts at the end.
+
+A sign must hold in every block that is looked at; once one disproves it, it is not looked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from marius_lite.preprocess.readers.raw import RawEdges
+
+SAMPLE = 1000  # rows of a block
+LEAST_ROWS, LEAST_EDGES = 10, 100  # fewer rows that agree, or edges of a graph, show nothing
+SHOWN_ROWS, SHOWN_LENGTH = 3, 60
+DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
+SMALL_NUMBER = r"^-?([0-9]{1,2}|100)(\.[0-9]+)?$"
+NEARLY_ALL = 0.99
+SOURCES_EACH = 5  # so many times more sources than destinations: the ends of few graphs, but every table of values
+MOST_VALUES = 101
+MOST_RELATIONS = 100  # that are never too many
+
+
+def shown(edges: RawEdges) -> Iterator[str]:
+    """The first edges of a block, a line each, printable."""
+    columns = (("source", edges.src), ("relation", edges.rel), ("destination", edges.dst))
+    for row in range(min(SHOWN_ROWS, len(edges.src))):
+        yield "  " + ", ".join(f"{name} {_printable(values[row].as_py())}" for name, values in columns if values is not None)
+
+
+def _printable(raw: str | int) -> str:
+    if isinstance(raw, int):
+        return str(raw)
+    return repr(raw if len(raw) <= SHOWN_LENGTH else raw[:SHOWN_LENGTH] + "...")
+
+
+class Misreads:
+    """Looks at blocks of edges in turn; `warnings` then has a line for each sign that is left."""
+
+    def __init__(self) -> None:
+        self._splits: dict[tuple[str, str], int | None] = {
+            (column, delimiter): None for column in ("source", "relation", "destination") for delimiter in DELIMITERS}
+        self._example: dict[str, str] = {}
+        self._values: set[str] | None = set()
+        self._rows = 0
+
+    def look(self, edges: RawEdges, delimited: bool) -> None:
+        """``delimited``: the rows are text that a delimiter cut."""
+        src, dst = edges.src[:SAMPLE], edges.dst[:SAMPLE]
+        self._rows += len(src)
+        self._look_at_values(src, dst)
+        if not delimited:
+            self._splits.clear()
+        if self._splits:
+            rel = None if edges.rel is None else edges.rel[:SAMPLE].dictionary_decode()
+            columns = {"source": src, "relation": rel, "destination": dst}
+            for (column, delimiter), before in list(self._splits.items()):
+                self._look_for(delimiter, column, columns[column], before)
+
+    def _look_for(self, delimiter: str, column: str, values: pa.Array | None, before: int | None) -> None:
+        count = 0
+        if values is not None and pa.types.is_string(values.type):
+            limits = pc.min_max(pc.count_substring(values, delimiter))
+            count = limits["max"].as_py() if limits["min"] == limits["max"] else 0
+        if count == 0 or before not in (None, count):
+            del self._splits[column, delimiter]
+            return
+        assert values is not None
+        self._splits[column, delimiter] = count
+        self._example.setdefault(column, _printable(values[0].as_py()))
+
+    def _look_at_values(self, src: pa.Array, dst: pa.Array) -> None:
+        """Few different small numbers as destinations of many different sources."""
+        if self._values is None:
+            return
+        small = pc.match_substring_regex(dst.cast(pa.string()), SMALL_NUMBER)
+        if pc.mean(small).as_py() < NEARLY_ALL:
+            self._values = None
+            return
+        distinct = pc.unique(dst.filter(small)).cast(pa.string()).to_pylist()
+        self._values.update(distinct)
+        if len(self._values) > MOST_VALUES or len(pc.unique(src)) < SOURCES_EACH * len(distinct):
+            self._values = None
+
+    @property
+    def warnings(self) -> list[str]:
+        lines = []
+        if self._rows >= LEAST_ROWS:
+            lines = [f"every {column} that was looked at has {count} {delimiter!r}, for example {self._example[column]}: if that "
+                     f"is a delimiter, give --delimiter {DELIMITERS[delimiter]}"
+                     for (column, delimiter), count in self._splits.items() if count is not None]
+        if self._rows >= LEAST_EDGES and self._values:
+            lines.append(f"nearly all destinations are small numbers ({', '.join(sorted(self._values)[:SHOWN_ROWS])}, ...): if "
+                         "that column is a weight or a rating, name all in their order, for example --columns src,dst,weight")
+        return lines
+
+
+def count_warnings(nodes: int | None, edges: int, relations: int) -> list[str]:
+    """Of the counts at the end; ``nodes``: None where some are given beside the edges, so that their number shows nothing."""
+    lines: list[str] = []
+    if nodes is None or edges < LEAST_EDGES:
+        return lines
+    if nodes > edges + 1:  # one tree has as many
+        lines.append(f"{nodes:,} nodes are more than the {edges:,} edges: is the input read as it is meant? its first rows "
+                     "are shown above")
+    if relations > max(MOST_RELATIONS, nodes / 10):
+        lines.append(f"{relations:,} relations are many for {nodes:,} nodes: if the columns stand in another order, name them, "
+                     "for example --columns src,dst,rel")
+    return lines
