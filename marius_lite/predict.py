@@ -62,9 +62,9 @@ def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk:
 
     One dict a query: {"src", "rel", "dst", "answers": [{"id", "score"}, ...], "untrained": [...]}, raw ids, None for what was
     asked. Answers that edges of the dataset give are left out unless ``known``; with ``exclude_self`` the node asked
-    about is no answer either: None means so where no training edge leads from a node to itself. ``untrained`` names the parts of the query,
-    "src", "rel" or "dst", that no training edge has: the model has learned nothing of them, but from features. Raises UserError
-    for queries with mistakes. ``dataset``: where the run's dataset is, if it was moved.
+    about is no answer either: None means so where no training edge leads from a node to itself. ``untrained`` names the
+    parts of the query, "src", "rel" or "dst", that no training edge has: the model has learned nothing of them, but from
+    features. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for queries with mistakes.
     """
     from marius_lite.train.opened import open_run
 
