@@ -37,7 +37,7 @@ def predict(run: options.Run,
         asked = ["?" if part is None else str(part) for part in (query["src"], query["rel"], query["dst"])]
         for part in query["untrained"]:
             log.warning("%s: no training edge has the %s %s: nothing was learned of it, but from features",
-                        printable("\t".join(asked)), "relation" if part == "rel" else "node", printable(str(query[part])))
+                        "\t".join(map(printable, asked)), "relation" if part == "rel" else "node", printable(str(query[part])))
         if as_json:
             continue
         for rank, answer in enumerate(query["answers"], 1):
