@@ -1,0 +1,81 @@
+"""Scores of pairs and their gradients, per second of one thread, for each decoder; distances also by torch's arrays of differences.
+
+    taskset -c 0 python scripts/bench/distances.py [--dim 100] [--queries 1000] [--candidates 1001] [--rounds 9]
+
+One tile as training has it: forward, then backward from given gradients of the scores, without the loss. The processor's time of
+this thread is counted, for machines that are not idle, the ways in turn; the medians of the rounds. torch's arrays of differences
+come in pieces of 8 MiB, which suit a CPU's cache best.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+import torch
+
+import marius_lite.nn.similarities as similarities
+from marius_lite.nn.decoders import DECODERS
+from marius_lite.nn.similarities import SIMILARITIES, Distance
+from marius_lite.nn.workspace import Workspace
+
+TORCHS_PIECE = 1 << 21
+
+
+def processor() -> str:
+    """The processor's model as lscpu names it."""
+    lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("Model name:")]
+    return named[0] if named else "unknown"
+
+
+def ways(kind: str, query: torch.Tensor, candidates: torch.Tensor, d_scores: torch.Tensor) -> dict[str, Callable[[], None]]:
+    """Forward and backward of one tile: "ours", and "torch" where there is another way."""
+    similarity, workspace = SIMILARITIES[kind], Workspace()
+    d_query, d_candidates, given = torch.empty_like(query), torch.zeros_like(candidates), torch.empty_like(d_scores)
+
+    def ours() -> None:
+        similarity.tile(query, candidates, workspace)
+        given.copy_(d_scores)
+        similarity.tile_backward(query, candidates, given, d_query, d_candidates, workspace)
+
+    def by_torch() -> None:
+        assert isinstance(similarity, Distance)
+        similarity.tile_by_torch(query, candidates, given, workspace)
+        given.copy_(d_scores)
+        similarity.tile_backward_by_torch(query, candidates, given, d_query, d_candidates, workspace)
+
+    return {"ours": ours, "torch": by_torch} if isinstance(similarity, Distance) else {"ours": ours}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dim", type=int, default=100)
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--candidates", type=int, default=1001)
+    parser.add_argument("--rounds", type=int, default=9)
+    a = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    similarities.DEVICE_TILE = TORCHS_PIECE
+    query, candidates = torch.randn(a.queries, a.dim), torch.randn(a.candidates, a.dim)
+    d_scores = torch.randn(a.queries, a.candidates)
+    print(f"{processor()}, torch {torch.__version__}, {a.queries} x {a.candidates} pairs of dim {a.dim}, one thread")
+    for decoder, kind in ((name, decoder.similarity) for name, decoder in DECODERS.items()):
+        works, times = ways(kind, query, candidates, d_scores), defaultdict(list)
+        for _ in range(a.rounds + 1):  # the first warms up
+            for name, work in works.items():
+                start = time.thread_time()
+                work()
+                times[name].append(time.thread_time() - start)
+        rates = {name: a.queries * a.candidates / statistics.median(seconds[1:]) / 1e6 for name, seconds in times.items()}
+        against = f", torch {rates['torch']:.2f} M: {rates['ours'] / rates['torch']:.1f}x" if "torch" in rates else ""
+        print(f"{decoder} ({kind}): {rates['ours']:.2f} M pairs/s forward and backward{against}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
