@@ -22,7 +22,7 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
     return [
         (model.decoder in ("complex", "rotate") and model.dim % 2 == 1,
          f"`model.dim` is {model.dim}: decoder {model.decoder} stores two numbers per complex number, choose an even dim"),
-        (loss.margin != "auto" and loss.name not in ("margin", "logistic"),
+        (loss.margin not in ("auto", 0) and loss.name not in ("margin", "logistic"),
          f"`loss.margin` is {loss.margin}, but `loss.name` is {loss.name}: remove it or choose loss margin or logistic"),
         (loss.adversarial_temperature > 0 and loss.name != "logistic",
          f"`loss.adversarial_temperature` is set, but `loss.name` is {loss.name}: only logistic weights its negatives"),

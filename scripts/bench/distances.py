@@ -1,4 +1,4 @@
-"""Scores of pairs and their gradients, per second of one thread, for each decoder; distances also by torch's arrays of differences.
+"""Scores of pairs and their gradients, a second of one thread, for each decoder; distances also by torch's differences.
 
     taskset -c 0 python scripts/bench/distances.py [--dim 100] [--queries 1000] [--candidates 1001] [--rounds 9]
 
