@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable
 
 import torch
+from machine_facts import cpu_name
 
 import marius_lite.nn.similarities as similarities
 from marius_lite.nn.decoders import DECODERS
@@ -24,13 +24,6 @@ from marius_lite.nn.similarities import SIMILARITIES, Distance
 from marius_lite.nn.workspace import Workspace
 
 TORCHS_PIECE = 1 << 21
-
-
-def processor() -> str:
-    """The processor's model as lscpu names it."""
-    lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("Model name:")]
-    return named[0] if named else "unknown"
 
 
 def ways(kind: str, query: torch.Tensor, candidates: torch.Tensor, d_scores: torch.Tensor) -> dict[str, Callable[[], None]]:
@@ -64,7 +57,7 @@ def main() -> None:
     similarities.DEVICE_TILE = TORCHS_PIECE
     query, candidates = torch.randn(a.queries, a.dim), torch.randn(a.candidates, a.dim)
     d_scores = torch.randn(a.queries, a.candidates)
-    print(f"{processor()}, torch {torch.__version__}, {a.queries} x {a.candidates} pairs of dim {a.dim}, one thread")
+    print(f"{cpu_name()}, torch {torch.__version__}, {a.queries} x {a.candidates} pairs of dim {a.dim}, one thread")
     for decoder, kind in ((name, decoder.similarity) for name, decoder in DECODERS.items()):
         works, times = ways(kind, query, candidates, d_scores), defaultdict(list)
         for _ in range(a.rounds + 1):  # the first warms up

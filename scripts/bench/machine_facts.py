@@ -12,6 +12,13 @@ QUERY = ("name", "driver_version", "pci.bus_id", "memory.total", "pcie.link.gen.
          "pcie.link.gen.max", "pcie.link.width.max")
 
 
+def cpu_name() -> str:
+    """The processor's model as lscpu names it."""
+    lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("Model name:")]
+    return named[0] if named else "unknown"
+
+
 def gpus() -> list[dict[str, str]]:
     """What nvidia-smi says of each GPU; empty without a driver, a GPU or nvidia-smi."""
     command = ["nvidia-smi", f"--query-gpu={','.join(QUERY)}", "--format=csv,noheader"]

@@ -1,0 +1,91 @@
+"""Quality of presets and decoders on graphs: one table, a row for each graph and recipe.
+
+    python scripts/bench/quality.py DATASET... [--recipes "default;kg-small"] [--seeds 0,1] [--set KEY=VALUE] [--work FOLDER]
+
+Each row is `marius-lite train` and `marius-lite eval` (test split, filtered, all nodes) of the checkpoint with the best
+validation figure. To be run before a release, on three graphs or more: nothing in a recipe is for one graph alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+from machine_facts import cpu_name
+
+from marius_lite.files import remove_tree
+
+QUARTER = ["storage.capacity=4"]  # of 16 partitions
+RECIPES: dict[str, list[str]] = {
+    "default": [],
+    "kg-small": ["--config", "preset:kg-small"],
+    "kg": ["--config", "preset:kg"],
+    "complex, 4 resident": ["--config", "preset:kg-small", "--set", *QUARTER],
+    "distmult, 4 resident": ["--config", "preset:kg-small", "--set", "model.decoder=distmult", "--set", *QUARTER],
+    "distmult": ["--config", "preset:kg-small", "--set", "model.decoder=distmult"],
+    "rotate": ["--config", "preset:kg-small", "--set", "model.decoder=rotate"],
+    "transe": ["--config", "preset:kg-small", "--set", "model.decoder=transe"],
+    "social": ["--config", "preset:social"],
+}
+SHOWN = ("mrr", "hits@1", "hits@3", "hits@10", "self_best")
+SETTINGS = ("model.decoder", "model.dim", "negatives.count", "negatives.degree_fraction", "model.dropout", "regularizer.weight",
+            "loss.relation_weight", "optimizer.rows.name", "optimizer.rows.lr", "init.relations.scale", "storage.capacity")
+
+
+def marius(*arguments: str) -> dict[str, Any]:
+    done = subprocess.run([sys.executable, "-c", "from marius_lite.cli.main import main; main()", *arguments, "--json"],
+                          stdout=subprocess.PIPE, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def setting(config: dict[str, Any], path: str) -> Any:
+    for key in path.split("."):
+        config = config[key]
+    return config
+
+
+def measured(dataset: Path, recipe: str, seed: int, sets: list[str], run: Path) -> dict[str, Any]:
+    """Figures of one run, and what it was trained with."""
+    more = [part for item in [*sets, f"training.seed={seed}"] for part in ("--set", item)]
+    start = time.perf_counter()
+    trained = marius("train", str(dataset), "--run", str(run), *RECIPES[recipe], *more)
+    minutes = (time.perf_counter() - start) / 60
+    figures = marius("eval", str(run), "--checkpoint", "best")
+    config = yaml.safe_load((run / "config.yaml").read_text())["config"]
+    return {"epochs": trained["epochs"], "minutes": minutes, **{name: figures[name] for name in SHOWN},
+            "settings": ", ".join(f"{path.split('.', 1)[1]} {setting(config, path)}" for path in SETTINGS),
+            "threads": config["training"]["threads"], "precision": config["training"]["precision"]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("datasets", nargs="+", type=Path)
+    parser.add_argument("--recipes", default="default", help=f"of {', '.join(RECIPES)}, separated by ;")
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--set", dest="sets", action="append", default=[])
+    parser.add_argument("--work", type=Path, default=None, help="folder for the runs, which are removed afterwards")
+    a = parser.parse_args()
+    print(f"{cpu_name()}\n\n| graph | recipe | seed | epochs | minutes | {' | '.join(SHOWN)} | settings |")
+    print("|---" * (6 + len(SHOWN)) + "|", flush=True)
+    with tempfile.TemporaryDirectory(dir=a.work) as folder:
+        for dataset in a.datasets:
+            for recipe in a.recipes.split(";"):
+                for seed in map(int, a.seeds.split(",")):
+                    run = Path(folder) / "run"
+                    row = measured(dataset, recipe, seed, a.sets, run)
+                    remove_tree(run)
+                    figures = " | ".join(f"{row[name]:.4f}" for name in SHOWN)
+                    print(f"| {dataset.name} | {recipe} | {seed} | {row['epochs']} | {row['minutes']:.1f} | {figures} | "
+                          f"{row['settings']}; {row['threads']} threads, {row['precision']} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
