@@ -43,7 +43,6 @@ from marius_lite.ordering.plan import check, choose, make_plan, spare_slots
 
 CAPACITIES_COMPARED = 8
 LOSS = {"link_prediction": "softmax", "node_classification": "cross_entropy"}
-MARGIN = 1.0  # of the margin loss
 ROWS_MAX = 2**32 - 1  # edges hold rows of the buffer as uint32
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
@@ -166,14 +165,13 @@ def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: 
     def value(given: object, resolved: object) -> object:
         return resolved if given == "auto" else given
 
-    loss = value(config.loss.name, LOSS[config.task])
     updates: dict[str, dict[str, object]] = {
         "training": {"precision": value(config.training.precision, "float32"),
                      "threads": value(config.training.threads, facts.threads),
                      "metric": value(config.training.metric, METRICS[config.task][0])},
         "storage": {"memory": max(memory.total, budget), "capacity": capacity, "ordering": ordering,
                     "window_edges": memory.window_edges},
-        "loss": {"name": loss, "margin": value(config.loss.margin, MARGIN if loss == "margin" else 0.0)},
+        "loss": {"name": value(config.loss.name, LOSS[config.task])},
         "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else ()},
         "model": {"inputs": inputs_of(config, facts)},
     }

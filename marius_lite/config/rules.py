@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marius_lite.config.encoder_memory import uniform
 from marius_lite.config.metric import METRICS
-from marius_lite.config.schema import Config
+from marius_lite.config.schema import Config, LossSection
 from marius_lite.errors import UserError
 
 ASKS_FOR_RELATIONS = ("distmult", "complex", "transe", "transe_l1")
@@ -22,8 +22,10 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
     return [
         (model.decoder in ("complex", "rotate") and model.dim % 2 == 1,
          f"`model.dim` is {model.dim}: decoder {model.decoder} stores two numbers per complex number, choose an even dim"),
-        (loss.margin not in ("auto", 0) and loss.name not in ("margin", "logistic"),
-         f"`loss.margin` is {loss.margin}, but `loss.name` is {loss.name}: remove it or choose loss margin or logistic"),
+        (loss.margin != LossSection().margin and loss.name != "margin",
+         f"`loss.margin` is {loss.margin}, but `loss.name` is {loss.name}: remove it or choose loss margin"),
+        (loss.offset > 0 and loss.name != "logistic",
+         f"`loss.offset` is {loss.offset}, but `loss.name` is {loss.name}: remove it or choose loss logistic"),
         (loss.adversarial_temperature > 0 and loss.name != "logistic",
          f"`loss.adversarial_temperature` is set, but `loss.name` is {loss.name}: only logistic weights its negatives"),
         (config.regularizer.name == "none" and config.regularizer.weight > 0,

@@ -78,9 +78,9 @@ class InitSection(Section):
 class LossSection(Section):
     name: Literal["auto", "softmax", "logistic", "margin", "cross_entropy"] = Field(
         "auto", description="over a positive and its negatives, or cross_entropy over classes; auto: softmax, or cross_entropy")
-    margin: NonNegativeFloat | Auto = Field(
-        "auto", description="margin of the margin loss; logistic: what is added to every score, for decoders whose scores are "
-        "negated distances (transe, rotate); auto: 1 for margin, 0 for logistic")
+    margin: PositiveFloat = Field(1.0, description="margin of the margin loss")
+    offset: NonNegativeFloat = Field(
+        0.0, description="logistic: added to every score, for decoders whose scores are negated distances (transe, rotate)")
     adversarial_temperature: NonNegativeFloat = Field(
         0.0, description="logistic: weight negatives by softmax(temperature * score); 0: all alike")
     relation_weight: NonNegativeFloat = Field(
