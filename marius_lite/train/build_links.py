@@ -100,7 +100,8 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
     encoder = None
     if model.encoder != "none":
         encoder = initial_encoder(config, input_width(dataset, config), model.dim, dataset.manifest.relations)
-    options = {"logistic": {"margin": loss.offset, "temperature": loss.adversarial_temperature}, "margin": {"margin": loss.margin}}
+    options = {"logistic": {"margin": loss.offset, "temperature": loss.adversarial_temperature},
+               "margin": {"margin": loss.margin}}
     return LinkPredictionModel(
         model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"),
         reciprocal=model.reciprocal, loss=loss.name, loss_options=options.get(loss.name), dropout=model.dropout,
