@@ -83,11 +83,12 @@ def test_a_run_has_the_bits_of_the_cpu(on_the_cpu, emulated, tmp_path, kind, pat
     same(amounts_to(tmp_path / "run"), expected)
 
 
-def test_where_a_gpu_is_verified_the_path_is_measured(on_the_cpu, emulated, tmp_path, monkeypatch, capfd):
+def test_where_a_gpu_is_verified_the_path_is_measured(on_the_cpu, emulated, tmp_path, monkeypatch, caplog):
     dataset, settings, expected = on_the_cpu("both")
     monkeypatch.setattr(verified, "GPUS", ("host",))
+    caplog.set_level("INFO", "marius_lite")
     train_run(dataset, tmp_path / "run", load(sets=settings))
-    assert re.search("rows reach cpu by (zero_copy|staged|bulk): an epoch's rows would travel in", capfd.readouterr().err)
+    assert re.search("rows reach cpu by (zero_copy|staged|bulk): an epoch's rows would travel in", caplog.text)
     same(amounts_to(tmp_path / "run"), expected)
 
 

@@ -61,7 +61,7 @@ def test_a_run_has_the_bits_of_the_cpu(on_the_cpu, emulated, tmp_path, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("slow", ["the CPU", "cpu"])
-def test_whichever_was_faster_goes_on(on_the_cpu, emulated, tmp_path, monkeypatch, capfd, kind, slow):
+def test_whichever_was_faster_goes_on(on_the_cpu, emulated, tmp_path, monkeypatch, caplog, kind, slow):
     """The CPU's sampler is called `the CPU`; the emulated device says that it is `cpu`."""
     clock, taken = [0.0], {True: 1.0, False: 2.0}
     sample = neighbourhoods.Neighbourhoods._sample
@@ -75,27 +75,29 @@ def test_whichever_was_faster_goes_on(on_the_cpu, emulated, tmp_path, monkeypatc
     monkeypatch.setattr(neighbourhoods.Neighbourhoods, "_sample", timed)
     monkeypatch.setattr(neighbourhoods.time, "perf_counter", lambda: clock[0])
     dataset, settings, expected = on_the_cpu(kind)
+    caplog.set_level("INFO", "marius_lite")
     train_run(dataset, tmp_path / "run", load(sets=[*settings, *emulated]))
     same(amounts_to(tmp_path / "run"), expected)
     faster = "cpu" if slow == "the CPU" else "the CPU"
     told = f"neighbours are sampled on {faster}: {'2e' if slow == 'the CPU' else '1e'}+09 ns an edge on the CPU, "
-    assert told in capfd.readouterr().err
+    assert told in caplog.text
     on_device, batches = counted(tmp_path / "run")
     compared = (neighbourhoods.WARM_UP + neighbourhoods.COMPARED) // 2
     assert on_device == (batches - compared if faster == "cpu" else compared)
 
 
-def test_nothing_is_tried_before_it_has_run_on_a_gpu(on_the_cpu, emulated, tmp_path, monkeypatch, capfd):
+def test_nothing_is_tried_before_it_has_run_on_a_gpu(on_the_cpu, emulated, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(verified, "GPUS", ())
     dataset, settings, expected = on_the_cpu("nodes")
+    caplog.set_level("INFO", "marius_lite")
     train_run(dataset, tmp_path / "run", load(sets=[*settings, *emulated]))
     same(amounts_to(tmp_path / "run"), expected)
-    assert "neighbours are sampled on the CPU: the GPU's sampler is not chosen before" in capfd.readouterr().err
+    assert "neighbours are sampled on the CPU: the GPU's sampler is not chosen before" in caplog.text
     assert counted(tmp_path / "run")[0] == 0
 
 
 @pytest.mark.parametrize("asked", ["auto", "cuda"])
-def test_lists_that_cannot_be_pinned(on_the_cpu, emulated, tmp_path, monkeypatch, capfd, asked):
+def test_lists_that_cannot_be_pinned(on_the_cpu, emulated, tmp_path, monkeypatch, caplog, asked):
     pins = DeviceNeighbours._pin
 
     def refused(self, k, array):
@@ -111,9 +113,10 @@ def test_lists_that_cannot_be_pinned(on_the_cpu, emulated, tmp_path, monkeypatch
         with pytest.raises(RunError, match=r"in-edge lists cannot be pinned: no more pages .* use `sampling.device: cpu`"):
             train_run(dataset, tmp_path / "run", config)
         return
+    caplog.set_level("INFO", "marius_lite")
     train_run(dataset, tmp_path / "run", config)
     same(amounts_to(tmp_path / "run"), expected)
-    assert "sampled on the CPU: the in-edge lists cannot be pinned: no more pages" in capfd.readouterr().err
+    assert "sampled on the CPU: the in-edge lists cannot be pinned: no more pages" in caplog.text
 
 
 def test_too_little_device_memory_is_told(on_the_cpu, emulated, tmp_path, monkeypatch):

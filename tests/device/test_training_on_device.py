@@ -59,9 +59,10 @@ def test_resumed_over_another_path_it_has_the_same_bits(emulated, tiny_dataset, 
     same(amounts_to(run), on_the_cpu)
 
 
-def test_what_was_chosen_is_said(emulated, tiny_dataset, tmp_path, capfd):
+def test_what_was_chosen_is_said(emulated, tiny_dataset, tmp_path, caplog):
+    caplog.set_level("INFO", "marius_lite")
     train_run(tiny_dataset, tmp_path / "run", load(sets=[*SETTINGS, "training.epochs=1"]))
-    said = capfd.readouterr().err
+    said = caplog.text
     assert "rows reach cpu by staged: the others are not chosen before they have run on a GPU" in said
     assert "this code is compiled, never run on a GPU" in said
 

@@ -6,7 +6,7 @@ import shutil
 import signal
 
 import pytest
-from whole_runs import EACH_BATCH, differences, outcome, rows
+from whole_runs import EACH_BATCH, differences, error_in, outcome, rows
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +25,8 @@ def run(finished, tmp_path):
 def refused(result, *said):
     code, told = result
     assert code == 2, told
-    assert told.startswith("marius-lite: ")
-    assert told.count("\n") == 1, told
     for part in said:
-        assert part in told
+        assert part in error_in(told)
 
 
 def test_a_held_run_is_refused(program, expected, tmp_path):
@@ -149,9 +147,8 @@ def test_a_damaged_chunk_is_named_when_it_is_loaded(program, run):
     for result in (program.resume(run, "--set", "training.epochs=3"), program.start("eval", run, "--split", "valid").wait()):
         code, told = result
         assert code == 1, told
-        assert told.count("\n") == 1, told
-        assert "nodes/c/3/0" in told
-        assert "checksum" in told
+        assert "nodes/c/3/0" in error_in(told)
+        assert "checksum" in error_in(told)
 
 
 @pytest.mark.parametrize("name", ["dense.safetensors", "state.json"])

@@ -121,3 +121,11 @@ def _told(part: object) -> str:
     if isinstance(part, list):
         return f"{len(part)} lines, the last {part[-1]}"
     return repr(part)[:100]
+
+
+def error_in(told):
+    """The one line that says what went wrong, after what the run said of itself."""
+    *before, error = told.splitlines()
+    assert all(line.startswith(("training on ", "going on from checkpoint ", "epoch ")) for line in before), told
+    assert error.startswith("marius-lite: "), told
+    return error

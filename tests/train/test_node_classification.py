@@ -10,6 +10,9 @@ import torch
 import zarr
 from safetensors.torch import load_file
 
+from marius_lite.errors import UserError
+from marius_lite.predict import predict_links
+
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
 SETTINGS = ["task=node_classification", "model.encoder=sage", "model.layers=[16]", "sampling.fanouts=[5,5]", "training.threads=1",
@@ -196,7 +199,9 @@ def test_links_cannot_be_predicted_from_it(cli, communities, tmp_path, capfd):
     assert cli("train", communities, "--run", tmp_path / "run", *options("training.epochs=1")) == 0
     (tmp_path / "q").write_text("1\t?\n")
     assert cli("predict", tmp_path / "run", "--queries", tmp_path / "q") == 2
-    assert "its task is node_classification" in capfd.readouterr().err
+    assert f"{tmp_path / 'q'}, line 1: '1\\t?' is no node id" in capfd.readouterr().err
+    with pytest.raises(UserError, match="its task is node_classification, it has no links to predict"):
+        predict_links(tmp_path / "run", tmp_path / "q")
 
 
 def test_class_scores_are_exported_with_raw_ids(cli, communities, tmp_path):
