@@ -59,7 +59,7 @@ def arrays(rng: Random, folder: Path) -> list[Command]:
         if rng.random() < 0.2:
             parts[key] = _odd_array(rng)
     (folder / "e.npz").write_bytes(_damaged_zip(rng, {f"{key}.npy": _npy(array) for key, array in parts.items()}))
-    key = rng.choice(("", "", ":edges", ":other", ":nothing"))
+    key = rng.choice(("", "", "", "", *(f":{key}" for key in parts), ":nothing"))
     return preprocess(rng, [f"e.npz{key}"], *rng.choice(([], ["--edge-weight", "w"], ["--timestamp", "w"])))
 
 
@@ -76,7 +76,7 @@ def archives(rng: Random, folder: Path) -> list[Command]:
         ("e.zip", lambda _: _zip({"e.npy": _npy(_edges(rng))}, rng))))
     packed = data(rows)
     (folder / name).write_bytes(damaged(rng, packed) if rng.random() < 0.7 else packed)
-    key = rng.choice(("", "", f":{member}".replace("\0", ""), ":*.tsv", ":*", ":nothing"))
+    key = rng.choice(("", "", f":{member}", ":*.tsv", ":*", ":nothing")) if "zip" in name or "tar" in name else ""
     return preprocess(rng, [name + key])
 
 
