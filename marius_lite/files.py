@@ -145,7 +145,7 @@ def reading(path: Path | str) -> Iterator[None]:
     except (PermissionError, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise UserError(f"{path}: {error.strerror or error}: name a file that can be read") from error
     except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: a place before the file's start
             raise RunError(f"{path}: {error.strerror}") from error
         said = " ".join(str(error).split()) or type(error).__name__
         reason = said if isinstance(error, (ValueError, OSError, EOFError)) else f"{type(error).__name__}: {said}"

@@ -84,6 +84,7 @@ def test_parse_bytes_refuses(text):
     (EOFError(), UserError, "f: damaged or cut short (EOFError): get it again"),
     (OSError("Couldn't deserialize thrift"), UserError, "f: damaged or cut short (Couldn't deserialize thrift): get it again"),
     (FileNotFoundError(2, "No such file"), UserError, "f: No such file: name a file that can be read"),
+    (OSError(22, "Invalid argument"), UserError, "f: damaged or cut short ([Errno 22] Invalid argument): get it again"),
     (OSError(5, "Input/output error"), RunError, "f: Input/output error"),
     (UserError("its own"), UserError, "its own"),
     (MemoryError("much"), MemoryError, "much"),
