@@ -69,3 +69,10 @@ def test_a_command_is_judged_by_its_fork(tmp_path):
 def test_a_case_is_a_function_of_its_seed():
     one, two = (fuzz_damage.damaged(Random("0:7"), b"1\t2\n" * 50, tokens=True) for _ in range(2))
     assert one == two != b"1\t2\n" * 50
+
+
+def test_a_command_that_does_not_end_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(fuzz_judge, "SECONDS", 0.2)
+    monkeypatch.setattr(fuzz_judge.main, "run", lambda _: [0 for _ in iter(int, 1)])
+    ended = fuzz_judge.run(Command(["info"]), tmp_path)
+    assert "not over" in fuzz_judge.finding(Command(["info"]), ended, tmp_path)
