@@ -1,4 +1,4 @@
-// What each build of distance_kernels.inc offers: pieces of the work whose results share nothing.
+// What each build of distance_loops.h offers: pieces of the work whose results share nothing.
 #pragma once
 #include "score/distances.h"
 

@@ -1,6 +1,6 @@
 // Distances by vectors of 16 numbers: AVX-512; see CMakeLists.txt.
 #if defined(__x86_64__)
-#include "score/distance_kernels.inc"
+#include "score/distance_loops.h"
 
 namespace marius {
 

@@ -1,5 +1,5 @@
 // Distances by vectors of 4 numbers: vectors that every processor has.
-#include "score/distance_kernels.inc"
+#include "score/distance_loops.h"
 
 namespace marius {
 

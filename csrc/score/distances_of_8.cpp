@@ -1,6 +1,6 @@
 // Distances by vectors of 8 numbers: AVX2 and FMA; see CMakeLists.txt.
 #if defined(__x86_64__)
-#include "score/distance_kernels.inc"
+#include "score/distance_loops.h"
 
 namespace marius {
 

@@ -20,6 +20,8 @@ from marius_lite.config.memory import DEVICE_TILE
 from marius_lite.nn.products import add_product_, product
 from marius_lite.nn.workspace import Workspace
 
+DIFFERENCES = DEVICE_TILE // 4
+"""Numbers in torch's array of differences, which stands beside a tile of scores."""
 TINY = 1e-30
 """Keeps the direction of a zero difference at zero instead of 0 / 0."""
 
@@ -211,8 +213,8 @@ def _array(tensor: Tensor) -> npt.NDArray[np.float32]:
 
 
 def _rows_at_once(query: Tensor, candidates: Tensor) -> Iterator[slice]:
-    """Queries by pieces whose differences to all candidates are DEVICE_TILE numbers, or by one."""
-    rows = max(1, DEVICE_TILE // max(1, candidates.numel()))
+    """Queries by pieces whose differences to all candidates are DIFFERENCES numbers, or by one."""
+    rows = max(1, DIFFERENCES // max(1, candidates.numel()))
     return (slice(start, start + rows) for start in range(0, len(query), rows))
 
 

@@ -1,4 +1,4 @@
-"""Scores of pairs and their gradients, a second of one thread, for each decoder; distances also by torch's differences.
+"""Pairs scored and their gradients, per second of one thread, for each decoder; distances also by torch's arrays of differences.
 
     taskset -c 0 python scripts/bench/distances.py [--dim 100] [--queries 1000] [--candidates 1001] [--rounds 9]
 
@@ -54,7 +54,7 @@ def main() -> None:
     a = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    similarities.DEVICE_TILE = TORCHS_PIECE
+    similarities.DIFFERENCES = TORCHS_PIECE
     query, candidates = torch.randn(a.queries, a.dim), torch.randn(a.candidates, a.dim)
     d_scores = torch.randn(a.queries, a.candidates)
     print(f"{cpu_name()}, torch {torch.__version__}, {a.queries} x {a.candidates} pairs of dim {a.dim}, one thread")

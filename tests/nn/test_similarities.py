@@ -111,7 +111,7 @@ def test_no_candidates_give_no_gradient():
 
 
 def test_torchs_differences_come_in_bounded_pieces(monkeypatch):
-    monkeypatch.setattr(similarities, "DEVICE_TILE", 200)
+    monkeypatch.setattr(similarities, "DIFFERENCES", 200)
     query, candidates, d_scores = torch.randn(7, 6), torch.randn(9, 6), torch.randn(7, 9)
     for kind in KINDS:
         workspace, similarity = Workspace(), SIMILARITIES[kind]

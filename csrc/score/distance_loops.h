@@ -3,6 +3,7 @@
 // A vector runs over candidates, whose columns are packed side by side; numbers of queries are spread over all lanes. So
 // nothing is summed across lanes but a query's gradient, once a block, and a few queries share what is loaded of the
 // candidates. Gradients work out the differences anew: an array of them would be `dim` times as large as the scores.
+#pragma once
 #include "score/distance_kernels.h"
 #include "score/lanes.h"
 
