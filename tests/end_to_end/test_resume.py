@@ -74,7 +74,7 @@ def test_a_changed_number_of_epochs_survives_a_kill(program, run, tmp_path):
 
 
 @pytest.mark.parametrize("setting", ["model.dim=16", "training.seed=1", "training.batch_size=20", "storage.capacity=4",
-                                     "optimizer.rows.lr=0.2", "storage.window_edges=500"])
+                                     "optimizer.rows.name=sgd", "storage.window_edges=500"])
 def test_what_shapes_the_work_cannot_change(program, run, setting):
     refused(program.resume(run, "--set", setting), setting.split("=")[0], "cannot change")
 
