@@ -65,7 +65,7 @@ def test_a_full_disk_of_its_own(program, expected_by_batch, tmp_path):
         pytest.skip(f"no file system may be mounted here: {mounted.stderr.strip()}")
     try:
         run, codes = disk / "run", []
-        for kib in range(64, 2048, 16):
+        for kib in range(64, 2048, 4):
             subprocess.run(["mount", "-o", f"remount,size={kib}k", disk], check=True)
             code, told = program.start(*program.going_on(run, *EACH_BATCH)).wait()
             codes.append(code)
