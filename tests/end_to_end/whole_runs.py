@@ -13,7 +13,7 @@ CONFIG = {
     "negatives": {"count": 20, "chunks": 2},
     "storage": {"capacity": 3, "io_threads": 2},
     "checkpoint": {"every_minutes": 0.001},
-    "evaluation": {"max_edges": 60},
+    "evaluation": {"max_edges": 60, "every_epochs": 1},
 }
 EACH_BATCH = ["--set", "checkpoint.every_minutes=1e-9", "--set", "training.batch_size=700"]
 
