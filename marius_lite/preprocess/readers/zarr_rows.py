@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import zarr
+from zarr.errors import NodeTypeValidationError
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
@@ -31,7 +32,10 @@ class ZarrRows:
         if not any((path / name).exists() for name in METADATA):
             raise UserError(f"{path}: a folder, and no Zarr array: {ADVICE}")
         with reading(path):
-            self._array = zarr.open_array(path, mode="r")
+            try:
+                self._array = zarr.open_array(path, mode="r")
+            except NodeTypeValidationError:
+                raise UserError(f"{path}: a folder, and no Zarr array: {ADVICE}") from None
             shape, self.dtype = self._array.shape, np.dtype(self._array.dtype)
         if len(shape) != 2 or min(shape) < 1 or not is_number(self.dtype):
             raise UserError(f"{path}: an array of {self.dtype}, shape {shape}: {ADVICE}")
