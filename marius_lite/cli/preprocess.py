@@ -102,8 +102,9 @@ def preprocess(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Class labels, a .npy array (or FILE.npz:KEY) of integers of shape (nodes,): row i belongs to the integer id i; "
-            "-1 is no label. Every row makes a node.",
+            help="Class labels, integers or names: a .npy array (or FILE.npz:KEY) of shape (nodes,), a Parquet column, or text "
+            "with one in each line: row i belongs to the integer id i; or two columns of text or Parquet, a node's id and its "
+            "class. -1, NaN and nothing are no label. Every row makes a node.",
             rich_help_panel=NODES,
         ),
     ] = None,
@@ -121,8 +122,8 @@ def preprocess(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The nodes to train on: their ids, text with one a line, or a .npy array (or FILE.npz:KEY) of integers. They "
-            "are put into the first partitions.",
+            help="The nodes to train on: their ids, text with one a line, or a .npy array (or FILE.npz:KEY) of integers, or a "
+            "mask, true for them. They are put into the first partitions.",
             rich_help_panel=NODES,
         ),
     ] = None,
@@ -131,6 +132,14 @@ def preprocess(
     ] = None,
     test_nodes: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The nodes to test on, likewise.", rich_help_panel=NODES)
+    ] = None,
+    mask_split: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K",
+            help="Which split to take of masks of shape (nodes, splits) or (splits, nodes), from 0.",
+            rich_help_panel=NODES,
+        ),
     ] = None,
     node_split: Annotated[
         str | None,
@@ -232,6 +241,7 @@ def preprocess(
         valid_nodes=valid_nodes,
         test_nodes=test_nodes,
         node_split=node_split,
+        mask_split=mask_split,
         delimiter=delimiter,
         header=header,
         comment=comment,

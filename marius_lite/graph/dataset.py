@@ -95,6 +95,12 @@ class Dataset:
         shape = self.manifest.labels
         return None if shape is None else Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
 
+    @property
+    def class_names(self) -> list[str]:
+        """What the classes of the labels are called, in order of their numbers; empty where nodes have no labels."""
+        shape = self.manifest.labels
+        return list(self.manifest.class_names or map(str, range(shape.classes if shape else 0)))
+
     @cached_property
     def node_splits(self) -> NodeSplits | None:
         """Which split each node belongs to, None where nodes are not split."""

@@ -44,7 +44,7 @@ class LabelShape(BaseModel):
     classes: int
 
 
-OPTIONAL = ("features", "edge_columns", "adjacency", "labels", "node_split", "training_partitions", "node_types")
+OPTIONAL = ("features", "edge_columns", "adjacency", "labels", "node_split", "training_partitions", "node_types", "class_names")
 
 
 class Manifest(BaseModel):
@@ -53,8 +53,9 @@ class Manifest(BaseModel):
     ``edges``: stored edges by split. ``features``, ``labels``, ``adjacency`` (the directions stored), ``edge_columns`` (what
     edges have beside src, dst and rel): None where there are none. ``node_split``: nodes by split, where nodes are split;
     training nodes then stand in the first ``training_partitions`` partitions. ``node_types``: the names of the types that nodes
-    have, in order. Nothing is stored for these where they are None: datasets without them keep the fingerprint they had before
-    there were any. ``files``: relative path -> (size in bytes, crc32c), every data file but the root zarr.json and report.json.
+    have, in order; ``class_names``: those of the classes of labels, where they are not just their numbers. Nothing is stored for
+    these where they are None: datasets without them keep the fingerprint they had before there were any. ``files``: relative
+    path -> (size in bytes, crc32c), every data file but the root zarr.json and report.json.
     ``fingerprint``: sha256 (hex) over all other fields; equal fingerprints, equal data.
     """
 
@@ -79,6 +80,7 @@ class Manifest(BaseModel):
     node_split: dict[str, int] | None = None
     training_partitions: int | None = None
     node_types: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None
     sources: list[Source]
     files: dict[str, tuple[int, int]]
     fingerprint: str = ""

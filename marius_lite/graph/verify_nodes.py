@@ -222,6 +222,8 @@ def _verify_labels(dataset: Dataset, progress: Progress) -> None:
     manifest, partitioning = dataset.manifest, dataset.partitioning
     classes = manifest.labels.classes if manifest.labels else 0
     split = manifest.node_split or {}
+    if manifest.class_names is not None and len(manifest.class_names) != classes:
+        raise damaged(dataset.path / "zarr.json", f"{len(manifest.class_names)} class_names for {classes} classes")
     for there, place, dtype in ((manifest.labels, LABELS, np.int64), (manifest.node_split, SPLIT, np.uint8)):
         if there is not None:
             check_array(dataset, dataset.path / place, partitioning.nodes, dtype, partitioning.rows)

@@ -229,6 +229,8 @@ class Build:
         if labels.labels is not None:
             written |= self._write_column(named, LABELS, LABEL, np.fromfile(labels.labels, np.int32))
             said["labels"] = {"classes": given.classes, "labelled": labels.labelled}
+            if given.labels is not None and given.labels.names:
+                said["labels"]["names"] = given.labels.names
         if labels.codes is not None:
             written |= self._write_column(named, SPLIT, CODE, np.fromfile(labels.codes, CODE))
             said["node_split"] = labels.counts
@@ -398,6 +400,7 @@ class Build:
             options=options.recorded(),
             features=data.shape if data else None,
             labels=LabelShape(classes=data.classes) if data and data.classes else None,
+            class_names=tuple(data.labels.names) if data and data.labels and data.labels.names else None,
             node_split=counts,
             training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
             node_types=tuple(named.types.names) if named.types else None,

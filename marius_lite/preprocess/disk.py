@@ -175,7 +175,10 @@ class DiskPlan:
     def _listed(self) -> int:
         """Keys of the rows of node data, of the nodes of splits, of those that have types."""
         typed = (KEY_BYTES + CODE_BYTES) * self.sizes.nodes * self.sizes.typed
-        return typed + (0 if self.node_data is None else 2 * self.node_data.rows.count * KEY_BYTES)
+        if self.node_data is None:
+            return typed
+        own = 0 if self.node_data.label_rows is None else self.node_data.label_rows.count
+        return typed + (2 * self.node_data.rows.count + own) * KEY_BYTES
 
     @property
     def _deals(self) -> bool:

@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +28,7 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.plan import pass_memory
 from marius_lite.preprocess.readers.features import FeatureFile
 from marius_lite.preprocess.readers.labels import LabelFile
-from marius_lite.preprocess.readers.node_ids import open_ids
+from marius_lite.preprocess.readers.node_ids import IdList, open_ids
 from marius_lite.preprocess.spool import Keys
 
 NODE_BYTES = 8  # a node takes while labels and splits are placed: a label twice, or a label, a split and a mark
@@ -48,39 +49,56 @@ class NodeLabels:
 
 @dataclass(frozen=True)
 class NodeKeyLists:
-    """Keys of the rows' ids and of the ids that are listed for each split."""
+    """Keys of the rows' ids and of the ids that are listed for each split; ``labels``: where these have rows of their own."""
 
     rows: KeyList
     sets: dict[str, KeyList]
+    labels: KeyList | None = None
 
 
 class NodeData:
-    """The opened files. ``rows``: whose row is whose, the same for ``features`` and ``labels``, of which one may be None.
+    """The opened files. ``rows``: whose row is whose, the same for ``features`` and ``labels``, of which one may be None. Labels
+    beside ids of their own have ``label_rows``, which are ``rows`` too where there are no features.
 
     ``classes``: of the labels. Labels are gone over at once: what is wrong with them shows before any edge is read.
     """
 
     def __init__(self, options: Options):
         self.features = None if options.features is None else FeatureFile(options.features, options.feature_dtype)
-        self.labels = None if options.labels is None else LabelFile(options.labels)
+        self.labels = None if options.labels is None else LabelFile(options.labels, options)
+        self.classes = None if self.labels is None else self.labels.classes()
         names = None if options.node_ids is None else open_ids(options.node_ids)
-        self.sets: NodeLists | NodeFractions | None = None
-        if options.node_lists:
-            self.sets = NodeLists(options.node_lists)
-        elif options.node_fractions:
-            self.sets = NodeFractions(options.node_fractions, options.seed)
+        self.label_rows = None
+        if self.labels is not None and self.labels.ids is not None:
+            self.label_rows = NodeRows(self.labels.path, self.labels.rows, "label", self.labels.ids)
         if self.features is not None:
             self.rows = NodeRows(self.features.path, self.features.rows, "feature", names)
         elif self.labels is not None:
-            self.rows = NodeRows(self.labels.path, self.labels.rows, "label", names)
-        if self.labels is not None and self.labels.rows != self.rows.count:
+            self.rows = self.label_rows or NodeRows(self.labels.path, self.labels.rows, "label", names)
+            self._require_one_way(names)
+        if self.labels is not None and self.labels.ids is None and self.labels.rows != self.rows.count:
             raise UserError(f"{self.labels.path}: {self.labels.rows} rows, {self.rows.path} has {self.rows.count}: row "
                             "i of both belongs to the same node: give as many labels as feature rows, -1 where there is none")
-        self.classes = None if self.labels is None else self.labels.classes()
+        self.sets: NodeLists | NodeFractions | None = None
+        if options.node_lists:
+            self.sets = NodeLists(options.node_lists, None if self.rows.names else self.rows.count, options.mask_split)
+        elif options.node_fractions:
+            self.sets = NodeFractions(options.node_fractions, options.seed)
         what, each = ("features", MARK_BYTES) if self.labels is None else ("labels", NODE_BYTES)
         if (needed := self.rows.count * each) > pass_memory(options):
             raise UserError(f"--memory: placing the {what} of {self.rows.count:,} nodes takes {format_bytes(needed)}, three "
                             "quarters of it at most: give more --memory")
+
+    def _require_one_way(self, names: IdList | None) -> None:
+        """Refuse ids given twice for the rows of labels."""
+        if self.labels is not None and self.labels.ids is not None and names is not None:
+            raise UserError(f"--node-ids {names.path}: {self.labels.path} has its own ids beside the labels: leave out "
+                            "--node-ids")
+
+    @property
+    def partial(self) -> bool:
+        """Whether nodes without a label need no row."""
+        return self.features is None and self.label_rows is not None
 
     @property
     def shape(self) -> FeatureShape | None:
@@ -100,31 +118,47 @@ class NodeData:
             return writer.listed
 
         sets = {} if self.sets is None else self.sets.lists
+        own = None if self.label_rows is None or self.partial else listed("labels", self.label_rows.read(kind, block_bytes))
         return NodeKeyLists(listed("rows", self.rows.read(kind, block_bytes)),
-                          {name: listed(name, ids.read(kind, block_bytes)) for name, ids in sets.items()})
+                            {name: listed(name, ids.read(kind, block_bytes)) for name, ids in sets.items()}, own)
 
     def place(self, numbering: Numbering, lists: NodeKeyLists, folder: Path) -> NodeLabels:
         """Ids of rows, and labels and splits by id. Raises UserError for ids that stand twice, have no row, or are in no list."""
         folder.mkdir()
         labels: Labels = np.full(numbering.nodes, NO_ROW, np.int32)
-        values = iter(() if self.labels is None else (block for _, block in self.labels.blocks()))
         with open(folder / "row_ids", "wb") as row_ids:
-            waiting = np.empty(0, np.int32)
-            first = 0
-            for ids in ids_of(numbering, lists.rows):
-                while self.labels is not None and len(waiting) < len(ids):
-                    waiting = np.concatenate([waiting, next(values)])
-                self._require_new(ids, first, labels, numbering, lists.rows)
-                labels[ids] = waiting[: len(ids)] if self.labels is not None else -1
-                waiting = waiting[len(ids):]
-                row_ids.write(ids.data)
-                first += len(ids)
+            first = self._place_rows(self.rows, lists.rows, None if lists.labels else self.labels, numbering, labels, row_ids)
+        if lists.labels is not None and self.label_rows is not None:
+            if first < numbering.nodes:
+                raise self.rows.missing(numbering.raw_ids, int((labels == NO_ROW).argmax()))
+            labels[:] = NO_ROW
+            with open(os.devnull, "wb") as nowhere:
+                self._place_rows(self.label_rows, lists.labels, self.labels, numbering, labels, nowhere)
         codes, counts = self._codes(numbering, lists, labels)
-        if first < numbering.nodes:
+        if self.label_rows is not None:
+            labels[labels == NO_ROW] = -1
+        elif first < numbering.nodes:
             raise self.rows.missing(numbering.raw_ids, int((labels == NO_ROW).argmax()))
         given = self.labels is not None
         return NodeLabels(_saved(folder / "labels", labels if given else None), _saved(folder / "codes", codes),
                           folder / "row_ids", counts, int(np.count_nonzero(labels >= 0)) if given else 0)
+
+    def _place_rows(self, rows: NodeRows, listed: KeyList, values: LabelFile | None, numbering: Numbering, labels: Labels,
+                    row_ids: BinaryIO) -> int:
+        """``labels`` of the rows' nodes, -1 without ``values``, and their ids to ``row_ids``; how many rows there are."""
+        waiting, first = np.empty(0, np.int32), 0
+        blocks = iter(()) if values is None else values.blocks()
+        for ids in ids_of(numbering, listed):
+            while values is not None and len(waiting) < len(ids):
+                waiting = np.concatenate([waiting, next(blocks)])
+            self._require_new(rows, ids, first, labels, numbering, listed)
+            labels[ids] = waiting[: len(ids)] if values is not None else -1
+            waiting = waiting[len(ids):]
+            row_ids.write(ids.data)
+            first += len(ids)
+        for _ in blocks:  # to its end: the checksum is known there
+            pass
+        return first
 
     def _codes(self, numbering: Numbering, lists: NodeKeyLists, labels: Labels) -> tuple[Codes | None, dict[str, int] | None]:
         if self.sets is None:
@@ -133,7 +167,8 @@ class NodeData:
         found = np.bincount(codes, minlength=1 + len(NODE_SPLITS))
         return codes, {name: int(found[1 + NODE_SPLITS.index(name)]) for name in self.sets.names}
 
-    def _require_new(self, ids: Ids, first: int, labels: Labels, numbering: Numbering, rows: KeyList) -> None:
+    @staticmethod
+    def _require_new(rows: NodeRows, ids: Ids, first: int, labels: Labels, numbering: Numbering, listed: KeyList) -> None:
         """Refuse a block of rows, the first of which is row ``first``, for an id that stood before."""
         fresh = np.zeros(len(ids), bool)
         fresh[np.unique(ids, return_index=True)[1]] = True
@@ -142,9 +177,9 @@ class NodeData:
             return
         second = int(again.argmax())
         before = 0
-        for block in ids_of(numbering, rows):
+        for block in ids_of(numbering, listed):
             if len(found := np.flatnonzero(block == ids[second])):
-                raise self.rows.twice(raw_at(numbering.raw_ids, int(ids[second])), before + int(found[0]), first + second)
+                raise rows.twice(raw_at(numbering.raw_ids, int(ids[second])), before + int(found[0]), first + second)
             before += len(block)
 
     def sources(self) -> list[Source]:

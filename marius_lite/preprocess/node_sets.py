@@ -16,7 +16,8 @@ from marius_lite.preprocess.key_list import KeyList
 from marius_lite.preprocess.node_rows import raw_at
 from marius_lite.preprocess.numbering import Ids, Numbering
 from marius_lite.preprocess.options import split_bounds
-from marius_lite.preprocess.readers.node_ids import IdList, open_ids
+from marius_lite.preprocess.readers.node_ids import IdList
+from marius_lite.preprocess.readers.node_masks import open_set
 from marius_lite.seeds import seed_for
 
 Labels = npt.NDArray[np.int32]
@@ -25,10 +26,12 @@ USUAL = {"train": ("train", "train_idx"), "valid": ("valid", "val", "valid_idx",
 
 
 class NodeLists:
-    """The nodes of each split are listed in a file."""
+    """The nodes of each split are listed in a file, or are those where a mask is true, of whose columns ``split`` is the one.
 
-    def __init__(self, files: Mapping[str, Path]):
-        self.lists: dict[str, IdList] = {name: open_ids(file, USUAL[name]) for name, file in files.items()}
+    ``nodes``: how many a mask has, None where rows are not those of ids 0, 1, ..."""
+
+    def __init__(self, files: Mapping[str, Path], nodes: int | None = None, split: int | None = None):
+        self.lists: dict[str, IdList] = {name: open_set(file, USUAL[name], nodes, split) for name, file in files.items()}
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -40,8 +40,8 @@ class Options:
     ``fractions``, ``node_fractions``: (train, valid, test), summing to 1, or None. ``partitions``: None = auto.
     ``columns``: roles of the file's columns in order, or header names of source, (relation,) destination. ``edge_weight``,
     ``timestamp``: the column or array with that name. ``delimiter``: one character, or `WHITESPACE`.
-    ``node_lists``: the file of each split of nodes, by name. ``features``, ``labels``, ``node_lists``, ``node_types``:
-    also FILE.npz:KEY.
+    ``node_lists``: the file of each split of nodes, by name; ``mask_split``: which column, where they are masks of several.
+    ``features``, ``labels``, ``node_lists``, ``node_types``: also FILE.npz:KEY.
     """
 
     edges: tuple[str, ...]
@@ -74,6 +74,7 @@ class Options:
     node_lists: Mapping[str, Path] = field(default_factory=dict)
     node_fractions: tuple[float, float, float] | None = None
     node_types: Path | None = None
+    mask_split: int | None = None
 
     @classmethod
     def parse(cls, *, edges: list[str], output: str | Path, valid: list[str] | None = None,
@@ -172,6 +173,7 @@ class Options:
             **({"partitioner": self.partitioner} if self.partitioner != "random" else {}),
             **({"feature_dtype": self.feature_dtype} if self.feature_dtype != "auto" else {}),
             **({"node_split": self.node_fractions} if self.node_fractions else {}),
+            **({"mask_split": self.mask_split} if self.mask_split is not None else {}),
         }
 
 

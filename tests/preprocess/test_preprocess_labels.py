@@ -53,8 +53,10 @@ def test_each_node_has_its_label_and_split(nodes, dtype, listed_as_text, partiti
         raw = dataset.raw_ids(0, len(names)).to_pylist()
         found = np.concatenate([dataset.labels.read(k) for k in range(dataset.partitioning.partitions)])
         assert found.dtype == np.int64
-        assert found.tolist() == [labels[names.index(one)] for one in raw]
-        assert dataset.labels.classes == labels.max() + 1
+        classes = np.unique(labels[labels >= 0]).tolist()
+        assert [int(dataset.class_names[k]) if k >= 0 else k for k in found] == [labels[names.index(one)] for one in raw]
+        assert dataset.labels.classes == len(classes)
+        assert (dataset.manifest.class_names is None) == (classes == list(range(len(classes))))
         assert dataset.node_counts == {split: splits.count(split) for split in SPLITS if split in splits}
         for split in dataset.node_counts:
             ids = dataset.node_split(split)
@@ -141,7 +143,9 @@ def test_what_the_manifest_and_the_report_say(inputs):
 
 Y = np.array([0, 1, 1, -1])
 LABELS = {
-    "floats": (Y.astype(float), "an array of float64, shape .*one-dimensional array of integers"),
+    "fractions": (Y + 0.5, "row 0: label 0.5: class numbers are 0 to"),
+    "infinite": (np.array([0, 1, np.inf, -1]), "row 2: label inf"),
+    "complex": (Y + 1j, "an array of complex128, shape .*one-dimensional array of integers"),
     "truth values": (Y > 0, "an array of bool"),
     "two-dimensional": (np.zeros((4, 2), int), r"shape \(4, 2\)"),
     "no rows": (Y[:0], r"shape \(0,\)"),
@@ -181,7 +185,9 @@ LISTS = {
     "no ids": (np.array([], int), None, r"train: no ids at all"),
     "no lines": ([0], "", r"valid: no ids at all"),
     "floats": ([0.5], None, r"train: an array of float64"),
-    "a mask": (Y > 0, None, r"train: an array of bool"),
+    "a short mask": (Y[:3] > 0, None, r"train: a mask of shape \(3,\): there are 4 rows of nodes: save one of shape \(4,\)"),
+    "several masks": (np.ones((4, 2), bool), None, r"a mask of shape \(4, 2\) has 2 splits: choose one with --mask-split 0 to 1"),
+    "a mask of unlabelled": (Y < 0, None, r"train: true value 0: node 3 has no label"),
     "no integer": ("0\nx\n", None, r"train:2: not an integer id"),
 }
 
@@ -231,8 +237,9 @@ def test_integer_ids_kept_as_text(tmp_path):
     for kind in ("int", "str"):
         dataset = make(tmp_path / kind, tmp_path / "e.tsv", ids=kind, labels=tmp_path / "y.npy", node_ids=tmp_path / "ids.npy",
                        train_nodes=tmp_path / "train.npy", partitions=1)
-        assert [int(raw) // 10 for raw in dataset.raw_ids(0, 3).to_pylist()] == dataset.labels.read(0).tolist()
-        assert dataset.labels.read(0)[0] == 2
+        names = [dataset.class_names[k] for k in dataset.labels.read(0)]
+        assert [str(int(raw) // 10) for raw in dataset.raw_ids(0, 3).to_pylist()] == names
+        assert names[0] == "2"
 
 
 def test_a_kept_dataset_opens_again(inputs):

@@ -1,35 +1,37 @@
-"""The nodes' class numbers as a .npy array of integers."""
+"""The nodes' classes, numbered: where labels are not just 0, 1, 2, ..., in their order, and their names are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.readers.array_file import ArrayFile
+from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.label_values import INTEGER, MOST_CLASSES, NONE, RANGE, LabelValues, open_labels
 
-BLOCK = 1 << 18
-MOST_CLASSES = 1 << 24  # more are surely no classes: what cross entropy takes for each would not fit
-USUAL = ("labels", "label", "y")
-ADVICE = "save a one-dimensional array of integers, a class number for each node and -1 for none, with numpy.save"
+MOST_NAMES = 1 << 16  # so many different labels are numbered in their order; more integers are class numbers as they are
+NO_NAMES = {None, NONE, str(NONE), "", "nan", "NaN"}
+WHOLE = r"^(-?[0-9]{1,18})\.0*$"  # a float that is an integer, as tables are often written
 
 
 class LabelFile:
-    """An opened label file of ``rows`` integers. Raises UserError for a file that holds anything else.
+    """An opened label file. Raises UserError for one that holds anything else.
 
-    ``checksum``: the crc32c of the file's bytes, known when `blocks` has ended.
+    ``rows``, ``names`` (of the classes, None where they are their numbers): known after `classes`. ``ids``: whose row each is,
+    where the file says so. ``checksum``: the crc32c of the file's bytes, known when `blocks` has ended.
     """
 
-    def __init__(self, path: Path):
-        self._array = ArrayFile(path, ADVICE, USUAL)
-        self.path = self._array.path
-        shape, dtype = self._array.shape, self._array.dtype
-        if dtype.kind not in "iu" or len(shape) not in (1, 2) or shape[0] < 1 or shape[1:] not in ((), (1,)):
-            raise UserError(f"{self._array.name}: an array of {dtype}, shape {shape}: {ADVICE}")
-        self.rows = int(shape[0])
+    def __init__(self, file: Path, options: Options):
+        self._values = open_labels(file, options)
+        self.path, self.ids, self.rows = self._values.path, self._values.ids, 0
+        self.names: list[str] | None = None
+        self._known: pa.Array | None = None  # the labels of the classes, in their order; None: the numbers themselves
 
     @property
     def size(self) -> int:
@@ -37,22 +39,73 @@ class LabelFile:
 
     @property
     def checksum(self) -> int:
-        return self._array.checksum
-
-    def blocks(self) -> Iterator[tuple[int, npt.NDArray[np.int32]]]:
-        """(first row, labels), -1 for none. Raises UserError for one that is neither that nor a class number."""
-        for first, block in self._array.blocks(BLOCK):
-            values = block.reshape(-1)
-            wrong = (values < -1) | (values >= MOST_CLASSES)
-            if wrong.any():
-                row = int(wrong.argmax())
-                raise UserError(f"{self._array.name}: row {first + row}: label {values[row]}: class numbers are 0 to "
-                                f"{MOST_CLASSES - 1}, or -1 for no label: number the classes from 0")
-            yield first, values.astype(np.int32)
+        return self._values.checksum
 
     def classes(self) -> int:
-        """How many there are: the largest class number and one. Raises UserError for a wrong label, or where no row has one."""
-        largest = max(int(labels.max()) for _, labels in self.blocks())
-        if largest < 0:
-            raise UserError(f"{self._array.name}: no row has a label, all are -1: give the class numbers of some nodes")
-        return largest + 1
+        """How many there are: labels that occur. Raises UserError for a wrong label, or where no row has one."""
+        seen = _Distinct(self._values)
+        for values in self._read():
+            seen.add(values)
+        self.rows, self._known = seen.rows, seen.known()
+        if self._known is None:
+            return seen.largest + 1
+        self.names = [str(value) for value in self._known.to_pylist()]
+        return len(self.names)
+
+    def _read(self) -> Iterator[pa.Array]:
+        for values in self._values.read():
+            text = pa.types.is_string(values.type)
+            yield pc.replace_substring_regex(values, WHOLE, r"\1") if text else values
+
+    def blocks(self) -> Iterator[npt.NDArray[np.int32]]:
+        """Class numbers, -1 for none; after `classes`."""
+        for values in self._read():
+            if self._known is None or pa.types.is_integer(self._known.type):
+                values = _integers(values)
+            if self._known is not None:
+                values = pc.index_in(values, value_set=self._known)
+            yield values.fill_null(NONE).to_numpy(zero_copy_only=False).astype(np.int32)
+
+
+class _Distinct:
+    """The different labels of all rows, as far as they can be classes with names."""
+
+    def __init__(self, file: LabelValues):
+        self._file, self.rows, self.largest = file, 0, NONE
+        self._found: set[Any] = set()
+        self._plain = True  # all are integers
+
+    def add(self, values: pa.Array) -> None:
+        numbers = _integers(values)
+        named = values.filter(pc.is_null(numbers)).drop_null()
+        self._plain &= set(pc.unique(named).to_pylist()) <= NO_NAMES
+        wrong = pc.or_(pc.less(numbers, NONE), pc.greater_equal(numbers, MOST_CLASSES)).fill_null(False)
+        if self._plain and pc.any(wrong).as_py():
+            row = pc.index(wrong, True).as_py()
+            raise UserError(f"{self._file.place(self.rows + row)}: label {numbers[row].as_py()}: {RANGE}")
+        self.largest = max(self.largest, pc.max(numbers).as_py() if numbers.null_count < len(numbers) else NONE)
+        if len(self._found) <= MOST_NAMES:
+            self._found.update(pc.unique(values).to_pylist())
+        self.rows += len(values)
+
+    def known(self) -> pa.Array | None:
+        """In order: integers if all are, else by their bytes. None: the numbers 0, 1, ... themselves."""
+        found = self._found - NO_NAMES
+        if not found:
+            raise UserError(f"{self._file.name}: no row has a label, all are -1 or empty: give the classes of some nodes")
+        if self._plain:
+            numbers = sorted({int(value) for value in found})
+            dense = len(found) > MOST_NAMES or numbers == list(range(len(numbers)))
+            return None if dense else pa.array(numbers, pa.int64())
+        if len(found) > MOST_NAMES:
+            raise UserError(f"{self._file.name}: more than {MOST_NAMES:,} different labels: is this the right file? give a class "
+                            "for each node")
+        return pa.array(sorted(found, key=str.encode), pa.string())
+
+
+def _integers(values: pa.Array) -> pa.Array:
+    """Of integers or their decimals; null for others."""
+    if pa.types.is_integer(values.type):
+        return values
+    plain = pc.fill_null(pc.match_substring_regex(values, INTEGER), False)
+    return pc.if_else(plain, values, pa.scalar(None, pa.string())).cast(pa.int64())
