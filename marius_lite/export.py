@@ -58,11 +58,10 @@ def export_classes(found: Checkpoint, output: Path, format: str) -> dict[str, An
     hold numbers of classes and of splits.
     """
     from marius_lite.train.class_probabilities import SPLITS, class_probabilities
-    from marius_lite.train.classification import class_names
 
     dataset, labels = found.dataset, found.dataset.labels
     assert labels is not None
-    names = class_names(dataset)
+    names = dataset.manifest.class_names
     _check_place(output, format, dataset, labels.classes)
     with class_probabilities(found) as classified:
         blocks: Blocks = ((each.raw, {"probabilities": each.probabilities, "split": each.split, "class": each.likeliest})

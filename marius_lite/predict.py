@@ -234,7 +234,6 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
     task and for ids that the dataset lacks.
     """
     from marius_lite.train.class_probabilities import SPLITS, class_probabilities
-    from marius_lite.train.classification import class_names
     from marius_lite.train.opened import open_checkpoint
 
     with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:
@@ -242,7 +241,7 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
             raise UserError(f"{run}: its task is {found.config.task}, it tells no classes: ask for links, with --queries")
         labels = found.dataset.labels
         assert labels is not None
-        names: list[Any] = [*(class_names(found.dataset) or range(labels.classes))]
+        names: list[Any] = [*(found.dataset.manifest.class_names or range(labels.classes))]
         wanted = None if nodes is None else read_nodes(Path(nodes) if isinstance(nodes, str) else nodes, found.dataset)
         with class_probabilities(found, wanted) as classified:
             for each in classified:

@@ -42,8 +42,9 @@ def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, spli
                 counts.add(found, of)
                 odds.add(found[of >= 0], of[of >= 0])
         auc, precision = odds.means()
-    names = class_names(dataset)
-    return {**counts.summary(split), "roc_auc": auc, "average_precision": precision, **({"class_names": names} if names else {})}
+    names = dataset.manifest.class_names
+    named = {"class_names": [*names]} if names else {}
+    return {**counts.summary(split), "roc_auc": auc, "average_precision": precision, **named}
 
 
 def by_partition(nodes: Ids, rows: int) -> Iterator[tuple[int, Ids]]:
@@ -57,9 +58,3 @@ def blocks(offsets: Ids, width: int) -> Iterator[Ids]:
     """So many at a time that ``width`` numbers of each are no more than SCORES, or one."""
     size = max(1, SCORES // width)
     return (offsets[start : start + size] for start in range(0, len(offsets), size))
-
-
-def class_names(dataset: Dataset) -> list[str] | None:
-    """What the dataset calls its classes, in order of their numbers; None where they have no names."""
-    names = getattr(dataset.manifest, "classes", None)
-    return [str(name) for name in names] if names else None

@@ -2,6 +2,7 @@
 
 import json
 
+import community_graph
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -89,16 +90,19 @@ def test_every_format_and_predict_say_the_same(printed, cli, run, exported, tmp_
         np.testing.assert_allclose(list(node["probabilities"].values()), chances[at], rtol=1e-6)
 
 
-def test_classes_go_by_their_names_where_there_are_any(run, tmp_path, monkeypatch):
-    from marius_lite.train import classification
-
-    monkeypatch.setattr(classification, "class_names", lambda dataset: ["math", "law", "art", "sport"])
+def test_classes_go_by_their_names_where_there_are_any(cli, communities, tmp_path):
+    names = ["law", "art", "math", "sport"]
+    arguments = community_graph.write(tmp_path)
+    np.save(tmp_path / "labels.npy", np.array(names)[np.load(tmp_path / "labels.npy")])
+    assert cli("preprocess", *arguments, "--output", tmp_path / "dataset", "--partitions", "8") == 0
+    run = tmp_path / "run"
+    assert cli("train", tmp_path / "dataset", "--run", run, *options("training.epochs=1")) == 0
     (node,) = ml.predict_nodes(run, [17])
-    assert list(node["probabilities"]) == ["math", "law", "art", "sport"]
+    assert list(node["probabilities"]) == sorted(names)
     assert node["class"] == max(node["probabilities"], key=node["probabilities"].get)
     ml.export_run(run, tmp_path / "out")
-    assert set(pq.read_table(tmp_path / "out" / "nodes.parquet")["class"].to_pylist()) <= set(node["probabilities"])
-    assert "math" in ml.evaluate_run(run)["class_names"]
+    assert set(pq.read_table(tmp_path / "out" / "nodes.parquet")["class"].to_pylist()) <= set(names)
+    assert ml.evaluate_run(run)["class_names"] == sorted(names)
 
 
 def test_what_is_asked_wrongly_is_told(cli, run, tmp_path, capfd):

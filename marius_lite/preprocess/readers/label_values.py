@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
+from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile
@@ -22,7 +23,7 @@ from marius_lite.preprocess.readers.arrays import kind_of
 from marius_lite.preprocess.readers.lines import BOM, LineBlocks
 from marius_lite.preprocess.readers.node_ids import IdList
 from marius_lite.preprocess.readers.node_types import TypeFile, TypeTable, TypeText
-from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of, reading
+from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
 
 BLOCK = 1 << 18
 BLOCK_BYTES = 1 << 20
