@@ -66,6 +66,11 @@ def preprocess(
             rich_help_panel=EDGES,
         ),
     ] = None,
+    weight_default: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="The weight of edges whose weight is empty, null or NaN; without it such rows are bad.",
+                     rich_help_panel=EDGES),
+    ] = None,
     timestamp: Annotated[
         str | None,
         typer.Option(metavar="COL", help="The column or array that holds the edges' times, integers, likewise.",
@@ -231,6 +236,7 @@ def preprocess(
         ids=ids,
         columns=columns,
         edge_weight=edge_weight,
+        weight_default=weight_default,
         timestamp=timestamp,
         features=features,
         feature_dtype=feature_dtype,

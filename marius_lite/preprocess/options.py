@@ -30,6 +30,7 @@ CHOICES = {
     "feature_dtype": ("auto", "float32", "float16", "bfloat16", "int8"),
 }
 LEAST_MEMORY = 1 << 20
+MOST_WEIGHT = 3.4028234663852886e38  # of float32
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class Options:
     ``memory`` in bytes bounds what preprocess takes, but for what libraries do; the dataset does not depend on it.
     ``fractions``, ``node_fractions``: (train, valid, test), summing to 1, or None. ``partitions``: None = auto.
     ``columns``: roles of the file's columns in order, or header names of source, (relation,) destination. ``edge_weight``,
-    ``timestamp``: the column or array with that name. ``delimiter``: one character, or `WHITESPACE`.
+    ``timestamp``: the column or array with that name. ``weight_default``: what an empty weight stands for; None: for a bad row.
+    ``delimiter``: one character, or `WHITESPACE`.
     ``node_lists``: the file of each split of nodes, by name; ``mask_split``: which column, where they are masks of several.
     ``features``, ``labels``, ``node_lists``, ``node_types``: also FILE.npz:KEY.
     """
@@ -54,6 +56,7 @@ class Options:
     columns: tuple[str, ...] | None = None
     edge_weight: str | None = None
     timestamp: str | None = None
+    weight_default: float | None = None
     delimiter: str | None = None
     header: str = "auto"
     comment: str = "#"
@@ -106,6 +109,7 @@ class Options:
         _check_node_sets(node_lists, node_split, labels is not None)
         names = _columns(columns)
         _check_values(names, {"--edge-weight": same.get("edge_weight"), "--timestamp": same.get("timestamp")})
+        _check_default(same.get("weight_default"), same.get("edge_weight") is not None or "weight" in (names or ()))
         if not edges:
             raise UserError("no edge files: name at least one")
         check_name(output, "--output")
@@ -169,6 +173,7 @@ class Options:
             "drop_self_loops": self.drop_self_loops,
             "on_bad_row": self.on_bad_row,
             **({"edge_weight": self.edge_weight} if self.edge_weight is not None else {}),
+            **({"weight_default": self.weight_default} if self.weight_default is not None else {}),
             **({"timestamp": self.timestamp} if self.timestamp is not None else {}),
             **({"partitioner": self.partitioner} if self.partitioner != "random" else {}),
             **({"feature_dtype": self.feature_dtype} if self.feature_dtype != "auto" else {}),
@@ -253,6 +258,15 @@ def _check_values(columns: tuple[str, ...] | None, given: Mapping[str, str | Non
             raise UserError(f"{option} {name}: --columns {','.join(columns)} has the role {role} too: give one of the two")
         if names.count(name) > 1 or (columns is not None and name in columns):
             raise UserError(f"{option} {name}: this column has another role too: each may have one")
+
+
+def _check_default(weight: float | None, weights: bool) -> None:
+    if weight is None:
+        return
+    if not weights:
+        raise UserError(f"--weight-default {weight:g}: edges have no weights: name their column with --edge-weight or --columns")
+    if not abs(weight) <= MOST_WEIGHT:
+        raise UserError(f"--weight-default {weight:g}: must be a finite float32")
 
 
 def _delimiter(text: str) -> str | None:

@@ -144,6 +144,38 @@ def test_bad_rows_of_arrays(tmp_path):
     assert [(row.line, row.reason) for row in bad] == [(1, "weight: null"), (2, "weight: no finite number")]
 
 
+def test_an_empty_weight_may_stand_for_a_number(tmp_path):
+    weights, rows = np.float32([0.5, 3, 3, 2]), [("a", "b", "0.5"), ("b", "c", ""), ("c", "a", ""), ("a", "c", "2")]
+    (tmp_path / "e.csv").write_text("src,dst,w\n" + "".join(",".join(row) + "\n" for row in rows))
+    (tmp_path / "quoted.csv").write_text("src,dst,w\n" + "".join(",".join(f'"{part}"' for part in row) + "\n" for row in rows))
+    values = [0.5, None, float("nan"), 2.0]
+    src, dst, _ = zip(*rows)
+    pq.write_table(pa.table({"src": src, "dst": dst, "w": values}), tmp_path / "e.parquet")
+    for name in ("e.csv", "quoted.csv", "e.parquet"):
+        columns, bad = read(tmp_path / name, edge_weight="w", weight_default=3.0)
+        check(columns, src=np.array(["a", "b", "c", "a"]), dst=np.array(["b", "c", "a", "c"]), weight=weights)
+        columns, bad = read(tmp_path / name, edge_weight="w", on_bad_row="skip")
+        check(columns, src=np.array(["a", "a"]), dst=np.array(["b", "c"]), weight=np.float32([0.5, 2]))
+        assert len(bad) == 2
+
+
+def test_only_a_weight_may_be_empty(tmp_path):
+    (tmp_path / "e.csv").write_text("1,2,0.5,7\n,2,,7\n3,4,,7\n3,4,1,\n3,4,x,7\n")
+    columns, found = read(tmp_path / "e.csv", columns="src,dst,weight,time", weight_default=1.5, on_bad_row="skip")
+    bad = {row.line: row.reason for row in found}
+    check(columns, src=np.array([1, 3]), dst=np.array([2, 4]), weight=np.float32([0.5, 1.5]), time=np.array([7, 7]))
+    assert bad == {2: "column 1 (src): empty", 4: "column 4 (time): no whole number of 64 bits",
+                   5: "column 3 (weight): no finite number"}
+
+
+@pytest.mark.parametrize(("default", "columns", "message"), [
+    (1.0, "src,dst", "edges have no weights: name their column"), (float("inf"), "src,dst,weight", "must be a finite float32"),
+    (1e39, "src,dst,weight", "must be a finite float32")])
+def test_a_default_that_is_no_weight(tmp_path, default, columns, message):
+    with pytest.raises(UserError, match=message):
+        Options.parse(edges=["e.csv"], output=tmp_path / "d", columns=columns, weight_default=default)
+
+
 def test_what_has_no_such_column(tmp_path):
     edges = np.stack([SRC, DST], 1)
     np.save(tmp_path / "e.npy", edges)

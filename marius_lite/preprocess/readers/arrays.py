@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import COLUMN_ROLES
+from marius_lite.preprocess.options import COLUMN_ROLES, Options
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 
 Mask = npt.NDArray[np.bool_]
@@ -42,16 +42,16 @@ def to_arrow(column: npt.NDArray[Any], role: str) -> pa.Array:
     return pa.array(np.ascontiguousarray(column, np.int64 if widened else native))
 
 
-def checked_edges(file: str, first_row: int, columns: Mapping[str, pa.Array], kind: IdKind, skip: bool) -> RawEdges:
+def checked_edges(file: str, first_row: int, columns: Mapping[str, pa.Array], kind: IdKind, options: Options) -> RawEdges:
     """Columns by role (src, dst, perhaps rel, weight, time) as `RawEdges`; row numbers count from ``first_row``.
 
-    Raises UserError at the first bad row unless ``skip``.
+    Raises UserError at the first bad row unless ``options`` says to skip them.
     """
     roles = [role for role in COLUMN_ROLES if role in columns]
     found: dict[str, pa.Array] = {}
     reasons: Faults = []
     for role in roles:
-        found[role], faults = _checked(role, columns[role], kind)
+        found[role], faults = _checked(role, columns[role], kind, options.weight_default)
         reasons += [(fault, f"{role}: {reason}") for fault, reason in faults]
     bad: list[BadRow] = []
     if reasons:
@@ -61,7 +61,7 @@ def checked_edges(file: str, first_row: int, columns: Mapping[str, pa.Array], ki
         for row in np.flatnonzero(which < len(reasons)).tolist():
             content = ", ".join(str(columns[role][row].as_py()) for role in roles)
             bad.append(BadRow(file, first_row + row, reasons[which[row]][1], content[:MOST_CONTENT], "row"))
-            if not skip:
+            if options.on_bad_row != "skip":
                 raise UserError(f"{bad[0]}: mend the row, or leave such rows out with --on-bad-row skip"
                                 + (", or keep ids as text with --ids str" if kind == "int" and " id" in bad[0].reason else ""))
         keep = pa.array(which == len(reasons))
@@ -83,12 +83,12 @@ def checked_types(file: str, first_row: int, ids: pa.Array, types: pa.Array, kin
     return found, names
 
 
-def _checked(role: str, values: pa.Array, kind: IdKind) -> tuple[pa.Array, Faults]:
+def _checked(role: str, values: pa.Array, kind: IdKind, no_weight: float | None) -> tuple[pa.Array, Faults]:
     """A column as `RawEdges` has it (junk where a fault is), and the rows at fault with the reason."""
     if pa.types.is_string_view(values.type):  # few functions take it
         values = values.cast(pa.string())
     if role == "weight":
-        return _weights(values)
+        return _weights(values, no_weight)
     if role == "time":
         return _integers(values, None)
     if role == "rel":
@@ -96,8 +96,11 @@ def _checked(role: str, values: pa.Array, kind: IdKind) -> tuple[pa.Array, Fault
     return _as_kind(values, kind)
 
 
-def _weights(values: pa.Array) -> tuple[pa.Array, Faults]:
+def _weights(values: pa.Array, none: float | None) -> tuple[pa.Array, Faults]:
+    """``none``: what null and NaN, which tables write for each other, stand for; None: for a fault."""
     weights = values.cast(pa.float32(), safe=False)
+    if none is not None:
+        weights = pc.if_else(pc.is_nan(weights), pa.scalar(none, pa.float32()), weights).fill_null(none)
     faults = _null(weights)
     if not pc.all(pc.is_finite(weights), min_count=0).as_py():
         faults.append((_mask(pc.invert(pc.is_finite(weights)).fill_null(False)), "no finite number"))

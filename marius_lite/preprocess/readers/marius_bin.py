@@ -41,7 +41,7 @@ class MariusReader:
     def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress):
         self.path = file.path
         self._block_rows = block_rows
-        self._skip = options.on_bad_row == "skip"
+        self._options = options
         self._progress = progress
         self.checksum = 0
         facts = self._facts()
@@ -87,4 +87,4 @@ class MariusReader:
             read_range(self.path, first * block.strides[0], block.view(np.uint8).reshape(-1))
             roles = ROLES if self._width == 3 else ("src", "dst")
             columns = {role: pa.array(np.ascontiguousarray(column)) for role, column in zip(roles, block.T)}
-            yield checked_edges(str(self.path), first, columns, kind, self._skip)
+            yield checked_edges(str(self.path), first, columns, kind, self._options)

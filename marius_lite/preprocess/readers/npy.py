@@ -38,7 +38,7 @@ class NpyReader:
     def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress, nodes: int | None = None):
         self.path = file.path
         self._block_rows = block_rows
-        self._skip = options.on_bad_row == "skip"
+        self._options = options
         self._progress = progress
         self.nodes = None if nodes is None else range(nodes)
         self._array = ArrayFile(Path(file.name), ADVICE, USUAL)
@@ -82,7 +82,7 @@ class NpyReader:
             for block in self._blocks():
                 columns = {role: to_arrow(block[place], role) for role, place in self._place.items()}
                 columns |= {role: to_arrow(take(len(block[0])), role) for role, take in values.items()}
-                yield checked_edges(self._array.name, first, columns, kind, self._skip)
+                yield checked_edges(self._array.name, first, columns, kind, self._options)
                 first += len(block[0])
                 if self._array.key is None:
                     self._progress(sum(column.nbytes for column in block))

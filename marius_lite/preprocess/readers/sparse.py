@@ -100,7 +100,7 @@ class SparseReader:
         return self._edges
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
-        skip, at = self._options.on_bad_row == "skip", 0
+        at = 0
         with ExitStack() as stack:
             first, second = (stack.enter_context(part.stream()) for part in (self._first, self._second))
             rel = stack.enter_context(self._rel.stream()) if self._rel else None
@@ -110,7 +110,7 @@ class SparseReader:
                 if rel is not None:
                     columns["rel"] = to_arrow(rel(len(src)), "rel")
                 columns |= {role: to_arrow(take(len(src)), role) for role, take in values.items()}
-                yield checked_edges(str(self.path), at, columns, kind, skip)
+                yield checked_edges(str(self.path), at, columns, kind, self._options)
                 at += len(src)
         self._progress(self.path.stat().st_size)
 

@@ -32,7 +32,7 @@ class TableReader(ABC):
     def __init__(self, path: Path, options: Options, block_rows: int, progress: Progress):
         self.path = path
         self._block_rows = block_rows
-        self._skip = options.on_bad_row == "skip"
+        self._options = options
         self._progress = progress
         self.checksum = 0
         with reading(path):
@@ -61,7 +61,7 @@ class TableReader(ABC):
         first = 0
         for batch in self._batches():
             columns = {role: batch.column(name) for role, name in self._roles.items()}
-            yield checked_edges(str(self.path), first, columns, kind, self._skip)
+            yield checked_edges(str(self.path), first, columns, kind, self._options)
             first += len(batch)
 
     @abstractmethod

@@ -125,6 +125,7 @@ class BlockParser:
         self._strict = strict
         self._skip = options.on_bad_row == "skip" and not strict
         self._auto = options.ids == "auto"
+        self._no_weight = options.weight_default
         names = [str(i) for i in range(shape.fields)]
         self._name_of = {role: names[place] for role, place in shape.roles.items()}
         id_type = pa.int64() if self.kind == "int" else pa.string()
@@ -136,7 +137,8 @@ class BlockParser:
             delimiter=shape.delimiter, quote_char='"' if shape.quoted else False
         )
         self._convert = pa.csv.ConvertOptions(
-            column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
+            column_types=types, include_columns=list(types), null_values=[""] if self._no_weight is not None else [],
+            strings_can_be_null=False
         )
         self._names = names
         end = re.escape(shape.delimiter.encode())
@@ -148,6 +150,8 @@ class BlockParser:
         columns, comments, bad = self.columns(block)
         src, dst = (columns[role].cast(pa.string()) if self._as_text else columns[role] for role in ("src", "dst"))
         weight, time = (columns.get(role) for role in VALUES)
+        if weight is not None and weight.null_count:
+            weight = weight.fill_null(self._no_weight)
         return RawEdges(src, columns.get("rel"), dst, comments, bad, weight, time)
 
     def columns(self, block: Block) -> tuple[Columns, int, list[BadRow]]:
@@ -202,11 +206,14 @@ class BlockParser:
         return any(number.search(data) for number in self._numbers)
 
     def _outside(self, role: str, values: pa.Array) -> bool:
-        """Whether a column has an empty text, an integer that is no id, or a weight that is not finite."""
+        """Whether a column has an empty text, an integer that is no id, or a weight that is not finite. Null is an empty number:
+        only a weight may be one, where something stands for it."""
+        if role == "weight":
+            return not pc.all(pc.is_finite(values), min_count=0).as_py()
+        if values.null_count:
+            return True
         if not len(values) or role == "time":
             return False
-        if role == "weight":
-            return not pc.all(pc.is_finite(values)).as_py()
         if role in NAMES or self.kind == "str":
             texts = values.dictionary if role in NAMES else values
             return pc.min(pc.binary_length(texts)).as_py() < 1 or self.shape.doubtful(role, texts)
@@ -266,7 +273,7 @@ class BlockParser:
         if not field.isascii() and any("\udc80" <= letter <= "\udcff" for letter in field):
             return "not UTF-8"
         if role in VALUES:
-            return _value_fault(role, field)
+            return None if role == "weight" and not field and self._no_weight is not None else _value_fault(role, field)
         fault = id_fault(field, "str" if role in NAMES else self.kind)
         most = self.shape.nodes
         if fault is None and most is not None and role != "rel" and not 1 <= integer_of(field) <= most:

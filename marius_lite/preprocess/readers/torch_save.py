@@ -167,7 +167,6 @@ class TorchReader:
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
         self.checksum = checksum_of(self.path, self._progress)
-        skip = self._options.on_bad_row == "skip"
         with reading(self.path), ZipFile(self.path) as archive, ExitStack() as stack:
             by_row = self._edges.stride[1] == 1
             begins = (0, self._edges.stride[0]) if by_row else (0,)
@@ -179,7 +178,7 @@ class TorchReader:
                 columns = {"src": to_arrow(src, "src"), "dst": to_arrow(dst, "dst")}
                 if types is not None:
                     columns["rel"] = to_arrow(types(count), "rel")
-                yield checked_edges(str(self.path), first, columns, kind, skip)
+                yield checked_edges(str(self.path), first, columns, kind, self._options)
 
     def _take(self, archive: ZipFile, tensor: Tensor, first: int, stack: ExitStack) -> Take:
         """What gives as many of a tensor's numbers as are asked for, from number ``first`` on."""
