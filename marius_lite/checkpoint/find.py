@@ -88,9 +88,20 @@ def _missing(run: RunFolder, name: str | None, wanted: str | None) -> UserError:
     return UserError(f"{run.path}: {told}: there are {there}")
 
 
+def find_to_read(run: RunFolder, name: str | None) -> Path | None:
+    """`find`, but without a name the best, where evaluations chose one: later ones may know training edges by heart.
+
+    Where runs do not keep the best, it may be gone; then the latest.
+    """
+    best = _meant(run, BEST) if name is None else None
+    kept = best is not None and ((run.checkpoints / BEST).is_symlink() or (run.checkpoints / best).is_dir())
+    return find(run, BEST if kept else name)
+
+
 def hold(run: RunFolder, name: str | None) -> tuple[Path, int] | None:
-    """`find`, and a descriptor: until it is closed the checkpoint is not pruned. The kernel closes it when the holder dies."""
-    while (found := find(run, name)) is not None:
+    """`find_to_read`, and a descriptor: until it is closed the checkpoint is not pruned. The kernel closes it when the holder
+    dies."""
+    while (found := find_to_read(run, name)) is not None:
         with suppress(FileNotFoundError):  # pruned this very moment
             return found, files.hold(found)
     return None

@@ -33,7 +33,10 @@ ConfigFile = Annotated[Optional[Path], typer.Option(  # noqa: UP045
     "--config", help=f"YAML file (docs/configuration.md lists its keys), or preset:NAME, of {NAMES}; without it, the preset that "
     "suits the dataset.")]
 Sets = Annotated[Optional[list[str]], typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change one key; may be repeated.")]  # noqa: UP045
-Checkpoint = Annotated[Optional[str], typer.Option(help="Name of a checkpoint, `latest` or `best`.")]  # noqa: UP045
+Checkpoint = Annotated[Optional[str], typer.Option(  # noqa: UP045
+    help="Name of a checkpoint, `latest` or `best`; by default the best where evaluations chose one.")]
+From = Annotated[Optional[str], typer.Option(  # noqa: UP045
+    "--checkpoint", help="Name of a checkpoint, or `best`; by default the latest.")]
 Queries = Annotated[Optional[Path], typer.Option(  # noqa: UP045
     "--queries", help="Text, one query a line, tab-separated raw ids with ? for what is asked: `src rel ?` or `? rel dst`. Of a "
     "run that classifies nodes: raw ids, one a line; all nodes if left out.")]

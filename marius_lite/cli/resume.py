@@ -5,7 +5,7 @@ from __future__ import annotations
 from marius_lite.cli import options
 
 
-def resume(run: options.Run, checkpoint: options.Checkpoint = None, sets: options.Sets = None,
+def resume(run: options.Run, checkpoint: options.From = None, sets: options.Sets = None,
            dataset: options.Moved = None, as_json: options.Json = False, quiet: options.Quiet = False,
            verbose: options.Verbose = False, allow_code: options.AllowCode = False) -> None:
     """Continue a run from its latest checkpoint as if nothing had happened.

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from marius_lite.checkpoint import find as module
-from marius_lite.checkpoint.find import find, hold, named, place, pointed, published
+from marius_lite.checkpoint.find import find, find_to_read, hold, named, place, pointed, published
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Best, Cursor, State
 from marius_lite.errors import UserError
@@ -68,6 +68,18 @@ def test_a_checkpoint_without_its_state_is_not_skipped(run, linked):
     assert [path.name for path in published(run)] == ["1.0.0", "2.0.0"]
 
 
+def test_a_reader_takes_the_best_where_one_was_chosen(run):
+    assert (find(run, None).name, find_to_read(run, None).name, find_to_read(run, "latest").name) == ("10.0.0", "1.0.0", "10.0.0")
+    (run.checkpoints / "best").symlink_to("2.0.0")
+    assert find_to_read(run, None).name == "2.0.0"
+    (run.checkpoints / "2.0.0" / "state.json").unlink()
+    with pytest.raises(UserError, match=r"2\.0\.0: no whole checkpoint"):
+        find_to_read(run, None)
+    (run.checkpoints / "best").unlink()
+    shutil.rmtree(run.checkpoints / "1.0.0")  # a run that does not keep the best
+    assert find_to_read(run, None).name == "10.0.0"
+
+
 def test_a_link_to_what_is_gone_is_told(run):
     (run.checkpoints / "latest").symlink_to("11.0.0")
     with pytest.raises(UserError, match=r"no checkpoint 11\.0\.0, which `latest` names: there are 1\.0\.0, 2\.0\.0, 10\.0\.0"):
@@ -98,7 +110,7 @@ def test_a_checkpoint_that_goes_while_it_is_looked_for(run, monkeypatch):
         return real(folder)
 
     monkeypatch.setattr(module.files, "hold", pruned_first)
-    found, held = hold(run, None)
+    found, held = hold(run, "latest")
     os.close(held)
     assert (found.name, seen) == ("10.0.0", ["2.0.0", "10.0.0"])
 
@@ -107,7 +119,7 @@ def test_one_who_wants_to_hold_waits_for_one_who_removes(run):
     found = []
     with module.files.alone(run.checkpoints / "10.0.0") as unheld:
         assert unheld
-        thread = threading.Thread(target=lambda: found.append(hold(run, None)))
+        thread = threading.Thread(target=lambda: found.append(hold(run, "10.0.0")))
         thread.start()
         thread.join(0.2)
         assert not found
