@@ -119,7 +119,7 @@ def test_one_who_wants_to_hold_waits_for_one_who_removes(run):
     found = []
     with module.files.alone(run.checkpoints / "10.0.0") as unheld:
         assert unheld
-        thread = threading.Thread(target=lambda: found.append(hold(run, "10.0.0")))
+        thread = threading.Thread(target=lambda: found.append(hold(run, "latest")))
         thread.start()
         thread.join(0.2)
         assert not found
