@@ -17,7 +17,7 @@ PREFIX = "preset:"
 PRESETS = {
     "kg-small": "knowledge graphs whose every node can be a negative of every edge",
     "kg": "knowledge graphs of any size",
-    "kg-large": "knowledge graphs whose rows do not fit in memory",
+    "kg-large": "graphs whose rows are large beside the memory",
     "social": "graphs of one relation",
     "sage": "classes of nodes with features, sampled neighbourhoods",
     "gcn": "classes of nodes with features, small graphs",
@@ -51,15 +51,15 @@ def suitable(shape: Shape) -> tuple[str, str]:
 
 
 def _choices(shape: Shape) -> list[tuple[str, bool, str]]:
-    nodes, rows = f"{shape.nodes:,} nodes", shape.nodes * 2 * 256 * 4
-    relations = f"{shape.relations:,} relations"
+    nodes, held = f"{shape.nodes:,} nodes", shape.nodes * 2 * 256 * 4 <= LARGE_ROWS * shape.available_memory
+    relations = f"{shape.relations:,} relations" if shape.relations > 1 else "one relation"
     return [
         ("gcn", shape.classified and shape.nodes <= FEW_NODES, f"{nodes} with features and classes"),
         ("sage", shape.classified, f"{nodes} with features and classes"),
-        ("social", shape.relations <= 1, f"{nodes}, one relation"),
-        ("kg-small", shape.nodes * shape.edges <= FULL_SCORES and rows <= LARGE_ROWS * shape.available_memory,
+        ("social", shape.relations <= 1 and held, f"{nodes}, one relation"),
+        ("kg-small", shape.nodes * shape.edges <= FULL_SCORES and held,
          f"{relations}; {nodes}, few enough to compare each edge with all"),
-        ("kg", rows <= LARGE_ROWS * shape.available_memory, f"{relations}; {nodes}, too many to compare each edge with all"),
+        ("kg", held, f"{relations}; {nodes}, too many to compare each edge with all"),
         ("kg-large", True, f"{relations}; {nodes}, whose rows are large beside the free memory"),
     ]
 

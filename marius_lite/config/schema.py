@@ -135,7 +135,9 @@ class OptimizerSection(Section):
 class RegularizerSection(Section):
     name: Literal["none", "n3"] = Field(
         "none", description="n3: sum of cubed moduli of an edge's source, relation and destination, for each side")
-    weight: NonNegativeFloat = Field(0.0, description="factor of the regularizer beside the loss summed over edges")
+    weight: NonNegativeFloat | Auto = Field(
+        0.0, description="factor of the regularizer beside the loss summed over edges; auto: 0.4 by the mean degree of nodes, at "
+        "most 0.2")
 
 
 class SamplingSection(Section):

@@ -105,5 +105,5 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
     return LinkPredictionModel(
         model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"),
         reciprocal=model.reciprocal, loss=loss.name, loss_options=options.get(loss.name), dropout=model.dropout,
-        n3_weight=config.regularizer.weight if config.regularizer.name == "n3" else 0.0, relation_weight=loss.relation_weight,
+        n3_weight=float(config.regularizer.weight), relation_weight=loss.relation_weight,
         relation_draw=draw_of(config.init.relations, DECODERS[model.decoder].relation_draw(model.dim)), encoder=encoder)

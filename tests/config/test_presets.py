@@ -44,6 +44,7 @@ def test_an_unknown_preset_names_the_known_ones():
     (replace(SMALL, nodes=10**8), "kg-large"),
     (replace(SMALL, available_memory=1 << 20), "kg-large"),
     (replace(SMALL, relations=1), "social"),
+    (replace(SMALL, relations=1, nodes=10**8), "kg-large"),
     (replace(SMALL, classified=True), "gcn"),
     (replace(SMALL, classified=True, nodes=10**6), "sage"),
 ])
