@@ -7,6 +7,7 @@ import pytest
 from marius_lite.config.load import load
 from marius_lite.config.strength import with_strength
 
+
 def facts(nodes, edges):
     return SimpleNamespace(nodes=nodes, splits={"train": edges})
 
