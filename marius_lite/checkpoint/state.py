@@ -44,8 +44,9 @@ class State:
     """What ``state.json`` holds, beside its version and a checksum of itself.
 
     ``checksums``: crc32c of each partition's chunk file; ``loss_sum``, ``edges``: of the unfinished epoch so far;
-    ``highest``: the best of all evaluations so far, ``since`` how many of them ago; ``drops``: how often the learning rates
-    dropped since evaluations were none better; ``dense``: crc32c of dense.safetensors;
+    ``highest``: the best of all evaluations so far, ``since`` how many of them ago; ``drops``, ``weakened``: how often the
+    learning rates dropped, and the regularizer was weakened, since evaluations were none better; ``dense``: crc32c of
+    dense.safetensors;
     ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``: an evaluation is due before going on.
     """
 
@@ -60,6 +61,7 @@ class State:
     highest: float | None = None
     since: int = 0
     drops: int = 0
+    weakened: int = 0
     dense: int = 0
 
     def ranked(self, metric: str, value: float | None) -> State:
@@ -67,13 +69,16 @@ class State:
         is_best = value is not None and better(metric, value, self.best.value if self.best else None)
         return replace(self, evaluate=False, best=Best(self.cursor.name, value) if value is not None and is_best else self.best)
 
-    def measured(self, metric: str, value: float | None, patience: int = 0) -> State:
+    def measured(self, metric: str, value: float | None, patience: int = 0, weakens: bool = False) -> State:
         """After an evaluation, of this checkpoint or between two. Learning rates drop each time that ``patience`` of them in a
-        row were none better; 0: never."""
+        row were none better; 0: never. With ``weakens`` the regularizer goes first: rates drop where a weaker one was none
+        better either, so that each strength begins from the rows of a stronger one at full rates."""
         if better(metric, value, self.highest):
             return replace(self, highest=value, since=0)
         since = self.since + 1
-        return replace(self, since=since, drops=self.drops + (patience > 0 and since % patience == 0))
+        plateau = patience > 0 and since % patience == 0
+        weaker = plateau and weakens and since == patience
+        return replace(self, since=since, drops=self.drops + (plateau and not weaker), weakened=self.weakened + weaker)
 
     def to_json(self) -> bytes:
         tree = {**asdict(self), "version": STATE_VERSION}

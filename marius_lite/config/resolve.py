@@ -37,7 +37,6 @@ from marius_lite.config.resolve_nodes import (
     resolve_nodes,
 )
 from marius_lite.config.schema import Config
-from marius_lite.config.strength import with_strength
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 from marius_lite.ordering.plan import check, choose, make_plan, spare_slots
@@ -50,7 +49,7 @@ EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
-    config = with_strength(_with_evaluation(config, facts), facts).model_copy(update={"device": _device(config, facts)})
+    config = _with_evaluation(config, facts).model_copy(update={"device": _device(config, facts)})
     config = config.model_copy(update={"sampling": config.sampling.model_copy(update={"device": _sampling_device(config)})})
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
     if facts.nodes_to_classify:

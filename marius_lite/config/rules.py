@@ -28,8 +28,11 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
          f"`loss.offset` is {loss.offset}, but `loss.name` is {loss.name}: remove it or choose loss logistic"),
         (loss.adversarial_temperature > 0 and loss.name != "logistic",
          f"`loss.adversarial_temperature` is set, but `loss.name` is {loss.name}: only logistic weights its negatives"),
-        (config.regularizer.name == "none" and config.regularizer.weight not in (0, "auto"),
+        (config.regularizer.name == "none" and config.regularizer.weight > 0,
          f"`regularizer.weight` is {config.regularizer.weight}, but `regularizer.name` is none: set the name to n3"),
+        (config.regularizer.decay < 1 and config.optimizer.schedule.name != "plateau",
+         f"`regularizer.decay` is {config.regularizer.decay}, but `optimizer.schedule.name` is {config.optimizer.schedule.name}: "
+         "only a plateau weakens the regularizer"),
         (config.task == "node_classification" and model.encoder == "none",
          "`task` is node_classification, but `model.encoder` is none: choose sage, gcn, gat, rgcn or package.module:Class"),
         (model.encoder == "none" and model.inputs in ("features", "both"),

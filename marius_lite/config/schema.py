@@ -135,9 +135,10 @@ class OptimizerSection(Section):
 class RegularizerSection(Section):
     name: Literal["none", "n3"] = Field(
         "none", description="n3: sum of cubed moduli of an edge's source, relation and destination, for each side")
-    weight: NonNegativeFloat | Auto = Field(
-        0.0, description="factor of the regularizer beside the loss summed over edges; auto: 0.4 by the mean degree of nodes, at "
-        "most 0.2")
+    weight: NonNegativeFloat = Field(0.0, description="factor of the regularizer beside the loss summed over edges")
+    decay: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
+        1.0, description="below 1: what `weight` is multiplied by at each plateau of the schedule, as long as evaluations then "
+        "get better; only where they do not the learning rates are lowered")
 
 
 class SamplingSection(Section):

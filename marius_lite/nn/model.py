@@ -47,7 +47,8 @@ class LinkPredictionModel(torch.nn.Module):
     Per batch: the *sum* over edges and sides of
 
     - the loss;
-    - ``n3_weight`` times the sum of |x|^3 over source, relation and destination, before dropout (Lacroix et al., ICML 2018);
+    - ``n3_weight`` times ``n3_share``, which a schedule may set, times the sum of |x|^3 over source, relation and destination,
+      before dropout (Lacroix et al., ICML 2018);
     - ``relation_weight`` times the cross-entropy of the relation among all relations, given source and destination (Chen et
       al., AKBC 2021), for decoders that can ask for it.
 
@@ -74,7 +75,7 @@ class LinkPredictionModel(torch.nn.Module):
         self.relation_count = relations
         self.reciprocal = reciprocal
         self.dropout = dropout
-        self.n3_weight = n3_weight
+        self.n3_weight, self.n3_share = n3_weight, 1.0
         self.relation_weight = relation_weight
         draw = relation_draw or self.decoder.relation_draw(dim)
         values = draw(generator, relations * (2 if reciprocal else 1), self.decoder.relation_dim(dim))
@@ -178,7 +179,7 @@ class LinkPredictionModel(torch.nn.Module):
 
     def _regularize(self, values: Tensor, grad: Tensor, times: int = 1) -> None:
         if self.n3_weight:
-            add_n3_gradient(self.decoder, values, times * self.n3_weight, grad)
+            add_n3_gradient(self.decoder, values, times * self.n3_weight * self.n3_share, grad)
 
     def _set_relation_grad(self, batch: DeviceBatch, parts: Sequence[Tensor], more: Tensor | None) -> None:
         """The parts' sum, one a side, by relation, and what there is more."""

@@ -64,10 +64,10 @@ def build_links(run: RunFolder, dataset: Dataset, config: Config, memory: Memory
         partial(evaluate_trained, dataset, buffer, model, config, run.path))
     rates = rated(optimizer, rows, on_device)
     if model.encoder is None:
-        return Parts(run, config, LinkWork(*arguments), model, optimizer, rates, metrics)
+        return Parts(run, config, LinkWork(*arguments), model, optimizer, rates, metrics, model)
     work = EncodedLinkWork(model.encoder, open_neighbourhoods(accelerator, dataset, config), rows,
                            normalized_columns(dataset, config), *arguments)
-    return Parts(run, config, work, model, optimizer, rates, metrics)
+    return Parts(run, config, work, model, optimizer, rates, metrics, model)
 
 
 def make_sampler(config: Config) -> Sampler:
@@ -105,5 +105,5 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
     return LinkPredictionModel(
         model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"),
         reciprocal=model.reciprocal, loss=loss.name, loss_options=options.get(loss.name), dropout=model.dropout,
-        n3_weight=float(config.regularizer.weight), relation_weight=loss.relation_weight,
+        n3_weight=config.regularizer.weight, relation_weight=loss.relation_weight,
         relation_draw=draw_of(config.init.relations, DECODERS[model.decoder].relation_draw(model.dim)), encoder=encoder)

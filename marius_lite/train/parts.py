@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
@@ -16,6 +17,12 @@ from marius_lite.optim.schedule import Rated
 from marius_lite.train.work import Work
 
 
+class Regularized(Protocol):
+    """A model with a regularizer: ``n3_share`` multiplies its weight from the next batch on."""
+
+    n3_share: float
+
+
 @dataclass(frozen=True)
 class Parts:
     run: RunFolder
@@ -25,6 +32,7 @@ class Parts:
     optimizer: DenseOptimizer
     rates: Sequence[Rated]
     metrics: MetricsLog
+    regularized: Regularized | None = None
 
     def dense_state(self) -> dict[str, torch.Tensor]:
         """Every dense tensor of the run, weights and optimizer state, by name."""

@@ -94,13 +94,15 @@ class Trainer:
                 self._stop_if_asked()
 
     def _set_rates(self, window: Window) -> None:
-        """Learning rates as they stand at a window's beginning, wherever in it the run goes on."""
+        """Learning rates and the regularizer as they stand at a window's beginning, wherever in it the run goes on."""
         state, config, items = self.state, self.config, max(1, self.parts.work.items)
         trained_of_it = max(0, state.cursor.batch - window.first_batch) * config.training.batch_size
         done = state.cursor.epoch + (state.edges - trained_of_it) / items
         rate = factor(config.optimizer.schedule, config.training.epochs, done, window.edges / items, state.drops)
         for each in self.parts.rates:
             each.rate = rate
+        if self.parts.regularized is not None:
+            self.parts.regularized.n3_share = config.regularizer.decay**state.weakened
 
     def _record(self, finished: Finished) -> None:
         batch = finished.batch
@@ -139,7 +141,8 @@ class Trainer:
         if saved and config.checkpoint.keep_best:
             self.state = before.ranked(metric, value)
         schedule = config.optimizer.schedule
-        self.state = self.state.measured(metric, value, schedule.patience if schedule.name == "plateau" else 0)
+        self.state = self.state.measured(metric, value, schedule.patience if schedule.name == "plateau" else 0,
+                                         config.regularizer.decay < 1)
         if self.state.best != before.best:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)
         self._meter.evaluation(epoch, result)  # last: where this line stands, all of the above is done

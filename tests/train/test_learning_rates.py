@@ -3,8 +3,10 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 import yaml
+import zarr
 
 from marius_lite.checkpoint.state import State
 from marius_lite.config.load import load
@@ -20,12 +22,13 @@ RECIPE = ["model.dim=8", "model.dropout=0.2", "negatives.count=all", "loss.relat
 def at_end(run):
     """Checksums of everything that was learned."""
     state = json.loads((run / "checkpoints" / "5.0.0" / "state.json").read_text())
-    return {key: state[key] for key in ("checksums", "dense", "drops", "since", "highest")}
+    return {key: state[key] for key in ("checksums", "dense", "drops", "weakened", "since", "highest")}
 
 
 @pytest.mark.parametrize("storage", [["storage.ordering=in_memory"], ["storage.capacity=2"]])
 @pytest.mark.parametrize("schedule", [["optimizer.schedule.name=cosine", "optimizer.schedule.warmup=1.5"],
-                                      ["optimizer.schedule.name=plateau", "optimizer.schedule.patience=1"]])
+                                      ["optimizer.schedule.name=plateau", "optimizer.schedule.patience=1",
+                                       "regularizer.decay=0.5"]])
 def test_a_resumed_recipe_ends_with_the_same_bits(tiny_dataset, tmp_path, schedule, storage):
     config = load(sets=[*RECIPE, *schedule, *storage])
     train_run(tiny_dataset, tmp_path / "run", config)
@@ -46,6 +49,30 @@ def test_a_resumed_run_may_change_its_rates_and_its_record_says_so(tiny_dataset,
     assert record["changes"] == [{"at": "1.0.0", "set": ["training.epochs=2", "optimizer.rows.lr=0.01"]}]
     with pytest.raises(UserError, match=r"cannot change `optimizer\.rows\.name`"):
         resume_run(tmp_path / "run", sets=["optimizer.rows.name=sgd"])
+
+
+def test_a_plateau_weakens_the_regularizer(tiny_dataset, tmp_path):
+    """Nothing but its share tells two runs apart whose rates hardly drop."""
+    plateau = ["optimizer.schedule.name=plateau", "optimizer.schedule.patience=1", "optimizer.schedule.factor=0.999999",
+               "training.metric=hits@1", "regularizer.weight=3"]
+
+    def rows(name, *more):
+        train_run(tiny_dataset, tmp_path / name, load(sets=[*RECIPE, *plateau, *more]))
+        state = json.loads((tmp_path / name / "checkpoints" / "5.0.0" / "state.json").read_text())
+        rows = zarr.open_array(tmp_path / name / "checkpoints" / "5.0.0" / "nodes", mode="r")[:, :8]
+        return state["weakened"], float(np.square(rows).sum())
+
+    (_, strong), (weakened, weak) = rows("strong"), rows("weak", "regularizer.decay=0.01")
+    assert weakened > 0
+    assert weak > 1.5 * strong
+
+
+def test_the_regularizer_is_weakened_before_rates_drop():
+    state, seen = State(None, "", {}, 0), []
+    for value in (1.0, 0.9, 0.8, 0.7, 1.1, 1.0, 1.2, 1.1, 1.1):
+        state = state.measured("mrr", value, patience=1, weakens=True)
+        seen.append((state.weakened, state.drops))
+    assert seen == [(0, 0), (1, 0), (1, 1), (1, 2), (1, 2), (2, 2), (2, 2), (3, 2), (3, 3)]
 
 
 def test_rates_drop_only_after_evaluations_that_were_none_better():
