@@ -19,7 +19,7 @@ COMMANDS = ["train", "resume", "eval", "preprocess", "info"]
 SMALL = [*EACH_BATCH, "--set", "training.epochs=1", "--set", "training.batch_size=1500"]
 FEW = 4
 """Calls that fail in the ordinary suite, of each command."""
-PARTS = 5
+PARTS = 40
 
 
 def data_files(folder):

@@ -14,7 +14,7 @@ from whole_runs import EACH_BATCH, differences
 STATES = 300
 FEW = 8
 """States that are tried, of a run and of preprocess each: all of them, and in the ordinary suite."""
-PARTS = 5
+PARTS = 15
 GROUPS = [*[(FEW * part // 2, FEW * (part + 1) // 2) for part in range(2)],
           *(pytest.param((FEW + (STATES - FEW) * part // PARTS, FEW + (STATES - FEW) * (part + 1) // PARTS),
                          marks=pytest.mark.slow) for part in range(PARTS))]
