@@ -10,18 +10,35 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from marius_lite.errors import MariusError, RunError, UserError
 from marius_lite.printable import printable
 
 MOST_REASON = 200  # characters of what a library says
+ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
+"""What tells that there is no such file to read, where any other OSError is a disk that fails."""
+
+
+@contextmanager
+def disk_errors(path: Path | str) -> Iterator[None]:
+    """Failed operations on the file or folder ``path`` as RunError: the system does not say which file they were about."""
+    try:
+        yield
+    except OSError as error:
+        raise disk_error(error, path) from error
 
 
 def sync(path: Path) -> None:
-    """fsync one file or folder."""
+    """fsync one file or folder. Raises OSError that names it."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         os.close(descriptor)
 
@@ -32,6 +49,34 @@ def sync_tree(root: Path) -> None:
         for name in sorted(names):
             sync(Path(folder) / name)
         sync(Path(folder))
+
+
+def read(path: Path) -> bytes:
+    """A small file. Raises one of ABSENT, or RunError where the disk fails, so that it is not taken for a damaged file."""
+    try:
+        return path.read_bytes()
+    except ABSENT:
+        raise
+    except OSError as error:
+        raise disk_error(error, path) from error
+
+
+def read_numbers(path: Path, dtype: npt.DTypeLike, most: int | None = None, offset: int = 0) -> npt.NDArray[Any]:
+    """Numbers of a raw file from byte ``offset`` to its end, or the first ``most`` of them. Raises RunError.
+
+    numpy.fromfile takes a read that fails for the end of the file.
+    """
+    with disk_errors(path), open(path, "rb", buffering=0) as file:
+        file.seek(offset)
+        there = max(0, os.fstat(file.fileno()).st_size - offset) // np.dtype(dtype).itemsize
+        numbers = np.empty(there if most is None else min(there, most), dtype)
+        room, done = numbers.view(np.uint8), 0
+        while done < len(room):
+            got = file.readinto(room[done:].data)
+            if not got:
+                raise RunError(f"{path}: ends before what it should hold")
+            done += got
+        return numbers
 
 
 def make_folder(path: Path) -> None:
@@ -87,7 +132,10 @@ def point(pointer: Path, name: str) -> None:
     """Make the symbolic link ``pointer`` name ``name`` (relative), atomically."""
     beside = pointer.with_name(f".{pointer.name}.tmp")
     beside.unlink(missing_ok=True)
-    beside.symlink_to(name)
+    try:
+        beside.symlink_to(name)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(pointer)) from error  # it names what the link says
     os.replace(beside, pointer)
     sync(pointer.parent)
 
@@ -101,11 +149,14 @@ def truncate(path: Path, length: int) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder if it exists."""
+    """Remove a folder if it exists. Raises OSError of a file whose name is whole: shutil.rmtree says only the last part of it."""
     if path.is_symlink() or path.is_file():
         path.unlink()
     elif path.exists():
-        shutil.rmtree(path)
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def free_bytes(path: Path) -> int:

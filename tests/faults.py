@@ -6,6 +6,7 @@ The settings are those of tests/native/faults.c, whose first comment explains th
     trace = faults.trace(code, "*:/run/")               # list of Call, in order
 """
 
+import io
 import os
 import signal
 import subprocess
@@ -21,7 +22,7 @@ KILLED = -signal.SIGKILL
 
 @dataclass(frozen=True)
 class Call:
-    """One traced call; ``other`` is the new path of rename, link and symlink."""
+    """One traced call; ``other`` is the new path of rename, link and symlink, ``data`` what was written, where it was kept."""
 
     op: str
     path: str
@@ -29,6 +30,7 @@ class Call:
     length: int
     other: str
     result: int
+    data: bytes = b""
 
 
 class Faults:
@@ -53,11 +55,14 @@ class Faults:
         return self.read_trace(file)
 
     @staticmethod
-    def read_trace(file: Path) -> list[Call]:
-        calls = []
+    def read_trace(file: Path, data: Path | None = None) -> list[Call]:
+        """``data``: what was written, as FAULT_DATA keeps it."""
+        calls, written = [], io.BytesIO(data.read_bytes() if data else b"")
         for line in file.read_text().splitlines() if file.exists() else []:
             op, path, offset, length, other, result = line.split("\t")
-            calls.append(Call(op, path, int(offset), int(length), other, int(result)))
+            part = written.read(max(0, int(result))) if op in ("write", "pwrite") else b""
+            calls.append(Call(op, path, int(offset), int(length), other, int(result), part))
+        assert not written.read(1)
         return calls
 
 

@@ -2,7 +2,9 @@ import multiprocessing
 import os
 import struct
 
+import numpy as np
 import pytest
+from faults import fault_library, faults  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,3 +95,30 @@ def test_reading_says_what_a_library_stumbled_over_in_one_line(error, kind, said
     with pytest.raises(kind) as raised, files.reading("f"):
         raise error
     assert str(raised.value) == said
+
+
+@given(st.binary(max_size=60), st.integers(0, 70), st.none() | st.integers(0, 9),
+       st.sampled_from([np.uint8, np.int32, np.float64]))
+def test_read_numbers_reads_what_numpy_does(tmp_path_factory, data, offset, most, dtype):
+    path = tmp_path_factory.mktemp("numbers") / "f"
+    path.write_bytes(data)
+    read = files.read_numbers(path, dtype, most, offset)
+    whole = data[offset:][:len(data[offset:]) // np.dtype(dtype).itemsize * np.dtype(dtype).itemsize]
+    assert read.tobytes() == np.frombuffer(whole, dtype)[:most].tobytes()
+    assert read.dtype == dtype
+
+
+@pytest.mark.parametrize("call", ["files.read_numbers(path, 'u4')", "files.read(path)", "files.sync(path)"])
+def test_a_disk_that_fails_is_told_with_the_file(faults, tmp_path, call):  # noqa: F811
+    """numpy.fromfile would call it the end of the file."""
+    path = tmp_path / "numbers"
+    path.write_bytes(bytes(40))
+    done = faults.run(f"""
+from pathlib import Path
+from marius_lite import files
+path = Path({str(path)!r})
+try: print(len({call}))
+except (files.RunError, OSError) as error: print(error)
+""", FAIL=f"read,fsync:{path}:1:EIO")
+    assert str(path) in done.stdout, done.stderr
+    assert "Input/output error" in done.stdout

@@ -11,6 +11,7 @@ from safetensors.torch import load, save
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
+from marius_lite.files import read
 
 NAME = "dense.safetensors"
 
@@ -26,7 +27,7 @@ def read_dense(checkpoint: Path, expected: int) -> dict[str, torch.Tensor]:
     """The tensors of a checkpoint, on the CPU. Raises UserError for a file that is missing or was damaged."""
     file = checkpoint / NAME
     try:
-        data = file.read_bytes()
+        data = read(file)
         if crc32c(np.frombuffer(data, np.uint8)) != expected:
             raise UserError(f"{file}: damaged, its checksum is wrong: choose another checkpoint with --checkpoint")
         return load(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from contextlib import suppress
@@ -42,8 +43,11 @@ def pointed(run: RunFolder, pointer: str) -> str | None:
     A copy may have made a folder of the link: its state tells whose copy it is. Raises UserError where that is damaged.
     """
     path = run.checkpoints / pointer
-    with suppress(OSError):  # no link
+    try:
         return Path(os.readlink(path)).name
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOENT, errno.ENOTDIR):  # it is no link, or is not there
+            raise files.disk_error(error, path) from error
     return read_copy(path).cursor.name if (path / STATE).exists() else None
 
 

@@ -95,7 +95,7 @@ def write_record(run: RunFolder, record: dict[str, Any]) -> None:
 def read_record(run: RunFolder) -> dict[str, Any]:
     """The record of an existing run. Raises UserError for what is no run or a newer one."""
     try:
-        record = yaml.safe_load(run.config_file.read_text())
+        record = yaml.safe_load(files.read(run.config_file))
         version, _, _ = record["format_version"], record["config"], record["dataset"]["fingerprint"]
     except FileNotFoundError:
         raise UserError(f"{run.path}: not a run folder (it has no config.yaml): `marius-lite train` makes one") from None

@@ -12,6 +12,7 @@ import numpy as np
 from marius_lite._native import crc32c
 from marius_lite.config.metric import better
 from marius_lite.errors import UserError
+from marius_lite.files import read
 
 STATE = "state.json"
 STATE_VERSION = 2
@@ -105,7 +106,7 @@ def read_copy(checkpoint: Path) -> State:
     """The same of a folder whatever it is called."""
     file = checkpoint / STATE
     try:
-        tree = json.loads(file.read_bytes())
+        tree = json.loads(read(file))
         version = tree["version"]
         if version not in (WITHOUT_CHECKSUM, STATE_VERSION):
             raise UserError(f"{file}: checkpoint format {version}, this program reads {WITHOUT_CHECKSUM} and {STATE_VERSION}: "

@@ -50,7 +50,7 @@ class Odds:
             have = labels == c
             if 0 < have.sum() < self._count:
                 self._file.seek(4 * c * self._nodes)
-                odds = np.fromfile(self._file, np.float32, self._count)
+                odds = np.frombuffer(self._file.read(4 * self._count), np.float32)  # raises where numpy.fromfile reads less
                 positive, negative = odds[have], odds[~have]
                 positive.sort()
                 negative.sort()

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from marius_lite._native import hash_ints, hash_strings
 from marius_lite.errors import UserError
+from marius_lite.files import disk_errors
 from marius_lite.graph.checked import CheckedFiles
 from marius_lite.seeds import seed_for
 
@@ -81,7 +82,7 @@ class IdFile:
 
     def _groups(self) -> Iterator[tuple[int, pa.Array]]:
         first = 0
-        with self._open() as file:
+        with disk_errors(self.path), self._open() as file:
             for group in range(file.num_row_groups):
                 raw = file.read_row_group(group, columns=["raw_id"]).column(0).combine_chunks()
                 yield first, raw
@@ -95,7 +96,7 @@ class IdFile:
     def parts(self, start: int, stop: int, column: str) -> Iterator[pa.Array]:
         """A column of ids [start, stop), from each row group that has some of them."""
         first = 0
-        with self._open() as file:
+        with disk_errors(self.path), self._open() as file:
             for group in range(file.num_row_groups):
                 rows = file.metadata.row_group(group).num_rows
                 if first < stop and start < first + rows:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from marius_lite.files import read
+
 REPORT = "report.json"
 LEAKS = {
     "also_in_train": "stand in train too, so that their answers were trained on: --split keeps equal edges together",
@@ -19,7 +21,7 @@ LEAKS = {
 def read_report(dataset: Path) -> dict[str, Any]:
     """The report; empty where it is missing or cannot be read: nothing else depends on it."""
     try:
-        report = json.loads((dataset / REPORT).read_bytes())
+        report = json.loads(read(dataset / REPORT))
     except (OSError, ValueError):
         return {}
     return report if isinstance(report, dict) else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from marius_lite.files import read
 from marius_lite.graph.dataset import Dataset
 
 PIECE = 1 << 20
@@ -13,7 +14,7 @@ PIECE = 1 << 20
 def trains_on_self_loops(dataset: Dataset) -> bool:
     """As preprocess counted them in report.json; where that is gone, the diagonal buckets are read, up to the first one."""
     try:
-        return bool(json.loads((dataset.path / "report.json").read_bytes())["edges"]["train"]["self_loops"] > 0)
+        return bool(json.loads(read(dataset.path / "report.json"))["edges"]["train"]["self_loops"] > 0)
     except (OSError, ValueError, KeyError, TypeError):
         edges = dataset.edges("train")
         return any((src == dst).any() for k in range(dataset.partitioning.partitions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
+from marius_lite.files import ABSENT, disk_error
 from marius_lite.graph.damage import Progress, check_array, check_size, damaged, first
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.ids import hash_raw_ids, node_schema, order_key, relation_schema
@@ -80,7 +81,7 @@ class _TypeCheck:
 
 def _check_table(path: Path, schema: pa.Schema, rows: int) -> None:
     try:
-        with pq.ParquetFile(path) as file:
+        with _failing(path), pq.ParquetFile(path) as file:
             found, count = file.schema_arrow, file.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
         raise damaged(path, f"is no Parquet file: {error}") from error
@@ -90,8 +91,19 @@ def _check_table(path: Path, schema: pa.Schema, rows: int) -> None:
         raise damaged(path, f"{count:,} rows, the manifest says {rows:,}")
 
 
+@contextmanager
+def _failing(path: Path) -> Iterator[None]:
+    """A disk that fails is no damage: Arrow tells it by the number of the error, which damage has not."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or isinstance(error, ABSENT):
+            raise
+        raise disk_error(error, path) from error
+
+
 def _check_groups(dataset: Dataset, path: Path) -> None:
-    with pq.ParquetFile(path) as file:
+    with _failing(path), pq.ParquetFile(path) as file:
         begin = 0
         for group in range(file.num_row_groups):
             end = begin + file.metadata.row_group(group).num_rows
@@ -104,7 +116,7 @@ def _batches(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
     """(rows before it, a few rows), however large row groups are."""
     low = 0
     try:
-        with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
+        with _failing(path), pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
             for batch in file.iter_batches(BATCH):
                 yield low, batch
                 low += len(batch)
@@ -157,7 +169,8 @@ def verify_relations(dataset: Dataset) -> npt.NDArray[np.int64]:
     """``relations.parquet``; how many edges it says each relation has."""
     path, manifest = dataset.path / "relations.parquet", dataset.manifest
     _check_table(path, relation_schema(manifest.relation_ids), manifest.relations)
-    table = pq.read_table(path)
+    with _failing(path):
+        table = pq.read_table(path)
     ids: npt.NDArray[np.int64] = table["relation_id"].to_numpy()
     if (wrong := first(ids != np.arange(len(ids)))) is not None:
         raise damaged(path, f"row {wrong:,} has relation_id {ids[wrong]}")

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from marius_lite._native import append_in_edges, crc32c
 from marius_lite.errors import MemoryWanted
+from marius_lite.files import read_numbers
 from marius_lite.graph.adjacency import ARRAYS, PartitionLists, checksum_columns, source_dtype
 from marius_lite.graph.edges import COLUMNS, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
@@ -95,7 +96,7 @@ class AdjacencyWriter:
         weights = np.empty(starts[-1], np.float32) if self._weights else None
         cursors = ends[1:]  # where each list starts, and once it is filled where it ends
         dtype = np.dtype(count_dtype(self._edges.total))
-        np.cumsum(np.fromfile(self._degrees, dtype, len(nodes) - 1, offset=dtype.itemsize * nodes.start), out=cursors[1:])
+        np.cumsum(read_numbers(self._degrees, dtype, len(nodes) - 1, dtype.itemsize * nodes.start), out=cursors[1:])
         wanted = (*COLUMNS, "weight") if self._weights else COLUMNS
         for piece in self._edges.block(range(p.partitions), parts, PIECE, wanted):
             src, dst, rels, *weight = piece.columns

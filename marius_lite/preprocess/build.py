@@ -185,7 +185,7 @@ class Build:
             lists = gathered.node_lists
             labels = once("nodes", NodeLabels, [work / "nodes"], lambda: data.place(numbering, lists, work / "nodes"))
             if labels.codes is not None:
-                training = TrainingFirst(np.fromfile(labels.codes, CODE))
+                training = TrainingFirst(files.read_numbers(labels.codes, CODE))
         types, given, source = None, gathered.node_types, self.node_types
         if source is not None and given is not None:
             types = once("types", PlacedTypes, [work / "types"], lambda: source.place(numbering, given, work / "types"))
@@ -215,7 +215,7 @@ class Build:
             row_ids, renumber = self.work / "row_ids", named.last.open()
             with open(row_ids, "wb") as out:
                 for at in range(0, file.rows, buckets.PIECE):
-                    ids = np.fromfile(labels.row_ids, dtype, buckets.PIECE, offset=at * np.dtype(dtype).itemsize)
+                    ids = files.read_numbers(labels.row_ids, dtype, buckets.PIECE, at * np.dtype(dtype).itemsize)
                     out.write(renumber(ids).data)
             del renumber
             writer = FeatureWriter(file, self.root / FEATURES, row_ids, dtype, named.partitioning, self.work / "features",
@@ -227,12 +227,12 @@ class Build:
                                 "spooled_bytes": writer.spooled_bytes}
             sources = [Source(name=file.path.name, size=file.size, crc32c=file.checksum)]
         if labels.labels is not None:
-            written |= self._write_column(named, LABELS, LABEL, np.fromfile(labels.labels, np.int32))
+            written |= self._write_column(named, LABELS, LABEL, files.read_numbers(labels.labels, np.int32))
             said["labels"] = {"classes": given.classes, "labelled": labels.labelled}
             if given.labels is not None and given.labels.names:
                 said["labels"]["names"] = given.labels.names
         if labels.codes is not None:
-            written |= self._write_column(named, SPLIT, CODE, np.fromfile(labels.codes, CODE))
+            written |= self._write_column(named, SPLIT, CODE, files.read_numbers(labels.codes, CODE))
             said["node_split"] = labels.counts
         return Tables(written, said, sources)
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from marius_lite._native import crc32c
+from marius_lite.files import read_numbers
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.readers.feature_rows import Rows
 from marius_lite.preprocess.readers.features import FeatureFile
@@ -77,7 +78,7 @@ class FeatureWriter:
         """Rows of the first stretch into ``out``, all others into the spools."""
         with tqdm(total=self._file.rows, unit="row", unit_scale=True, desc="features", mininterval=0.5) as bar:
             for first, rows in self._file.blocks(self._step):
-                places = np.fromfile(self._row_ids, self._id_dtype, len(rows), offset=first * self._id_dtype.itemsize)
+                places = read_numbers(self._row_ids, self._id_dtype, len(rows), first * self._id_dtype.itemsize)
                 if self.stretches == 1:
                     out[places] = rows
                 else:
@@ -105,7 +106,7 @@ class FeatureWriter:
         spool, beside = self._spools / str(stretch), self._spools / f"{stretch}.places"
         if not spool.exists():
             return
-        places = np.fromfile(beside, np.uint32)
+        places = read_numbers(beside, np.uint32)
         step = max(1, self._block_bytes // (out.shape[1] * out.itemsize + PLACE_BYTES))
         block = np.empty((min(step, len(places)), out.shape[1]), out.dtype)
         for at in range(0, len(places), step):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from marius_lite.files import read_numbers
 from marius_lite.preprocess.spool import KEY_BYTES, Keys
 
 BLOCK = 1 << 20
@@ -30,7 +31,7 @@ class KeyList:
         for dictionary, count in self.segments:
             for first in range(0, count, BLOCK):
                 size = min(BLOCK, count - first)
-                yield dictionary, np.fromfile(self.path, np.uint32, size, offset=(at + first) * KEY_BYTES)
+                yield dictionary, read_numbers(self.path, np.uint32, size, (at + first) * KEY_BYTES)
             at += count
 
 

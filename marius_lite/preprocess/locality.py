@@ -53,7 +53,7 @@ class Level:
         (self.folder / name).write_bytes(values.data)
 
     def load(self, name: str) -> Numbers:
-        return np.fromfile(self.folder / name, np.uint32)
+        return files.read_numbers(self.folder / name, np.uint32)
 
     @property
     def weights(self) -> Numbers | None:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from marius_lite.errors import UserError
+from marius_lite.files import read_numbers
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
 from marius_lite.graph.node_types import MOST_TYPES, Codes, compact, in_order
@@ -65,7 +66,7 @@ class PlacedTypes:
         return lambda start, stop: compact(placed[start:stop], names)
 
     def _read(self, start: int, stop: int) -> Codes:
-        return np.fromfile(self.codes, np.uint16, stop - start, offset=start * CODE_BYTES)
+        return read_numbers(self.codes, np.uint16, stop - start, start * CODE_BYTES)
 
     @property
     def report(self) -> dict[str, int]:
@@ -171,9 +172,10 @@ class TypeSource:
 
 def _rows(numbering: Numbering, given: TypeKeys, rank: Codes) -> Iterator[tuple[Ids, Codes]]:
     """(ids, ``rank`` of their codes) of the rows in turn, in blocks."""
-    with open(given.codes, "rb") as codes:
-        for ids in ids_of(numbering, given.keys):
-            yield ids, rank[np.fromfile(codes, np.uint16, len(ids))]
+    first = 0
+    for ids in ids_of(numbering, given.keys):
+        yield ids, rank[read_numbers(given.codes, np.uint16, len(ids), first * CODE_BYTES)]
+        first += len(ids)
 
 
 def open_node_types(options: Options) -> TypeSource | None:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from marius_lite._native import IntRunMerge, StringRunMerge, hashes_of_marked, sort_records, unhash_ints
+from marius_lite.files import read_numbers
 from marius_lite.graph.ids import order_key
 from marius_lite.preprocess import keys
 from marius_lite.preprocess.id_runs import IdRun, IdRunWriter
@@ -51,8 +52,8 @@ class Numbering:
                 ids[raw.to_numpy()] = ids_from(first, len(raw), np.uint32)
                 first += len(raw)
             return ids
-        rank: Ids = np.fromfile(self.dictionaries.rank_path(dictionary), np.uint32)
-        return np.fromfile(self.numbers[dictionary], id_dtype(self.nodes))[rank] if self.numbers else rank
+        rank: Ids = read_numbers(self.dictionaries.rank_path(dictionary), np.uint32)
+        return read_numbers(self.numbers[dictionary], id_dtype(self.nodes))[rank] if self.numbers else rank
 
 
 def number_ids(dictionaries: Dictionaries, seed: int, folder: Path, memory: int, threads: int) -> Numbering:
@@ -66,7 +67,7 @@ def number_ids(dictionaries: Dictionaries, seed: int, folder: Path, memory: int,
 
 def _order_dense(dictionaries: Dictionaries, seed: int, folder: Path, memory: int, threads: int) -> IdRun:
     """Integers of a bitmap in the order of their hashes: as many stretches of hashes as the memory makes necessary."""
-    bitmap, key = np.fromfile(dictionaries.bitmap_path, np.uint64), order_key(seed)
+    bitmap, key = read_numbers(dictionaries.bitmap_path, np.uint64), order_key(seed)
     stretches = -(-3 * HASH_BYTES * int(np.bitwise_count(bitmap).sum()) // memory) or 1
     ends = [2**64 * (s + 1) // stretches - 1 for s in range(stretches)]
     writer = IdRunWriter(folder, "int")
@@ -97,7 +98,7 @@ def _merge(dictionaries: Dictionaries, seed: int, folder: Path, memory: int) -> 
     run = IdRun(merged, dictionaries.kind, merge.merged, (merged / "values").stat().st_size)
     if wide and id_dtype(run.count) == np.uint32:
         for path in numbers:
-            path.write_bytes(np.fromfile(path, np.uint64).astype(np.uint32).data)
+            path.write_bytes(read_numbers(path, np.uint64).astype(np.uint32).data)
     return Numbering(dictionaries, run, numbers)
 
 

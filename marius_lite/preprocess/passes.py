@@ -95,7 +95,7 @@ def is_finished(path: Path) -> bool:
 def _read(path: Path, command: str | None = None) -> dict[str, Any] | None:
     """The passes that are finished; None where they are another command's than asked for, or the file is missing or damaged."""
     try:
-        data = path.read_bytes()
+        data = files.read(path)
         record = json.loads(data)
         done: dict[str, Any] = json.loads(record["passes"])
         return done if data == _written(command or record["command"], done) else None

@@ -70,7 +70,7 @@ class Renumbering:
     def open(self) -> Callable[[Ids], Ids]:
         """`apply`, with what is on disk in memory for as long as the function lives: an id for each node, a quarter of what
         it took to find them."""
-        places = None if self.places is None else np.fromfile(self.places, self.dtype)
+        places = None if self.places is None else files.read_numbers(self.places, self.dtype)
 
         def apply(ids: Ids) -> Ids:
             if not self.changes:

@@ -281,11 +281,11 @@ class Repartition:
     def _report(self, manifest: Manifest) -> dict[str, Any]:
         """What preprocess saw, if that is still there; what the partitions hold now; and of which dataset this was made."""
         try:
-            seen = json.loads((self.old.path / REPORT).read_bytes())
+            seen = json.loads(files.read(self.old.path / REPORT))
         except (OSError, ValueError):
             seen = {"edges": {name: {"stored": count} for name, count in manifest.edges.items()}}
         seen.pop("sorted_runs", None)
         seconds = self.passes.seconds
-        return {**seen, **partition_facts(manifest, np.fromfile(self.work / "counts", np.int64)),
+        return {**seen, **partition_facts(manifest, files.read_numbers(self.work / "counts", np.int64)),
                 "repartitioned": {"partitions": self.manifest.partitions, "fingerprint": self.manifest.fingerprint},
                 "seconds": {**seconds, "total": round(sum(seconds.values()), 3)}}

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.files import read_numbers
 from marius_lite.graph.edges import COLUMNS, EdgeBuckets
 
 EDGE_BYTES = 128  # an edge takes while its ends are looked up
@@ -32,7 +33,7 @@ def _unseen(buckets: EdgeBuckets, trained: Path, relations: npt.NDArray[np.bool_
         i, j = np.divmod(piece.bucket_of_each(), len(every))
         seen = relations[rel]
         for first in range(0, nodes, step):
-            part = np.fromfile(trained, np.bool_, min(step, nodes - first), offset=first)
+            part = read_numbers(trained, np.bool_, min(step, nodes - first), first)
             for ends in (src + i * rows - first, dst + j * rows - first):
                 inside = (ends >= 0) & (ends < len(part))
                 seen[inside] &= part[ends[inside]]

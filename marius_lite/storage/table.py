@@ -13,6 +13,7 @@ import zarr
 
 from marius_lite._native import crc32c
 from marius_lite.errors import RunError, UserError
+from marius_lite.files import disk_error, disk_errors
 from marius_lite.storage.engine import read_range
 
 DTYPES = tuple(map(np.dtype, (np.float32, np.float16, np.uint16, np.int8)))  # uint16: the bits of bfloat16
@@ -23,7 +24,8 @@ SPAN_BYTES = 8 * 1024 * 1024  # the most that is read at once
 
 def create_group(path: Path) -> None:
     """Make the Zarr v3 group at ``path`` that tables stand in."""
-    zarr.create_group(store=path)
+    with disk_errors(path):
+        zarr.create_group(store=path)
 
 
 def padded_width(width: int, dtype: npt.DTypeLike) -> int:
@@ -57,14 +59,16 @@ class RowTable:
         if nodes < 1 or rows_per_partition < 1 or width < 1 or padded_width(width, dtype) != width:
             raise ValueError(f"nodes {nodes}, rows per partition {rows_per_partition}, width {width}: all "
                              f"must be positive, the width a multiple of {STRIDE_STEP // dtype.itemsize}")
-        zarr.create_array(
-            store=path, shape=(nodes, width), chunks=(rows_per_partition, width), dtype=dtype,
-            compressors=None, filters=None, fill_value=0, attributes=dict(attributes or {}))
+        with disk_errors(path):
+            zarr.create_array(
+                store=path, shape=(nodes, width), chunks=(rows_per_partition, width), dtype=dtype,
+                compressors=None, filters=None, fill_value=0, attributes=dict(attributes or {}))
         table = cls(path, nodes, width, rows_per_partition, dtype)
         for k in range(table.partitions):
-            table.chunk_path(k).parent.mkdir(parents=True)
-            with open(table.chunk_path(k), "wb") as file:
-                file.truncate(table.chunk_bytes)
+            with disk_errors(table.chunk_path(k)):
+                table.chunk_path(k).parent.mkdir(parents=True)
+                with open(table.chunk_path(k), "wb") as file:
+                    file.truncate(table.chunk_bytes)
         return table
 
     @classmethod
@@ -74,6 +78,8 @@ class RowTable:
             array = zarr.open_array(path, mode="r")
         except (FileNotFoundError, ValueError) as error:
             raise UserError(f"{path}: no Zarr array: {error}") from error
+        except OSError as error:
+            raise disk_error(error, path) from error
         chunks, dtype, shape = array.chunks, np.dtype(array.dtype), array.shape
         codecs = [codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())]
         raw = codecs == ["bytes"]
@@ -86,7 +92,8 @@ class RowTable:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        return dict(zarr.open_array(self.path, mode="r").attrs)
+        with disk_errors(self.path):
+            return dict(zarr.open_array(self.path, mode="r").attrs)
 
     @property
     def partitions(self) -> int:

@@ -14,16 +14,25 @@ import socket
 import sys
 import traceback
 
+import numpy.ma
+import pyarrow.dataset
 import torch._dynamo
 import torch._inductor
 import torch.onnx
 
+import marius_lite.export
+import marius_lite.graph.describe
+import marius_lite.graph.verify
+import marius_lite.predict
+import marius_lite.preprocess.build
+import marius_lite.train.evaluate_run
+import marius_lite.train.run
 from marius_lite.cli import main
 
 
 def serve(path: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
-    main.app()  # imports every command's module
+    main.app()  # imports every command's module; what these import when they run is imported above
     torch.optim.Adagrad([torch.zeros(1, requires_grad=True)])
     gc.freeze()  # forks share these pages for good
     with socket.socket(socket.AF_UNIX) as server:

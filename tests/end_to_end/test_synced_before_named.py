@@ -38,7 +38,7 @@ def broken(disk: Disk, lengths: dict[str, int]) -> list[str]:
             wrong += [f"{name} -> {node.text}: it may not exist" for node in nodes if checkpoints.sure(node.text) is None]
             metrics = run.sure("metrics.jsonl")
             recorded = max(lengths.get(node.text, 0) for node in nodes) if name == "latest" else 0
-            if metrics is None or metrics.synced_size < recorded:
+            if metrics is None or len(metrics.kept) < recorded:
                 wrong.append(f"metrics.jsonl may be shorter than {recorded}")
             parents = disk.tree.sure("work"), work.sure("run"), run.sure("checkpoints"), run.sure("config.yaml")
             wrong += [] if all(parents) else ["the run's folders may not exist"]

@@ -15,6 +15,8 @@
  *   FAULT_BUFFERED=PATH          opening a matching file with O_DIRECT is refused with EINVAL
  *   FAULT_TRACE=OPS:PATH:FILE    each matching call, made or failed, is appended to FILE after it returned, as one line
  *                                of tabs: op, path, offset, length, other, result
+ *   FAULT_DATA=FILE              what traced calls wrote is appended to FILE, in the order of their lines. Traced calls are
+ *                                then made one at a time, so that this is the order in which they happened
  *
  * Operations: open (no O_CREAT or O_TRUNC), create (open with one of them), read, pread, write, pwrite, rename, link,
  * symlink, unlink, mkdir, rmdir, fsync, fdatasync, ftruncate, truncate. All variants of a call (pwrite64, pwritev,
@@ -23,16 +25,18 @@
  * In a trace line, -1 or nothing stands for what a call does not have. `other` is the new path of rename, link and
  * symlink (whose `path` is the old one, or the link's text); both are matched. A path relative to a folder's descriptor
  * has that folder's path in front; the path of a descriptor is what /proc/self/fd says, so a renamed open file shows its
- * new name. `result` is what the call returned, or -errno.
+ * new name. `result` is what the call returned, or -errno. The `length` of create is 0 where it empties the file (O_TRUNC).
  *
  * Counters are atomic and a trace line is one append, so several threads may be traced; a child process inherits the
- * settings and counts for itself. Not seen: mmap, io_uring, direct system calls, the C library's own files (fopen).
+ * settings and counts for itself. Not seen: mmap, io_uring, direct system calls, the C library's own files (fopen) but for
+ * fread, which is a read.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -62,6 +66,9 @@ struct rule {
 static struct rule delay, fail, shorten, die, trace;
 static char buffered[PATH_MAX];
 static int has_buffered;
+static char data_file[PATH_MAX];
+static int has_data;
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct { const char *name; int value; } kErrors[] = {
     {"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EINTR", EINTR}, {"EAGAIN", EAGAIN}, {"EDQUOT", EDQUOT}, {"EACCES", EACCES},
@@ -107,7 +114,7 @@ static void read_rule(const char *name, struct rule *rule, int wants_error, int 
 __attribute__((constructor)) void faults_reload(void) {
     struct rule *const rules[] = {&delay, &fail, &shorten, &die, &trace};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) memset(rules[i], 0, sizeof **rules);
-    has_buffered = 0;
+    has_buffered = has_data = 0;
     read_rule("FAULT_DELAY", &delay, 0, 0);
     read_rule("FAULT_FAIL", &fail, 1, 0);
     read_rule("FAULT_SHORT", &shorten, 0, 0);
@@ -115,6 +122,8 @@ __attribute__((constructor)) void faults_reload(void) {
     read_rule("FAULT_TRACE", &trace, 0, 1);
     const char *part = getenv("FAULT_BUFFERED");
     if (part) has_buffered = 1, snprintf(buffered, sizeof buffered, "%s", part);
+    const char *data = getenv("FAULT_DATA");
+    if (data) has_data = 1, snprintf(data_file, sizeof data_file, "%s", data);
 }
 
 /* ------------------------------------------------------------------ matching */
@@ -155,9 +164,26 @@ static size_t shortened(const char *op, const char *path, size_t length) {
     return length < 8192 ? 4096 : length / 2 / 4096 * 4096;
 }
 
+/* Bytes [offset, offset + count) of the file at `path`, as they are now, to the end of FAULT_DATA; what is not there as zeros. */
+static void keep(const char *path, long offset, long count) {
+    char piece[1 << 14];
+    long from = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    long to = syscall(SYS_openat, AT_FDCWD, data_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    while (count > 0) {
+        long part = count < (long)sizeof piece ? count : (long)sizeof piece;
+        long got = from < 0 ? 0 : syscall(SYS_pread64, from, piece, (size_t)part, offset);
+        if (got <= 0) memset(piece, 0, (size_t)(got = part));
+        syscall(SYS_write, to, piece, (size_t)got);
+        offset += got, count -= got;
+    }
+    syscall(SYS_close, from);
+    syscall(SYS_close, to);
+}
+
 static void after(const char *op, const char *path, long offset, long length, const char *other, long result) {
     if (!matches(&trace, op, path, other)) return;
     int kept = errno;
+    if (has_data && result > 0 && (strcmp(op, "write") == 0 || strcmp(op, "pwrite") == 0)) keep(path, offset, result);
     char line[3 * PATH_MAX];
     int size = snprintf(line, sizeof line, "%s\t%s\t%ld\t%ld\t%s\t%ld\n", op, path, offset, length, other ? other : "",
                         result < 0 ? -(long)kept : result);
@@ -201,11 +227,14 @@ static void *real(void *_Atomic *slot, const char *name) {
 /* Runs `call` unless a fault comes first; returns its result and traces it. */
 #define WRAP(op, path, offset, length, other, call)                  \
     do {                                                             \
+        int wrapped_alone = has_data && matches(&trace, op, path, other); \
+        if (wrapped_alone) pthread_mutex_lock(&one_at_a_time);       \
         int wrapped_error = before(op, path, other);                 \
         long wrapped_result;                                         \
         if (wrapped_error) errno = wrapped_error, wrapped_result = -1; \
         else wrapped_result = (call);                                \
         after(op, path, offset, length, other, wrapped_result);      \
+        if (wrapped_alone) pthread_mutex_unlock(&one_at_a_time);     \
         return wrapped_result;                                       \
     } while (0)
 
@@ -219,7 +248,7 @@ static int opening(int folder, const char *name, int flags, mode_t mode) {
         errno = EINVAL;
         return -1;
     }
-    WRAP(op, path, -1, -1, NULL, syscall(SYS_openat, folder, name, flags | O_LARGEFILE, mode));
+    WRAP(op, path, -1, flags & O_TRUNC ? 0 : -1, NULL, syscall(SYS_openat, folder, name, flags | O_LARGEFILE, mode));
 }
 
 static mode_t mode_in(int flags, va_list rest) {
@@ -275,6 +304,22 @@ AT_OFFSET(pwrite64, "pwrite", const void *)
     }
 AT_POSITION(read, "read", void *)
 AT_POSITION(write, "write", const void *)
+
+/* Arrays are read through the C library's buffer. */
+DECLARE(fread);
+size_t fread(void *data, size_t size, size_t count, FILE *file) {
+    char path[PATH_MAX];
+    path_of(fileno(file), path);
+    if (path[0] != '/') return REAL(fread)(data, size, count, file);
+    int error = before("read", path, NULL);
+    size_t got = error ? 0 : REAL(fread)(data, size, count, file);
+    if (error) {
+        file->_flags |= 0x20; /* what ferror tells, in glibc */
+        errno = error;
+    }
+    after("read", path, -1, (long)(size * count), NULL, ferror(file) ? -1 : (long)(size * got));
+    return got;
+}
 
 static long total(const struct iovec *parts, int count) {
     long sum = 0;
