@@ -25,7 +25,7 @@ class ClassFigures:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._odds.close()
 
-    def add(self, scores: npt.NDArray[np.float32], labels: npt.NDArray[np.int64]) -> None:
+    def add(self, scores: npt.NDArray[np.float32], labels: npt.NDArray[Any]) -> None:
         """See `ClassCounts.add`."""
         self._counts.add(scores, labels)
         self._odds.add(scores[labels >= 0], labels[labels >= 0])

@@ -35,7 +35,7 @@ class MultiLabelFigures:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._odds.close()
 
-    def add(self, scores: Scores, labels: npt.NDArray[np.int8]) -> None:
+    def add(self, scores: Scores, labels: npt.NDArray[Any]) -> None:
         """Count nodes by their ``scores`` (n, classes) and ``labels`` (n, classes). RunError for a score that is not a finite
         number."""
         given = labels[:, 0] >= 0

@@ -55,7 +55,7 @@ def printed(cli, capfd):
     return call
 
 
-@pytest.mark.parametrize("more", [[], ["storage.capacity=1"], ["model.encoder=gcn", "model.inputs=both", "model.dim=8"]])
+@pytest.mark.parametrize("more", [[], ["storage.capacity=2", "training.epochs=24"], ["model.encoder=gcn", "model.inputs=both", "model.dim=8"]])
 def test_it_learns_the_communities(several, cli, tmp_path, more):
     assert cli("train", several, "--run", tmp_path / "run", *options(*more)) == 0
     result = ml.evaluate_run(tmp_path / "run")
