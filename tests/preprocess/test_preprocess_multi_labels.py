@@ -93,6 +93,19 @@ def test_a_dataset_does_not_depend_on_the_memory_that_made_it(tmp_path):
     np.testing.assert_array_equal(made.labels.reader(0)(np.arange(len(raw))), labels[raw])
 
 
+def test_names_of_classes_stand_beside_the_labels(folder):
+    labels = np.array([[0, 1], [1, 1], [0, 0], [1, 0]])
+    np.savez(folder / "y.npz", y=labels, class_names=np.array(["red", "gr\u00fcn"]))
+    dataset = make(folder / "d", folder / "e.tsv", labels=folder / "y.npz", partitions=1)
+    dataset.verify()
+    assert dataset.manifest.class_names == ("red", "gr\u00fcn")
+    for names, message in ((["a"], r"y.npz:class_names: an array of <U1, shape \(1,\), for 2 classes"),
+                           ([1, 2], r"y.npz:class_names: an array of int64"), (["a", "a"], "a name is empty or stands twice")):
+        np.savez(folder / "y.npz", y=labels, class_names=np.array(names))
+        with pytest.raises(UserError, match=message):
+            make(folder / "d2", folder / "e.tsv", labels=folder / "y.npz")
+
+
 def test_rows_come_in_blocks_however_few(tmp_path):
     from marius_lite.preprocess.readers.array_file import ArrayFile
 

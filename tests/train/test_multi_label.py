@@ -55,7 +55,8 @@ def printed(cli, capfd):
     return call
 
 
-@pytest.mark.parametrize("more", [[], ["storage.capacity=2", "training.epochs=24"], ["model.encoder=gcn", "model.inputs=both", "model.dim=8"]])
+@pytest.mark.parametrize("more", [[], ["storage.capacity=2", "training.epochs=24"],
+                                  ["model.encoder=gcn", "model.inputs=both", "model.dim=8"]])
 def test_it_learns_the_communities(several, cli, tmp_path, more):
     assert cli("train", several, "--run", tmp_path / "run", *options(*more)) == 0
     result = ml.evaluate_run(tmp_path / "run")
@@ -101,6 +102,23 @@ def test_every_format_and_predict_say_the_same(cli, run, tmp_path, printed):
     (node,) = ml.predict_nodes(run, [17])
     assert node["classes"] == [c for c, chance in node["probabilities"].items() if chance >= 0.5]
     assert set(node) == {"id", "split", "classes", "probabilities"}
+
+
+def test_classes_go_by_their_names_where_there_are_any(cli, several, tmp_path, printed):
+    names = ["law", "art", "math", "sport", "none"]
+    arguments = community_graph.write_several(tmp_path)
+    np.savez(tmp_path / "labels.npz", labels=np.load(tmp_path / "labels.npy"), class_names=np.array(names))
+    arguments[arguments.index(tmp_path / "labels.npy")] = tmp_path / "labels.npz"
+    assert cli("preprocess", *arguments, "--output", tmp_path / "dataset", "--partitions", "8") == 0
+    run = tmp_path / "run"
+    assert cli("train", tmp_path / "dataset", "--run", run, *options("training.epochs=4")) == 0
+    assert list(ml.evaluate_run(run)["per_class"]) == names
+    told = {node["id"]: node["classes"] for node in ml.predict_nodes(run)}
+    assert {name for each in told.values() for name in each} >= {"law", "math"}
+    assert all(set(each) <= set(names) for each in told.values())
+    ml.export_run(run, tmp_path / "out")
+    table = pq.read_table(tmp_path / "out" / "nodes.parquet")
+    assert dict(zip(table["raw_id"].to_pylist(), table["classes"].to_pylist())) == told
 
 
 def test_the_best_checkpoint_has_the_highest_micro_f1_or_what_is_asked(cli, several, tmp_path, printed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.graph.node_columns import MULTI_LABEL
-from marius_lite.preprocess.readers.array_file import ArrayFile
+from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
 
 BLOCK_BYTES = 1 << 20  # of the file, at once
 MOST_COLUMNS = 1 << 16
 NONE = -1
+NAMES = "class_names"
 ADVICE = ("an array of shape (nodes, classes) holds 1 for each class that the node of a row has, 0 for the others, -1 or NaN for "
           "a node without a label; where each node has one class, save its number in an array of shape (nodes,)")
 
@@ -63,14 +65,17 @@ class MultiLabelRows:
 
 
 class MultiLabelFile:
-    """As `labels.LabelFile` where nodes may have several classes, which are in ``table``."""
+    """As `labels.LabelFile` where nodes may have several classes, which are in ``table``; ``names`` stand beside an archive's
+    labels, or there are none."""
 
-    ids = names = None
+    ids = None
 
     def __init__(self, array: ArrayFile):
         self._array, self.path = array, array.path
         self.table = MultiLabelRows(array)
         self.rows = self.table.rows
+        named = array.key is not None and NAMES in keys_of(array.path)
+        self.names = _names(Path(f"{array.path}:{NAMES}"), self.table.width) if named else None
 
     @property
     def size(self) -> int:
@@ -91,3 +96,15 @@ class MultiLabelFile:
         step = max(1, BLOCK_BYTES // (self.table.width * self._array.dtype.itemsize))
         for _, rows in self.table.blocks(step):
             yield np.minimum(rows[:, 0], 0).astype(np.int32)
+
+
+def _names(file: Path, classes: int) -> list[str]:
+    """What an archive says that the classes are called. Raises UserError for what is no name for each."""
+    array = ArrayFile(file, f"save an array of {classes} different texts, in the order of the classes, or leave it out")
+    if array.dtype.kind != "U" or array.shape != (classes,):
+        raise UserError(f"{array.name}: an array of {array.dtype}, shape {array.shape}, for {classes} classes: save one of as "
+                        "many texts, or leave it out")
+    names = [str(name) for _, block in array.blocks(classes) for name in block]
+    if len(set(names)) < classes or "" in names:
+        raise UserError(f"{array.name}: a name is empty or stands twice: give each class a name of its own, or leave it out")
+    return names
