@@ -28,7 +28,7 @@ ID_BYTES = 64
 
 Values = npt.NDArray[np.float32]
 Columns = dict[str, npt.NDArray[Any]]
-"""What is written beside ids: the first is the main one, (m, width); others are (m,)."""
+"""What is written beside ids: the first is the main one, (m, width); others are (m,), or (m, width) truth values."""
 Blocks = Iterator[tuple[pa.Array, Columns]]
 Names = Mapping[str, Sequence[str]]
 """Of columns whose numbers stand for names: the names by number."""
@@ -52,24 +52,26 @@ def export_run(run: Path | str, output: Path | str, format: str = "parquet",
 
 
 def export_classes(found: Checkpoint, output: Path, format: str) -> dict[str, Any]:
-    """Of every node its split, its likeliest class and the probability of each class, as `export` writes vectors.
+    """Of every node its split, its likeliest class and the probability of each class, as `export` writes vectors. Where nodes may
+    have several classes these are all whose probability is at least a half: ``classes``, lists.
 
     Classes are told by their names where the dataset has names; export.json lists them in the order of the probabilities. Arrays
-    hold numbers of classes and of splits.
+    hold numbers of classes and of splits; of several classes, a truth value for each.
     """
     from marius_lite.train.class_probabilities import SPLITS, class_probabilities
+    from marius_lite.train.labelling import labelling
 
     dataset, labels = found.dataset, found.dataset.labels
     assert labels is not None
-    names = dataset.manifest.class_names
+    names, column = dataset.manifest.class_names, labelling(dataset).column
     _check_place(output, format, dataset, labels.classes)
     with class_probabilities(found) as classified:
-        blocks: Blocks = ((each.raw, {"probabilities": each.probabilities, "split": each.split, "class": each.likeliest})
+        blocks: Blocks = ((each.raw, {"probabilities": each.probabilities, "split": each.split, column: each.answers})
                           for each in classified)
         facts = {"classes": [*(names or range(labels.classes))], "splits": list(SPLITS), "checkpoint": found.path.name,
                  "encoder": found.config.model.encoder}
         return _export(dataset, output, format, [("nodes", blocks, dataset.manifest.nodes)],
-                       {"split": SPLITS, **({"class": names} if names else {})}, facts)
+                       {"split": SPLITS, **({column: names} if names else {})}, facts)
 
 
 def export(buffer: Buffer, dataset: Dataset, dim: int, relations: Values, output: Path, format: str,
@@ -149,7 +151,7 @@ def write_parquet(folder: Path, name: str, blocks: Blocks, rows: int, names: Nam
             table = pa.table({"raw_id": ids, **{key: _arrow(columns[key], names.get(key)) for key in ordered}})
             # Vectors look random to a compressor: it only costs time.
             writer = writer or pq.ParquetWriter(folder / f"{name}.parquet", table.schema, compression="none",
-                                                use_dictionary=list(names) or False)
+                                                use_dictionary=[*names, *(f"{key}.list.element" for key in names)] or False)
             writer.write_table(table, row_group_size=len(ids))
     finally:
         if writer:
@@ -157,11 +159,21 @@ def write_parquet(folder: Path, name: str, blocks: Blocks, rows: int, names: Nam
 
 
 def _arrow(values: npt.NDArray[Any], names: Sequence[str] | None) -> pa.Array:
+    if values.dtype == bool:
+        return _lists(values, names)
     if values.ndim == 2:
         return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
     if names is not None:
         return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), pa.array(list(names), pa.string()))
     return pa.array(values)
+
+
+def _lists(values: npt.NDArray[np.bool_], names: Sequence[str] | None) -> pa.Array:
+    """Of each row of truth values the numbers, or the names, of the columns that are true."""
+    rows, columns = np.nonzero(values)
+    offsets = np.searchsorted(rows, np.arange(len(values) + 1)).astype(np.int32)
+    items = pa.array(columns.astype(np.int64))
+    return pa.ListArray.from_arrays(pa.array(offsets), items if names is None else pa.array(list(names), pa.string()).take(items))
 
 
 def write_npy(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:

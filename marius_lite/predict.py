@@ -230,10 +230,12 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
     """What a node-classification checkpoint says of nodes: of all, or of raw ids from a file, one a line, or from a list.
 
     One dict a node, in order of node id: {"id", "split", "class", "probabilities": {class: probability}}; classes by their names,
-    where the dataset has names. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for a run of another
+    where the dataset has names. Where nodes may have several classes, "classes" in place of "class" lists those whose probability
+    is at least a half. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for a run of another
     task and for ids that the dataset lacks.
     """
     from marius_lite.train.class_probabilities import SPLITS, class_probabilities
+    from marius_lite.train.labelling import labelling
     from marius_lite.train.opened import open_checkpoint
 
     with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:
@@ -241,13 +243,14 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
             raise UserError(f"{run}: its task is {found.config.task}, it tells no classes: ask for links, with --queries")
         labels = found.dataset.labels
         assert labels is not None
+        kind = labelling(found.dataset)
         names: list[Any] = [*(found.dataset.manifest.class_names or range(labels.classes))]
         wanted = None if nodes is None else read_nodes(Path(nodes) if isinstance(nodes, str) else nodes, found.dataset)
         with class_probabilities(found, wanted) as classified:
             for each in classified:
-                for raw, split, likeliest, chances in zip(each.raw.to_pylist(), each.split.tolist(), each.likeliest.tolist(),
-                                                          each.probabilities.tolist()):
-                    yield {"id": raw, "split": SPLITS[split], "class": names[likeliest],
+                for raw, split, answer, chances in zip(each.raw.to_pylist(), each.split.tolist(), each.answers.tolist(),
+                                                       each.probabilities.tolist()):
+                    yield {"id": raw, "split": SPLITS[split], kind.column: kind.told(answer, names),
                            "probabilities": dict(zip(names, chances))}
 
 

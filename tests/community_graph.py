@@ -5,6 +5,18 @@ import numpy as np
 NODES, CLASSES, WIDTH = 600, 4, 12
 
 
+SEVERAL = np.array([[1, 0, 1, 0, 0], [0, 1, 1, 0, 0], [1, 1, 0, 1, 0], [0, 0, 0, 0, 0]])
+"""Which classes the nodes of each community have, where they may have any number: the last class is nobody's."""
+
+
+def write_several(folder, seed=0):
+    """As `write`, but the label of a node is a row of 0 and 1, one time in fifty turned round."""
+    arguments = write(folder, seed)
+    labels, rng = SEVERAL[np.load(folder / "labels.npy")], np.random.default_rng(seed + 1)
+    np.save(folder / "labels.npy", labels ^ (rng.random(labels.shape) < [[0.02] * 4 + [0]]))
+    return arguments
+
+
 def write(folder, seed=0):
     """Edge, feature, label and node files in ``folder``; the arguments of preprocess."""
     rng = np.random.default_rng(seed)

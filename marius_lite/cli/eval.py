@@ -22,8 +22,8 @@ def eval(run: options.Run,
 
     result = evaluate_run(run, split, checkpoint, exclude_self, dataset)
     if not as_json:
-        result.pop("per_relation", None)
-        result.pop("confusion", None)
+        for long in ("per_relation", "per_class", "confusion"):
+            result.pop(long, None)
         without = result.get("without_self", {})
         if all(result[name] == value for name, value in without.items()):
             result.pop("without_self", None)

@@ -54,9 +54,11 @@ def _classes(run: Path, nodes: Path | None, checkpoint: str | None, dataset: Pat
         if as_json:
             print('{"nodes": [' if first else ",", json.dumps(node), sep="", end="")
         else:
+            column = "class" if "class" in node else "classes"
+            answer = node[column] if column == "class" else ",".join(map(str, node[column]))
             if first:
-                print("id", "split", "class", *node["probabilities"], sep="\t")
-            print(node["id"], node["split"], node["class"], *(f"{p:.4f}" for p in node["probabilities"].values()), sep="\t")
+                print("id", "split", column, *node["probabilities"], sep="\t")
+            print(node["id"], node["split"], answer, *(f"{p:.4f}" for p in node["probabilities"].values()), sep="\t")
         first = False
     if as_json:
         print('{"nodes": []}' if first else "]}")

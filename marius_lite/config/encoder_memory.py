@@ -29,7 +29,7 @@ class Resident:
 @dataclass(frozen=True)
 class EncoderSizes:
     """``seeds`` of a batch, at most; what is ``here``; numbers that the encoder begins and ends with; ``tables`` that hold what
-    it begins with, ``stride`` bytes a node together."""
+    it begins with, ``stride`` bytes a node together; ``labels``: entries of a seed where it may have several classes, else 0."""
 
     seeds: int
     here: Resident
@@ -37,6 +37,7 @@ class EncoderSizes:
     out_width: int
     stride: int
     tables: int = 1
+    labels: int = 0
 
 
 def fanouts_of(config: Config) -> tuple[Fanout, ...]:
@@ -95,7 +96,7 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
     else:
         rows = width * (max(copies, 3) + 4) * nodes[-1]
     later = _values(config, nodes, width, sizes.out_width) - 4 * 4 * nodes[-1] * width
-    return 4 * rows + later + 24 * edges + _keys(config, edges)
+    return 4 * rows + later + 24 * edges + _keys(config, edges) + _labels(config, sizes)
 
 
 def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict[str, int]:
@@ -103,7 +104,7 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict
     nodes, edges = reached(config, sizes.seeds, sizes.here)
     values = _values(config, nodes, sizes.in_width, sizes.out_width)
     needed = {"batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
-              "tensors": 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values, "held": held}
+              "tensors": 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values + _labels(config, sizes), "held": held}
     if config.task == "link_prediction":
         decoded = device_bytes(config, 0, 0, sizes.here.nodes)
         needed = {name: size + needed.get(name, 0) for name, size in decoded.items()} | {"held": held}
@@ -126,6 +127,11 @@ def _keys(config: Config, edges: int) -> int:
     return 0 if uniform(config) else 8 * edges
 
 
+def _labels(config: Config, sizes: EncoderSizes) -> int:
+    """A byte for each class of the seeds of batches that wait, compute and are sampled; float32 of labels, losses and weights."""
+    return sizes.seeds * sizes.labels * (config.training.staleness + 2 + 3 * 4)
+
+
 def _sampling(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
     """What a device's sampler takes: seeds, and edges between them that are excluded; a table of nodes, and the one before it;
     nodes and rows; of nodes that are expanded, what they draw from; of edges, what is drawn, and labels."""
@@ -141,4 +147,4 @@ def _values(config: Config, nodes: list[int], in_width: int, out_width: int) -> 
 def _packet(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
     """Rows of each table with what batches share; offsets, edges with relations, degrees, labels."""
     rows = sizes.tables * nodes[-1] * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4)
-    return rows + 8 * (nodes[-2] + 1) + 8 * edges + 4 * nodes[-1] + 8 * sizes.seeds
+    return rows + 8 * (nodes[-2] + 1) + 8 * edges + 4 * nodes[-1] + (sizes.labels or 8) * sizes.seeds

@@ -12,12 +12,13 @@ import numpy.typing as npt
 @dataclass(frozen=True)
 class NodeFacts:
     """Of the nodes to classify: ``training`` of them fill the first ``training_partitions``; the largest split has
-    ``evaluated``."""
+    ``evaluated``. ``multi_label``: a node may have several classes."""
 
     classes: int
     training: int
     training_partitions: int
     evaluated: int = 0
+    multi_label: bool = False
 
 
 @dataclass(frozen=True)

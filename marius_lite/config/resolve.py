@@ -27,12 +27,13 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
-from marius_lite.config.metric import METRICS
+from marius_lite.config.metric import METRICS, MULTI_LABEL
 from marius_lite.config.resolve_nodes import (
     evaluation_bytes,
     input_stride,
     inputs_of,
     link_sizes,
+    loss_of,
     node_sizes,
     resolve_nodes,
 )
@@ -42,7 +43,6 @@ from marius_lite.files import format_bytes
 from marius_lite.ordering.plan import check, choose, make_plan, spare_slots
 
 CAPACITIES_COMPARED = 8
-LOSS = {"link_prediction": "softmax", "node_classification": "cross_entropy"}
 ROWS_MAX = 2**32 - 1  # edges hold rows of the buffer as uint32
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
@@ -165,13 +165,15 @@ def _filled(config: Config, capacity: int, ordering: str, facts: Facts, memory: 
     def value(given: object, resolved: object) -> object:
         return resolved if given == "auto" else given
 
+    nodes = facts.nodes_to_classify
     updates: dict[str, dict[str, object]] = {
         "training": {"precision": value(config.training.precision, "float32"),
                      "threads": value(config.training.threads, facts.threads),
-                     "metric": value(config.training.metric, METRICS[config.task][0])},
+                     "metric": value(config.training.metric,
+                                     MULTI_LABEL if nodes and nodes.multi_label else METRICS[config.task][0])},
         "storage": {"memory": max(memory.total, budget), "capacity": capacity, "ordering": ordering,
                     "window_edges": memory.window_edges},
-        "loss": {"name": value(config.loss.name, LOSS[config.task])},
+        "loss": {"name": value(config.loss.name, loss_of(nodes) if nodes else "softmax")},
         "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else ()},
         "model": {"inputs": inputs_of(config, facts)},
     }

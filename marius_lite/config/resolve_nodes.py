@@ -40,7 +40,8 @@ def input_width(config: Config, facts: Facts) -> int:
 
 def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> EncoderSizes:
     return EncoderSizes(config.training.batch_size, resident(facts, capacity), input_width(config, facts), nodes.classes,
-                        input_stride(config, facts), 2 if inputs_of(config, facts) == "both" else 1)
+                        input_stride(config, facts), 2 if inputs_of(config, facts) == "both" else 1,
+                        nodes.classes if nodes.multi_label else 0)
 
 
 def link_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
@@ -62,7 +63,7 @@ def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -
         workspace = encoder_host_bytes_for_device(config, sizes)
     one = slot_bytes(rows, input_stride(config, facts))
     return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=nodes.training, buffer=slots * one,
-                      edges=slots * facts.lists + nodes.training * 24, workspace=workspace,
+                      edges=slots * facts.lists + nodes.training * (24 + sizes.labels), workspace=workspace,
                       evaluation=evaluation_bytes(config, facts.nodes, nodes.evaluated))
 
 
@@ -75,9 +76,17 @@ def evaluation_bytes(config: Config, nodes: int, classified: int = 0) -> int:
     return EVALUATION_BYTES + CLASSIFIED_BYTES * classified + degrees
 
 
+def loss_of(nodes: NodeFacts) -> str:
+    return "binary_cross_entropy" if nodes.multi_label else "cross_entropy"
+
+
 def resolve_nodes(config: Config, facts: Facts, nodes: NodeFacts, budget: int) -> tuple[int, MemoryPlan]:
     """The capacity, and its memory. Raises UserError where they disagree."""
     weights, asked, partitions = config.loss.class_weights, config.storage.capacity, facts.partitions
+    if config.loss.name not in ("auto", loss := loss_of(nodes)):
+        several = "any number of classes" if nodes.multi_label else "one class"
+        raise UserError(f"`loss.name` is {config.loss.name}, but nodes of the dataset have {several}: use {loss}, or leave it "
+                        "out")
     if isinstance(weights, tuple) and len(weights) != nodes.classes:
         raise UserError(f"`loss.class_weights` has {len(weights)} numbers, the dataset has {nodes.classes} classes: give "
                         "one for each")

@@ -7,6 +7,7 @@ from marius_lite.config.metric import METRICS
 from marius_lite.config.schema import Config, LossSection
 from marius_lite.errors import UserError
 
+OF_CLASSES = ("cross_entropy", "binary_cross_entropy")
 ASKS_FOR_RELATIONS = ("distmult", "complex", "transe", "transe_l1")
 
 
@@ -38,7 +39,7 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
         (model.encoder == "none" and model.inputs in ("features", "both"),
          f"`model.inputs` is {model.inputs}, but without `model.encoder` the learned row is all there is: choose sage, gcn, gat, "
          "rgcn or package.module:Class, or leave it out"),
-        ((config.task == "node_classification") != (loss.name == "cross_entropy") and loss.name != "auto",
+        ((config.task == "node_classification") != (loss.name in OF_CLASSES) and loss.name != "auto",
          f"`loss.name` is {loss.name}, but `task` is {config.task}: leave it out"),
         (config.task != "node_classification" and loss.class_weights != "none",
          f"`loss.class_weights` is set, but `task` is {config.task}: leave it out"),

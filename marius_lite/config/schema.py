@@ -76,8 +76,9 @@ class InitSection(Section):
 
 
 class LossSection(Section):
-    name: Literal["auto", "softmax", "logistic", "margin", "cross_entropy"] = Field(
-        "auto", description="over a positive and its negatives, or cross_entropy over classes; auto: softmax, or cross_entropy")
+    name: Literal["auto", "softmax", "logistic", "margin", "cross_entropy", "binary_cross_entropy"] = Field(
+        "auto", description="over a positive and its negatives; over classes cross_entropy, or where a node may have several "
+        "binary_cross_entropy of each; auto: softmax, or what suits the labels")
     margin: PositiveFloat = Field(1.0, description="margin of the margin loss")
     offset: NonNegativeFloat = Field(
         0.0, description="logistic: added to every score, for decoders whose scores are negated distances (transe, rotate)")
@@ -87,7 +88,8 @@ class LossSection(Section):
         0.0, description="factor of a second loss: predicting an edge's relation from its ends (distmult, complex, transe)")
     class_weights: Literal["none", "balanced"] | tuple[PositiveFloat, ...] = Field(
         "none", description="cross_entropy: factor of the loss of a node of each class; balanced: training nodes / (classes * "
-        "those of the class); or one number for each class, in order")
+        "those of the class); or one number for each class, in order. binary_cross_entropy: factor where a node has the class; "
+        "balanced: training nodes that have it not / those that do")
 
 
 class NegativesSection(Section):
@@ -166,7 +168,8 @@ class TrainingSection(Section):
         0, description="stop after so many evaluations in a row without a better one; 0: never")
     metric: Metric = Field(
         "auto", description="figure of an evaluation by which the best checkpoint is chosen and training stops early; less is "
-        "better of mean_rank and log_loss; auto: mrr, or accuracy of node classification")
+        "better of mean_rank and log_loss; auto: mrr, or of node classification accuracy, micro_f1 where a node may have several "
+        "classes")
 
 
 class StorageSection(Section):

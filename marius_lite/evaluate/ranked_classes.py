@@ -1,4 +1,5 @@
-"""ROC AUC and average precision of each class against all others: exact, with the scores of one class in memory at a time.
+"""ROC AUC and average precision of each class against all others, or of each class for itself where nodes may have several:
+exact, with the scores of one class in memory at a time.
 
 What ranks nodes for a class is the log of its odds, log p - log (1 - p): of the same order as its probability p, but unlike p it
 does not round to 1 where the model is sure. It is kept as float32, in a file without a name.
@@ -8,9 +9,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,23 +36,38 @@ class Odds:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._file.close()
 
-    def add(self, scores: Values, labels: npt.NDArray[np.int64]) -> None:
+    def add(self, scores: Values, labels: npt.NDArray[Any]) -> None:
         """Take the scores (n, classes), finite, and the labels (n,) of further nodes."""
-        for c, column in enumerate(np.ascontiguousarray(log_odds(scores).T) if self._classes > 1 else ()):
-            _write(self._file.fileno(), column.tobytes(), 4 * (c * self._nodes + self._count))
+        if self._classes > 1:
+            self._write(0, log_odds(scores))
         self._labels[self._count : self._count + len(labels)] = labels
         self._count += len(labels)
 
+    def _write(self, begin: int, values: npt.NDArray[Any]) -> None:
+        """``values`` (n, classes) of further nodes, into the part of the file that begins at ``begin``."""
+        for c, column in enumerate(np.ascontiguousarray(values.T)):
+            _write(self._file.fileno(), column.tobytes(), begin + values.itemsize * (c * self._nodes + self._count))
+
+    def _read(self, begin: int, dtype: npt.DTypeLike, c: int) -> npt.NDArray[Any]:
+        """What was written there of a class."""
+        self._file.seek(begin + np.dtype(dtype).itemsize * c * self._nodes)
+        width = np.dtype(dtype).itemsize
+        return np.frombuffer(self._file.read(width * self._count), dtype)  # raises where numpy.fromfile reads less
+
+    def _have(self, c: int) -> npt.NDArray[np.bool_]:
+        return np.asarray(self._labels[: self._count] == c)
+
     def each(self) -> Iterator[tuple[int, float, float]]:
         """(class, ROC AUC, average precision) of each class that some nodes have and others have not."""
-        labels = self._labels[: self._count]
         for c in range(self._classes):
-            have = labels == c
+            have = self._have(c)
             if 0 < have.sum() < self._count:
-                self._file.seek(4 * c * self._nodes)
-                odds = np.frombuffer(self._file.read(4 * self._count), np.float32)  # raises where numpy.fromfile reads less
+                odds = self._read(0, np.float32, c)
                 positive, negative = odds[have], odds[~have]
                 positive.sort()
                 negative.sort()
@@ -59,11 +76,32 @@ class Odds:
     def means(self) -> tuple[float | None, float | None]:
         """(ROC AUC, average precision): of class 1 where there are two classes, else the means over classes; None where there
         are none to compare."""
-        found = [values for c, *values in self.each() if self._classes > 2 or c == 1]
-        if not found:
-            return None, None
-        auc, precision = np.mean(found, 0).tolist()
-        return auc, precision
+        return means([(auc, precision) for c, auc, precision in self.each() if self._classes > 2 or c == 1])
+
+
+class MultiLabelOdds(Odds):
+    """The same where nodes may have several classes: the score of a class is its log odds; labels lie behind the scores."""
+
+    def add(self, scores: Values, labels: npt.NDArray[Any]) -> None:
+        """Take the scores (n, classes), finite, and the labels (n, classes), 0 or 1, of further nodes."""
+        self._write(0, scores)
+        self._write(self._behind, labels.astype(np.int8, copy=False))
+        self._count += len(labels)
+
+    def _have(self, c: int) -> npt.NDArray[np.bool_]:
+        return np.asarray(self._read(self._behind, np.int8, c) == 1)
+
+    @property
+    def _behind(self) -> int:
+        return 4 * self._classes * self._nodes
+
+
+def means(found: Sequence[tuple[float, float]]) -> tuple[float | None, float | None]:
+    """Of pairs, each for itself; None where there are none."""
+    if not found:
+        return None, None
+    first, second = np.mean(found, 0).tolist()
+    return first, second
 
 
 def log_odds(scores: Values) -> Values:

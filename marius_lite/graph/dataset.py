@@ -25,6 +25,7 @@ from marius_lite.graph.partitioning import Partitioning
 
 if TYPE_CHECKING:
     from marius_lite.graph.features import Features
+    from marius_lite.graph.multi_labels import MultiLabels
 
 
 class Dataset:
@@ -90,10 +91,14 @@ class Dataset:
         return Adjacency(self.path / ADJACENCY, self.partitioning, self.manifest.relations, weighted, self.checked)
 
     @cached_property
-    def labels(self) -> Labels | None:
-        """The nodes' class labels, None where the dataset has none."""
+    def labels(self) -> Labels | MultiLabels | None:
+        """The nodes' class labels, None where the dataset has none. Raises UserError where their table cannot be read."""
         shape = self.manifest.labels
-        return None if shape is None else Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
+        if shape is None or not self.manifest.multi_label:
+            return None if shape is None else Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
+        from marius_lite.graph.multi_labels import MultiLabels  # it loads zarr, which most commands do without
+
+        return MultiLabels(self.path, shape.classes, self.manifest.files)
 
     @property
     def class_names(self) -> list[str]:

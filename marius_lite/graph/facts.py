@@ -48,4 +48,5 @@ def node_facts(dataset: Dataset) -> NodeFacts:
     if labels is None or missing:
         raise UserError(f"{dataset.path}: `task` node_classification needs a dataset preprocessed with {', '.join(missing)}")
     counts = dataset.node_counts
-    return NodeFacts(labels.classes, counts["train"], dataset.manifest.training_partitions or 1, max(counts.values()))
+    return NodeFacts(labels.classes, counts["train"], dataset.manifest.training_partitions or 1, max(counts.values()),
+                     bool(dataset.manifest.multi_label))

@@ -38,14 +38,15 @@ class FeatureShape(BaseModel):
 
 
 class LabelShape(BaseModel):
-    """Class labels: they are -1 (none) or 0 to ``classes`` - 1."""
+    """Class labels: they are -1 (none) or 0 to ``classes`` - 1; of a dataset that is ``multi_label``, so many are 0 or 1."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     classes: int
 
 
-OPTIONAL = ("features", "edge_columns", "adjacency", "labels", "node_split", "training_partitions", "node_types", "class_names")
+OPTIONAL = ("features", "edge_columns", "adjacency", "labels", "node_split", "training_partitions", "node_types", "class_names",
+            "multi_label")
 
 
 class Manifest(BaseModel):
@@ -54,7 +55,8 @@ class Manifest(BaseModel):
     ``edges``: stored edges by split. ``features``, ``labels``, ``adjacency`` (the directions stored), ``edge_columns`` (what
     edges have beside src, dst and rel): None where there are none. ``node_split``: nodes by split, where nodes are split;
     training nodes then stand in the first ``training_partitions`` partitions. ``node_types``: the names of the types that nodes
-    have, in order; ``class_names``: those of the classes of labels, where they are not just their numbers. Nothing is stored for
+    have, in order; ``class_names``: those of the classes of labels, where they are not just their numbers; ``multi_label``: True
+    where a node may have any number of classes, see `multi_labels`. Nothing is stored for
     these where they are None: datasets without them keep the fingerprint they had before there were any. ``files``: relative
     path -> (size in bytes, crc32c), every data file but the root zarr.json and report.json.
     ``fingerprint``: sha256 (hex) over all other fields; equal fingerprints, equal data.
@@ -82,6 +84,7 @@ class Manifest(BaseModel):
     training_partitions: int | None = None
     node_types: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None
+    multi_label: Literal[True] | None = None
     sources: list[Source]
     files: dict[str, tuple[int, int]]
     fingerprint: str = ""

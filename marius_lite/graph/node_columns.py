@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from marius_lite.storage.engine import empty_for_range, read_range
 
 TABLES = Path("tables")
 LABELS, SPLIT = TABLES / "labels", TABLES / "split"
+MULTI_LABEL = np.dtype(np.int8)  # of an entry for each class, where nodes may have several
 NODE_SPLITS = ("train", "valid", "test")  # a node's entry in SPLIT is the place here, counted from 1; 0 is none of them
 Files = Mapping[str, tuple[int, int]]
 
@@ -56,6 +57,15 @@ class Labels(NodeColumn):
     def __init__(self, dataset: Path, classes: int, partitioning: Partitioning, files: Files):
         super().__init__(dataset, LABELS, np.int64, partitioning, files)
         self.classes = classes
+
+    def room(self, nodes: int) -> npt.NDArray[np.int64]:
+        """For the labels of so many nodes."""
+        return np.empty(nodes, np.int64)
+
+    def reader(self, k: int) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
+        """What gives the labels of some of partition k's nodes, by their offsets in it. Raises as `read` does."""
+        entries = self.read(k)
+        return lambda offsets: entries[offsets]
 
 
 class NodeSplits(NodeColumn):

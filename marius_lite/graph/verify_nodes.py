@@ -17,15 +17,20 @@ from marius_lite.files import ABSENT, disk_error
 from marius_lite.graph.damage import Progress, check_array, check_size, damaged, first
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.ids import hash_raw_ids, node_schema, order_key, relation_schema
-from marius_lite.graph.node_columns import LABELS, NODE_SPLITS, SPLIT
+from marius_lite.graph.manifest import Manifest
+from marius_lite.graph.node_columns import LABELS, MULTI_LABEL, NODE_SPLITS, SPLIT
 from marius_lite.graph.node_types import in_order, places_of
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.graph.verify_multi_labels import labelled, open_multi_labels
 from marius_lite.storage.engine import read_array_range, read_range
+from marius_lite.storage.table import padded_width
 
 BATCH = 1 << 16  # nodes at once
 HASHES = 8 << 20  # of raw ids, sorted at once
 ROW_BYTES = 4 << 20  # of features at once
 BFLOAT16_EXPONENT = np.uint16(0x7F80)
 Hashes = npt.NDArray[np.uint64]
+Ids = npt.NDArray[np.int64]
 
 
 def verify_nodes(dataset: Dataset, progress: Progress) -> None:
@@ -186,7 +191,13 @@ def node_table_bytes(dataset: Dataset) -> int:
     if manifest.features is not None:
         with suppress(UserError, KeyError, ValueError):  # told when it is read
             features = dataset.features.table.stride if dataset.features else 0
-    return features + 8 * (manifest.labels is not None) + (manifest.node_split is not None)
+    return features + _label_bytes(manifest) + (manifest.node_split is not None)
+
+
+def _label_bytes(manifest: Manifest) -> int:
+    if manifest.labels is None or not manifest.multi_label:
+        return 8 * (manifest.labels is not None)
+    return padded_width(manifest.labels.classes, MULTI_LABEL) * MULTI_LABEL.itemsize
 
 
 def verify_node_tables(dataset: Dataset, progress: Progress) -> None:
@@ -237,15 +248,18 @@ def _verify_labels(dataset: Dataset, progress: Progress) -> None:
     split = manifest.node_split or {}
     if manifest.class_names is not None and len(manifest.class_names) != classes:
         raise damaged(dataset.path / "zarr.json", f"{len(manifest.class_names)} class_names for {classes} classes")
-    for there, place, dtype in ((manifest.labels, LABELS, np.int64), (manifest.node_split, SPLIT, np.uint8)):
-        if there is not None:
+    several = open_multi_labels(dataset) if manifest.multi_label else None
+    for there, place, dtype in ((manifest.labels and not several, LABELS, np.int64), (manifest.node_split, SPLIT, np.uint8)):
+        if there:
             check_array(dataset, dataset.path / place, partitioning.nodes, dtype, partitioning.rows)
     training, counts = split.get("train", 0), np.zeros(1 + len(NODE_SPLITS), np.int64)
-    for low in range(0, partitioning.nodes, BATCH):
-        ids = np.arange(low, min(low + BATCH, partitioning.nodes))
-        labels = _column(dataset, LABELS, ids) if manifest.labels else np.zeros(len(ids), np.int64)
+    for ids in _batches_of_nodes(partitioning, max(1, ROW_BYTES // several.table.stride) if several else BATCH):
+        if several:
+            labels = labelled(several, ids, partitioning)
+        else:
+            labels = _column(dataset, LABELS, ids) if manifest.labels else np.zeros(len(ids), np.int64)
         codes = _column(dataset, SPLIT, ids) if split else np.zeros(len(ids), np.uint8)
-        progress(labels.nbytes * bool(manifest.labels) + codes.nbytes * bool(split))
+        progress(len(ids) * (_label_bytes(manifest) + bool(split)))
         for place, wrong, what in (
             (LABELS, (labels < -1) | (labels >= max(1, classes)), f"has a label outside {classes} classes"),
             (SPLIT, codes > len(NODE_SPLITS), f"has a code above {len(NODE_SPLITS)}"),
@@ -258,6 +272,14 @@ def _verify_labels(dataset: Dataset, progress: Progress) -> None:
     for name, count in zip(NODE_SPLITS, counts[1:].tolist()):
         if count != split.get(name, 0):
             raise damaged(dataset.path / SPLIT, f"{count:,} nodes for {name}, the manifest says {split.get(name, 0):,}")
+
+
+def _batches_of_nodes(partitioning: Partitioning, most: int) -> Iterator[Ids]:
+    """All node ids in turn, at most so many at once, of one partition."""
+    for k in range(partitioning.partitions):
+        span = partitioning.range(k)
+        for low in range(span.start, span.stop, most):
+            yield np.arange(low, min(low + most, span.stop))
 
 
 def _column(dataset: Dataset, place: Path, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

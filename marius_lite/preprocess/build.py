@@ -51,7 +51,7 @@ from marius_lite.preprocess.command import command_digest
 from marius_lite.preprocess.degrees import DegreeFacts, degree_facts
 from marius_lite.preprocess.disk import DiskPlan, require_rest, require_space, sizes_after
 from marius_lite.preprocess.edge_types import EdgeType, edge_types
-from marius_lite.preprocess.features import FeatureWriter
+from marius_lite.preprocess.features import FeatureWriter, StoredRows
 from marius_lite.preprocess.gather import Gathered, gather
 from marius_lite.preprocess.locality import Locality
 from marius_lite.preprocess.metis_partitioner import Metis
@@ -165,7 +165,8 @@ class Build:
         layout = EdgeLayout(partitioning.rows, partitioning.partitions, len(names), len(gathered.shape.carried))
         self._require_rest(gathered, numbering, partitioning, layout.words, len(names))
         named = self._name(gathered, numbering, partitioning)
-        tables = once("tables", Tables, [self.root / TABLES, work / "features"], lambda: self._write_tables(named))
+        spools = [work / table.name for table in (FEATURES, LABELS)]
+        tables = once("tables", Tables, [self.root / TABLES, *spools], lambda: self._write_tables(named))
         written, tally = self._sort_and_write(gathered, named, layout, relation_ids)
         lists = once("adjacency", Files, [self.root / ADJACENCY.parent],
                      lambda: self._write_adjacency(gathered, named, len(names)))
@@ -211,30 +212,39 @@ class Build:
         said: dict[str, Any] = {}
         sources = []
         if given.features is not None:
-            file, dtype = given.features, named.last.dtype
-            row_ids, renumber = self.work / "row_ids", named.last.open()
-            with open(row_ids, "wb") as out:
-                for at in range(0, file.rows, buckets.PIECE):
-                    ids = files.read_numbers(labels.row_ids, dtype, buckets.PIECE, at * np.dtype(dtype).itemsize)
-                    out.write(renumber(ids).data)
-            del renumber
-            writer = FeatureWriter(file, self.root / FEATURES, row_ids, dtype, named.partitioning, self.work / "features",
-                                   pass_memory(self.options))
-            writer.write()
+            file = given.features
+            writer = self._write_rows(named, labels, FEATURES, file)
             written |= writer.files
             said["features"] = {"rows": file.rows, "width": file.width, "dtype": file.type,
                                 "source_dtype": file.source_dtype.name, "converted": file.source_dtype.name != file.type,
                                 "spooled_bytes": writer.spooled_bytes}
             sources = [Source(name=file.path.name, size=file.size, crc32c=file.checksum)]
-        if labels.labels is not None:
-            written |= self._write_column(named, LABELS, LABEL, files.read_numbers(labels.labels, np.int32))
+        if labels.labels is not None and given.labels is not None:
             said["labels"] = {"classes": given.classes, "labelled": labels.labelled}
-            if given.labels is not None and given.labels.names:
+            if given.labels.table is not None:
+                written |= self._write_rows(named, labels, LABELS, given.labels.table).files
+                said["labels"]["multi_label"] = True
+            else:
+                written |= self._write_column(named, LABELS, LABEL, files.read_numbers(labels.labels, np.int32))
+            if given.labels.names:
                 said["labels"]["names"] = given.labels.names
         if labels.codes is not None:
             written |= self._write_column(named, SPLIT, CODE, files.read_numbers(labels.codes, CODE))
             said["node_split"] = labels.counts
         return Tables(written, said, sources)
+
+    def _write_rows(self, named: Named, labels: NodeLabels, place: Path, file: StoredRows) -> FeatureWriter:
+        """A table of the rows of ``file``; what wrote it."""
+        row_ids, renumber, dtype = self.work / "row_ids", named.last.open(), named.last.dtype
+        with open(row_ids, "wb") as out:
+            for at in range(0, file.rows, buckets.PIECE):
+                ids = files.read_numbers(labels.row_ids, dtype, buckets.PIECE, at * np.dtype(dtype).itemsize)
+                out.write(renumber(ids).data)
+        del renumber
+        writer = FeatureWriter(file, self.root / place, row_ids, dtype, named.partitioning, self.work / place.name,
+                               pass_memory(self.options))
+        writer.write()
+        return writer
 
     def _write_column(self, named: Named, column: Path, dtype: Any, values: Any) -> Files:
         placed = np.empty_like(values)
@@ -401,6 +411,7 @@ class Build:
             features=data.shape if data else None,
             labels=LabelShape(classes=data.classes) if data and data.classes else None,
             class_names=tuple(data.labels.names) if data and data.labels and data.labels.names else None,
+            multi_label=True if data and data.labels and data.labels.table else None,
             node_split=counts,
             training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
             node_types=tuple(named.types.names) if named.types else None,

@@ -198,8 +198,10 @@ class DiskPlan:
         """``tables/``, and places of spooled rows; spools and what is written are together never more than all rows."""
         if self.node_data is None:
             return 0
-        features = 0 if self.node_data.features is None else stored_bytes(self.node_data.features) + 4 * self.sizes.nodes
-        return features + (self.sizes.nodes + self.sizes.partitions) * LABEL_BYTES * (self.node_data.labels is not None)
+        features, labels = self.node_data.features, self.node_data.labels
+        rows = [table for table in (features, labels.table if labels else None) if table is not None]
+        columns = (self.sizes.nodes + self.sizes.partitions) * LABEL_BYTES * (labels is not None)
+        return sum(map(stored_bytes, rows)) + 4 * self.sizes.nodes * bool(rows) + columns
 
     @property
     def _arcs(self) -> int:

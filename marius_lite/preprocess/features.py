@@ -1,4 +1,4 @@
-"""Feature rows from the order of their file to the order of node ids, within a memory bound.
+"""Rows of features, or of several labels, from the order of their file to the order of node ids, within a memory bound.
 
 Node ids are a random permutation of the rows: any block of the file has rows for all of the output. The output is cut into
 *stretches* of consecutive node ids, each as large as the memory allows. The file is read once, front to back: rows of the first
@@ -12,8 +12,9 @@ Beside its rows a spool has their places in the stretch, in a file of their own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,6 @@ from marius_lite._native import crc32c
 from marius_lite.files import read_numbers
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.readers.feature_rows import Rows
-from marius_lite.preprocess.readers.features import FeatureFile
 from marius_lite.storage.engine import read_range
 from marius_lite.storage.table import RowTable, padded_width
 
@@ -33,7 +33,24 @@ WHOLE_BLOCK = 8 << 20
 SPOOL_PIECE = 1 << 20  # a block read is so large that its share of a spool is a good write
 
 
-def stored_bytes(file: FeatureFile) -> int:
+class StoredRows(Protocol):
+    """``rows`` x ``width`` numbers of a file, as ``dtype``: see `readers.features.FeatureFile`."""
+
+    rows: int
+    width: int
+    dtype: np.dtype[Any]
+
+    @property
+    def together(self) -> int: ...
+
+    def row_cost(self) -> int: ...
+
+    def attributes(self, rows: int) -> dict[str, Any]: ...
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]: ...
+
+
+def stored_bytes(file: StoredRows) -> int:
     """Bytes that the rows of ``file`` take in a dataset. Spools take no more: each goes before its stretch is written."""
     return file.rows * padded_width(file.width, file.dtype) * file.dtype.itemsize
 
@@ -45,7 +62,7 @@ class FeatureWriter:
     ``stretch_rows``: node ids of a stretch, at least 1, of ``stretches``; ``spooled_bytes``: what did not fit the first.
     """
 
-    def __init__(self, file: FeatureFile, path: Path, row_ids: Path, id_dtype: npt.DTypeLike, partitioning: Partitioning,
+    def __init__(self, file: StoredRows, path: Path, row_ids: Path, id_dtype: npt.DTypeLike, partitioning: Partitioning,
                  spools: Path, memory: int):
         columns = padded_width(file.width, file.dtype)
         self.files: dict[Path, tuple[int, int]] = {}
@@ -64,7 +81,7 @@ class FeatureWriter:
         spools.mkdir()
 
     def write(self) -> None:
-        """Everything, once. Raises UserError for a feature that is not finite, OSError or RunError."""
+        """Everything, once. Raises UserError for a number that may not stand there, OSError or RunError."""
         rows: Rows = np.zeros((self.stretch_rows, self.table.width), self._file.dtype)
         self._read_file(rows[:, :self._file.width])
         for stretch, first in enumerate(range(0, self._all_rows, self.stretch_rows)):
@@ -76,7 +93,7 @@ class FeatureWriter:
 
     def _read_file(self, out: Rows) -> None:
         """Rows of the first stretch into ``out``, all others into the spools."""
-        with tqdm(total=self._file.rows, unit="row", unit_scale=True, desc="features", mininterval=0.5) as bar:
+        with tqdm(total=self._file.rows, unit="row", unit_scale=True, desc=self.table.path.name, mininterval=0.5) as bar:
             for first, rows in self._file.blocks(self._step):
                 places = read_numbers(self._row_ids, self._id_dtype, len(rows), first * self._id_dtype.itemsize)
                 if self.stretches == 1:

@@ -27,7 +27,8 @@ from marius_lite.preprocess.numbering import Ids, Numbering
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.plan import pass_memory
 from marius_lite.preprocess.readers.features import FeatureFile
-from marius_lite.preprocess.readers.labels import LabelFile
+from marius_lite.preprocess.readers.labels import LabelFile, open_label_file
+from marius_lite.preprocess.readers.multi_labels import MultiLabelFile
 from marius_lite.preprocess.readers.node_ids import IdList, open_ids
 from marius_lite.preprocess.spool import Keys
 
@@ -38,7 +39,8 @@ NO_ROW = -2  # in place of a label
 
 @dataclass(frozen=True)
 class NodeLabels:
-    """By id: ``labels`` (int32) and ``codes`` (uint8), each None where there are none; ``row_ids``: the id of each row."""
+    """By id: ``labels`` (int32; where a node may have several classes, 0 for any of them) and ``codes`` (uint8), each None where
+    there are none; ``row_ids``: the id of each row."""
 
     labels: Path | None
     codes: Path | None
@@ -65,7 +67,7 @@ class NodeData:
 
     def __init__(self, options: Options):
         self.features = None if options.features is None else FeatureFile(options.features, options.feature_dtype)
-        self.labels = None if options.labels is None else LabelFile(options.labels, options)
+        self.labels = None if options.labels is None else open_label_file(options.labels, options)
         self.classes = None if self.labels is None else self.labels.classes()
         names = None if options.node_ids is None else open_ids(options.node_ids)
         self.label_rows = None
@@ -143,8 +145,8 @@ class NodeData:
         return NodeLabels(_saved(folder / "labels", labels if given else None), _saved(folder / "codes", codes),
                           folder / "row_ids", counts, int(np.count_nonzero(labels >= 0)) if given else 0)
 
-    def _place_rows(self, rows: NodeRows, listed: KeyList, values: LabelFile | None, numbering: Numbering, labels: Labels,
-                    row_ids: BinaryIO) -> int:
+    def _place_rows(self, rows: NodeRows, listed: KeyList, values: LabelFile | MultiLabelFile | None, numbering: Numbering,
+                    labels: Labels, row_ids: BinaryIO) -> int:
         """``labels`` of the rows' nodes, -1 without ``values``, and their ids to ``row_ids``; how many rows there are."""
         waiting, first = np.empty(0, np.int32), 0
         blocks = iter(()) if values is None else values.blocks()

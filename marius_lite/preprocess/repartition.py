@@ -32,8 +32,9 @@ from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY
 from marius_lite.graph.dataset import REDO, Dataset, file_checksum
 from marius_lite.graph.edges import EdgeBuckets
-from marius_lite.graph.features import FEATURES
+from marius_lite.graph.features import FEATURES, Features
 from marius_lite.graph.manifest import Manifest
+from marius_lite.graph.multi_labels import MultiLabels
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES, NodeColumn
 from marius_lite.graph.node_types import compact
 from marius_lite.graph.partitioning import Partitioning
@@ -155,8 +156,7 @@ class Repartition:
             needed += self._record_bytes
         bucket = len(self.wish.splits) * (OFFSET_BYTES + CHECKSUM_BYTES * (3 + len(self.carried)))
         needed += max(0, new.partitions**2 - old.partitions**2) * bucket + new.partitions**2 * COUNT_BYTES
-        if self.old.features is not None:
-            needed += new.partitions * self.old.features.table.stride  # the last chunk is filled up
+        needed += sum(new.partitions * rows.table.stride for rows in self._rows.values())  # the last chunk is filled up
         if self.passes.any:
             require_more(self.root, needed, purpose, self.wish.output)
         else:
@@ -181,22 +181,28 @@ class Repartition:
                 yield batch.column(0)
 
     def _write_tables(self) -> Files:
-        columns = [column for column in (self.old.labels, self.old.node_splits) if column is not None]
-        if self.old.features is None and not columns:
+        given = [(LABELS, self.old.labels), (SPLIT, self.old.node_splits)]
+        columns = [(place, column) for place, column in given if isinstance(column, NodeColumn)]
+        if not (columns or self._rows):
             return {}
         create_group(self.root / TABLES)
         written: Files = {}
-        if self.old.features is not None:
-            written |= self._write_features()
-        for column in columns:
-            written |= self._write_column(column, LABELS if column is self.old.labels else SPLIT)
+        for place, rows in self._rows.items():
+            written |= self._write_rows(rows, place)
+        for place, column in columns:
+            written |= self._write_column(column, place)
         return written
 
-    def _write_features(self) -> Files:
-        assert self.old.features is not None
-        old = self.old.features.table
-        new = RowTable.create(self.root / FEATURES, old.nodes, old.width, self.partitioning.rows, old.attributes, old.dtype)
-        chunks = {old.chunk_path(k): checksum for k, checksum in self.old.features.checksums.items()}
+    @property
+    def _rows(self) -> dict[Path, Features | MultiLabels]:
+        """Tables of rows, by their place."""
+        given = {FEATURES: self.old.features, LABELS: self.old.labels}
+        return {place: rows for place, rows in given.items() if rows is not None and not isinstance(rows, NodeColumn)}
+
+    def _write_rows(self, rows: Features | MultiLabels, place: Path) -> Files:
+        old = rows.table
+        new = RowTable.create(self.root / place, old.nodes, old.width, self.partitioning.rows, old.attributes, old.dtype)
+        chunks = {old.chunk_path(k): checksum for k, checksum in rows.checksums.items()}
         return rechunk(chunks, [new.chunk_path(k) for k in range(new.partitions)], new.chunk_bytes, old.nodes * old.stride)
 
     def _write_column(self, column: NodeColumn, place: Path) -> Files:

@@ -138,7 +138,7 @@ def _node_data(report: dict[str, Any]) -> str:
     if features := report.get("features"):
         said.append(f"{features['width']} features ({features['dtype']})")
     if labels := report.get("labels"):
-        said.append(f"{labels['classes']} classes")
+        said.append(f"{labels['classes']} classes" + (", several a node" if labels.get("multi_label") else ""))
     if types := report.get("node_types"):
         said.append(f"{len(types):,} types")
     split = ", ".join(f"{count:,} {name}" for name, count in report.get("node_split", {}).items())

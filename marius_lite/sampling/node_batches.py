@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,29 +15,36 @@ from marius_lite.seeds import generator_for, seed_for
 from marius_lite.types import NodeBatch
 
 Ids = npt.NDArray[np.int64]
+Labels = npt.NDArray[Any]
+"""(n,) int64 class numbers, or (n, classes) int8, 1 for each class that a node has."""
 
 
 @dataclass(frozen=True)
 class TrainingNodes:
-    """``ids`` ascending, ``labels`` beside them, (n,) int64: all training nodes, of the first partitions."""
+    """``ids`` ascending, ``labels`` beside them: all training nodes, of the first partitions."""
 
     ids: Ids
-    labels: Ids
+    labels: Labels
     partition_rows: int
 
-    def of(self, partitions: tuple[int, ...]) -> tuple[Ids, Ids]:
-        """(ids, labels) of those in some partitions."""
+    def of(self, partitions: tuple[int, ...]) -> Ids:
+        """The ids of those in some partitions."""
         parts = [slice(*np.searchsorted(self.ids, [k * self.partition_rows, (k + 1) * self.partition_rows])) for k in partitions]
-        return tuple(np.concatenate([column[part] for part in parts]) for column in (self.ids, self.labels))  # type: ignore[return-value]
+        return np.concatenate([self.ids[part] for part in parts])
+
+    def labels_of(self, nodes: Ids) -> Labels:
+        """The labels of some of them."""
+        found: Labels = self.labels[np.searchsorted(self.ids, nodes)]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class SampledNodes:
-    """A NodeBatch with its neighbourhood and its nodes' labels (n,) int64. ``seed`` feeds whatever it still draws (dropout)."""
+    """A NodeBatch with its neighbourhood and its nodes' labels. ``seed`` feeds whatever it still draws (dropout)."""
 
     batch: NodeBatch
     around: NeighbourSample
-    labels: Ids
+    labels: Labels
     seed: int
 
 
@@ -52,9 +60,9 @@ def node_batches(epoch: int, window: Window, ids: Ids, batch_size: int, run_seed
         yield NodeBatch(epoch, window.step, index, ids[order[part]])
 
 
-def sample_nodes(batch: NodeBatch, ids: Ids, labels: Ids, draw: Callable[[Ids, int], NeighbourSample],
+def sample_nodes(batch: NodeBatch, training: TrainingNodes, draw: Callable[[Ids, int], NeighbourSample],
                  run_seed: int) -> SampledNodes:
     """A batch with its neighbourhood, which ``draw`` samples for seeds and a seed of randomness."""
     place = (batch.epoch, batch.step, batch.index)
     found = draw(batch.nodes, seed_for(run_seed, "neighbours", *place))
-    return SampledNodes(batch, found, labels[np.searchsorted(ids, batch.nodes)], seed_for(run_seed, "dropout", *place))
+    return SampledNodes(batch, found, training.labels_of(batch.nodes), seed_for(run_seed, "dropout", *place))

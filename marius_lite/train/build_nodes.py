@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import torch
 
@@ -30,9 +30,10 @@ from marius_lite.ordering.plan import make_node_plan
 from marius_lite.sampling.node_batches import TrainingNodes
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
-from marius_lite.train.classification import classify_split
+from marius_lite.train.classification import blocks, by_partition, classify_split
 from marius_lite.train.encoders import initial_encoder, input_width, normalized_columns, weight_decays
 from marius_lite.train.first_rows import initialise
+from marius_lite.train.labelling import labelling, labelling_of
 from marius_lite.train.neighbourhoods import open_neighbourhoods
 from marius_lite.train.node_work import NodeRows, NodeWork
 from marius_lite.train.parts import Parts
@@ -71,7 +72,7 @@ def rows_on_device(accelerator: Accelerator, dataset: Dataset, rows: NodeRows, t
     sizes = node_sizes(config, facts, nodes, int(storage.capacity))
     plan = make_node_plan(partitioning.partitions, int(storage.capacity), nodes.training_partitions, config.training.seed, 0)
     most = reached(config, sizes.seeds, sizes.here)[0][-1]
-    loads = node_loads(plan, [len(training.of(step.targets)[0]) for step in plan.steps], partitioning.rows,
+    loads = node_loads(plan, [len(training.of(step.targets)) for step in plan.steps], partitioning.rows,
                        config.training.batch_size, most)
     return open_batches(accelerator, config, host_tables(rows, config), Needs(encoder_device_bytes(config, sizes, 0)), loads)
 
@@ -100,17 +101,16 @@ def make_classifier(dataset: Dataset, config: Config, training: TrainingNodes | 
     assert labels is not None
     encoder = initial_encoder(config, input_width(dataset, config), labels.classes, dataset.manifest.relations)
     weights = class_weights(config, training.labels, labels.classes) if training else None
-    return NodeClassifier(encoder, settings.dropout, normalized_columns(dataset, config), weights)
+    return NodeClassifier(encoder, settings.dropout, normalized_columns(dataset, config), labelling(dataset).loss, weights)
 
 
-def class_weights(config: Config, labels: npt.NDArray[np.int64], classes: int) -> torch.Tensor | None:
-    """`loss.class_weights` as float32 (classes,); None where all classes count alike. Balanced, a class that no training node has
-    gets the factor of a class with one."""
+def class_weights(config: Config, labels: npt.NDArray[Any], classes: int) -> torch.Tensor | None:
+    """`loss.class_weights` as float32 (classes,); None where all classes count alike. ``labels``: as `TrainingNodes` has them."""
     asked = config.loss.class_weights
     if asked == "none":
         return None
     if asked == "balanced":
-        return torch.from_numpy(len(labels) / (classes * np.bincount(labels, minlength=classes).clip(1))).float()
+        return torch.from_numpy(labelling_of(labels).balanced(labels, classes)).float()
     return torch.tensor(asked, dtype=torch.float32)
 
 
@@ -133,8 +133,12 @@ def training_nodes(dataset: Dataset) -> TrainingNodes:
     """Ids and labels of the training nodes."""
     ids, labels = dataset.node_split("train"), dataset.labels
     assert labels is not None
-    rows = dataset.partitioning.rows
-    known = [labels.read(k)[ids[(ids >= k * rows) & (ids < (k + 1) * rows)] - k * rows] for k in np.unique(ids // rows).tolist()]
     if not len(ids):
         raise UserError(f"{dataset.path}: no node is for training: preprocess with --train-nodes or --node-split")
-    return TrainingNodes(ids, np.concatenate(known).astype(np.int64), rows)
+    known, at = labels.room(len(ids)), 0
+    for k, offsets in by_partition(ids, dataset.partitioning.rows):
+        read = labels.reader(k)
+        for part in blocks(offsets, labels.classes):
+            known[at : at + len(part)] = read(part)
+            at += len(part)
+    return TrainingNodes(ids, known, dataset.partitioning.rows)

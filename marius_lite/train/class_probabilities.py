@@ -1,18 +1,18 @@
-"""What a checkpoint's model says of nodes: the probability of each class, and the likeliest one."""
+"""What a checkpoint's model says of nodes: the probability of each class, and the class or classes that follow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from marius_lite.evaluate.classification import log_probabilities
 from marius_lite.graph.node_columns import NODE_SPLITS
 from marius_lite.train.classification import blocks, by_partition
+from marius_lite.train.labelling import labelling
 from marius_lite.train.opened import Checkpoint, open_classifier
 from marius_lite.train.vectors import InputRows, vectors
 
@@ -23,13 +23,13 @@ Ids = npt.NDArray[np.int64]
 
 
 class Classified(NamedTuple):
-    """Node ids (n,) ascending, of one partition, and their raw ids; ``split`` (n,) uint8: places in SPLITS; ``likeliest`` (n,)
-    class numbers; ``probabilities`` (n, classes) float32."""
+    """Node ids (n,) ascending, of one partition, and their raw ids; ``split`` (n,) uint8: places in SPLITS; ``answers`` as in
+    `labelling.Said`; ``probabilities`` (n, classes) float32."""
 
     nodes: Ids
     raw: pa.Array
     split: npt.NDArray[np.uint8]
-    likeliest: Ids
+    answers: npt.NDArray[Any]
     probabilities: npt.NDArray[np.float32]
 
 
@@ -50,8 +50,8 @@ def class_probabilities(found: Checkpoint, nodes: Ids | None = None) -> Iterator
                 span = partitioning.range(k)
                 raw = dataset.raw_ids(span.start, span.stop)
                 for part in blocks(offsets, labels.classes):
-                    chances = np.exp(log_probabilities(scores.read_rows(k, part, slice(0, labels.classes))))
-                    yield Classified(part + span.start, raw.take(pa.array(part)), codes[part], chances.argmax(1),
-                                     chances.astype(np.float32))
+                    said = labelling(dataset).said(scores.read_rows(k, part, slice(0, labels.classes)))
+                    yield Classified(part + span.start, raw.take(pa.array(part)), codes[part], said.answers,
+                                     said.probabilities.astype(np.float32))
 
         yield classified()

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config.schema import Config
-from marius_lite.evaluate.classification import ClassCounts
-from marius_lite.evaluate.ranked_classes import Odds
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.storage.table import RowTable
+from marius_lite.train.labelling import labelling
 from marius_lite.train.vectors import InputRows, vectors
 
 SCORES = 1 << 20
@@ -32,19 +31,15 @@ def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, spli
     labels = dataset.labels
     assert labels is not None
     nodes = dataset.node_split(split)
-    counts = ClassCounts(labels.classes)
     with (vectors(dataset, config, model.encoder, InputRows(dataset, config, table), folder) as scores,
-          Odds(len(nodes), labels.classes, folder) as odds):
+          labelling(dataset).figures(len(nodes), labels.classes, folder) as figures):
         for k, offsets in by_partition(nodes, dataset.partitioning.rows):
-            of_all = labels.read(k)
+            read = labels.reader(k)
             for part in blocks(offsets, labels.classes):
-                found, of = scores.read_rows(k, part, slice(0, labels.classes)), of_all[part]
-                counts.add(found, of)
-                odds.add(found[of >= 0], of[of >= 0])
-        auc, precision = odds.means()
+                figures.add(scores.read_rows(k, part, slice(0, labels.classes)), read(part))
+        found = figures.summary(split, dataset.class_names)
     names = dataset.manifest.class_names
-    named = {"class_names": [*names]} if names else {}
-    return {**counts.summary(split), "roc_auc": auc, "average_precision": precision, **named}
+    return {**found, **({"class_names": [*names]} if names else {})}
 
 
 def by_partition(nodes: Ids, rows: int) -> Iterator[tuple[int, Ids]]:

@@ -94,7 +94,7 @@ class NodeRows:
 
 @dataclass(frozen=True, slots=True)
 class GatheredNodes:
-    """``x`` (n, width) float32, the graph as tensors, labels (seeds,)."""
+    """``x`` (n, width) float32, the graph as tensors, labels (seeds,) or (seeds, classes)."""
 
     sampled: SampledNodes
     x: torch.Tensor
@@ -135,20 +135,20 @@ class NodeWork:
             self._choose_hot(buffer, held)
 
     def windows(self, step: Step) -> list[Window]:
-        return [node_window(step.index, len(self._training.of(step.targets)[0]), self._config.training.batch_size)]
+        return [node_window(step.index, len(self._training.of(step.targets)), self._config.training.batch_size)]
 
     def open(self, epoch: int, window: Window, following: Window | None) -> NodeWindow:
         targets = self.plan(epoch).steps[window.step].targets
         training = self._config.training
-        return NodeWindow(self, window, epoch, *self._training.of(targets), training.batch_size, training.seed)
+        return NodeWindow(self, window, epoch, self._training.of(targets), training.batch_size, training.seed)
 
-    def stages(self, ids: Ids, labels: Ids) -> (Stages[NodeBatch, SampledNodes, GatheredNodes, RowGrads | None]
-                                                | Streamed[NodeBatch, PreparedNodes]):
+    def stages(self) -> (Stages[NodeBatch, SampledNodes, GatheredNodes, RowGrads | None]
+                         | Streamed[NodeBatch, PreparedNodes]):
         if self._rows.learned:
             self._rows.learned.mark_dirty(self._resident)
 
         def sample(batch: NodeBatch) -> SampledNodes:
-            return sample_nodes(batch, ids, labels, self._around.sample, self._config.training.seed)
+            return sample_nodes(batch, self._training, self._around.sample, self._config.training.seed)
 
         if self._on_device is None:
             return Stages(sample, self._gather, self._learn, self._apply)
@@ -252,7 +252,6 @@ class NodeWindow:
     window: Window
     epoch: int
     ids: Ids
-    labels: Ids
     batch_size: int
     seed: int
 
@@ -261,4 +260,4 @@ class NodeWindow:
 
     def stages(self) -> (Stages[NodeBatch, SampledNodes, GatheredNodes, RowGrads | None]
                          | Streamed[NodeBatch, PreparedNodes]):
-        return self.work.stages(self.ids, self.labels)
+        return self.work.stages()

@@ -105,6 +105,25 @@ def test_the_metric_is_one_of_the_task(task, metric, resolved):
         assert resolve(config, known if task == "node_classification" else facts())[0].training.metric == resolved
 
 
+def test_nodes_of_several_classes():
+    one, several = (replace(facts(), lists=1000, features=64, feature_width=16, nodes_to_classify=NodeFacts(
+        30, 100, 1, multi_label=many)) for many in (False, True))
+    sets = ["task=node_classification", "model.encoder=sage", "training.batch_size=50", "storage.capacity=4"]
+    (config, memory), (of_one, less) = resolve(load(sets=sets), several), resolve(load(sets=sets), one)
+    assert (config.training.metric, config.loss.name) == ("micro_f1", "binary_cross_entropy")
+    assert (of_one.training.metric, of_one.loss.name) == ("accuracy", "cross_entropy")
+    assert resolve(config, several)[0] == config
+    assert memory.edges - less.edges == 100 * 30  # a byte for each class of the training nodes
+    assert memory.workspace - less.workspace >= 50 * 30 * (2 + 4)
+    assert (memory.buffer, memory.evaluation) == (less.buffer, less.evaluation)
+    for known, name, said in ((several, "cross_entropy", "have any number of classes: use binary_cross_entropy"),
+                              (one, "binary_cross_entropy", "have one class: use cross_entropy")):
+        with pytest.raises(UserError, match=f"`loss.name` is {name}, but nodes of the dataset {said}, or leave it out"):
+            resolve(load(sets=[*sets, f"loss.name={name}"]), known)
+    with pytest.raises(UserError, match=r"`loss.name` is binary_cross_entropy, but `task` is link_prediction"):
+        load(sets=["loss.name=binary_cross_entropy"])
+
+
 def test_class_weights_are_one_for_each_class():
     known = replace(facts(), lists=1000, features=64, feature_width=16, nodes_to_classify=NodeFacts(3, 100, 1))
     sets = ["task=node_classification", "model.encoder=sage"]

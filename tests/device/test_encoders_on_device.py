@@ -3,6 +3,7 @@
 import json
 import re
 
+import community_graph
 import numpy as np
 import pytest
 import zarr
@@ -97,6 +98,14 @@ def test_every_encoder_has(on_the_cpu, emulated, tmp_path, kind, encoder):
     dataset, settings, expected = on_the_cpu(kind, f"model.encoder={encoder}", "training.epochs=1")
     train_run(dataset, tmp_path / "run", load(sets=[*settings, *PATHS["zero_copy, cached"]]))
     same(amounts_to(tmp_path / "run"), expected)
+
+
+def test_labels_of_several_classes_have(cli, emulated, tmp_path):
+    assert cli("preprocess", *community_graph.write_several(tmp_path), "--output", tmp_path / "d", "--partitions", "8") == 0
+    settings = [*KINDS["both"], "training.epochs=1"]
+    train_on_the_cpu(tmp_path / "d", tmp_path / "cpu", load(sets=settings))
+    train_run(tmp_path / "d", tmp_path / "run", load(sets=[*settings, *PATHS["zero_copy"]]))
+    same(amounts_to(tmp_path / "run"), amounts_to(tmp_path / "cpu"))
 
 
 @pytest.mark.parametrize(("kind", "fanouts"), [("both", [4, 3]), ("links", [{"default": 2, "rel0": 1}])])

@@ -39,6 +39,9 @@ def sound(tmp_path_factory):
     data = {"features": folder / "x.npy", "labels": folder / "y.npy", "node_split": "0.4,0.3,0.3"}
     for type in ("float32", "bfloat16", "int8"):
         make_dataset(folder / "e.npy", folder / type, partitions=PARTITIONS, feature_dtype=type, **data)
+    np.save(folder / "several.npy", np.arange(NODES)[:, None] >> np.arange(5) & 1)
+    make_dataset(folder / "e.npy", folder / "several", partitions=PARTITIONS, labels=folder / "several.npy",
+                 node_split="0.4,0.3,0.3")
     np.save(folder / "t.npy", np.array(["a", "b", "c"])[np.arange(NODES) % 3])
     make_dataset(folder / "e.npy", folder / "types", partitions=PARTITIONS, node_types=folder / "t.npy")
     make_dataset(folder / "e.npy", folder / "locality", partitions=PARTITIONS, partitioner="locality")
@@ -213,6 +216,15 @@ CASES = {
     "label missing": ("float32", put("tables/labels/c/0", 0, -1, np.int64), "split: node 0 is of a split and has no label"),
     "label chunks": ("float32", described("tables/labels", chunk_grid={"configuration": {"chunk_shape": [45]}}),
                      "labels: chunks of 45 entries, 30 make a partition"),
+    "several: value": ("several", put("tables/labels/c/1/0", 16 * 3 + 4, 2, np.int8),
+        "labels: the label of node 33 is not 0 or 1 for each class, nor -1 for all"),
+    "several: none in part": ("several", put("tables/labels/c/2/0", 16 * 3 + 4, -1, np.int8),
+        "labels: the label of node 63 is not"),
+    "several: missing": ("several", put("tables/labels/c/0/0", slice(0, 5), -1, np.int8),
+        "split: node 0 is of a split and has no label"),
+    "several: filling": ("several", put("tables/labels/c/0/0", 16 + 5, 1, np.int8), "the row of node 1 is not filled up with 0"),
+    "several: width": ("several", described("tables/labels", attributes={"values": [0, 4]}),
+        "labels: nodes, rows of a chunk, type and columns are"),
 }
 
 
@@ -244,7 +256,7 @@ def test_damage_that_checksums_do_not_show(copied, case, monkeypatch):
     assert str(again.value) == str(found.value)
 
 
-@pytest.mark.parametrize("name", ["edges", "float32", "bfloat16", "int8", "types", "locality"])
+@pytest.mark.parametrize("name", ["edges", "float32", "bfloat16", "int8", "several", "types", "locality"])
 def test_what_is_sound_passes(sound, copied, name, monkeypatch):
     Dataset.open(sound / name).verify()
     mended(copied(name)).verify()

@@ -87,12 +87,12 @@ def test_the_plan_is_no_less_and_at_most_twice_as_much(inputs, tmp_path, monkeyp
     assert len(watch.most.keys() & planned.keys()) >= 6
 
 
-@pytest.mark.parametrize("partitioner", ["random", "locality"])
-def test_what_is_given_about_nodes_is_counted(tmp_path, monkeypatch, partitioner):
+@pytest.mark.parametrize(("partitioner", "classes"), [("random", ()), ("locality", ()), ("random", (90,))])
+def test_what_is_given_about_nodes_is_counted(tmp_path, monkeypatch, partitioner, classes):
     rng, nodes = np.random.default_rng(1), 20_000
     np.save(tmp_path / "e.npy", rng.integers(0, nodes, (200_000, 2)))
     np.save(tmp_path / "x.npy", rng.normal(size=(nodes, 50)).astype(np.float32))
-    np.save(tmp_path / "y.npy", rng.integers(0, 9, nodes))
+    np.save(tmp_path / "y.npy", rng.integers(0, 2 if classes else 9, (nodes, *classes)))
     with Watch(tmp_path / ".d.tmp", monkeypatch) as watch:
         make(tmp_path / "d", tmp_path / "e.npy", features=tmp_path / "x.npy", labels=tmp_path / "y.npy", partitions=8,
              node_split="0.5,0.2,0.3", memory="3MB", partitioner=partitioner)

@@ -147,7 +147,7 @@ LABELS = {
     "infinite": (np.array([0, 1, np.inf, -1]), "row 2: label inf"),
     "complex": (Y + 1j, "an array of complex128, shape .*one-dimensional array of integers"),
     "truth values": (Y > 0, "an array of bool"),
-    "two-dimensional": (np.zeros((4, 2), int), r"shape \(4, 2\)"),
+    "two-dimensional": (np.zeros((4, 2, 2), int), r"shape \(4, 2, 2\)"),
     "no rows": (Y[:0], r"shape \(0,\)"),
     "below -1": (np.array([0, -2, 1, 1]), "row 1: label -2: class numbers are 0 to"),
     "an id perhaps": (np.array([0, 1, 1, 2**40]), "row 3: label 1099511627776"),

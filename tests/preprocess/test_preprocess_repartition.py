@@ -29,6 +29,7 @@ def inputs(tmp_path_factory):
     np.save(folder / "x.npy", rng.normal(size=(NODES, 5)).astype(np.float32))
     np.save(folder / "y.npy", rng.integers(-1, 6, NODES))
     np.save(folder / "t.npy", rng.integers(0, 12, NODES) ** 2 // 12)
+    np.save(folder / "several.npy", rng.integers(0, 2, (NODES, 9)))
     return folder
 
 
@@ -38,6 +39,7 @@ KINDS = {
     "undirected": ("e.npy", {"undirected": True, "drop_duplicates": True, "adjacency": "in"}),
     "validation file": ("e.tsv", {"valid": "valid.tsv", "drop_self_loops": True}),
     "features and labels": ("e.npy", {**NODE_DATA, "node_split": "0.4,0.3,0.3"}),
+    "several classes": ("e.npy", {"features": "x.npy", "labels": "several.npy", "node_split": "0.4,0.3,0.3"}),
     "types": ("e.npy", {"node_types": "t.npy", "labels": "y.npy", "node_split": "0.4,0.3,0.3"}),
     "bfloat16": ("e.npy", {"features": "x.npy", "feature_dtype": "bfloat16"}),
     "int8": ("e.npy", {"features": "x.npy", "feature_dtype": "int8", "adjacency": "in"}),

@@ -13,19 +13,44 @@ import pyarrow.compute as pc
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.label_values import INTEGER, MOST_CLASSES, NONE, RANGE, LabelValues, open_labels
+from marius_lite.preprocess.readers.array_file import ArrayFile
+from marius_lite.preprocess.readers.label_values import (
+    ADVICE,
+    INTEGER,
+    MOST_CLASSES,
+    NONE,
+    RANGE,
+    USUAL,
+    LabelValues,
+    open_labels,
+)
+from marius_lite.preprocess.readers.multi_labels import MultiLabelFile
+from marius_lite.preprocess.readers.source import locate, magic_of
 
 MOST_NAMES = 1 << 16  # so many different labels are numbered in their order; more integers are class numbers as they are
 NO_NAMES = {None, NONE, str(NONE), "", "nan", "NaN"}
 WHOLE = r"^(-?[0-9]{1,18})\.0*$"  # a float that is an integer, as tables are often written
 
 
+def open_label_file(file: Path, options: Options) -> LabelFile | MultiLabelFile:
+    """An array with several columns says of each class whether a node has it; all else gives a node one class. Raises UserError
+    for what is neither."""
+    if magic_of(locate(file)[0]) in ("npy", "zip"):
+        array = ArrayFile(file, ADVICE, USUAL)
+        if len(array.shape) == 2 and array.shape[1] != 1:
+            return MultiLabelFile(array)
+    return LabelFile(file, options)
+
+
 class LabelFile:
     """An opened label file. Raises UserError for one that holds anything else.
 
     ``rows``, ``names`` (of the classes, None where they are their numbers): known after `classes`. ``ids``: whose row each is,
-    where the file says so. ``checksum``: the crc32c of the file's bytes, known when `blocks` has ended.
+    where the file says so. ``checksum``: the crc32c of the file's bytes, known when `blocks` has ended. ``table``: rows to be
+    stored where a node may have several classes.
     """
+
+    table = None
 
     def __init__(self, file: Path, options: Options):
         self._values = open_labels(file, options)

@@ -1,0 +1,36 @@
+"""All figures of nodes with one class each: counted, and ranked by class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.evaluate.classification import ClassCounts
+from marius_lite.evaluate.ranked_classes import Odds
+
+
+class ClassFigures:
+    """Of at most ``nodes`` nodes and their ``classes``; scratch files lie in ``folder``, and go when the block ends."""
+
+    def __init__(self, nodes: int, classes: int, folder: Path):
+        self._counts, self._odds = ClassCounts(classes), Odds(nodes, classes, folder)
+
+    def __enter__(self) -> ClassFigures:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._odds.close()
+
+    def add(self, scores: npt.NDArray[np.float32], labels: npt.NDArray[Any]) -> None:
+        """See `ClassCounts.add`."""
+        self._counts.add(scores, labels)
+        self._odds.add(scores[labels >= 0], labels[labels >= 0])
+
+    def summary(self, split: str, names: list[str]) -> dict[str, Any]:
+        """That of `ClassCounts`, with "roc_auc" and "average_precision", see `Odds.means`."""
+        auc, precision = self._odds.means()
+        return {**self._counts.summary(split), "roc_auc": auc, "average_precision": precision}

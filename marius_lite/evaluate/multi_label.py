@@ -1,0 +1,86 @@
+"""How well classes are told where nodes may have several: figures of each class for itself, and over all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.errors import RunError
+from marius_lite.evaluate.ranked_classes import MultiLabelOdds, means
+
+Scores = npt.NDArray[np.float32]
+
+
+class MultiLabelFigures:
+    """Counts, for each class, of nodes that have it, that were said to have it, and both; and what ranks them.
+
+    Of at most ``nodes`` nodes and their ``classes``; scratch files lie in ``folder``, and go when the block ends. A class is said
+    of a node where its score is at least 0, its probability at least a half. Labels below 0 mean no label: such nodes are left
+    out.
+    """
+
+    def __init__(self, nodes: int, classes: int, folder: Path):
+        self._odds = MultiLabelOdds(nodes, classes, folder)
+        self._labelled, self._said, self._right = (np.zeros(classes, np.int64) for _ in range(3))
+        self._count = self._exact = 0
+        self._loss = 0.0
+
+    def __enter__(self) -> MultiLabelFigures:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._odds.close()
+
+    def add(self, scores: Scores, labels: npt.NDArray[Any]) -> None:
+        """Count nodes by their ``scores`` (n, classes) and ``labels`` (n, classes). RunError for a score that is not a finite
+        number."""
+        given = labels[:, 0] >= 0
+        scores, labels = scores[given], labels[given]
+        if not np.isfinite(scores).all():
+            raise RunError("a class score is not a number: the model has diverged, train it with lower learning rates")
+        has, said = labels == 1, scores >= 0
+        for counts, of in ((self._labelled, has), (self._said, said), (self._right, has & said)):
+            counts += of.sum(0)
+        self._count += len(labels)
+        self._exact += int((has == said).all(1).sum())
+        self._loss -= float(binary_log_probabilities(np.where(has, scores, -scores)).sum())
+        self._odds.add(scores, labels)
+
+    def summary(self, split: str, names: list[str]) -> dict[str, Any]:
+        """{"split", "accuracy", "macro_f1", "micro_f1", "log_loss", "roc_auc", "average_precision", "count", "classes",
+        "per_class"}, ready for JSON.
+
+        A class's F1 is 2 right / (labelled + said); macro-F1 is its mean over the classes that occur, as label or as answer,
+        micro-F1 that of the sums; accuracy the share of nodes of which every class is told right; log loss the mean over nodes
+        and classes of -log of the probability given to what is so. ROC AUC and average precision are means over the classes
+        that some nodes have and others have not. None where there is nothing of the kind. ``classes`` is how many occur;
+        ``per_class`` tells each one's figures by its name, ``count`` being the nodes that have it.
+        """
+        ends = self._labelled + self._said
+        f1 = {c: 2 * int(self._right[c]) / int(ends[c]) for c in np.flatnonzero(ends).tolist()}
+        ranked = {c: (auc, precision) for c, auc, precision in self._odds.each()}
+        auc, precision = means(list(ranked.values()))
+        count = self._count
+        return {
+            "split": split,
+            "accuracy": self._exact / count if count else None,
+            "macro_f1": float(np.mean(list(f1.values()))) if f1 else None,
+            "micro_f1": 2 * int(self._right.sum()) / int(ends.sum()) if f1 else None,
+            "log_loss": self._loss / (count * len(ends)) if count else None,
+            "roc_auc": auc,
+            "average_precision": precision,
+            "count": count,
+            "classes": len(f1),
+            "per_class": {name: {"f1": f1.get(c), "roc_auc": ranked.get(c, (None, None))[0],
+                                 "average_precision": ranked.get(c, (None, None))[1], "count": int(self._labelled[c])}
+                          for c, name in enumerate(names)},
+        }
+
+
+def binary_log_probabilities(scores: Scores) -> npt.NDArray[np.float64]:
+    """The logs of the logistic function of scores."""
+    return np.asarray(-np.logaddexp(0, -scores.astype(np.float64)))

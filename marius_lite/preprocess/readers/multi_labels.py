@@ -1,0 +1,110 @@
+"""Which classes each node has, where it may have several: an array of 0 and 1, a row for each node, a column for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.errors import UserError
+from marius_lite.graph.node_columns import MULTI_LABEL
+from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
+
+BLOCK_BYTES = 1 << 20  # of the file, at once
+MOST_COLUMNS = 1 << 16
+NONE = -1
+NAMES = "class_names"
+ADVICE = ("an array of shape (nodes, classes) holds 1 for each class that the node of a row has, 0 for the others, -1 or NaN for "
+          "a node without a label; where each node has one class, save its number in an array of shape (nodes,)")
+
+Rows = npt.NDArray[np.int8]
+
+
+class MultiLabelRows:
+    """The rows as a table stores them: int8 of 0 and 1, -1 throughout for a node without a label. Raises UserError for what
+    is no such array."""
+
+    dtype: np.dtype[Any] = MULTI_LABEL
+    together = 1
+
+    def __init__(self, array: ArrayFile):
+        self._array = array
+        if array.dtype.kind not in "biuf" or min(array.shape) < 1 or array.shape[1] > MOST_COLUMNS:
+            raise UserError(f"{array.name}: an array of {array.dtype}, shape {array.shape}, is no labels of up to "
+                            f"{MOST_COLUMNS:,} classes: {ADVICE}")
+        if array.by_column:
+            raise UserError(f"{array.name}: stored column after column (Fortran order): save numpy.ascontiguousarray(array)")
+        self.rows, self.width = int(array.shape[0]), int(array.shape[1])
+
+    def row_cost(self) -> int:
+        """Bytes of memory that `blocks` takes for each row: as read, as stored, and being checked."""
+        return self.width * (self._array.dtype.itemsize + 5)
+
+    def attributes(self, rows: int) -> dict[str, Any]:
+        return {}
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
+        """(first row, rows) from front to back, ``rows`` at a time. Raises UserError for any other number."""
+        for first, block in self._array.blocks(rows):
+            none = block == NONE
+            if block.dtype.kind == "f":
+                none |= np.isnan(block)
+            have = block == 1
+            wrong = ~(none | have | (block == 0))
+            if wrong.any():
+                row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
+                raise UserError(f"{self._array.name}: row {first + row}, class {column}: {block[row, column]}: {ADVICE}")
+            stored = have.astype(self.dtype)
+            stored[none.any(1)] = NONE
+            del block, none, have, wrong  # the next ones come before the loop lets go of these
+            yield first, stored
+            del stored
+
+
+class MultiLabelFile:
+    """As `labels.LabelFile` where nodes may have several classes, which are in ``table``; ``names`` stand beside an archive's
+    labels, or there are none."""
+
+    ids = None
+
+    def __init__(self, array: ArrayFile):
+        self._array, self.path = array, array.path
+        self.table = MultiLabelRows(array)
+        self.rows = self.table.rows
+        named = array.key is not None and NAMES in keys_of(array.path)
+        self.names = _names(Path(f"{array.path}:{NAMES}"), self.table.width) if named else None
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @property
+    def checksum(self) -> int:
+        return self._array.checksum
+
+    def classes(self) -> int:
+        """How many there are. Raises UserError for a wrong value, or where no node has a label."""
+        if not sum(int(np.count_nonzero(block >= 0)) for block in self.blocks()):
+            raise UserError(f"{self._array.name}: no row is a label, all have -1 or NaN: give the classes of some nodes")
+        return self.table.width
+
+    def blocks(self) -> Iterator[npt.NDArray[np.int32]]:
+        """0 for each row that is a label, -1 for others."""
+        step = max(1, BLOCK_BYTES // (self.table.width * self._array.dtype.itemsize))
+        for _, rows in self.table.blocks(step):
+            yield np.minimum(rows[:, 0], 0).astype(np.int32)
+
+
+def _names(file: Path, classes: int) -> list[str]:
+    """What an archive says that the classes are called. Raises UserError for what is no name for each."""
+    array = ArrayFile(file, f"save an array of {classes} different texts, in the order of the classes, or leave it out")
+    if array.dtype.kind != "U" or array.shape != (classes,):
+        raise UserError(f"{array.name}: an array of {array.dtype}, shape {array.shape}, for {classes} classes: save one of as "
+                        "many texts, or leave it out")
+    names = [str(name) for _, block in array.blocks(classes) for name in block]
+    if len(set(names)) < classes or "" in names:
+        raise UserError(f"{array.name}: a name is empty or stands twice: give each class a name of its own, or leave it out")
+    return names

@@ -1,0 +1,93 @@
+"""What differs between nodes that have one class each and nodes that may have several: loss, weights, figures, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.evaluate.class_figures import ClassFigures
+from marius_lite.evaluate.classification import log_probabilities
+from marius_lite.evaluate.multi_label import MultiLabelFigures, binary_log_probabilities
+from marius_lite.graph.dataset import Dataset
+from marius_lite.nn.classifier import Loss, binary_cross_entropy, cross_entropy
+
+Labels = npt.NDArray[Any]
+Scores = npt.NDArray[np.float32]
+Numbers = npt.NDArray[np.float64]
+
+
+class Said(NamedTuple):
+    """``answers``: (n,) class numbers, or (n, classes) truth values; ``probabilities`` (n, classes)."""
+
+    answers: npt.NDArray[Any]
+    probabilities: Numbers
+
+
+class Labelling(Protocol):
+    """``loss``; ``figures``: what counts them; ``column``: the word for a node's answer."""
+
+    @property
+    def loss(self) -> Loss: ...
+
+    @property
+    def figures(self) -> type[ClassFigures] | type[MultiLabelFigures]: ...
+
+    @property
+    def column(self) -> str: ...
+
+    def balanced(self, labels: Labels, classes: int) -> Numbers:
+        """(classes,) weights of the loss, by which a class counts as much as others, however many nodes have it; a class that
+        none has is weighed as if one had it, one that all have as if one had it not."""
+        ...
+
+    def said(self, scores: Scores) -> Said:
+        """What scores (n, classes) say."""
+        ...
+
+    def told(self, answer: Any, names: Sequence[Any]) -> Any:
+        """One of the answers by names of classes."""
+        ...
+
+
+class OneClass:
+    """Each node has one class."""
+
+    loss, figures, column = staticmethod(cross_entropy), ClassFigures, "class"
+
+    def balanced(self, labels: Labels, classes: int) -> Numbers:
+        return np.asarray(len(labels) / (classes * np.bincount(labels, minlength=classes).clip(1)))
+
+    def said(self, scores: Scores) -> Said:
+        chances = np.exp(log_probabilities(scores))
+        return Said(chances.argmax(1), chances)
+
+    def told(self, answer: int, names: Sequence[Any]) -> Any:
+        return names[answer]
+
+
+class SeveralClasses:
+    """A node has any number of classes, each for itself: those whose probability is at least a half, score 0, are said."""
+
+    loss, figures, column = staticmethod(binary_cross_entropy), MultiLabelFigures, "classes"
+
+    def balanced(self, labels: Labels, classes: int) -> Numbers:
+        positives = np.count_nonzero(labels, axis=0)
+        return np.asarray((len(labels) - positives).clip(1) / positives.clip(1))
+
+    def said(self, scores: Scores) -> Said:
+        return Said(scores >= 0, np.exp(binary_log_probabilities(scores)))
+
+    def told(self, answer: Sequence[bool], names: Sequence[Any]) -> list[Any]:
+        return [name for name, has in zip(names, answer) if has]
+
+
+def labelling(dataset: Dataset) -> Labelling:
+    return SeveralClasses() if dataset.manifest.multi_label else OneClass()
+
+
+def labelling_of(labels: Labels) -> Labelling:
+    """By labels in memory."""
+    return SeveralClasses() if labels.ndim == 2 else OneClass()
