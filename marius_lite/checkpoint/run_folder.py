@@ -13,12 +13,14 @@ import yaml
 
 import marius_lite
 from marius_lite import files
+from marius_lite.checkpoint.sealed import checksum_of
 from marius_lite.config.load import check
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 
 FORMAT_VERSION = 1
+CHECKSUM = "checksum"
 LEFT_BY_A_KILLED_START = ("lock", "config.yaml.tmp")
 
 
@@ -89,11 +91,12 @@ def where(run: Path, dataset: Dataset) -> dict[str, str]:
 
 
 def write_record(run: RunFolder, record: dict[str, Any]) -> None:
-    files.write_atomic(run.config_file, yaml.safe_dump(record, sort_keys=False).encode())
+    said = yaml.safe_load(yaml.safe_dump({key: value for key, value in record.items() if key != CHECKSUM}, sort_keys=False))
+    files.write_atomic(run.config_file, yaml.safe_dump({**said, CHECKSUM: checksum_of(said)}, sort_keys=False).encode())
 
 
 def read_record(run: RunFolder) -> dict[str, Any]:
-    """The record of an existing run. Raises UserError for what is no run or a newer one."""
+    """The record of an existing run. Raises UserError for what is no run, a newer one, or not as it was written."""
     try:
         record = yaml.safe_load(files.read(run.config_file))
         version, _, _ = record["format_version"], record["config"], record["dataset"]["fingerprint"]
@@ -101,11 +104,22 @@ def read_record(run: RunFolder) -> dict[str, Any]:
         raise UserError(f"{run.path}: not a run folder (it has no config.yaml): `marius-lite train` makes one") from None
     except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
         raise UserError(f"{run.config_file}: damaged, no run can be read from it: {error}") from None
+    expected = record.pop(CHECKSUM, None)  # runs of earlier versions have none
     if version != FORMAT_VERSION:
         raise UserError(f"{run.path}: run format {version}, written by marius_lite {record.get('program_version')}; "
                         f"this is marius_lite {marius_lite.__version__}, which reads format {FORMAT_VERSION}: "
                         "use the version that wrote it")
+    if expected is not None and not _is_sound(record, expected):
+        raise UserError(f"{run.config_file}: damaged, or changed by hand: `resume --set` changes settings, `--dataset` tells "
+                        f"where a dataset was moved; to take the file as it is, remove its line `{CHECKSUM}`")
     return dict(record)
+
+
+def _is_sound(record: dict[str, Any], expected: Any) -> bool:
+    try:
+        return bool(expected == checksum_of(record))
+    except (TypeError, ValueError):  # YAML knows more types than a record has
+        return False
 
 
 def config_of(run: RunFolder, record: dict[str, Any]) -> Config:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from marius_lite._native import crc32c
+from marius_lite.checkpoint.sealed import checksum_of
 from marius_lite.config.metric import better
 from marius_lite.errors import UserError
 from marius_lite.files import read
@@ -83,14 +80,7 @@ class State:
 
     def to_json(self) -> bytes:
         tree = {**asdict(self), "version": STATE_VERSION}
-        return json.dumps({**tree, "checksum": _checksum(tree)}, indent=1).encode()
-
-
-def _checksum(tree: dict[str, Any]) -> int:
-    """CRC-32C of a state, however its JSON is written."""
-    keys_as_text = json.loads(json.dumps(tree))
-    text = json.dumps(keys_as_text, sort_keys=True, separators=(",", ":"))
-    return int(crc32c(np.frombuffer(text.encode(), np.uint8)))
+        return json.dumps({**tree, "checksum": checksum_of(tree)}, indent=1).encode()
 
 
 def read_state(checkpoint: Path) -> State:
@@ -111,7 +101,7 @@ def read_copy(checkpoint: Path) -> State:
         if version not in (WITHOUT_CHECKSUM, STATE_VERSION):
             raise UserError(f"{file}: checkpoint format {version}, this program reads {WITHOUT_CHECKSUM} and {STATE_VERSION}: "
                             "use the version that wrote it")
-        if version == STATE_VERSION and tree.pop("checksum") != _checksum(tree):
+        if version == STATE_VERSION and tree.pop("checksum") != checksum_of(tree):
             raise UserError(f"{file}: damaged, its checksum is wrong: choose another checkpoint with --checkpoint")
         del tree["version"]
         tree["cursor"] = Cursor(**tree["cursor"])

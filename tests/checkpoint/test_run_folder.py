@@ -1,6 +1,9 @@
 import os
+from contextlib import suppress
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from marius_lite.checkpoint import run_folder
 from marius_lite.checkpoint.run_folder import RunFolder
@@ -44,6 +47,22 @@ def test_what_stands_already_is_refused(tmp_path, dataset, there):
     with pytest.raises(UserError, match="exists already"), run_folder.create(tmp_path / "run", dataset, load(), {}):
         pass
     assert file.read_bytes() == b""
+
+
+@given(st.data())
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_record_is_refused_unless_it_is_as_it_was_written(tmp_path, dataset, data):
+    run = RunFolder(tmp_path)
+    record = {"format_version": 1, "config": load().model_dump(mode="json"), "dataset": {"fingerprint": "ab12"}, "rate": 1e-9}
+    run_folder.write_record(run, record)
+    assert run_folder.read_record(run) == record
+    run_folder.write_record(run, run_folder.read_record(run))
+    assert run_folder.read_record(run) == record
+    written = bytearray(run.config_file.read_bytes())
+    written[data.draw(st.integers(0, len(written) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    run.config_file.write_bytes(written)
+    with suppress(UserError):
+        assert run_folder.read_record(run) == record or b"checksum: " not in written
 
 
 @pytest.mark.parametrize(("text", "said"), [

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 
@@ -177,8 +178,11 @@ def test_a_newer_run_is_refused(program, run):
 def test_another_dataset_in_its_place_is_refused(program, run, tmp_path, tiny_edges):
     dataset = shutil.copytree(program.dataset, tmp_path / "dataset")
     config = run / "config.yaml"
-    config.write_text(config.read_text().replace(str(program.dataset), str(dataset))
-                      .replace(f"relative: {os.path.relpath(program.dataset, run)}", "relative: ../dataset"))
+    text = config.read_text().replace(str(program.dataset), str(dataset))
+    text = text.replace(f"relative: {os.path.relpath(program.dataset, run)}", "relative: ../dataset")
+    config.write_text(text)
+    refused(program.resume(run), "changed by hand", "remove its line `checksum`")
+    config.write_text(re.sub("checksum: .*", "", text))
     assert program.resume(run)[0] == 0
     shutil.rmtree(dataset)
     refused(program.resume(run), "dataset")

@@ -97,7 +97,8 @@ void what_is_being_written_and_wanted_again_is_kept() {
     Folder folder;
     make_files(folder, 2);
     PartitionBuffer buffer(shape_of(folder, 2, 2), 1, true);
-    for (unsigned version = 1; version < 50; ++version) {
+    unsigned version = 0;  // a slow disk or a busy machine may have written 0 before it is wanted again, but not each time
+    while (++version < 50 || (buffer.counters().loads == 2 * (version - 1) && version < 5000)) {
         buffer.enter({0}, {});
         buffer.mark_dirty({0});
         fill(buffer, 0, version);
@@ -105,7 +106,7 @@ void what_is_being_written_and_wanted_again_is_kept() {
         buffer.enter({0, 1}, {});
         CHECK(holds(buffer, 0, version));
     }
-    CHECK(buffer.counters().loads < 2 * 49);  // one for partition 1 each time, so 0 was kept at least once
+    CHECK(buffer.counters().loads < 2 * (version - 1));  // one for partition 1 each time, so 0 was kept at least once
 }
 
 void checksums_guard_the_files() {

@@ -1,0 +1,17 @@
+"""The checksum of a small record, which stands in the record itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from marius_lite._native import crc32c
+
+
+def checksum_of(tree: dict[str, Any]) -> int:
+    """CRC-32C of what JSON or YAML can hold, however it is written: keys in order, without spaces."""
+    keys_as_text = json.loads(json.dumps(tree))
+    text = json.dumps(keys_as_text, sort_keys=True, separators=(",", ":"))
+    return int(crc32c(np.frombuffer(text.encode(), np.uint8)))
