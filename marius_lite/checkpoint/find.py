@@ -97,9 +97,12 @@ def find_to_read(run: RunFolder, name: str | None) -> Path | None:
 
     Where runs do not keep the best, it may be gone; then the latest.
     """
-    best = _meant(run, BEST) if name is None else None
-    kept = best is not None and ((run.checkpoints / BEST).is_symlink() or (run.checkpoints / best).is_dir())
-    return find(run, BEST if kept else name)
+    if name is None and (run.checkpoints / BEST).is_symlink():
+        return find(run, BEST)
+    if name is None and not (run.checkpoints / LATEST).is_symlink():  # a copy without links: the state tells, nothing prunes it
+        best = _meant(run, BEST)
+        return find(run, BEST if best is not None and (run.checkpoints / best).is_dir() else None)
+    return find(run, name)
 
 
 def hold(run: RunFolder, name: str | None) -> tuple[Path, int] | None:

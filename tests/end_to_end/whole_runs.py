@@ -45,7 +45,7 @@ class Running:
         self._connection.settimeout(seconds)
         try:
             return bool(self._connection.recv(1, socket.MSG_PEEK))
-        except TimeoutError:
+        except (TimeoutError, BlockingIOError):  # the latter where there is no time to wait
             return False
 
 
