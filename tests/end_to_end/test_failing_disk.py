@@ -17,7 +17,7 @@ from whole_runs import EACH_BATCH, Program, outcome
 CALLS = "open,read,pread,create,write,pwrite,ftruncate,fsync,fdatasync,rename,link,symlink,mkdir,unlink,rmdir"
 COMMANDS = ["train", "resume", "eval", "preprocess", "info"]
 SMALL = [*EACH_BATCH, "--set", "training.epochs=1", "--set", "training.batch_size=1500"]
-FEW = 4
+FEW = 2
 """Calls that fail in the ordinary suite, of each command."""
 PARTS = 40
 

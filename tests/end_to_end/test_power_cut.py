@@ -12,7 +12,7 @@ from faults import Faults
 from whole_runs import EACH_BATCH, differences
 
 STATES = 300
-FEW = 8
+FEW = 4
 """States that are tried, of a run and of preprocess each: all of them, and in the ordinary suite."""
 PARTS = 15
 GROUPS = [*[(FEW * part // 2, FEW * (part + 1) // 2) for part in range(2)],

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from marius_lite import files
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import renumber
 from marius_lite.preprocess.id_runs import IdRunWriter
@@ -27,8 +28,8 @@ def renumbering(tmp_path):
 def test_blocks_read_the_places_once(renumbering, monkeypatch):
     found, expected = renumbering
     monkeypatch.setattr(renumber, "SLICE", 64)
-    reads, read = [], np.fromfile
-    monkeypatch.setattr(np, "fromfile", lambda *a: reads.append(a) or read(*a))
+    reads, read = [], files.read_numbers
+    monkeypatch.setattr(files, "read_numbers", lambda *a: reads.append(a) or read(*a))
     blocks = list(found.blocks(NODES))
     assert [first for first, _ in blocks] == list(range(0, NODES, 64))
     assert np.concatenate([ids for _, ids in blocks]).tolist() == expected.tolist()
