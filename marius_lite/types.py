@@ -103,6 +103,12 @@ class Pairs:
     columns: npt.NDArray[np.int64]
 
 
+def one_after_another(pairs: Sequence[Pairs], size: int) -> Pairs:
+    """Pairs of several batches of ``size`` edges each, whose edges stand one batch after another."""
+    return Pairs(np.concatenate([each.edges + size * place for place, each in enumerate(pairs)]),
+                 np.concatenate([each.columns for each in pairs]))
+
+
 @dataclass(frozen=True, slots=True)
 class Correction:
     """What is taken from the scores of a side's answers (n,) and negatives (chunks, count); float32."""

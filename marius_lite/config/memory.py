@@ -21,7 +21,7 @@ RING = LOOK_BACK + 2
 """Blocks on a device: a batch's is read until LOOK_BACK later ones have computed, and the next one's is already being filled."""
 CPU_TILE = 1 << 21
 """Numbers in a tile's largest array: 8 MiB stay in a CPU's last cache; a GPU wants fewer and larger steps, `DEVICE_TILE`."""
-TILE_QUERIES = 256
+TILE_QUERIES = 512
 """Queries in a tile by products, at least: what they add to the candidates' gradients passes through memory once a tile."""
 DEVICE_TILE = 1 << 24
 """Numbers in a tile of scores on a device."""
@@ -81,8 +81,8 @@ def workspace_bytes(config: Config, relations: int, resident: int) -> int:
     queries = 8 * batch * dim * 4
     rows = -(-batch // chunks)
     if config.negatives.count == "all":
-        rows = min(rows, max(TILE_QUERIES, CPU_TILE // (1 + count)))
-        gathered += 3 * count * dim * 4
+        rows = min(2 * batch, max(TILE_QUERIES, CPU_TILE // (1 + count)))  # both sides' queries stand in its tiles
+        gathered += 2 * count * dim * 4
     tile = 4 * rows * (count + 1) * 4
     kept = relations * (2 if config.model.reciprocal else 1)
     return gathered * (3 + config.training.staleness) + queries + tile + kept * dim * 4 * 6

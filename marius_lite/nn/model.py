@@ -22,23 +22,44 @@ from marius_lite.nn.regularizer import add_n3_gradient
 from marius_lite.nn.scoring import score_side, scores
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Batch, DeviceBatch, Pairs, RowGrads, Rows
+from marius_lite.types import Batch, DeviceBatch, Pairs, RowGrads, Rows, one_after_another
 
 Entry = TypeVar("Entry")
 
 RELATION_LOSS = Softmax()
 
 
+Ends = tuple[Tensor, Tensor]
+"""Gathered rows of an edge batch's sources and destinations, (n, dim) each."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A side's queries, and what they were made of: its ``entity``, the relations' ``values`` and these after dropout."""
+
+    side: int
+    entity: Tensor
+    values: Tensor
+    relation: Tensor
+    query: Tensor
+
+
 @dataclass(frozen=True)
 class _Side:
-    """What one side of a batch gives: its summed loss and gradients, with respect to the gathered rows before dropout, but for
-    those of the ``entity`` and the ``positive``."""
+    """Gradients of one side's gathered rows: before dropout but for the ``entity`` and the ``positive``."""
 
-    loss: Tensor
     entity: Tensor
     relation: Tensor
     positive: Tensor
-    negatives: Tensor
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What a batch gives: its summed loss, each side's gradients, and those of each set of negatives, before dropout."""
+
+    loss: Tensor
+    sides: list[_Side]
+    negatives: list[Tensor]
 
 
 class LinkPredictionModel(torch.nn.Module):
@@ -100,9 +121,8 @@ class LinkPredictionModel(torch.nn.Module):
         sampled = batch.sampled
         dropout = Dropout(self.dropout, sampled.seed, batch.src.device, self._workspace)
         ends = dropout("src", batch.src), dropout("dst", batch.dst)
-        shared = dropout("neg", batch.negatives[0]) if sampled.shared else None
-        sides = [self._learn_side(side, batch, ends, shared, dropout) for side in range(sampled.sides)]
-        loss = torch.stack([side.loss for side in sides]).sum() / (len(sides) * len(batch.rel))
+        learned = (self._learn_shared if sampled.shared else self._learn_apart)(batch, ends, dropout)
+        sides, loss = learned.sides, learned.loss / (sampled.sides * len(batch.rel))
         d_src, d_dst = sides[0].entity, sides[0].positive
         for side in sides[1:]:
             d_src += side.positive
@@ -111,11 +131,8 @@ class LinkPredictionModel(torch.nn.Module):
         self._set_relation_grad(batch, [side.relation for side in sides], d_relations)
         self._regularize(batch.src, dropout.backward_("src", d_src), sampled.sides)
         self._regularize(batch.dst, dropout.backward_("dst", d_dst), sampled.sides)
-        negatives = [side.negatives for side in sides]
-        if sampled.shared:
-            negatives = [dropout.backward_("neg", negatives[0].add_(negatives[1]))]
-        grads = [d_src, d_dst, *negatives]
-        return loss, tuple(grad.reshape(-1, grad.shape[-1]).contiguous() for grad in grads)
+        grads = (grad.reshape(-1, grad.shape[-1]).contiguous() for grad in (d_src, d_dst, *learned.negatives))
+        return loss, tuple(grads)
 
     @torch.no_grad()
     def query(self, entity: Tensor, rel: Tensor, side: int) -> Tensor:
@@ -127,26 +144,47 @@ class LinkPredictionModel(torch.nn.Module):
         """Scores (n, m) of queries (n, dim) with candidate entities (m, dim): a new tensor."""
         return scores(self.similarity, query, candidates, self._workspace)
 
-    def _learn_side(self, side: int, batch: DeviceBatch, ends: tuple[Tensor, Tensor], shared: Tensor | None,
-                    dropout: Dropout) -> _Side:
+    def _learn_apart(self, batch: DeviceBatch, ends: Ends, dropout: Dropout) -> _Learned:
+        """Each side against negatives of its own."""
+        sampled, loss, sides, sets = batch.sampled, [], [], []
+        for side in range(sampled.sides):
+            asked = self._ask(side, batch, ends, dropout)
+            grads = score_side(self.similarity, self.loss, asked.query.detach(), ends[1 - side],
+                               dropout("neg", batch.negatives[side]), self._workspace,
+                               sampled.left_out[side] if sampled.left_out else None,
+                               sampled.corrections[side] if sampled.corrections else None)
+            loss.append(grads.loss)
+            sides.append(self._answer(asked, grads.query, grads.positive, dropout))
+            sets.append(dropout.backward_("neg", grads.negatives))
+        return _Learned(torch.stack(loss).sum(), sides, sets)
+
+    def _learn_shared(self, batch: DeviceBatch, ends: Ends, dropout: Dropout) -> _Learned:
+        """Both sides against one set of negatives, in the same tiles: candidates and their gradients pass through memory once."""
+        left_out, size = batch.sampled.left_out, len(batch.rel)
+        negatives = dropout("neg", batch.negatives[0])
+        asked = [self._ask(side, batch, ends, dropout) for side in range(batch.sampled.sides)]
+        grads = score_side(self.similarity, self.loss, torch.cat([each.query.detach() for each in asked]),
+                           torch.cat([ends[1 - each.side] for each in asked]), negatives, self._workspace,
+                           one_after_another(left_out, size) if left_out else None)
+        pairs = zip(grads.query.chunk(len(asked)), grads.positive.chunk(len(asked)))
+        sides = [self._answer(each, *pair, dropout) for each, pair in zip(asked, pairs)]
+        return _Learned(grads.loss, sides, [dropout.backward_("neg", grads.negatives)])
+
+    def _ask(self, side: int, batch: DeviceBatch, ends: Ends, dropout: Dropout) -> _Asked:
         values = self._relation_rows(batch.rel, side)
         entity = ends[side].detach().requires_grad_()
-        relation = dropout("rel", values).detach().requires_grad_()
-        query = self._combine(entity, relation, side)
-        negatives = dropout("neg", batch.negatives[side]) if shared is None else shared
-        left_out = batch.sampled.left_out[side] if batch.sampled.left_out else None
-        correction = batch.sampled.corrections[side] if batch.sampled.corrections else None
-        grads = score_side(self.similarity, self.loss, query.detach(), ends[1 - side], negatives, self._workspace, left_out,
-                           correction)
-        d_entity, d_relation = torch.autograd.grad(query, (entity, relation), grads.query, allow_unused=True,
+        relation = dropout(f"rel {side}", values).detach().requires_grad_()
+        return _Asked(side, entity, values, relation, self._combine(entity, relation, side))
+
+    def _answer(self, asked: _Asked, d_query: Tensor, d_positive: Tensor, dropout: Dropout) -> _Side:
+        d_entity, d_relation = torch.autograd.grad(asked.query, (asked.entity, asked.relation), d_query, allow_unused=True,
                                                    materialize_grads=True)
         if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms
             d_relation = d_relation.clone()
-        self._regularize(values, dropout.backward_("rel", d_relation))
-        d_negatives = dropout.backward_("neg", grads.negatives) if shared is None else grads.negatives
-        return _Side(grads.loss, d_entity, d_relation, grads.positive, d_negatives)
+        self._regularize(asked.values, dropout.backward_(f"rel {asked.side}", d_relation))
+        return _Side(d_entity, d_relation, d_positive)
 
-    def _predict_relations(self, batch: DeviceBatch, ends: tuple[Tensor, Tensor], d_src: Tensor, d_dst: Tensor) -> Tensor:
+    def _predict_relations(self, batch: DeviceBatch, ends: Ends, d_src: Tensor, d_dst: Tensor) -> Tensor:
         """The relation of each edge among all relations: adds to its ends' gradients; the gradient of the relation table.
 
         Relations are to the ends' query what nodes are to another: their own is the positive, all of them are negatives.

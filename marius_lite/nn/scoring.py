@@ -22,7 +22,7 @@ TILE_COLUMNS = 1 << 13
 class SideGrads:
     """The summed loss (float64 scalar tensor) and its gradients.
 
-    ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k, dim).
+    ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k, dim), each chunk contiguous.
     """
 
     loss: Tensor
@@ -43,17 +43,16 @@ def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tens
     chunks, count, dim = negatives.shape
     hidden = _Hidden(left_out, query.device) if left_out else None
     taken = [torch.from_numpy(each).to(query.device) for each in astuple(correction)] if correction else None
-    grads = SideGrads(query.new_zeros((), dtype=torch.float64), torch.empty_like(query),
-                      torch.empty_like(positive), torch.empty_like(negatives))
     # Row 0 is a place-holder: its column of a tile takes the score of each query's own positive.
     candidates = workspace.tensor("candidates", (1 + count, dim), query.device)
     candidates[0] = 0
-    d_candidates = workspace.tensor("d_candidates", (1 + count, dim), query.device)
+    d_candidates = query.new_zeros((chunks, 1 + count, dim))
+    grads = SideGrads(query.new_zeros((), dtype=torch.float64), torch.empty_like(query), torch.empty_like(positive),
+                      d_candidates[:, 1:])
     size = -(-len(query) // chunks)
     rows = tile_rows(similarity, 1 + count, dim, query.device)
     for chunk in range(chunks):
         candidates[1:] = negatives[chunk]
-        d_candidates.zero_()
         end = min((chunk + 1) * size, len(query))
         for start in range(chunk * size, end, rows):
             part = slice(start, min(start + rows, end))
@@ -67,11 +66,10 @@ def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tens
             grads.loss.add_(loss(scores, workspace))
             d_pairs = scores[:, 0].clone()
             scores[:, 0] = 0
-            similarity.tile_backward(query[part], candidates, scores, grads.query[part], d_candidates,
+            similarity.tile_backward(query[part], candidates, scores, grads.query[part], d_candidates[chunk],
                                      workspace)
             similarity.pairs_backward(query[part], positive[part], d_pairs, grads.query[part],
                                       grads.positive[part])
-        grads.negatives[chunk] = d_candidates[1:]
     return grads
 
 

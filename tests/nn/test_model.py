@@ -16,11 +16,12 @@ def make(decoder="complex", **options):
     return LinkPredictionModel(decoder, RELATIONS, DIM, np.random.default_rng(1), **options)
 
 
-def make_batch(seed=0, sides=2, scale=0.5, mask_seed=9):
+def make_batch(seed=0, sides=2, scale=0.5, mask_seed=9, shared=False):
     rng = np.random.default_rng(seed)
     edges = EdgeBatch(3, 4, 5, rng.integers(0, NODES, EDGES), rng.integers(0, NODES, EDGES),
                       rng.integers(0, RELATIONS, EDGES))
-    sampled = SampledBatch(edges, rng.integers(0, NODES, (sides, 3, 7)), mask_seed)
+    shape = (1, 1, 7) if shared else (sides, 3, 7)
+    sampled = SampledBatch(edges, rng.integers(0, NODES, shape), mask_seed, shared)
     table = torch.from_numpy(rng.normal(0, scale, (NODES, DIM)).astype(np.float32))
     return DeviceBatch(sampled, table[edges.src], table[edges.dst], table[sampled.negatives],
                        torch.from_numpy(edges.rel))
@@ -52,10 +53,11 @@ def test_n3_adds_the_gradient_of_its_definition(decoder):
         torch.testing.assert_close(ours, expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("decoder", ["distmult", "complex", "transe"])
-def test_dropout_gradients_are_derivatives(decoder):
+def test_dropout_gradients_are_derivatives(decoder, shared):
     """The slope along the gradient, by differences, in directions of the rows and of the relations."""
-    model, batch = make(decoder, dropout=0.4), make_batch()
+    model, batch = make(decoder, dropout=0.4, reciprocal=shared), make_batch(shared=shared)
     noise = np.random.default_rng(2).normal(0, 0.3, model.relations.shape)
     model.relations.data += torch.from_numpy(noise).float()
     _, grads = model.learn(batch)
