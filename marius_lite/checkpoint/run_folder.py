@@ -91,8 +91,8 @@ def where(run: Path, dataset: Dataset) -> dict[str, str]:
 
 
 def write_record(run: RunFolder, record: dict[str, Any]) -> None:
-    said = yaml.safe_load(yaml.safe_dump({key: value for key, value in record.items() if key != CHECKSUM}, sort_keys=False))
-    files.write_atomic(run.config_file, yaml.safe_dump({**said, CHECKSUM: checksum_of(said)}, sort_keys=False).encode())
+    sealed = {**record, CHECKSUM: checksum_of(record)}
+    files.write_atomic(run.config_file, yaml.safe_dump(sealed, sort_keys=False).encode())
 
 
 def read_record(run: RunFolder) -> dict[str, Any]:

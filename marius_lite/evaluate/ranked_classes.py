@@ -55,8 +55,8 @@ class Odds:
 
     def _read(self, begin: int, dtype: npt.DTypeLike, c: int) -> npt.NDArray[Any]:
         """What was written there of a class."""
-        self._file.seek(begin + np.dtype(dtype).itemsize * c * self._nodes)
         width = np.dtype(dtype).itemsize
+        self._file.seek(begin + width * c * self._nodes)
         return np.frombuffer(self._file.read(width * self._count), dtype)  # raises where numpy.fromfile reads less
 
     def _have(self, c: int) -> npt.NDArray[np.bool_]:

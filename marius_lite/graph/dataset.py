@@ -94,8 +94,10 @@ class Dataset:
     def labels(self) -> Labels | MultiLabels | None:
         """The nodes' class labels, None where the dataset has none. Raises UserError where their table cannot be read."""
         shape = self.manifest.labels
-        if shape is None or not self.manifest.multi_label:
-            return None if shape is None else Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
+        if shape is None:
+            return None
+        if not self.manifest.multi_label:
+            return Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
         from marius_lite.graph.multi_labels import MultiLabels  # it loads zarr, which most commands do without
 
         return MultiLabels(self.path, shape.classes, self.manifest.files)

@@ -116,6 +116,20 @@ def test_wrong_text(tmp_path, text, message):
     assert "\n" not in str(raised.value)
 
 
+def test_a_file_of_one_short_line(tmp_path):
+    (tmp_path / "e.tsv").write_text("0\t0\n")
+    (tmp_path / "y").write_text("7\n")
+    assert make(tmp_path / "d", tmp_path / "e.tsv", labels=tmp_path / "y").class_names == ["7"]
+
+
+def test_a_line_without_end_is_no_label(tmp_path, monkeypatch):
+    monkeypatch.setattr("marius_lite.preprocess.readers.lines.LONGEST_LINE", 1 << 20)
+    (tmp_path / "e.tsv").write_text("0\t1\n")
+    (tmp_path / "y").write_text("x\n" + "a" * (4 << 20))
+    with pytest.raises(UserError, match="y: no end of line within 1048576 bytes: this is no text with a label in each line"):
+        make(tmp_path / "d", tmp_path / "e.tsv", labels=tmp_path / "y")
+
+
 def test_ids_given_twice_are_refused(folder):
     (folder / "y.csv").write_text("0,a\n1,b\n")
     (folder / "ids").write_text("0\n1\n")

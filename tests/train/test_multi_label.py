@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 import zarr
+from node_runs import lines, options
 
 import marius_lite as ml
 from marius_lite.config.load import load
@@ -18,19 +19,6 @@ from marius_lite.nn.classifier import binary_cross_entropy
 from marius_lite.train.build_nodes import class_weights, training_nodes
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
-
-SETTINGS = ["task=node_classification", "model.encoder=sage", "model.layers=[16]", "sampling.fanouts=[5,5]", "training.threads=1",
-            "training.batch_size=40", "optimizer.dense.name=adam", "optimizer.dense.lr=0.02", "training.epochs=8",
-            "evaluation.every_epochs=4"]
-
-
-def options(*more):
-    return [part for item in (*SETTINGS, *more) for part in ("--set", item)]
-
-
-def lines(run, kind):
-    return [line for line in map(json.loads, (run / "metrics.jsonl").read_text().splitlines()) if line["kind"] == kind]
-
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory, cli):
@@ -44,15 +32,6 @@ def run(cli, several, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
     assert cli("train", several, "--run", folder, *options()) == 0
     return folder
-
-
-@pytest.fixture
-def printed(cli, capfd):
-    def call(*arguments):
-        capfd.readouterr()
-        assert cli(*arguments) == 0
-        return capfd.readouterr().out
-    return call
 
 
 @pytest.mark.parametrize("more", [[], ["storage.capacity=2", "training.epochs=24"],

@@ -8,25 +8,13 @@ import numpy as np
 import pytest
 import torch
 import zarr
+from node_runs import lines, options
 from safetensors.torch import load_file
 
 from marius_lite.errors import UserError
 from marius_lite.predict import predict_links
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
-
-SETTINGS = ["task=node_classification", "model.encoder=sage", "model.layers=[16]", "sampling.fanouts=[5,5]", "training.threads=1",
-            "training.batch_size=40", "optimizer.dense.name=adam", "optimizer.dense.lr=0.02", "training.epochs=8",
-            "evaluation.every_epochs=4"]
-
-
-def options(*more):
-    return [part for item in (*SETTINGS, *more) for part in ("--set", item)]
-
-
-def lines(run, kind):
-    return [line for line in map(json.loads, (run / "metrics.jsonl").read_text().splitlines()) if line["kind"] == kind]
-
 
 def amounts_to(run):
     told = [(line["epoch"], line["step"], line["batch"], line["loss"]) for line in lines(run, "batch")]

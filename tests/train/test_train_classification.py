@@ -30,15 +30,6 @@ def run(cli, communities, tmp_path_factory):
 
 
 @pytest.fixture
-def printed(cli, capfd):
-    def call(*arguments):
-        capfd.readouterr()
-        assert cli(*arguments) == 0
-        return capfd.readouterr().out
-    return call
-
-
-@pytest.fixture
 def exported(cli, run, communities, tmp_path):
     """(raw ids, splits, said classes, probabilities, true classes) of every node."""
     assert cli("export", run, "--output", tmp_path / "out") == 0

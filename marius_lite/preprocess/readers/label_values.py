@@ -20,7 +20,7 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile
 from marius_lite.preprocess.readers.arrays import kind_of
-from marius_lite.preprocess.readers.lines import BOM, LineBlocks
+from marius_lite.preprocess.readers.lines import LineBlocks, whole_lines
 from marius_lite.preprocess.readers.node_ids import IdList
 from marius_lite.preprocess.readers.node_types import TypeFile, TypeTable, TypeText
 from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
@@ -127,7 +127,7 @@ class _LineValues:
     def read(self) -> Iterator[pa.Array]:
         line, skip = 1, int(self._titled)
         with closing(ByteStream(self.path)) as stream:
-            for lines in self._blocks(stream):
+            for lines in whole_lines(stream, BLOCK_BYTES, "text with a label in each line"):
                 values = self._values(lines, line)
                 line += len(values)
                 if self._comment:
@@ -135,16 +135,6 @@ class _LineValues:
                 yield values[skip:]
                 skip -= min(skip, len(values))
             self.checksum = stream.checksum
-
-    def _blocks(self, stream: ByteStream) -> Iterator[bytes]:
-        """Whole lines, without the last one's end."""
-        carried = stream.read(len(BOM)).removeprefix(BOM)
-        while fresh := stream.read(BLOCK_BYTES):
-            lines, end, carried = (carried + fresh).rpartition(b"\n")
-            if end:
-                yield lines
-        if carried:
-            yield carried
 
     def _values(self, lines: bytes, first: int) -> pa.Array:
         try:

@@ -105,6 +105,21 @@ class LineBlocks:
             at, line = end, line + 1
 
 
+def whole_lines(stream: ByteStream, block_bytes: int, what: str) -> Iterator[bytes]:
+    """Blocks of whole lines, without the last one's end. Raises UserError, which says that the file is no ``what``, for a line
+    too long to be one."""
+    carried = stream.read(len(BOM)).removeprefix(BOM)
+    while fresh := stream.read(block_bytes):
+        lines, end, rest = (carried + fresh).rpartition(b"\n")
+        if end:
+            yield lines
+        elif len(rest) > LONGEST_LINE:
+            raise UserError(f"{stream.name}: no end of line within {LONGEST_LINE} bytes: this is no {what}")
+        carried = rest
+    if carried:
+        yield carried.removesuffix(b"\n")
+
+
 def count_lines(data: bytes) -> int:
     """How many newlines there are: what ``data.count`` says, several times as fast."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.readers.array_file import ArrayFile
-from marius_lite.preprocess.readers.lines import BOM, LONGEST_LINE
+from marius_lite.preprocess.readers.lines import whole_lines
 from marius_lite.preprocess.readers.source import ByteStream, locate, magic_of
 from marius_lite.preprocess.readers.text import id_fault
 
@@ -106,24 +106,11 @@ class NodeIdFile:
         """The ids in their order, int64 or string, in blocks. Raises UserError at the first line that is no such id."""
         line = 1
         with closing(ByteStream(self.path)) as stream:
-            for data in self._blocks(stream, block_bytes):
+            for data in whole_lines(stream, block_bytes, "text with one id a line"):
                 ids = self._ids(data, line, kind)
                 yield ids
                 line += len(ids)
             self.checksum = stream.checksum
-
-    def _blocks(self, stream: ByteStream, block_bytes: int) -> Iterator[bytes]:
-        """Whole lines, without the last one's end."""
-        carried = stream.read(len(BOM)).removeprefix(BOM)
-        while fresh := stream.read(block_bytes):
-            lines, end, rest = (carried + fresh).rpartition(b"\n")
-            if end:
-                yield lines
-            elif len(rest) > LONGEST_LINE:
-                raise UserError(f"{self.path}: no end of line within {LONGEST_LINE} bytes: this is no text with one id a line")
-            carried = rest
-        if carried:
-            yield carried.removesuffix(b"\n")
 
     def _ids(self, data: bytes, line: int, kind: IdKind) -> pa.Array:
         try:

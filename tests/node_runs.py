@@ -1,0 +1,15 @@
+"""Short runs of node classification, and what they tell of themselves."""
+
+import json
+
+SETTINGS = ["task=node_classification", "model.encoder=sage", "model.layers=[16]", "sampling.fanouts=[5,5]", "training.threads=1",
+            "training.batch_size=40", "optimizer.dense.name=adam", "optimizer.dense.lr=0.02", "training.epochs=8",
+            "evaluation.every_epochs=4"]
+
+
+def options(*more):
+    return [part for item in (*SETTINGS, *more) for part in ("--set", item)]
+
+
+def lines(run, kind):
+    return [line for line in map(json.loads, (run / "metrics.jsonl").read_text().splitlines()) if line["kind"] == kind]
