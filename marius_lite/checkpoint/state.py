@@ -43,7 +43,7 @@ class State:
 
     ``checksums``: crc32c of each partition's chunk file; ``loss_sum``, ``edges``: of the unfinished epoch so far;
     ``highest``: the best of all evaluations so far, ``since`` how many of them ago; ``drops``, ``weakened``: how often the
-    learning rates dropped, and the regularizer was weakened, since evaluations were none better; ``dense``: crc32c of
+    learning rates dropped, and how many times weaker the regularizer stands, since evaluations were none better; ``dense``: crc32c of
     dense.safetensors;
     ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``: an evaluation is due before going on.
     """
@@ -69,14 +69,16 @@ class State:
 
     def measured(self, metric: str, value: float | None, patience: int = 0, weakens: bool = False) -> State:
         """After an evaluation, of this checkpoint or between two. Learning rates drop each time that ``patience`` of them in a
-        row were none better; 0: never. With ``weakens`` the regularizer goes first: rates drop where a weaker one was none
-        better either, so that each strength begins from the rows of a stronger one at full rates."""
+        row were none better; 0: never. With ``weakens`` the regularizer goes first: only where a weaker one was none better
+        either, it is as strong as before again, and rates drop."""
         if better(metric, value, self.highest):
             return replace(self, highest=value, since=0)
         since = self.since + 1
         plateau = patience > 0 and since % patience == 0
         weaker = plateau and weakens and since == patience
-        return replace(self, since=since, drops=self.drops + (plateau and not weaker), weakened=self.weakened + weaker)
+        stronger = plateau and weakens and since == 2 * patience and self.weakened > 0
+        return replace(self, since=since, drops=self.drops + (plateau and not weaker),
+                       weakened=self.weakened + weaker - stronger)
 
     def to_json(self) -> bytes:
         tree = {**asdict(self), "version": STATE_VERSION}

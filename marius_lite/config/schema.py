@@ -140,7 +140,7 @@ class RegularizerSection(Section):
     weight: NonNegativeFloat = Field(0.0, description="factor of the regularizer beside the loss summed over edges")
     decay: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
         1.0, description="below 1: what `weight` is multiplied by at each plateau of the schedule, as long as evaluations then "
-        "get better; only where they do not the learning rates are lowered")
+        "get better; where they do not it is as before, and the learning rates are lowered")
 
 
 class SamplingSection(Section):
