@@ -14,6 +14,8 @@ from marius_lite.files import read
 STATE = "state.json"
 STATE_VERSION = 2
 WITHOUT_CHECKSUM = 1  # the version before, which is still read
+REGULARIZER_TRIED = {1: 1, 2: -2, 3: 1}
+"""How many steps weaker the regularizer becomes at the first plateaus in a row: weaker, stronger, as it was."""
 
 
 @dataclass(frozen=True, order=True)
@@ -43,9 +45,9 @@ class State:
 
     ``checksums``: crc32c of each partition's chunk file; ``loss_sum``, ``edges``: of the unfinished epoch so far;
     ``highest``: the best of all evaluations so far, ``since`` how many of them ago; ``drops``, ``weakened``: how often the
-    learning rates dropped, and how many times weaker the regularizer stands, since evaluations were none better; ``dense``: crc32c of
-    dense.safetensors;
-    ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``: an evaluation is due before going on.
+    learning rates dropped, and how many steps weaker the regularizer stands (below 0: stronger), since evaluations were none
+    better; ``dense``: crc32c of dense.safetensors; ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``:
+    an evaluation is due before going on.
     """
 
     cursor: Cursor
@@ -69,16 +71,16 @@ class State:
 
     def measured(self, metric: str, value: float | None, patience: int = 0, weakens: bool = False) -> State:
         """After an evaluation, of this checkpoint or between two. Learning rates drop each time that ``patience`` of them in a
-        row were none better; 0: never. With ``weakens`` the regularizer goes first: only where a weaker one was none better
-        either, it is as strong as before again, and rates drop."""
+        row were none better; 0: never. With ``weakens`` the regularizer goes first: it is weaker, then stronger, and where
+        neither was better it is as before, and rates drop."""
         if better(metric, value, self.highest):
             return replace(self, highest=value, since=0)
         since = self.since + 1
-        plateau = patience > 0 and since % patience == 0
-        weaker = plateau and weakens and since == patience
-        stronger = plateau and weakens and since == 2 * patience and self.weakened > 0
-        return replace(self, since=since, drops=self.drops + (plateau and not weaker),
-                       weakened=self.weakened + weaker - stronger)
+        if patience == 0 or since % patience:
+            return replace(self, since=since)
+        change = REGULARIZER_TRIED.get(since // patience, 0) if weakens else 0
+        drops = self.drops + (not weakens or since // patience >= len(REGULARIZER_TRIED))
+        return replace(self, since=since, drops=drops, weakened=self.weakened + change)
 
     def to_json(self) -> bytes:
         tree = {**asdict(self), "version": STATE_VERSION}

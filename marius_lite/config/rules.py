@@ -33,7 +33,7 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
          f"`regularizer.weight` is {config.regularizer.weight}, but `regularizer.name` is none: set the name to n3"),
         (config.regularizer.decay < 1 and config.optimizer.schedule.name != "plateau",
          f"`regularizer.decay` is {config.regularizer.decay}, but `optimizer.schedule.name` is {config.optimizer.schedule.name}: "
-         "only a plateau weakens the regularizer"),
+         "only a plateau changes the regularizer"),
         (config.task == "node_classification" and model.encoder == "none",
          "`task` is node_classification, but `model.encoder` is none: choose sage, gcn, gat, rgcn or package.module:Class"),
         (model.encoder == "none" and model.inputs in ("features", "both"),

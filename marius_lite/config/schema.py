@@ -139,8 +139,8 @@ class RegularizerSection(Section):
         "none", description="n3: sum of cubed moduli of an edge's source, relation and destination, for each side")
     weight: NonNegativeFloat = Field(0.0, description="factor of the regularizer beside the loss summed over edges")
     decay: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
-        1.0, description="below 1: what `weight` is multiplied by at each plateau of the schedule, as long as evaluations then "
-        "get better; where they do not it is as before, and the learning rates are lowered")
+        1.0, description="below 1: what `weight` is multiplied by at a plateau of the schedule, and divided by at the next one; "
+        "where neither makes evaluations better it is as before, and the learning rates are lowered")
 
 
 class SamplingSection(Section):

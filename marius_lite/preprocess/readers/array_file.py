@@ -161,6 +161,21 @@ class ArrayFile:
             stream.read(1)  # past the end: the archive's own checksum is compared now
 
 
+class OfArray:
+    """What a file of one array holds. ``size``: bytes of the file; ``checksum``: the crc32c of all of them."""
+
+    def __init__(self, array: ArrayFile):
+        self._array, self.path = array, array.path
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @property
+    def checksum(self) -> int:
+        return self._array.checksum
+
+
 def read_all(stream: IO[bytes], out: npt.NDArray[np.uint8]) -> None:
     """Fill ``out``. Raises EOFError where the stream ends before."""
     at, view = 0, out.data

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
+from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray, keys_of
 from marius_lite.preprocess.readers.source import locate, magic_of
 
 Rows = npt.NDArray[Any]
@@ -56,28 +56,20 @@ def is_number(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize <= 8)
 
 
-class DenseRows:
+class DenseRows(OfArray):
     """A two-dimensional array, row after row."""
 
     together = 1
 
     def __init__(self, file: Path):
-        self._array = ArrayFile(file, ADVICE, USUAL)
-        self.path, self.name, self.dtype = self._array.path, self._array.name, self._array.dtype
+        super().__init__(ArrayFile(file, ADVICE, USUAL))
+        self.name, self.dtype = self._array.name, self._array.dtype
         shape = self._array.shape
         if len(shape) != 2 or min(shape) < 1 or not is_number(self.dtype):
             raise UserError(f"{self.name}: an array of {self.dtype}, shape {shape}: {ADVICE}")
         if self._array.by_column:
             raise UserError(f"{self.name}: stored column after column (Fortran order): save numpy.ascontiguousarray(array)")
         self.rows, self.width = int(shape[0]), int(shape[1])
-
-    @property
-    def size(self) -> int:
-        return self.path.stat().st_size
-
-    @property
-    def checksum(self) -> int:
-        return self._array.checksum
 
     def row_cost(self) -> int:
         return self.width * self.dtype.itemsize

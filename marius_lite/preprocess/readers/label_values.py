@@ -18,7 +18,7 @@ from marius_lite.errors import UserError
 from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.array_file import ArrayFile
+from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.arrays import kind_of
 from marius_lite.preprocess.readers.lines import LineBlocks, whole_lines
 from marius_lite.preprocess.readers.node_ids import IdList
@@ -75,21 +75,17 @@ def open_labels(file: Path, options: Options) -> LabelValues:
     return _LineValues(file, lines, options.comment)
 
 
-class _ArrayValues:
+class _ArrayValues(OfArray):
     """Integers, floats that are integers (NaN: none), or text of fixed width; shape (nodes,) or (nodes, 1)."""
 
     ids: IdList | None = None
 
     def __init__(self, file: Path):
-        self._array = ArrayFile(file, ADVICE, USUAL)
-        self.path, self.name = self._array.path, self._array.name
+        super().__init__(ArrayFile(file, ADVICE, USUAL))
+        self.name = self._array.name
         shape, dtype = self._array.shape, self._array.dtype
         if dtype.kind not in "iufU" or len(shape) not in (1, 2) or shape[0] < 1 or shape[1:] not in ((), (1,)):
             raise UserError(f"{self.name}: an array of {dtype}, shape {shape}: {ADVICE}")
-
-    @property
-    def checksum(self) -> int:
-        return self._array.checksum
 
     def place(self, row: int) -> str:
         return f"{self.name}: row {row}"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.graph.node_columns import MULTI_LABEL
-from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
+from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray, keys_of
 
 BLOCK_BYTES = 1 << 20  # of the file, at once
 MOST_COLUMNS = 1 << 16
@@ -64,26 +64,18 @@ class MultiLabelRows:
             del stored
 
 
-class MultiLabelFile:
+class MultiLabelFile(OfArray):
     """As `labels.LabelFile` where nodes may have several classes, which are in ``table``; ``names`` stand beside an archive's
     labels, or there are none."""
 
     ids = None
 
     def __init__(self, array: ArrayFile):
-        self._array, self.path = array, array.path
+        super().__init__(array)
         self.table = MultiLabelRows(array)
         self.rows = self.table.rows
         named = array.key is not None and NAMES in keys_of(array.path)
         self.names = _names(Path(f"{array.path}:{NAMES}"), self.table.width) if named else None
-
-    @property
-    def size(self) -> int:
-        return self.path.stat().st_size
-
-    @property
-    def checksum(self) -> int:
-        return self._array.checksum
 
     def classes(self) -> int:
         """How many there are. Raises UserError for a wrong value, or where no node has a label."""

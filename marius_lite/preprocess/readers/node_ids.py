@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.readers.array_file import ArrayFile
+from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.lines import whole_lines
 from marius_lite.preprocess.readers.source import ByteStream, locate, magic_of
 from marius_lite.preprocess.readers.text import id_fault
@@ -52,23 +52,14 @@ def open_ids(file: Path, usual: Sequence[str] = ()) -> IdList:
     return NodeIdFile(file)
 
 
-class IdArray:
+class IdArray(OfArray):
     """A one-dimensional array of integers; where ids are text, they are written as decimal numbers."""
 
     def __init__(self, file: Path, usual: Sequence[str] = ()):
-        self._array = ArrayFile(file, ADVICE, usual)
-        self.path = self._array.path
+        super().__init__(ArrayFile(file, ADVICE, usual))
         shape, dtype = self._array.shape, self._array.dtype
         if dtype.kind not in "iu" or len(shape) != 1:
             raise UserError(f"{self._array.name}: an array of {dtype}, shape {shape}: {ADVICE}")
-
-    @property
-    def size(self) -> int:
-        return self.path.stat().st_size
-
-    @property
-    def checksum(self) -> int:
-        return self._array.checksum
 
     def place(self, at: int) -> str:
         return f"{self._array.name}: row {at}"

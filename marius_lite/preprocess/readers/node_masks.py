@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.readers.array_file import ArrayFile, Take
+from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray, Take
 from marius_lite.preprocess.readers.node_ids import ADVICE, IdList, open_ids
 from marius_lite.preprocess.readers.source import locate, magic_of
 
@@ -32,11 +32,12 @@ def open_set(file: Path, usual: Sequence[str], nodes: int | None, split: int | N
     return open_ids(file, usual)
 
 
-class NodeMask:
+class NodeMask(OfArray):
     """The integer ids where a mask is true: of shape (nodes,), (nodes, splits) or (splits, nodes)."""
 
     def __init__(self, array: ArrayFile, nodes: int, split: int | None):
-        self._array, self.path, self._nodes = array, array.path, nodes
+        super().__init__(array)
+        self._nodes = nodes
         shape, two = array.shape, len(array.shape) == 2
         if shape not in ((nodes,), (nodes, *shape[1:2]), (*shape[:1], nodes)) or array.by_column:
             order = ", column after column" if array.by_column else ""
@@ -50,14 +51,6 @@ class NodeMask:
         if two and not 0 <= (split or 0) < splits:
             raise UserError(f"--mask-split {split}: {array.name} has splits 0 to {splits - 1}")
         self._split = (split or 0) if two else 0
-
-    @property
-    def size(self) -> int:
-        return self.path.stat().st_size
-
-    @property
-    def checksum(self) -> int:
-        return self._array.checksum
 
     def place(self, at: int) -> str:
         return f"{self._array.name}: true value {at}"

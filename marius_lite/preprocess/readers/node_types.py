@@ -15,7 +15,7 @@ from marius_lite.errors import UserError
 from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.array_file import ArrayFile
+from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.arrays import checked_types, kind_of
 from marius_lite.preprocess.readers.lines import LineBlocks
 from marius_lite.preprocess.readers.roles import find_type_roles, require_distinct
@@ -101,20 +101,15 @@ class TypeTable:
                 first += len(batch)
 
 
-class TypeArray:
+class TypeArray(OfArray):
     """Integers or fixed-width text: rows of an id and its type, or the types of ids 0, 1, ..."""
 
     def __init__(self, file: Path):
-        self._array = ArrayFile(file, ADVICE, USUAL)
-        self.path = self._array.path
+        super().__init__(ArrayFile(file, ADVICE, USUAL))
         shape, dtype = self._array.shape, self._array.dtype
         if dtype.kind not in "iuU" or len(shape) not in (1, 2) or shape[1:] not in ((), (2,)) or self._array.by_column:
             raise UserError(f"{self._array.name}: an array of {dtype}, shape {shape}"
                             f"{', column after column' if self._array.by_column else ''}: {ADVICE}")
-
-    @property
-    def checksum(self) -> int:
-        return self._array.checksum
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
         alone = len(self._array.shape) == 1
