@@ -14,8 +14,9 @@ from marius_lite.files import read
 STATE = "state.json"
 STATE_VERSION = 2
 WITHOUT_CHECKSUM = 1  # the version before, which is still read
-REGULARIZER_TRIED = {1: 1, 2: -2, 3: 1}
-"""How many steps weaker the regularizer becomes at the first plateaus in a row: weaker, stronger, as it was."""
+REGULARIZER_TRIED = {1: 1, 3: -2, 5: 1}
+"""How many steps weaker the regularizer becomes at the first plateaus in a row: weaker, stronger, as it was. Each is borne for
+two of them, since rows take longer than an evaluation to show what it does."""
 
 
 @dataclass(frozen=True, order=True)
@@ -79,7 +80,7 @@ class State:
         if patience == 0 or since % patience:
             return replace(self, since=since)
         change = REGULARIZER_TRIED.get(since // patience, 0) if weakens else 0
-        drops = self.drops + (not weakens or since // patience >= len(REGULARIZER_TRIED))
+        drops = self.drops + (not weakens or since // patience >= max(REGULARIZER_TRIED))
         return replace(self, since=since, drops=drops, weakened=self.weakened + change)
 
     def to_json(self) -> bytes:

@@ -69,10 +69,11 @@ def test_a_plateau_weakens_the_regularizer(tiny_dataset, tmp_path):
 
 def test_a_weaker_and_a_stronger_regularizer_are_tried_before_rates_drop():
     state, seen = State(None, "", {}, 0), []
-    for value in (1.0, 0.9, 0.8, 0.7, 0.6, 1.1, 1.0, 1.2, 1.1, 1.1, 1.3, 1.2):
+    for value in (1.0, 0.9, 0.8, 0.7, 0.6, 0.6, 0.6, 1.1, 1.0, 1.0, 1.2, 1.1, 1.1, 1.1, 1.3, 1.2):
         state = state.measured("mrr", value, patience=1, weakens=True)
         seen.append((state.weakened, state.drops))
-    assert seen == [(0, 0), (1, 0), (-1, 0), (0, 1), (0, 2), (0, 2), (1, 2), (1, 2), (2, 2), (0, 2), (0, 2), (1, 2)]
+    assert seen == [(0, 0), (1, 0), (1, 0), (-1, 0), (-1, 0), (0, 1), (0, 2), (0, 2),
+                    (1, 2), (1, 2), (1, 2), (2, 2), (2, 2), (0, 2), (0, 2), (1, 2)]
 
 
 def test_rates_drop_only_after_evaluations_that_were_none_better():
