@@ -162,10 +162,11 @@ class ArrayFile:
 
 
 class OfArray:
-    """What a file of one array holds. ``size``: bytes of the file; ``checksum``: the crc32c of all of them."""
+    """What a file of one array holds. ``name``: see `ArrayFile`; ``size``: bytes of the file; ``checksum``: the crc32c of all of
+    them."""
 
     def __init__(self, array: ArrayFile):
-        self._array, self.path = array, array.path
+        self._array, self.path, self.name = array, array.path, array.name
 
     @property
     def size(self) -> int:

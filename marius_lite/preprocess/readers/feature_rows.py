@@ -63,8 +63,7 @@ class DenseRows(OfArray):
 
     def __init__(self, file: Path):
         super().__init__(ArrayFile(file, ADVICE, USUAL))
-        self.name, self.dtype = self._array.name, self._array.dtype
-        shape = self._array.shape
+        self.dtype, shape = self._array.dtype, self._array.shape
         if len(shape) != 2 or min(shape) < 1 or not is_number(self.dtype):
             raise UserError(f"{self.name}: an array of {self.dtype}, shape {shape}: {ADVICE}")
         if self._array.by_column:

@@ -82,7 +82,6 @@ class _ArrayValues(OfArray):
 
     def __init__(self, file: Path):
         super().__init__(ArrayFile(file, ADVICE, USUAL))
-        self.name = self._array.name
         shape, dtype = self._array.shape, self._array.dtype
         if dtype.kind not in "iufU" or len(shape) not in (1, 2) or shape[0] < 1 or shape[1:] not in ((), (1,)):
             raise UserError(f"{self.name}: an array of {dtype}, shape {shape}: {ADVICE}")

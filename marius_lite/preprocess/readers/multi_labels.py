@@ -80,7 +80,7 @@ class MultiLabelFile(OfArray):
     def classes(self) -> int:
         """How many there are. Raises UserError for a wrong value, or where no node has a label."""
         if not sum(int(np.count_nonzero(block >= 0)) for block in self.blocks()):
-            raise UserError(f"{self._array.name}: no row is a label, all have -1 or NaN: give the classes of some nodes")
+            raise UserError(f"{self.name}: no row is a label, all have -1 or NaN: give the classes of some nodes")
         return self.table.width
 
     def blocks(self) -> Iterator[npt.NDArray[np.int32]]:

@@ -48,21 +48,20 @@ class IdList(Protocol):
 def open_ids(file: Path, usual: Sequence[str] = ()) -> IdList:
     """A list of ids: text, FILE.npy, or FILE.npz:KEY; ``usual``: see `ArrayFile`. Raises UserError for what cannot be one."""
     if magic_of(locate(file)[0]) in ("npy", "zip"):
-        return IdArray(file, usual)
+        return IdArray(ArrayFile(file, ADVICE, usual))
     return NodeIdFile(file)
 
 
 class IdArray(OfArray):
     """A one-dimensional array of integers; where ids are text, they are written as decimal numbers."""
 
-    def __init__(self, file: Path, usual: Sequence[str] = ()):
-        super().__init__(ArrayFile(file, ADVICE, usual))
-        shape, dtype = self._array.shape, self._array.dtype
-        if dtype.kind not in "iu" or len(shape) != 1:
-            raise UserError(f"{self._array.name}: an array of {dtype}, shape {shape}: {ADVICE}")
+    def __init__(self, array: ArrayFile):
+        super().__init__(array)
+        if array.dtype.kind not in "iu" or len(array.shape) != 1:
+            raise UserError(f"{self.name}: an array of {array.dtype}, shape {array.shape}: {ADVICE}")
 
     def place(self, at: int) -> str:
-        return f"{self._array.name}: row {at}"
+        return f"{self.name}: row {at}"
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
         for first, block in self._array.blocks(max(1, block_bytes // 8)):

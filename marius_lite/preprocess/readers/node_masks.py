@@ -12,7 +12,7 @@ import pyarrow as pa
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray, Take
-from marius_lite.preprocess.readers.node_ids import ADVICE, IdList, open_ids
+from marius_lite.preprocess.readers.node_ids import ADVICE, IdArray, IdList, open_ids
 from marius_lite.preprocess.readers.source import locate, magic_of
 
 BLOCK = 1 << 20  # values at once
@@ -22,14 +22,15 @@ def open_set(file: Path, usual: Sequence[str], nodes: int | None, split: int | N
     """A list of ids as `open_ids`, or a mask of ``nodes`` nodes, of which ``split`` says the column where it has several.
 
     ``nodes`` is None where the rows of nodes are not those of ids 0, 1, ...: a mask then says nothing."""
-    if magic_of(locate(file)[0]) in ("npy", "zip"):
-        array = ArrayFile(file, ADVICE, usual)
-        if array.dtype.kind == "b" and nodes is None:
-            raise UserError(f"{array.name}: a mask is about ids 0, 1, ..., but rows have ids of their own: list the ids, one in "
-                            "each line")
-        if array.dtype.kind == "b" and nodes is not None:
-            return NodeMask(array, nodes, split)
-    return open_ids(file, usual)
+    if magic_of(locate(file)[0]) not in ("npy", "zip"):
+        return open_ids(file)
+    array = ArrayFile(file, ADVICE, usual)
+    if array.dtype.kind != "b":
+        return IdArray(array)
+    if nodes is None:
+        raise UserError(f"{array.name}: a mask is about ids 0, 1, ..., but rows have ids of their own: list the ids, one in "
+                        "each line")
+    return NodeMask(array, nodes, split)
 
 
 class NodeMask(OfArray):
@@ -53,11 +54,11 @@ class NodeMask(OfArray):
         self._split = (split or 0) if two else 0
 
     def place(self, at: int) -> str:
-        return f"{self._array.name}: true value {at}"
+        return f"{self.name}: true value {at}"
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
         if kind == "str":
-            raise UserError(f"{self._array.name}: a mask, but the edges name nodes by text: list the ids, one in each line")
+            raise UserError(f"{self.name}: a mask, but the edges name nodes by text: list the ids, one in each line")
         width = self._array.shape[1] if len(self._array.shape) == 2 and not self._by_row else 1
         step = max(1, min(BLOCK, block_bytes // 8) // width)
         with self._stream() as take:

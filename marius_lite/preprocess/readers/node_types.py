@@ -108,18 +108,18 @@ class TypeArray(OfArray):
         super().__init__(ArrayFile(file, ADVICE, USUAL))
         shape, dtype = self._array.shape, self._array.dtype
         if dtype.kind not in "iuU" or len(shape) not in (1, 2) or shape[1:] not in ((), (2,)) or self._array.by_column:
-            raise UserError(f"{self._array.name}: an array of {dtype}, shape {shape}"
+            raise UserError(f"{self.name}: an array of {dtype}, shape {shape}"
                             f"{', column after column' if self._array.by_column else ''}: {ADVICE}")
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
         alone = len(self._array.shape) == 1
         if alone and kind == "str":
-            raise UserError(f"{self._array.name}: the edges name nodes by text, and row i is the type of the integer id i: save "
+            raise UserError(f"{self.name}: the edges name nodes by text, and row i is the type of the integer id i: save "
                             "rows of an id and its type")
         row_bytes = max(ROW_BYTES, 2 * self._array.dtype.itemsize)
         for first, block in self._array.blocks(max(1 << 10, block_bytes // row_bytes)):
             ids = np.arange(first, first + len(block)) if alone else block[:, 0]
-            yield checked_types(self._array.name, first, _to_arrow(ids), _to_arrow(block if alone else block[:, 1]), kind)
+            yield checked_types(self.name, first, _to_arrow(ids), _to_arrow(block if alone else block[:, 1]), kind)
 
 
 def _to_arrow(values: Any) -> pa.Array:
