@@ -140,9 +140,9 @@ class Trainer:
         before, self.state = self.state, replace(self.state, evaluate=False)
         if saved and config.checkpoint.keep_best:
             self.state = before.ranked(metric, value)
-        schedule = config.optimizer.schedule
+        schedule, regularizer = config.optimizer.schedule, config.regularizer
         self.state = self.state.measured(metric, value, schedule.patience if schedule.name == "plateau" else 0,
-                                         config.regularizer.decay < 1)
+                                         regularizer.decay < 1 and regularizer.weight > 0)
         if self.state.best != before.best:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)
         self._meter.evaluation(epoch, result)  # last: where this line stands, all of the above is done

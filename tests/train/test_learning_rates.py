@@ -67,6 +67,15 @@ def test_a_plateau_weakens_the_regularizer(tiny_dataset, tmp_path):
     assert weak > 1.5 * strong
 
 
+def test_rates_drop_at_once_where_there_is_no_regularizer_to_change(tiny_dataset, tmp_path):
+    sets = ["model.dim=8", "regularizer.decay=0.5", "training.epochs=5", "evaluation.max_edges=40", "training.metric=hits@1",
+            "optimizer.schedule.name=plateau", "optimizer.schedule.patience=1", "optimizer.rows.lr=1e-9"]
+    train_run(tiny_dataset, tmp_path / "run", load(sets=sets))
+    state = at_end(tmp_path / "run")
+    assert state["drops"] > 0
+    assert state["weakened"] == 0
+
+
 def test_a_weaker_and_a_stronger_regularizer_are_tried_before_rates_drop():
     state, seen = State(None, "", {}, 0), []
     for value in (1.0, 0.9, 0.8, 0.7, 0.6, 0.6, 0.6, 1.1, 1.0, 1.0, 1.2, 1.1, 1.1, 1.1, 1.3, 1.2):
