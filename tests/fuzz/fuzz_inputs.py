@@ -125,7 +125,7 @@ def nodes(rng: Random, folder: Path) -> list[Command]:
     (folder / "e.tsv").write_bytes(b"".join(b"%d\t%d\n" % (i, (3 * i + 1) % 12) for i in range(12)))
     given = {"--features": _features(rng, folder), "--labels": "y.npy", "--node-types": "t.tsv", "--node-ids": "ids.txt",
              "--train-nodes": "train.txt"}
-    np.save(folder / "y.npy", np.arange(12) % 3)
+    np.save(folder / "y.npy", np.arange(12) % 3 if rng.random() < 0.6 else _classes(rng))
     (folder / "t.tsv").write_text("".join(f"{i}\tkind{i % 3}\n" for i in range(12)))
     (folder / "ids.txt").write_text("".join(f"{i}\n" for i in range(12)))
     (folder / "train.txt").write_text("0\n5\n7\n")
@@ -141,6 +141,13 @@ def nodes(rng: Random, folder: Path) -> list[Command]:
         victim.write_bytes(damaged(rng, victim.read_bytes(), victim.suffix in (".txt", ".tsv", ".json")))
     more = rng.choice(([], [], ["--feature-dtype", rng.choice(("int8", "bfloat16"))])) if "--features" in chosen else []
     return preprocess(rng, ["e.tsv"], *(part for option in chosen for part in (option, given[option])), *more)
+
+
+def _classes(rng: Random) -> Any:
+    """For each node and class whether it has it, NaN or -1 where that is not known."""
+    numbers = np.arange(12 * 9).reshape(12, 9) % 5 % 2
+    return rng.choice((numbers, numbers.astype(bool), numbers.astype(np.float32), np.where(numbers, np.nan, 0), numbers[:, :1],
+                       numbers - (numbers[:, :1] * 2), numbers[:5]))
 
 
 def _features(rng: Random, folder: Path) -> str:

@@ -12,7 +12,8 @@ from fuzz_judge import Command
 TRAINING = ["--set", "training.epochs=1", "--set", "training.threads=1", "--set", "training.batch_size=64",
             "--set", "negatives.count=8", "--set", "negatives.chunks=2", "--set", "model.dim=8", "--set", "storage.io_threads=1"]
 ENCODED = [*TRAINING, "--set", "task=node_classification", "--set", "model.encoder=sage", "--set", "sampling.fanouts=[3]"]
-SETTINGS = {"links": TRAINING, "labelled": ENCODED}
+SETTINGS = {"links": TRAINING, "labelled": ENCODED, "several": ENCODED}  # a node has a class, or several
+NAMES = ("links", "links", "labelled", "several")
 
 
 def make_bases(folder: Path) -> list[list[str]]:
@@ -23,12 +24,15 @@ def make_bases(folder: Path) -> list[list[str]]:
     np.save(folder / "e.npy", np.stack([src, (src * 3 + rel) % 60], 1))
     np.save(folder / "x.npy", rng.standard_normal((60, 4)).astype(np.float32))
     np.save(folder / "y.npy", np.arange(60) % 3)
+    np.save(folder / "several.npy", rng.random((60, 10)) < 0.4)
     (folder / "t.tsv").write_text("".join(f"{i}\tkind{i % 2}\n" for i in range(60)))
     (folder / "queries.tsv").write_text("node1\trel0\t?\n?\trel1\tnode5\n")
     return [
         ["preprocess", "e.tsv", "--output", "links", "--partitions", "3", "--split", "0.8,0.1,0.1"],
         ["preprocess", "e.npy", "--output", "labelled", "--partitions", "3", "--features", "x.npy", "--labels", "y.npy",
          "--node-types", "t.tsv", "--node-split", "0.6,0.2,0.2", "--adjacency", "in"],
+        ["preprocess", "e.npy", "--output", "several", "--partitions", "3", "--features", "x.npy", "--labels", "several.npy",
+         "--node-split", "0.6,0.2,0.2"],
         *(["train", name, "--run", f"{name}.run", *settings] for name, settings in SETTINGS.items()),
     ]
 
@@ -55,13 +59,13 @@ def copy(base: Path, folder: Path) -> None:
 
 
 def datasets(rng: Random, folder: Path, base: Path) -> list[Command]:
-    name = rng.choice(("links", "links", "labelled"))
+    name = rng.choice(NAMES)
     _damage(rng, folder, base, name)
     return commands("datasets", name)
 
 
 def runs(rng: Random, folder: Path, base: Path) -> list[Command]:
-    name = rng.choice(("links", "links", "labelled"))
+    name = rng.choice(NAMES)
     _damage(rng, folder, base, f"{name}.run")
     return commands("runs", name)
 
