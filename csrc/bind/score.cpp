@@ -8,6 +8,7 @@
 
 #include "bind/arrays.h"
 #include "score/distances.h"
+#include "score/shared_softmax.h"
 #include "score/softmax.h"
 
 namespace nb = nanobind;
@@ -55,6 +56,28 @@ void softmax_loss(Out<float, 2> scores, Out<float, 1> losses, int threads) {
                          losses.data(), threads);
 }
 
+void shared_softmax(In<float, 2> query, In<float, 2> candidates, In<float, 1> positive, In<std::int64_t, 1> hidden_queries,
+                    In<std::int64_t, 1> hidden_candidates, Out<float, 1> losses, Out<float, 1> d_positive, Out<float, 2> d_query,
+                    Out<float, 2> d_candidates, bool add, int threads) {
+    const auto queries = query.shape(0), hidden = hidden_queries.shape(0);
+    require(query.shape(1) == candidates.shape(1), "shared_softmax: queries and candidates have not as many columns");
+    require(same_shape(d_query, query) && same_shape(d_candidates, candidates),
+            "shared_softmax: gradients must have the shapes of queries and candidates");
+    require(positive.shape(0) == queries && losses.shape(0) == queries && d_positive.shape(0) == queries,
+            "shared_softmax: positives, their gradients and losses are one for each query");
+    require(hidden_candidates.shape(0) == hidden, "shared_softmax: a hidden pair is a query and a candidate");
+    for (std::size_t i = 0; i < hidden; ++i) {
+        const std::int64_t q = hidden_queries.data()[i], c = hidden_candidates.data()[i];
+        const bool there = q >= 0 && q < static_cast<std::int64_t>(queries) && c >= 0 && c < static_cast<std::int64_t>(candidates.shape(0));
+        require(there && (i == 0 || c >= hidden_candidates.data()[i - 1]),
+                "shared_softmax: hidden pairs must be of queries and candidates that are there, ordered by candidate");
+    }
+    marius::shared_softmax({query.data(), static_cast<std::int64_t>(queries), candidates.data(),
+                            static_cast<std::int64_t>(candidates.shape(0)), static_cast<std::int64_t>(query.shape(1)), positive.data(),
+                            hidden_queries.data(), hidden_candidates.data(), static_cast<std::int64_t>(hidden)},
+                           {losses.data(), d_positive.data(), d_query.data(), d_candidates.data(), add}, threads);
+}
+
 }  // namespace
 
 void bind_score(nb::module_& m) {
@@ -70,4 +93,13 @@ void bind_score(nb::module_& m) {
           Release());
     m.def("softmax_loss", &softmax_loss, "scores"_a.noconvert(), "losses"_a.noconvert(), "threads"_a = 0,
           "losses[r] = log(sum(exp(scores[r]))) - scores[r, 0]; scores[r] becomes its gradient. float32 (r, c), (r,).", Release());
+    m.def("shared_softmax_usable", &marius::shared_softmax_usable,
+          "Whether this processor, as its operating system lets this process use it, can do shared_softmax.");
+    m.def("shared_softmax", &shared_softmax, "query"_a.noconvert(), "candidates"_a.noconvert(), "positive"_a.noconvert(),
+          "hidden_queries"_a.noconvert(), "hidden_candidates"_a.noconvert(), "losses"_a.noconvert(), "d_positive"_a.noconvert(),
+          "d_query"_a.noconvert(), "d_candidates"_a.noconvert(), "add"_a, "threads"_a = 0,
+          "losses[i] = log(exp(positive[i]) + sum over j of exp(query[i] . candidates[j])) - positive[i], by products of bfloat16, "
+          "without the hidden pairs (ordered by candidate), and the gradients of the losses' sum; d_candidates are set or added "
+          "to. float32 (n, d), (m, d), (n,); int64. The same bits for the same number of threads.",
+          Release());
 }

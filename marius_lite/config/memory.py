@@ -23,6 +23,9 @@ CPU_TILE = 1 << 21
 """Numbers in a tile's largest array: 8 MiB stay in a CPU's last cache; a GPU wants fewer and larger steps, `DEVICE_TILE`."""
 TILE_QUERIES = 512
 """Queries in a tile by products, at least: what they add to the candidates' gradients passes through memory once a tile."""
+UNTILED_QUERIES = 1024
+"""Queries whose scores are worked out together where no tile is stored: their sums stay near a core's cache."""
+UNTILED_BLOCK = 256  # candidates whose scores a thread works out together
 DEVICE_TILE = 1 << 24
 """Numbers in a tile of scores on a device."""
 LOG_Q_BYTES = 20
@@ -72,7 +75,7 @@ def batch_places(config: Config, resident: int) -> int:
     return 2 * config.training.batch_size + prod(negatives_shape(config, resident))
 
 
-def workspace_bytes(config: Config, relations: int, resident: int) -> int:
+def workspace_bytes(config: Config, relations: int, resident: int, threads: int) -> int:
     """Gathered rows, their gradients and sums, queries, one tile of scores and its temporaries, a chunk's candidates and their
     gradients, relations."""
     batch, dim = config.training.batch_size, config.model.dim
@@ -84,8 +87,16 @@ def workspace_bytes(config: Config, relations: int, resident: int) -> int:
         rows = min(2 * batch, max(TILE_QUERIES, CPU_TILE // (1 + count)))  # both sides' queries stand in its tiles
         gathered += 2 * count * dim * 4
     tile = 4 * rows * (count + 1) * 4
+    if config.training.precision == "mixed":  # whether scores are then stored is up to the processor
+        tile = max(tile, _untiled_bytes(min(UNTILED_QUERIES, 2 * batch), dim, threads))
     kept = relations * (2 if config.model.reciprocal else 1)
     return gathered * (3 + config.training.staleness) + queries + tile + kept * dim * 4 * 6
+
+
+def _untiled_bytes(queries: int, dim: int, threads: int) -> int:
+    """What `csrc/score/shared_softmax.cpp` packs, and what each thread holds of a block of candidates and of the queries."""
+    queries, dim = (-(-count // 32) * 32 for count in (queries, dim))
+    return 4 * queries * dim + threads * (4 * UNTILED_BLOCK * (queries + dim) + 4 * queries * (dim + 2))
 
 
 def largest_window(step_buckets: list[tuple[tuple[int, int], ...]], counts: npt.NDArray[np.int64]) -> int:

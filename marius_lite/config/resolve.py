@@ -139,7 +139,8 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     slots = min(capacity + spare, facts.partitions)
     one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
     here = resident(facts, capacity)
-    workspace = workspace_bytes(config, facts.relations, here.nodes)
+    threads = facts.threads if config.training.threads == "auto" else config.training.threads
+    workspace = workspace_bytes(config, facts.relations, here.nodes, threads)
     if config.device != "cpu":
         workspace = host_bytes_for_device(config, facts.stride, here.nodes)
     plan = make_plan(ordering, facts.partitions, capacity, config.training.seed, 0)

@@ -24,7 +24,7 @@ def product(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Works
     Fast where each operand, or its transpose, is contiguous.
     """
     work = left.shape[0] * left.shape[1] * right.shape[0]
-    if work >= WORTHWHILE and not left.is_cuda and not _mixed() and onednn_usable() and _dense(left) and _dense(right):
+    if work >= WORTHWHILE and not left.is_cuda and not mixed() and onednn_usable() and _dense(left) and _dense(right):
         return _onednn(left, right)
     out = workspace.tensor(name, (left.shape[0], right.shape[0]), left.device)
     return torch.mm(left, right.T, out=out)
@@ -32,13 +32,13 @@ def product(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Works
 
 def add_product_(out: torch.Tensor, left: torch.Tensor, right: torch.Tensor, workspace: Workspace) -> None:
     """Add the transpose of right (n, m) times left (n, d) to ``out`` (m, d)."""
-    if _mixed() or out.is_cuda or len(out) > WIDE:
+    if mixed() or out.is_cuda or len(out) > WIDE:
         torch.addmm(out, right.T, left, out=out)
     else:
         out += product(left.T, right.T, "columns", workspace).T
 
 
-def _mixed() -> bool:
+def mixed() -> bool:
     """Whether products round their inputs: torch then asks oneDNN by itself, without oneDNN's extra pass over a new result."""
     setting = getattr(torch.backends.mkldnn, "matmul", None)
     return setting is not None and setting.fp32_precision == "bf16"

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from marius_lite.config.memory import CPU_TILE, DEVICE_TILE, TILE_QUERIES
+from marius_lite.nn import untiled
 from marius_lite.nn.losses import Loss
+from marius_lite.nn.side_grads import SideGrads
 from marius_lite.nn.similarities import Similarity
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs
 
 TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: many enough for a fast product, whatever the number of candidates."""
-
-
-@dataclass(frozen=True)
-class SideGrads:
-    """The summed loss (float64 scalar tensor) and its gradients.
-
-    ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k, dim), each chunk contiguous.
-    """
-
-    loss: Tensor
-    query: Tensor
-    positive: Tensor
-    negatives: Tensor
 
 
 def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tensor,
@@ -40,6 +29,8 @@ def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tens
     neither cost nor learn. The ``correction`` is taken from the scores. The gradients are new tensors; all else lives in
     ``workspace``, and is bounded by one tile.
     """
+    if correction is None and untiled.suits(similarity, loss, query):
+        return untiled.score_side(similarity, query, positive, negatives, left_out)
     chunks, count, dim = negatives.shape
     hidden = _Hidden(left_out, query.device) if left_out else None
     taken = [torch.from_numpy(each).to(query.device) for each in astuple(correction)] if correction else None

@@ -1,0 +1,36 @@
+// Softmax loss of queries that share their negatives, with products of bfloat16 and no array of scores.
+//
+// A query's scores are its inner products with every candidate, both rounded to bfloat16, summed in float32. They are worked
+// out twice, once for the sums of their exponentials and once for the gradients, so that none is ever stored: memory beyond a
+// core's caches is read and written once for each candidate's row, not once for each score.
+#pragma once
+#include <cstdint>
+
+namespace marius {
+
+struct SharedSoftmax {
+    const float* query;  // (queries, dim)
+    std::int64_t queries;
+    const float* candidates;  // (count, dim)
+    std::int64_t count, dim;
+    const float* positive;  // (queries): the score of each query's own positive, which counts beside the candidates
+    // Pairs that are no negatives of each other, ordered by candidate.
+    const std::int64_t *hidden_queries, *hidden_candidates;
+    std::int64_t hidden;
+};
+
+struct SharedSoftmaxGradients {
+    float* losses;        // (queries): log(sum of exp(scores)) - positive
+    float* d_positive;    // (queries): the positive's share - 1
+    float* d_query;       // (queries, dim): of the candidates' scores
+    float* d_candidates;  // (count, dim)
+    bool add;             // to d_candidates, instead of setting them
+};
+
+// Whether this processor, as its operating system lets this process use it, can do it.
+bool shared_softmax_usable();
+
+// A score that is no number makes its query's loss none. The same bits for the same number of threads.
+void shared_softmax(const SharedSoftmax& batch, const SharedSoftmaxGradients& out, int threads);
+
+}  // namespace marius

@@ -1,0 +1,20 @@
+"""What comparing one side's queries with their positives and negatives gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class SideGrads:
+    """The summed loss (float64 scalar tensor) and its gradients.
+
+    ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k, dim), each chunk contiguous.
+    """
+
+    loss: Tensor
+    query: Tensor
+    positive: Tensor
+    negatives: Tensor
