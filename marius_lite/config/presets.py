@@ -28,7 +28,7 @@ FULL_SCORES = 10**10
 FEW_NODES = 50_000
 """Nodes up to which a graph's full neighbourhoods are quick."""
 LARGE_ROWS = 0.5
-"""Share of the free memory above which rows of 256 numbers with their state are large."""
+"""Share of the free memory above which rows of the preset's numbers with their state are large."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,22 @@ def suitable(shape: Shape) -> tuple[str, str]:
 
 
 def _choices(shape: Shape) -> list[tuple[str, bool, str]]:
-    nodes, held = f"{shape.nodes:,} nodes", shape.nodes * 2 * 256 * 4 <= LARGE_ROWS * shape.available_memory
+    nodes = f"{shape.nodes:,} nodes"
     relations = f"{shape.relations:,} relations" if shape.relations > 1 else "one relation"
     return [
         ("gcn", shape.classified and shape.nodes <= FEW_NODES, f"{nodes} with features and classes"),
         ("sage", shape.classified, f"{nodes} with features and classes"),
-        ("social", shape.relations <= 1 and held, f"{nodes}, one relation"),
-        ("kg-small", shape.nodes * shape.edges <= FULL_SCORES and held,
+        ("social", shape.relations <= 1 and _held("social", shape), f"{nodes}, one relation"),
+        ("kg-small", shape.nodes * shape.edges <= FULL_SCORES and _held("kg-small", shape),
          f"{relations}; {nodes}, few enough to compare each edge with all"),
-        ("kg", held, f"{relations}; {nodes}, too many to compare each edge with all"),
+        ("kg", _held("kg", shape), f"{relations}; {nodes}, too many to compare each edge with all"),
         ("kg-large", True, f"{relations}; {nodes}, whose rows are large beside the free memory"),
     ]
+
+
+def _held(name: str, shape: Shape) -> bool:
+    """Whether rows with a state of as many numbers, as long as in the preset, are small beside the free memory."""
+    return bool(shape.nodes * 2 * read(name, None)["model"]["dim"] * 4 <= LARGE_ROWS * shape.available_memory)
 
 
 def read(name: str, decoder: str | None) -> dict[str, Any]:

@@ -42,6 +42,7 @@ def test_an_unknown_preset_names_the_known_ones():
     (SMALL, "kg-small"),
     (replace(SMALL, nodes=10**6), "kg"),
     (replace(SMALL, nodes=10**8), "kg-large"),
+    (replace(SMALL, available_memory=1 << 27), "kg"),  # holds 256 numbers a node, not 1,024
     (replace(SMALL, available_memory=1 << 20), "kg-large"),
     (replace(SMALL, relations=1), "social"),
     (replace(SMALL, relations=1, nodes=10**8), "kg-large"),
