@@ -1,4 +1,4 @@
-"""Queries against shared negatives, with the gradients of a loss, one tile of scores at a time."""
+"""Queries against shared negatives, with the gradients of a loss."""
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tens
     """
     if correction is None and untiled.suits(similarity, loss, query):
         return untiled.score_side(similarity, query, positive, negatives, left_out)
+    return score_in_tiles(similarity, loss, query, positive, negatives, workspace, left_out, correction)
+
+
+def score_in_tiles(similarity: Similarity, loss: Loss, query: Tensor, positive: Tensor,
+                   negatives: Tensor, workspace: Workspace, left_out: Pairs | None = None,
+                   correction: Correction | None = None) -> SideGrads:
+    """`score_side` for every similarity, loss and device: scores stand in memory, a tile at a time."""
     chunks, count, dim = negatives.shape
     hidden = _Hidden(left_out, query.device) if left_out else None
     taken = [torch.from_numpy(each).to(query.device) for each in astuple(correction)] if correction else None

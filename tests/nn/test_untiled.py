@@ -35,7 +35,7 @@ def close(ours, theirs):
 def test_gradients_are_those_of_tiles(seed, edges, chunks, count, dim, hides, queries):
     tensors = drawn(seed, edges, chunks, count, dim)
     pairs = Pairs(np.arange(edges), np.random.default_rng(seed).integers(count, size=edges)) if hides else None
-    theirs = scoring.score_side(INNER, Softmax(), *tensors, Workspace(), pairs)
+    theirs = scoring.score_in_tiles(INNER, Softmax(), *tensors, Workspace(), pairs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(untiled, "UNTILED_QUERIES", queries)
         ours = untiled.score_side(INNER, *tensors, pairs)
