@@ -125,3 +125,18 @@ def test_rows_are_clipped_one_by_one_and_the_rate_multiplies():
     grads = RowGrads([np.array([2, 0, 2])], [torch.tensor([[15.0, 20.0], [0.3, 0.4], [15.0, 20.0]])])
     updater.apply(table, grads)
     np.testing.assert_allclose(table, [[-0.015, -0.02], [0, 0], [-0.03, -0.04]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("clip", [0.0, 1.5])
+def test_how_many_rows_are_updated_at_a_time_changes_no_bit(clip, monkeypatch):
+    rng, tables = np.random.default_rng(1), []
+    grads = random_grads(rng, 40, parts=4)
+    start = rng.standard_normal((40, 2 * DIM), np.float32) ** 2
+    for at_a_time in (1, 7, 64):
+        monkeypatch.setattr("marius_lite.optim.rows.updater.ROWS_AT_A_TIME", at_a_time)
+        tables.append(start.copy())
+        rows = RowUpdater(ROW_OPTIMIZERS["adagrad"](), DIM, 0.1, clip).apply(tables[-1], grads)
+        np.testing.assert_array_equal(rows, np.unique(np.concatenate(grads.rows)))
+    assert not np.array_equal(tables[0], start)
+    np.testing.assert_array_equal(tables[0], tables[2])
+    np.testing.assert_array_equal(tables[1], tables[2])

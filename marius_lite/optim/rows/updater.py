@@ -11,6 +11,10 @@ from marius_lite.optim.rows.base import Floats, RowOptimizer
 from marius_lite.types import RowGrads, Rows
 
 
+ROWS_AT_A_TIME = 2048
+"""Rows whose gradients are summed before they are updated: the sums stay in a processor's caches."""
+
+
 class RowUpdater:
     """Applies `RowGrads` to a table of records. Keeps its buffers, so it serves one thread at a time.
 
@@ -24,7 +28,7 @@ class RowUpdater:
         self.clip = clip
         self.rate = 1.0
         self._rows: Rows = np.empty(0, np.int64)
-        self._sums: Floats = np.empty((0, dim), np.float32)
+        self._sums: Floats = np.empty((ROWS_AT_A_TIME, dim), np.float32)
 
     def apply(self, table: Floats, grads: RowGrads) -> Rows:
         """Update ``table`` (n, width) in place; the rows that changed, ascending.
@@ -33,13 +37,14 @@ class RowUpdater:
         """
         rows: Rows
         rows, order, starts = sort_rows(self._laid_end_to_end(grads))
-        if len(rows) > len(self._sums):
-            self._sums = np.empty((len(rows) + len(rows) // 4, self.dim), np.float32)
-        sums = self._sums[: len(rows)]
-        segment_sum([grad.numpy() for grad in grads.grads], order, starts, sums)
-        if self.clip:
-            clip_rows_(torch.from_numpy(sums), self.clip)
-        self.optimizer.step(table, rows, sums, self.lr * self.rate)
+        parts = [grad.numpy() for grad in grads.grads]
+        for first in range(0, len(rows), ROWS_AT_A_TIME):
+            some = rows[first : first + ROWS_AT_A_TIME]
+            sums = self._sums[: len(some)]
+            segment_sum(parts, order, starts[first : first + len(some) + 1], sums)
+            if self.clip:
+                clip_rows_(torch.from_numpy(sums), self.clip)
+            self.optimizer.step(table, some, sums, self.lr * self.rate)
         return rows
 
     def _laid_end_to_end(self, grads: RowGrads) -> Rows:
