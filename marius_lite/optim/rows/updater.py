@@ -10,7 +10,6 @@ from marius_lite.device.clip import clip_rows_
 from marius_lite.optim.rows.base import Floats, RowOptimizer
 from marius_lite.types import RowGrads, Rows
 
-
 ROWS_AT_A_TIME = 2048
 """Rows whose gradients are summed before they are updated: the sums stay in a processor's caches."""
 
