@@ -72,7 +72,7 @@ void block_scores(const SharedSoftmax& batch, const PackedQueries& packed, std::
     const std::int64_t deep = padded(batch.dim);
     for (std::int64_t row = 0; row < last - first; row += whole)
         multiply(work.candidates + row * deep, half * deep, packed.by_dim + query * deep, half * deep, deep / tile_deep,
-                       work.scores + row * whole, false);
+                 work.scores + row * whole, false);
     for (; hidden < hidden_end; ++hidden) {
         const std::int64_t column = batch.hidden_queries[hidden] - query;
         if (column >= 0 && column < whole)
@@ -80,6 +80,7 @@ void block_scores(const SharedSoftmax& batch, const PackedQueries& packed, std::
     }
 }
 
+// A block's scores of 16 queries into their highest and sum.
 inline void add_to_sums(const float* scores, std::int64_t rows, float* highest, float* sum) {
     const __m512 before = _mm512_loadu_ps(highest);
     __m512 top = before;
@@ -169,7 +170,7 @@ void pack_queries(const SharedSoftmax& batch, std::int64_t first, std::int64_t l
 }
 
 void add_exponentials(const SharedSoftmax& batch, const PackedQueries& packed, std::int64_t first, std::int64_t last,
-          const Exponentials& sums, const Workspace& work) {
+                      const Exponentials& sums, const Workspace& work) {
     const Session session;
     for (std::int64_t left = first; left < last; left += block_rows) {
         const std::int64_t right = least(left + block_rows, last);
@@ -184,7 +185,7 @@ void add_exponentials(const SharedSoftmax& batch, const PackedQueries& packed, s
 }
 
 void add_gradients(const SharedSoftmax& batch, const PackedQueries& packed, std::int64_t first, std::int64_t last,
-               const Exponentials& shares, const Workspace& work, const SharedSoftmaxGradients& out) {
+                   const Exponentials& shares, const Workspace& work, const SharedSoftmaxGradients& out) {
     const Session session;
     const std::int64_t dim = batch.dim, deep = padded(dim), queries = padded(batch.queries);
     alignas(64) float block[whole * whole];
@@ -200,14 +201,13 @@ void add_gradients(const SharedSoftmax& batch, const PackedQueries& packed, std:
         for (std::int64_t d = 0; d < dim; d += whole)
             for (std::int64_t row = 0; row < rows; row += whole) {
                 const std::uint16_t *a = work.shares + row * queries, *b = packed.by_query + d * queries;
-                
                 multiply(a, half * queries, b, half * queries, queries / tile_deep, block, false);
                 put_block(block, rows - row, dim - d, out.d_candidates + (left + row) * dim + d, dim, out.add);
             }
         for (std::int64_t query = 0; query < queries; query += whole)
             for (std::int64_t d = 0; d < deep; d += whole)
                 multiply(work.candidates_by_row + d * long_way, half * long_way, work.shares_by_row + query * long_way,
-                                       half * long_way, long_way / tile_deep, work.d_query + (query * deep + d * whole), true);
+                         half * long_way, long_way / tile_deep, work.d_query + (query * deep + d * whole), true);
     }
 }
 
