@@ -74,3 +74,9 @@ def test_the_files_stand_among_the_sources(tmp_path):
     sources = make(tmp_path / "d", tmp_path / "e.tsv", **files).manifest.sources
     assert {source.name: source.size for source in sources} == {
         path.name: path.stat().st_size for path in tmp_path.iterdir() if path.is_file()}
+
+
+def test_ids_may_begin_with_more_zeros_than_python_reads(tmp_path):
+    files = write(tmp_path, INTS, 3, b"0\n" + b"0" * 5000 + b"1\n2\n")
+    dataset = make(tmp_path / "d", tmp_path / "e.tsv", **files)
+    assert sorted(dataset.raw_ids(0, 3).to_pylist()) == [0, 1, 2]

@@ -15,6 +15,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.lines import whole_lines
+from marius_lite.preprocess.readers.shape import integer_of
 from marius_lite.preprocess.readers.source import ByteStream, locate, magic_of
 from marius_lite.preprocess.readers.text import id_fault
 
@@ -115,7 +116,7 @@ class NodeIdFile:
         plain = "^[0-9]{1,18}$" if kind == "int" else "."
         if not pc.all(pc.match_substring_regex(ids, plain)).as_py():
             self._go_over(lines, line, kind)
-        return ids if kind == "str" else pa.array(map(int, lines), pa.int64())
+        return ids if kind == "str" else pa.array(map(integer_of, lines), pa.int64())
 
     def _go_over(self, lines: list[str], first: int, kind: IdKind) -> None:
         for line, text in enumerate(lines, first):
