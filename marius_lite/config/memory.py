@@ -25,7 +25,7 @@ TILE_QUERIES = 512
 """Queries in a tile by products, at least: what they add to the candidates' gradients passes through memory once a tile."""
 UNTILED_QUERIES = 1024
 """Queries whose scores are worked out together where no tile is stored: their sums stay near a core's cache."""
-UNTILED_BLOCK = 256  # candidates whose scores a thread works out together
+UNTILED_BLOCK = 256  # candidates whose scores a thread works out together: `block_rows` of csrc/score/shared_softmax_parts.h
 DEVICE_TILE = 1 << 24
 """Numbers in a tile of scores on a device."""
 LOG_Q_BYTES = 20

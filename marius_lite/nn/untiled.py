@@ -30,8 +30,9 @@ def score_side(similarity: Similarity, query: Tensor, positive: Tensor, negative
     size = -(-n // chunks)
     for chunk in range(chunks):
         first, last = min(chunk * size, n), min((chunk + 1) * size, n)
-        rows = -(-(last - first) // max(1, -(-(last - first) // UNTILED_QUERIES)))  # tiles of as many queries each
-        for start in range(first, max(last, first + 1), max(1, rows)):
+        calls = -(-(last - first) // UNTILED_QUERIES) or 1  # of as many queries each; a chunk without any sets its gradients, too
+        rows = -(-(last - first) // calls)
+        for start in range(first, last, rows) if rows else (first,):
             part = slice(start, min(start + rows, last))
             shared_softmax(query[part].numpy(), negatives[chunk].numpy(), scores[part].numpy(), *_hidden(left_out, part),
                            losses[part].numpy(), d_scores[part].numpy(), d_query[part].numpy(), d_negatives[chunk].numpy(),

@@ -1,6 +1,7 @@
 """Softmax loss and gradients of queries that share their negatives, in mixed precision: without an array of scores, and in tiles.
 
-    python scripts/bench/shared_softmax.py [--threads 2] [--queries 1000] [--negatives 40943] [--dim 512] [--rounds 7]
+    python scripts/bench/shared_softmax.py [--threads 2] [--queries 1000] [--chunks 1] [--negatives 40943] [--dim 512]
+                                           [--rounds 7]
 
 Where the processor has no AMX only tiles are timed. The ways in turn, wall-clock medians of the rounds, in memory; threads of
 torch sleep while they wait (OMP_WAIT_POLICY=PASSIVE) and freed blocks are kept, as `train` keeps them.
