@@ -18,20 +18,25 @@ CONFIG = {
     "storage": {"capacity": 2, "io_threads": 2},
     "checkpoint": {"every_minutes": 0.001},
 }
-TASKS = {
-    "node_classification": {"training": {"epochs": 6, "batch_size": 10, "threads": 1}, "evaluation": {"every_epochs": 2}},
-    "link_prediction": {"training": {"epochs": 2, "batch_size": 500, "threads": 1}, "negatives": {"count": 20, "chunks": 1},
-                        "evaluation": {"split": "train", "max_edges": 60}},
+CLASSES = {"task": "node_classification", "training": {"epochs": 6, "batch_size": 10, "threads": 1},
+           "evaluation": {"every_epochs": 2}}
+RUNS = {
+    "a class a node": (community_graph.write, CLASSES),
+    "several classes a node": (community_graph.write_several, CLASSES),
+    "links": (community_graph.write, {
+        "task": "link_prediction", "training": {"epochs": 2, "batch_size": 500, "threads": 1},
+        "negatives": {"count": 20, "chunks": 1}, "evaluation": {"split": "train", "max_edges": 60}}),
 }
 KILLS = 8
 
 
-@pytest.fixture(scope="module", params=TASKS)
+@pytest.fixture(scope="module", params=RUNS)
 def encoding(program, tmp_path_factory, request):
-    folder = tmp_path_factory.mktemp(request.param)
-    (folder / "config.yaml").write_text(yaml.safe_dump({"task": request.param, **CONFIG, **TASKS[request.param]}))
+    folder = tmp_path_factory.mktemp("encoding")
+    write, config = RUNS[request.param]
+    (folder / "config.yaml").write_text(yaml.safe_dump({**CONFIG, **config}))
     made = Program(program.address, folder / "dataset", folder / "config.yaml")
-    code, told = made.start("preprocess", *community_graph.write(folder), "--output", made.dataset, "--partitions", "6").wait()
+    code, told = made.start("preprocess", *write(folder), "--output", made.dataset, "--partitions", "6").wait()
     assert code == 0, told
     return made
 

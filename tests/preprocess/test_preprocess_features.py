@@ -131,8 +131,7 @@ def test_the_report_says_what_was_converted(inputs):
 PEAK = """
 import re, sys
 from preprocess_tools import make
-options = {"features": sys.argv[3], "feature_dtype": sys.argv[4]} if sys.argv[3:] else {}
-make(sys.argv[1], sys.argv[2], memory="16MiB", partitions=4, **options)
+make(sys.argv[1], sys.argv[2], memory="16MiB", partitions=4, **dict(pair.split("=") for pair in sys.argv[3:]))
 print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 """
 
@@ -146,13 +145,16 @@ def test_features_larger_than_memory_stay_within_it(tmp_path):
     assert source.nbytes > 7 * memory
 
     def peak(*arguments):
-        done = subprocess.run([sys.executable, "-c", PEAK, *map(str, arguments)], env=ENVIRONMENT, capture_output=True, text=True)
+        command = [sys.executable, "-c", PEAK, *map(str, arguments)]
+        done = subprocess.run(command, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return int(done.stdout) * 1024
 
     without = peak(tmp_path / "without", tmp_path / "e.npy")
-    assert peak(tmp_path / "with", tmp_path / "e.npy", tmp_path / "x.npy", "auto") < without + memory
-    assert peak(tmp_path / "int8", tmp_path / "e.npy", tmp_path / "x.npy", "int8") < without + memory
+    np.save(tmp_path / "y.npy", np.tile(source[:] % 500 == np.arange(500), 6))
+    given = {"with": ["features=x.npy"], "int8": ["features=x.npy", "feature_dtype=int8"], "several": ["labels=y.npy"]}
+    for name, options in given.items():
+        assert peak(tmp_path / name, tmp_path / "e.npy", *options) < without + memory, name
     dataset = Dataset.open(tmp_path / "with")
     rows = dataset.features.read(1)
     assert (rows == dataset.raw_ids(*_ends(dataset.partitioning.range(1))).to_numpy()[:, None]).all()

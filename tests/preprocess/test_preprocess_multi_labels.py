@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from preprocess_rows import csr, formats
 from preprocess_tools import data_files, make
 
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset
 from marius_lite.graph.multi_labels import MultiLabels
+from marius_lite.preprocess.readers.feature_rows import open_rows
 from marius_lite.preprocess.readers.multi_labels import MultiLabelRows
 
 WITHOUT = {"b": None, "i": -1, "u": None, "f": np.nan}
@@ -106,12 +108,45 @@ def test_names_of_classes_stand_beside_the_labels(folder):
             make(folder / "d2", folder / "e.tsv", labels=folder / "y.npz")
 
 
-def test_rows_come_in_blocks_however_few(tmp_path):
-    from marius_lite.preprocess.readers.array_file import ArrayFile
+def test_every_format_of_rows_makes_the_same_dataset(tmp_path):
+    rng = np.random.default_rng(2)
+    labels = (rng.random((300, 7)) < 0.2).astype(np.float32)
+    np.save(tmp_path / "e.npy", rng.integers(0, 300, (900, 2)))
+    files = [file for file in formats(tmp_path, labels, 32) if "csr" not in file and "columns" not in file]
+    np.savez(tmp_path / "scipy.npz", format=b"csr", **csr(labels))
+    adjacency = csr(np.eye(300), "adj_")
+    np.savez(tmp_path / "named.npz", **adjacency, **csr(labels, "y_"))
+    np.savez(tmp_path / "other.npz", **adjacency, **csr(labels, "classes_"))
+    found = {}
+    for file in [*files, "scipy.npz", "named.npz", "other.npz:classes"]:
+        given = f"{file}:x" if file == "several.npz" else file
+        made = make(tmp_path / f"d-{file}", tmp_path / "e.npy", labels=tmp_path / given, partitions=3, memory="1MiB")
+        made.verify()
+        assert isinstance(made.labels, MultiLabels)
+        found[file] = {path: data for path, data in data_files(made.path).items() if path != Path("zarr.json")}
+    assert len(found) == 11
+    assert all(data == found["a.npy"] for data in found.values())
 
+
+def test_a_matrix_that_is_not_named_as_labels_is_none(tmp_path):
+    np.savez(tmp_path / "y.npz", **csr(np.eye(4), "adj_"), z=np.arange(4))
+    (tmp_path / "e.tsv").write_text("0\t1\n1\t2\n2\t3\n")
+    with pytest.raises(UserError, match="which array"):
+        make(tmp_path / "d", tmp_path / "e.tsv", labels=tmp_path / "y.npz")
+
+
+def test_a_matrix_stored_by_column_is_refused(tmp_path):
+    np.savez(tmp_path / "y.npz", format=b"csc", **csr(np.eye(4)[[1, 2, 3, 0]]))
+    (tmp_path / "e.tsv").write_text("0\t1\n1\t2\n2\t3\n")
+    for option in ("labels", "features"):
+        with pytest.raises(UserError, match=r"y.npz: a matrix in csc format: save matrix.tocsr\(\)"):
+            make(tmp_path / "d", tmp_path / "e.tsv", **{option: tmp_path / "y.npz"})
+
+
+def test_rows_come_in_blocks_however_few(tmp_path):
     labels = np.random.default_rng(1).integers(0, 2, (17, 3)).astype(bool)
     np.save(tmp_path / "y.npy", labels)
-    rows = MultiLabelRows(ArrayFile(tmp_path / "y.npy", "save another"))
+    rows = MultiLabelRows(open_rows(tmp_path / "y.npy"))
     found = list(rows.blocks(4))
     assert [first for first, _ in found] == [0, 4, 8, 12, 16]
     np.testing.assert_array_equal(np.concatenate([block for _, block in found]), labels)
@@ -124,9 +159,9 @@ WRONG = {
     "a half": (FEW + 0.5, r"y.npy: row 0, class 0: 0.5: an array"),
     "2 beside -1": (np.array([[0, 1]] * 3 + [[-1, 2]]), r"y.npy: row 3, class 1: 2: an array"),
     "infinity": (FEW - np.inf, r"row 0, class 0: -inf: an array"),
-    "names": (np.full((4, 2), "a"), r"an array of <U1, shape \(4, 2\), is no labels of up to 65,536 classes: an array of shape"),
-    "no classes": (np.zeros((4, 0)), r"an array of float64, shape \(4, 0\), is no labels"),
-    "too many": (np.zeros((4, 65_537), bool), r"shape \(4, 65537\), is no labels of up to 65,536 classes"),
+    "names": (np.full((4, 2), "a"), r"an array of <U1, shape \(4, 2\): save a one-dimensional array of integers or names"),
+    "no classes": (np.zeros((4, 0)), r"an array of float64, shape \(4, 0\): save a one-dimensional array"),
+    "too many": (np.zeros((4, 65_537), bool), r"65,537 columns, there may be 65,536 classes: an array of shape"),
     "columns": (np.asfortranarray(FEW), r"stored column after column \(Fortran order\): save numpy.ascontiguousarray\(array\)"),
     "no label": (FEW - 1, r"y.npy: no row is a label, all have -1 or NaN: give the classes of some nodes"),
     "three dimensions": (np.zeros((4, 2, 2)), r"an array of float64, shape \(4, 2, 2\): save a one-dimensional array"),

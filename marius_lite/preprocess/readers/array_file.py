@@ -49,7 +49,7 @@ class ArrayFile:
 
     def __init__(self, file: Path, advice: str, usual: Sequence[str] = ()):
         self.path, self.key = locate(file)
-        self._advice = advice
+        self.advice = advice
         found = magic_of(self.path)
         if found not in ("npy", "zip"):
             raise UserError(f"{self.path}: not a .npy file (it looks like {found}): {advice}")
@@ -102,7 +102,7 @@ class ArrayFile:
                 shape, by_column, dtype = HEADERS[version](stream)
         except (ValueError, SyntaxError, TokenError) as error:
             reason = str(error).splitlines()[0]
-            raise UserError(f"{self.name}: not a readable .npy array ({reason}): {self._advice}") from error
+            raise UserError(f"{self.name}: not a readable .npy array ({reason}): {self.advice}") from error
         return shape, by_column and sum(length > 1 for length in shape) > 1, dtype
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Array]]:

@@ -1,8 +1,8 @@
-"""Sparse feature rows: the parts of a CSR matrix in an .npz archive, made dense block by block."""
+"""Sparse rows of numbers: the parts of a CSR matrix in an .npz archive, made dense block by block."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -11,28 +11,49 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.readers.array_file import ArrayFile, Take
+from marius_lite.preprocess.readers.array_file import ArrayFile, Take, keys_of
 from marius_lite.preprocess.readers.feature_rows import is_number
 
+FORMAT = "format"
 PARTS = ("indptr", "indices", "data", "shape")
 PIECE = 1 << 13  # entries that are read at once
 ADVICE = "save indptr, indices, data and shape of a scipy.sparse.csr_array, the names perhaps with a common prefix"
 Rows = npt.NDArray[Any]
 
 
-def csr_prefix(path: Path, keys: list[str], key: str | None) -> str | None:
-    """What stands before indptr, indices, data and shape in an archive's keys; None where it holds no such matrix.
+def csr_named(keys: Sequence[str], names: Sequence[str]) -> str | None:
+    """What stands before indptr, indices, data and shape in an archive's keys: the first of ``names``, perhaps with _ at its end.
+    None where an array has that name, or nothing has one of them."""
+    for name in names:
+        if name in keys:
+            return None
+        for prefix in (name, f"{name}_"):
+            if {prefix + part for part in PARTS} <= set(keys):
+                return prefix
+    return None
 
-    ``key``: which matrix is meant, with or without the _ at its end; None where there should be only one. Raises UserError for
-    several.
-    """
+
+def csr_prefix(path: Path, keys: list[str], key: str | None, usual: Sequence[str]) -> str | None:
+    """As `csr_named`, for ``key``, or else the ``usual`` names, or else the only matrix. Raises UserError for several."""
+    names = usual if key is None else (key,)
+    if (prefix := csr_named(keys, names)) is not None or key is not None or not set(names).isdisjoint(keys):
+        return prefix
     prefixes = [one.removesuffix("indptr") for one in keys if one.endswith("indptr")]
     prefixes = [prefix for prefix in prefixes if {prefix + part for part in PARTS} <= set(keys)]
-    if key is not None:
-        prefixes = [] if key in keys else [prefix for prefix in prefixes if prefix in (key, f"{key}_")]
     if len(prefixes) > 1:
         raise UserError(f"{path}: which matrix? the archive has {', '.join(prefixes)}: name one as {path.name}:KEY")
     return prefixes[0] if prefixes else None
+
+
+def require_format(path: Path, keys: Sequence[str], prefix: str, known: str) -> None:
+    """Refuse a matrix of scipy in another format, whose parts have the same names."""
+    if prefix + FORMAT not in keys:
+        return
+    array = ArrayFile(Path(f"{path}:{prefix}{FORMAT}"), ADVICE)
+    with array.entries(0) as take:
+        found = str(take(1).astype(str)[0])
+    if found != known:
+        raise UserError(f"{path}: a matrix in {found} format: save matrix.tocsr()")
 
 
 class CsrRows:
@@ -42,6 +63,7 @@ class CsrRows:
 
     def __init__(self, path: Path, prefix: str):
         self.path, self.name = path, f"{path}:{prefix}"
+        require_format(path, keys_of(path), prefix, "csr")
         self._indptr, self._indices, self._data, shape = (ArrayFile(Path(f"{path}:{prefix}{part}"), ADVICE) for part in PARTS)
         self.dtype = self._data.dtype
         if shape.shape != (2,) or shape.dtype.kind not in "iu":

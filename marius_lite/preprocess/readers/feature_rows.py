@@ -1,4 +1,4 @@
-"""Where feature rows come from: one opened file of numbers, whatever its format."""
+"""Where rows of numbers come from, features or several labels: one opened file, whatever its format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USUAL = ("features", "feat", "x")
 ADVICE = "save a two-dimensional array of numbers, a row for each node, with numpy.save"
 
 
-class FeatureRows(Protocol):
+class NumberRows(Protocol):
     """``rows`` x ``width`` numbers of ``dtype``. ``name``: file, and key in it, for messages."""
 
     path: Path
@@ -61,11 +61,11 @@ class DenseRows(OfArray):
 
     together = 1
 
-    def __init__(self, file: Path):
-        super().__init__(ArrayFile(file, ADVICE, USUAL))
+    def __init__(self, array: ArrayFile):
+        super().__init__(array)
         self.dtype, shape = self._array.dtype, self._array.shape
         if len(shape) != 2 or min(shape) < 1 or not is_number(self.dtype):
-            raise UserError(f"{self.name}: an array of {self.dtype}, shape {shape}: {ADVICE}")
+            raise UserError(f"{self.name}: an array of {self.dtype}, shape {shape}: {array.advice}")
         if self._array.by_column:
             raise UserError(f"{self.name}: stored column after column (Fortran order): save numpy.ascontiguousarray(array)")
         self.rows, self.width = int(shape[0]), int(shape[1])
@@ -77,7 +77,7 @@ class DenseRows(OfArray):
         return self._array.blocks(rows)
 
 
-def open_rows(file: Path) -> FeatureRows:
+def open_rows(file: Path) -> NumberRows:
     """FILE.npy, FILE.npz[:KEY] (an array, or the parts of a CSR matrix), a Parquet file or a Zarr array. Raises UserError."""
     from marius_lite.preprocess.readers.csr_rows import CsrRows, csr_prefix
     from marius_lite.preprocess.readers.parquet_rows import ParquetRows
@@ -89,6 +89,6 @@ def open_rows(file: Path) -> FeatureRows:
     found = magic_of(path)
     if found == "parquet":
         return ParquetRows(path)
-    if found == "zip" and (prefix := csr_prefix(path, keys_of(path), key)) is not None:
+    if found == "zip" and (prefix := csr_prefix(path, keys_of(path), key, USUAL)) is not None:
         return CsrRows(path, prefix)
-    return DenseRows(file)
+    return DenseRows(ArrayFile(file, ADVICE, USUAL))

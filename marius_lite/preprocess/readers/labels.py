@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.array_file import ArrayFile
+from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
+from marius_lite.preprocess.readers.csr_rows import CsrRows, csr_named
+from marius_lite.preprocess.readers.feature_rows import DenseRows, NumberRows
 from marius_lite.preprocess.readers.label_values import (
     ADVICE,
     INTEGER,
@@ -25,7 +27,9 @@ from marius_lite.preprocess.readers.label_values import (
     open_labels,
 )
 from marius_lite.preprocess.readers.multi_labels import MultiLabelFile
+from marius_lite.preprocess.readers.parquet_rows import ParquetRows, only_list
 from marius_lite.preprocess.readers.source import locate, magic_of
+from marius_lite.preprocess.readers.zarr_rows import ZarrRows
 
 MOST_NAMES = 1 << 16  # so many different labels are numbered in their order; more integers are class numbers as they are
 NO_NAMES = {None, NONE, str(NONE), "", "nan", "NaN"}
@@ -33,13 +37,28 @@ WHOLE = r"^(-?[0-9]{1,18})\.0*$"  # a float that is an integer, as tables are of
 
 
 def open_label_file(file: Path, options: Options) -> LabelFile | MultiLabelFile:
-    """An array with several columns says of each class whether a node has it; all else gives a node one class. Raises UserError
-    for what is neither."""
-    if magic_of(locate(file)[0]) in ("npy", "zip"):
-        array = ArrayFile(file, ADVICE, USUAL)
-        if len(array.shape) == 2 and array.shape[1] != 1:
-            return MultiLabelFile(array)
-    return LabelFile(file, options)
+    """Rows of several numbers say of each class whether a node has it; all else gives a node one class. Raises UserError for what
+    is neither."""
+    rows = _rows_of_several(file)
+    return LabelFile(file, options) if rows is None else MultiLabelFile(rows)
+
+
+def _rows_of_several(file: Path) -> NumberRows | None:
+    """An array with several columns, a CSR matrix, a Zarr array, or a Parquet column of lists."""
+    path, key = locate(file)
+    if path.is_dir():
+        return ZarrRows(path)
+    found = magic_of(path)
+    if found == "parquet":
+        return ParquetRows(path) if only_list(path) else None
+    if found == "zip":
+        named = (*USUAL, "") if key is None else (key,)  # "": the archive is a matrix of scipy
+        if (prefix := csr_named(keys_of(path), named)) is not None:
+            return CsrRows(path, prefix)
+    elif found != "npy":
+        return None
+    array = ArrayFile(file, ADVICE, USUAL)
+    return DenseRows(array) if len(array.shape) == 2 and array.shape[1] != 1 else None
 
 
 class LabelFile:

@@ -1,4 +1,4 @@
-"""Which classes each node has, where it may have several: an array of 0 and 1, a row for each node, a column for each class."""
+"""Which classes each node has, where it may have several: rows of 0 and 1, a row for each node, a column for each class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.graph.node_columns import MULTI_LABEL
-from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray, keys_of
+from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
+from marius_lite.preprocess.readers.feature_rows import NumberRows
+from marius_lite.preprocess.readers.source import magic_of
 
 BLOCK_BYTES = 1 << 20  # of the file, at once
 MOST_COLUMNS = 1 << 16
@@ -28,27 +30,28 @@ class MultiLabelRows:
     is no such array."""
 
     dtype: np.dtype[Any] = MULTI_LABEL
-    together = 1
 
-    def __init__(self, array: ArrayFile):
-        self._array = array
-        if array.dtype.kind not in "biuf" or min(array.shape) < 1 or array.shape[1] > MOST_COLUMNS:
-            raise UserError(f"{array.name}: an array of {array.dtype}, shape {array.shape}, is no labels of up to "
-                            f"{MOST_COLUMNS:,} classes: {ADVICE}")
-        if array.by_column:
-            raise UserError(f"{array.name}: stored column after column (Fortran order): save numpy.ascontiguousarray(array)")
-        self.rows, self.width = int(array.shape[0]), int(array.shape[1])
+    def __init__(self, source: NumberRows):
+        self._source = source
+        if source.width > MOST_COLUMNS:
+            raise UserError(f"{source.name}: {source.width:,} columns, there may be {MOST_COLUMNS:,} classes: {ADVICE}")
+        self.rows, self.width = source.rows, source.width
+
+    @property
+    def together(self) -> int:
+        """Rows that are best read at once."""
+        return self._source.together
 
     def row_cost(self) -> int:
         """Bytes of memory that `blocks` takes for each row: as read, as stored, and being checked."""
-        return self.width * (self._array.dtype.itemsize + 5)
+        return self._source.row_cost() + 5 * self.width
 
     def attributes(self, rows: int) -> dict[str, Any]:
         return {}
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
         """(first row, rows) from front to back, ``rows`` at a time. Raises UserError for any other number."""
-        for first, block in self._array.blocks(rows):
+        for first, block in self._source.blocks(rows):
             none = block == NONE
             if block.dtype.kind == "f":
                 none |= np.isnan(block)
@@ -56,7 +59,7 @@ class MultiLabelRows:
             wrong = ~(none | have | (block == 0))
             if wrong.any():
                 row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
-                raise UserError(f"{self._array.name}: row {first + row}, class {column}: {block[row, column]}: {ADVICE}")
+                raise UserError(f"{self._source.name}: row {first + row}, class {column}: {block[row, column]}: {ADVICE}")
             stored = have.astype(self.dtype)
             stored[none.any(1)] = NONE
             del block, none, have, wrong  # the next ones come before the loop lets go of these
@@ -64,28 +67,36 @@ class MultiLabelRows:
             del stored
 
 
-class MultiLabelFile(OfArray):
+class MultiLabelFile:
     """As `labels.LabelFile` where nodes may have several classes, which are in ``table``; ``names`` stand beside an archive's
     labels, or there are none."""
 
     ids = None
 
-    def __init__(self, array: ArrayFile):
-        super().__init__(array)
-        self.table = MultiLabelRows(array)
+    def __init__(self, source: NumberRows):
+        self._source, self.path = source, source.path
+        self.table = MultiLabelRows(source)
         self.rows = self.table.rows
-        named = array.key is not None and NAMES in keys_of(array.path)
-        self.names = _names(Path(f"{array.path}:{NAMES}"), self.table.width) if named else None
+        named = source.path.is_file() and magic_of(source.path) == "zip" and NAMES in keys_of(source.path)
+        self.names = _names(Path(f"{source.path}:{NAMES}"), self.table.width) if named else None
+
+    @property
+    def size(self) -> int:
+        return self._source.size
+
+    @property
+    def checksum(self) -> int:
+        return self._source.checksum
 
     def classes(self) -> int:
         """How many there are. Raises UserError for a wrong value, or where no node has a label."""
         if not sum(int(np.count_nonzero(block >= 0)) for block in self.blocks()):
-            raise UserError(f"{self.name}: no row is a label, all have -1 or NaN: give the classes of some nodes")
+            raise UserError(f"{self._source.name}: no row is a label, all have -1 or NaN: give the classes of some nodes")
         return self.table.width
 
     def blocks(self) -> Iterator[npt.NDArray[np.int32]]:
         """0 for each row that is a label, -1 for others."""
-        step = max(1, BLOCK_BYTES // (self.table.width * self._array.dtype.itemsize))
+        step = max(1, BLOCK_BYTES // self.table.row_cost())
         for _, rows in self.table.blocks(step):
             yield np.minimum(rows[:, 0], 0).astype(np.int32)
 

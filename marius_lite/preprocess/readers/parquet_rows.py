@@ -1,4 +1,4 @@
-"""Feature rows of a Parquet file: a number in each column, or one column of lists."""
+"""Rows of numbers of a Parquet file: a number in each column, or one column of lists."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ Rows = npt.NDArray[Any]
 
 def _is_list(type: pa.DataType) -> bool:
     return bool(pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type))
+
+
+def only_list(path: Path) -> bool:
+    """Whether the file's only column is one of lists."""
+    with reading(path), pq.ParquetFile(path) as opened:
+        types = opened.schema_arrow.types
+    return len(types) == 1 and _is_list(types[0])
 
 
 class ParquetRows:
@@ -84,7 +91,7 @@ class ParquetRows:
         for place, column in enumerate(batch.columns):
             if column.null_count:
                 row = int(np.asarray(column.is_null()).argmax())
-                raise UserError(f"{self.path}: row {first + row}, column {batch.schema.names[place]!r}: null: every feature must "
+                raise UserError(f"{self.path}: row {first + row}, column {batch.schema.names[place]!r}: null: every value must "
                                 "be a number: replace it")
             block[:, place] = column.to_numpy(zero_copy_only=False)
         return block
@@ -97,6 +104,6 @@ class ParquetRows:
             raise UserError(f"{self.path}: row {first + row}: {lengths[row]} numbers, row 0 has {self.width}: {ADVICE}")
         if values.null_count:
             row = int(np.asarray(values.is_null()).argmax()) // self.width
-            raise UserError(f"{self.path}: row {first + row}: null in its list: every feature must be a number: replace it")
+            raise UserError(f"{self.path}: row {first + row}: null in its list: every value must be a number: replace it")
         block: Rows = np.array(values.to_numpy(zero_copy_only=False), self.dtype).reshape(-1, self.width)
         return block

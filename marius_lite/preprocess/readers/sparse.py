@@ -19,6 +19,7 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, Take, keys_of
 from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
+from marius_lite.preprocess.readers.csr_rows import require_format
 from marius_lite.preprocess.readers.edge_values import open_values
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.source import InputFile, Progress
@@ -26,7 +27,7 @@ from marius_lite.preprocess.readers.source import InputFile, Progress
 COORDINATES = (("row", "col"), ("rows", "cols"), ("src", "dst"))
 CSR = ("indptr", "indices")
 RELATIONS = ("rel", "edge_type")
-SHAPE, FORMAT = "shape", "format"
+SHAPE = "shape"
 ADVICE = "save row and col, or indptr and indices, as one-dimensional arrays of integers"
 Ints = npt.NDArray[np.int64]
 
@@ -52,7 +53,7 @@ class SparseReader:
         self._first, self._second = (self._part(part) for part in parts)
         self._rel = next((self._part(name) for name in RELATIONS if name in keys), None)
         self._is_csr = parts == CSR
-        self._check_format(keys)
+        require_format(self.path, keys, "", "csr" if self._is_csr else "coo")
         self._edges = self._second.shape[0]
         for part in (self._rel, None if self._is_csr else self._first):
             if part is not None and part.shape[0] != self._edges:
@@ -71,16 +72,6 @@ class SparseReader:
         if len(part.shape) != 1 or part.dtype.kind not in "iu":
             raise UserError(f"{part.name}: an array of {part.dtype}, shape {part.shape}: {ADVICE}")
         return part
-
-    def _check_format(self, keys: list[str]) -> None:
-        """Other matrices of scipy have parts of the same names."""
-        known = "csr" if self._is_csr else "coo"
-        if FORMAT not in keys:
-            return
-        with ArrayFile(Path(f"{self.path}:{FORMAT}"), ADVICE).entries(0) as take:
-            found = str(take(1).astype(str)[0])
-        if found != known:
-            raise UserError(f"{self.path}: a matrix in {found} format: save matrix.tocsr()")
 
     def _size(self) -> int:
         part = self._part(SHAPE)

@@ -1,4 +1,4 @@
-"""Feature rows of a two-dimensional Zarr array."""
+"""Rows of numbers of a two-dimensional Zarr array."""
 
 from __future__ import annotations
 
