@@ -1,9 +1,11 @@
 """Quality of presets and decoders on graphs: one table, a row for each graph and recipe.
 
-    python scripts/bench/quality.py DATASET... [--recipes "default;kg-small"] [--seeds 0,1] [--set KEY=VALUE] [--work FOLDER]
+    python scripts/bench/quality.py DATASET... [--recipes "default;kg-small"] [--seeds 0,1] [--set KEY=VALUE] [--vary KEY=A,B]
+                                    [--work FOLDER]
 
-Each row is `marius-lite train` and `marius-lite eval` (test split, filtered, all nodes) of the checkpoint with the best
-validation figure. To be run before a release, on three graphs or more: nothing in a recipe is for one graph alone.
+With --vary each recipe is trained as it is and with every one of these changes alone. Each row is `marius-lite train` and
+`marius-lite eval` (test split, filtered, all nodes) of the checkpoint with the best validation figure. To be run before a
+release, on three graphs or more: nothing in a recipe is for one graph alone.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,10 @@ RECIPES: dict[str, list[str]] = {
     "distmult": ["--config", "preset:kg-small", "--set", "model.decoder=distmult"],
     "rotate": ["--config", "preset:kg-small", "--set", "model.decoder=rotate"],
     "transe": ["--config", "preset:kg-small", "--set", "model.decoder=transe"],
+    "transe_l1": ["--config", "preset:kg-small", "--set", "model.decoder=transe_l1"],
+    "rotate, 4 resident": ["--config", "preset:kg-small", "--set", "model.decoder=rotate", "--set", *QUARTER],
+    "transe, 4 resident": ["--config", "preset:kg-small", "--set", "model.decoder=transe", "--set", *QUARTER],
+    "transe_l1, 4 resident": ["--config", "preset:kg-small", "--set", "model.decoder=transe_l1", "--set", *QUARTER],
     "social": ["--config", "preset:social"],
 }
 SHOWN = ("mrr", "hits@1", "hits@3", "hits@10", "self_best")
@@ -71,19 +78,22 @@ def main() -> None:
     parser.add_argument("--recipes", default="default", help=f"of {', '.join(RECIPES)}, separated by ;")
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--set", dest="sets", action="append", default=[])
+    parser.add_argument("--vary", dest="changes", action="append", default=[])
     parser.add_argument("--work", type=Path, default=None, help="folder for the runs, which are removed afterwards")
     a = parser.parse_args()
+    varied = [each.split("=", 1) for each in a.changes]
+    changes = ["", *(f"{key}={value}" for key, values in varied for value in values.split(","))]
     print(f"{cpu_name()}\n\n| graph | recipe | seed | epochs | minutes | {' | '.join(SHOWN)} | settings |")
     print("|---" * (6 + len(SHOWN)) + "|", flush=True)
     with tempfile.TemporaryDirectory(dir=a.work) as folder:
         for dataset in a.datasets:
-            for recipe in a.recipes.split(";"):
+            for recipe, change in product(a.recipes.split(";"), changes):
                 for seed in map(int, a.seeds.split(",")):
                     run = Path(folder) / "run"
-                    row = measured(dataset, recipe, seed, a.sets, run)
+                    row = measured(dataset, recipe, seed, [*a.sets, *filter(None, [change])], run)
                     remove_tree(run)
                     figures = " | ".join(f"{row[name]:.4f}" for name in SHOWN)
-                    print(f"| {dataset.name} | {recipe} | {seed} | {row['epochs']} | {row['minutes']:.1f} | {figures} | "
+                    print(f"| {dataset.name} | {recipe} {change} | {seed} | {row['epochs']} | {row['minutes']:.1f} | {figures} | "
                           f"{row['settings']}; {row['threads']} threads, {row['precision']} |", flush=True)
 
 
