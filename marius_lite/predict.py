@@ -22,7 +22,7 @@ from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.scorer import CANDIDATES, Scorer, Tiles, query_vectors
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.graph.self_loops import trains_on_self_loops
+from marius_lite.graph.self_loops import self_loops_are_rare
 from marius_lite.graph.trained import trained_nodes, trained_relations
 
 BLOCK = 4096
@@ -62,7 +62,7 @@ def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk:
 
     One dict a query: {"src", "rel", "dst", "answers": [{"id", "score"}, ...], "untrained": [...]}, raw ids, None for what was
     asked. Answers that edges of the dataset give are left out unless ``known``; with ``exclude_self`` the node asked
-    about is no answer either: None means so where no training edge leads from a node to itself. ``untrained`` names the
+    about is no answer either: None means so where fewer than one training edge in 1,000 is a self-loop. ``untrained`` names the
     parts of the query, "src", "rel" or "dst", that no training edge has: the model has learned nothing of them, but from
     features. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for queries with mistakes.
     """
@@ -72,7 +72,7 @@ def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk:
         data = opened.dataset
         questions = read_questions(Path(queries) if isinstance(queries, str) else queries, data)
         splits = [] if known else [data.edges(split) for split in data.manifest.edges]
-        without_self = not trains_on_self_loops(data) if exclude_self is None else exclude_self
+        without_self = self_loops_are_rare(data) if exclude_self is None else exclude_self
         found = answer(opened.buffer, data.partitioning, opened.config.model.dim, opened.model, questions,
                        topk, splits, without_self)
         return [{**answers, "untrained": untrained}

@@ -9,14 +9,14 @@ from typing import Any
 
 from marius_lite import files
 from marius_lite.graph.report import leak_lines, read_report
-from marius_lite.graph.self_loops import trains_on_self_loops
+from marius_lite.graph.self_loops import self_loop_share
 from marius_lite.log import log
 from marius_lite.train.classification import classify_split
 from marius_lite.train.evaluation import evaluate_split
 from marius_lite.train.opened import Checkpoint, open_checkpoint, open_classifier, open_links
 
 MOST_SELF_BEST = 0.05
-"""Of the queries, above which a warning is due where no training edge makes the query node a sensible answer."""
+"""Of the queries, above which a warning is due where training edges do not lead from nodes to themselves about as often."""
 
 
 def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = None,
@@ -37,10 +37,10 @@ def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = 
     with closing(open_links(found)) as opened:
         result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None,
                                 "left_out" if exclude_self else "compared")
-    if (result["self_best"] or 0) > MOST_SELF_BEST and not trains_on_self_loops(found.dataset):
-        log.warning("the node asked about is the best answer to %.1f %% of its own questions (self_best), though no training "
-                    "edge leads from a node to itself: leave it out of answers (predict does), and see `without_self`",
-                    100 * result["self_best"])
+    if (share := result["self_best"] or 0) > MOST_SELF_BEST and share > 2 * (loops := self_loop_share(found.dataset)):
+        log.warning("the node asked about is the best answer to %.1f %% of its own questions (self_best), but %.2g %% of the "
+                    "training edges lead from a node to itself: leave it out of answers (`predict --exclude-self`), and see "
+                    "`without_self`", 100 * share, 100 * loops)
     return _written(found, split, result)
 
 

@@ -70,7 +70,8 @@ def test_a_node_is_no_answer_to_its_own_question_where_training_has_no_self_loop
 
 def test_eval_warns_where_nodes_are_their_own_best_answers(printed, cli, tiny_edges, tmp_path, capfd):
     rows = [line.split("\t") for line in tiny_edges.read_text().splitlines()]
-    (tmp_path / "e.tsv").write_text("".join("\t".join(row) + "\n" for row in rows if row[0] != row[2]))
+    rows = [row for row in rows if row[0] != row[2]] + [[rows[0][0], *rows[0][1:2], rows[0][0]]]
+    (tmp_path / "e.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
     assert cli("preprocess", tmp_path / "e.tsv", "--output", tmp_path / "data", "--split", "0.8,0,0.2") == 0
     assert cli("train", tmp_path / "data", "--run", tmp_path / "run", "--set=model.decoder=dot", "--set=model.dim=8",
                "--set=training.epochs=1", "--set=negatives.count=50") == 0
