@@ -11,9 +11,7 @@ from marius_lite.cli import options
 
 def eval(run: options.Run,
          split: Annotated[str, typer.Option(help="Edges to rank, or nodes to classify: test, valid or train.")] = "test",
-         exclude_self: Annotated[bool, typer.Option(
-             "--exclude-self/--include-self", help="Rank without the node that a question is about. Published figures have it "
-             "among the candidates; where that makes a difference, `without_self` tells the others.")] = False,
+         exclude_self: options.ExcludeSelf = None,
          checkpoint: options.Checkpoint = None, dataset: options.Moved = None, as_json: options.Json = False,
          quiet: options.Quiet = False, allow_code: options.AllowCode = False) -> None:
     """Rank every edge of a split among all nodes, known edges left out, or classify its nodes, with the model of a checkpoint."""
@@ -24,7 +22,7 @@ def eval(run: options.Run,
     if not as_json:
         for long in ("per_relation", "per_class", "confusion"):
             result.pop(long, None)
-        without = result.get("without_self", {})
-        if all(result[name] == value for name, value in without.items()):
-            result.pop("without_self", None)
+        for other in ("without_self", "with_self"):
+            if all(result[name] == value for name, value in result.get(other, {}).items()):
+                result.pop(other, None)
     show(result, as_json)

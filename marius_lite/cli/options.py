@@ -41,8 +41,8 @@ Queries = Annotated[Optional[Path], typer.Option(  # noqa: UP045
     "--queries", help="Text, one query a line, tab-separated raw ids with ? for what is asked: `src rel ?` or `? rel dst`. Of a "
     "run that classifies nodes: raw ids, one a line; all nodes if left out.")]
 ExcludeSelf = Annotated[Optional[bool], typer.Option(  # noqa: UP045
-    "--exclude-self/--include-self", help="Whether the node that a query is about may be an answer; by default it may where one "
-    "training edge in 1,000 or more leads from a node to itself.")]
+    "--exclude-self/--include-self", help="Whether the node that a query is about is no answer. By default it is one where one "
+    "training edge in 1,000 or more leads from a node to itself. Published figures of ranking have it among the candidates.")]
 Moved = Annotated[Optional[Path], typer.Option("--dataset", metavar="DIR", help="Where the run's dataset is, if it was moved.")]  # noqa: UP045
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 AllowCode = Annotated[bool, typer.Option("--allow-code", callback=_allow, help="Let `model.encoder: package.module:"

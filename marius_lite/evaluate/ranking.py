@@ -36,7 +36,7 @@ BYTES_PER_CHUNK_EDGE = 64
 BYTES_PER_QUERY = 160
 BYTES_PER_SCORE = 24
 
-QueryNode = Literal["candidate", "compared", "left_out"]
+QueryNode = Literal["candidate", "left_out"]
 
 
 class Ranked(NamedTuple):
@@ -52,8 +52,8 @@ class Ranked(NamedTuple):
 class RankingOptions:
     """``candidates``: None for all nodes, else how many to draw; ``memory``: bytes besides the buffer's.
 
-    ``query_node``: whether it competes for its own question (``candidate``: as in published figures), competes and is
-    ``compared`` with ranks without it, or is ``left_out``.
+    ``query_node``: whether it competes for its own question (``candidate``: as in published figures) or is ``left_out``;
+    ``compared``: figures of the other kind stand beside these.
     """
 
     candidates: int | None = None
@@ -62,6 +62,12 @@ class RankingOptions:
     seed: int = 0
     memory: int = 1 << 30
     query_node: QueryNode = "candidate"
+    compared: bool = False
+
+    @property
+    def watches_selves(self) -> bool:
+        """Whether the query nodes' own scores count for anything."""
+        return self.compared or self.query_node == "left_out"
 
 
 class Ranker:
@@ -106,7 +112,6 @@ class Ranker:
         queries = Queries.of_edges(edges, self._scorer.relation_count)
         vectors, positives = self._vectors(queries)
         counts, selves = Counts(queries, positives), Selves(positives)
-        watched = self._options.query_node != "candidate"
         # Backwards: the partition that the gathering ended with is still there.
         holding = [k for k in reversed(range(self._partitioning.partitions)) if self._candidates.count(k)]
         for k, values in self._pages.each(holding):
@@ -118,7 +123,7 @@ class Ranker:
                     for start, stop, scores in self._tiles.scores(vectors, queries.rel, begin, end):
                         left_out = masks.tile(start, stop, low, high)
                         counts.add(start, stop, scores, left_out)
-                        if watched:
+                        if self._options.watches_selves:
                             selves.add(start, stop, scores, left_out, masks.selves(start, stop, low, high))
         ranks = self._ranks(counts.above, counts.not_below)
         without = self._ranks(counts.above - selves.above.long(), counts.not_below - selves.not_below.long())
@@ -155,27 +160,29 @@ def rank(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, e
     """Evaluate link prediction; the result is ready for JSON, per relation by name (by id without names).
 
     ``edges`` may come in blocks of any size, ``known`` are the edges of all splits. Where the query node is more than a
-    candidate: ``self_best`` is the share of queries whose best answer is the query node itself, and ``without_self`` has the
-    figures with it left out, as all of them are for ``left_out``. Raises RunError on NaN.
+    candidate, ``query_node`` says what it is and ``self_best`` is the share of queries whose best answer it would be; where both
+    kinds of figures are ``compared``, the other ones are in ``without_self`` or ``with_self``. Raises RunError on NaN.
     """
     ranker = Ranker(buffer, partitioning, dim, scorer, known, options)
-    totals, without_self = Totals(scorer.relation_count), Totals(scorer.relation_count)  # equal ranks then have equal figures
+    totals, others = Totals(scorer.relation_count), Totals(scorer.relation_count)  # equal ranks then have equal figures
     self_best = SelfBest()
     for block in edges:
         for part in block.split(ranker.block_size):
             ranked = ranker.ranked(part)
             self_best.add(ranked.self_best)
-            for side, ranks in enumerate(ranked.without_self if options.query_node == "left_out" else ranked.ranks):
-                totals.add(side, part.rel, ranks)
-                without_self.add(side, part.rel, ranked.without_self[side])
+            kinds = ranked.ranks, ranked.without_self
+            for total, ranks in zip((totals, others), kinds[::-1] if options.query_node == "left_out" else kinds):
+                for side in range(len(ranks)):
+                    total.add(side, part.rel, ranks[side])
     summary = totals.summary(relation_names)
     per = {name: summary.pop(name) for name in ("per_side", "per_relation")}
     return {"split": split, **summary, "candidates": ranker.label, "filtered": options.filtered,
-            "ties": options.ties, **_about_selves(options.query_node, self_best, without_self), **per}
+            "ties": options.ties, **_about_selves(options, self_best, others), **per}
 
 
-def _about_selves(query_node: QueryNode, self_best: SelfBest, without_self: Totals) -> dict[str, Any]:
-    if query_node == "candidate":
+def _about_selves(options: RankingOptions, self_best: SelfBest, others: Totals) -> dict[str, Any]:
+    if not options.watches_selves:
         return {}
-    compared = {"without_self": without_self.overall()} if query_node == "compared" else {}
-    return {"query_node": query_node.replace("compared", "candidate"), "self_best": self_best.share(), **compared}
+    other = "with_self" if options.query_node == "left_out" else "without_self"
+    return {"query_node": options.query_node, "self_best": self_best.share(),
+            **({other: others.overall()} if options.compared else {})}

@@ -20,12 +20,13 @@ MOST_SELF_BEST = 0.05
 
 
 def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = None,
-                 exclude_self: bool = False, dataset: Path | str | None = None) -> dict[str, Any]:
+                 exclude_self: bool | None = None, dataset: Path | str | None = None) -> dict[str, Any]:
     """Rank every edge, or classify every node, of ``split`` with a checkpoint's model; also written to the run's ``eval/``.
 
-    Ranks are among all nodes, the one a question is about included, as in the figures that others publish; ``without_self``
-    has the figures with that node left out. With ``exclude_self`` all figures are of such ranks. ``dataset``: where
-    the run's dataset is, if it was moved.
+    Ranks are among all nodes; with ``exclude_self`` but the one that a question is about, and then ``with_self`` has the figures
+    as others publish them, with that node among the candidates. None: excluded where fewer than one training edge in 1,000 is
+    a self-loop. Where it is not excluded, ``without_self`` has the figures without it. ``dataset``: where the run's dataset is,
+    if it was moved.
     """
     found = open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)
     if found.config.task == "node_classification":
@@ -36,11 +37,12 @@ def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = 
         log.warning("%s", line)
     with closing(open_links(found)) as opened:
         result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None,
-                                "left_out" if exclude_self else "compared")
+                                exclude_self, compared=True)
     if (share := result["self_best"] or 0) > MOST_SELF_BEST and share > 2 * (loops := self_loop_share(found.dataset)):
-        log.warning("the node asked about is the best answer to %.1f %% of its own questions (self_best), but %.2g %% of the "
-                    "training edges lead from a node to itself: leave it out of answers (`predict --exclude-self`), and see "
-                    "`without_self`", 100 * share, 100 * loops)
+        log.warning("the node asked about scores best of all for %.1f %% of its own questions (self_best), but %.2g %% of the "
+                    "training edges lead from a node to itself: %s", 100 * share, 100 * loops,
+                    "it is left out here, and of predict's answers" if result["query_node"] == "left_out" else
+                    "leave it out of figures and answers with `--exclude-self`")
     return _written(found, split, result)
 
 

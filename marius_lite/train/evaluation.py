@@ -10,6 +10,7 @@ from marius_lite.config.schema import Config
 from marius_lite.evaluate.edges import select_edges
 from marius_lite.evaluate.ranking import QueryNode, RankingOptions, rank
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.self_loops import self_loops_are_rare
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.train.vectors import InputRows, vector_rows
@@ -31,12 +32,18 @@ def evaluate_trained(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredi
 
 
 def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config, split: str,
-                   max_edges: int | None, query_node: QueryNode = "candidate") -> dict[str, Any]:
-    """Filtered ranking of ``split`` (of ``max_edges`` of its edges, where given) against the rows behind ``buffer``."""
+                   max_edges: int | None, exclude_self: bool | None = None, compared: bool = False) -> dict[str, Any]:
+    """Filtered ranking of ``split`` (of ``max_edges`` of its edges, where given) against the rows behind ``buffer``.
+
+    ``exclude_self``: whether nodes are no candidates for questions about themselves; None: where training has hardly any
+    self-loops. ``compared``: figures of the other kind stand beside these.
+    """
+    excluded = self_loops_are_rare(dataset) if exclude_self is None else exclude_self
+    query_node: QueryNode = "left_out" if excluded else "candidate"
     settings = config.evaluation
     options = RankingOptions(candidates=None if settings.candidates == "all" else settings.candidates,
                              filtered=settings.filtered, ties=settings.ties, seed=config.training.seed,
-                             memory=EVALUATION_BYTES, query_node=query_node)
+                             memory=EVALUATION_BYTES, query_node=query_node, compared=compared)
     edges = dataset.edges(split)
     return rank(buffer, dataset.partitioning, config.model.dim, model,
                 select_edges(edges, max_edges, config.training.seed),

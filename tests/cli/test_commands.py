@@ -68,24 +68,33 @@ def test_a_node_is_no_answer_to_its_own_question_where_training_has_no_self_loop
         shutil.rmtree(tmp_path / "run")
 
 
-def test_eval_warns_where_nodes_are_their_own_best_answers(printed, cli, tiny_edges, tmp_path, capfd):
+@pytest.mark.parametrize("loops", [0, 1, 100])
+def test_eval_warns_where_nodes_are_their_own_best_answers(printed, cli, tiny_edges, tmp_path, capfd, loops):
+    """They are left out where training has hardly any self-loops; figures of both kinds are told."""
     rows = [line.split("\t") for line in tiny_edges.read_text().splitlines()]
-    rows = [row for row in rows if row[0] != row[2]] + [[rows[0][0], *rows[0][1:2], rows[0][0]]]
+    rows = [row for row in rows if row[0] != row[2]]
+    rows += [[row[0], row[1], row[0]] for row in rows[:loops]]
     (tmp_path / "e.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-    assert cli("preprocess", tmp_path / "e.tsv", "--output", tmp_path / "data", "--split", "0.8,0,0.2") == 0
+    (tmp_path / "t.tsv").write_text("".join("\t".join(row) + "\n" for row in rows[:200]))
+    assert cli("preprocess", tmp_path / "e.tsv", "--test", tmp_path / "t.tsv", "--output", tmp_path / "data") == 0
     assert cli("train", tmp_path / "data", "--run", tmp_path / "run", "--set=model.decoder=dot", "--set=model.dim=8",
                "--set=training.epochs=1", "--set=negatives.count=50") == 0
     capfd.readouterr()
     assert cli("eval", tmp_path / "run", "--json") == 0
     told = capfd.readouterr()
     result = json.loads(told.out)
+    excluded = loops < len(rows) / 1000
+    assert result["query_node"] == ("left_out" if excluded else "candidate")
     assert result["self_best"] > 0.05
-    assert result["without_self"]["mrr"] > result["mrr"]
-    assert f"warning: the node asked about is the best answer to {100 * result['self_best']:.1f} % of its own" in told.err
-    excluded = printed("eval", tmp_path / "run", "--exclude-self")
-    assert excluded["mrr"] == result["without_self"]["mrr"]
+    expected = f"warning: the node asked about scores best of all for {100 * result['self_best']:.1f} % of its own"
+    assert (expected in told.err) == (result["self_best"] > 2 * loops / len(rows))
+    with_self, without = (printed("eval", tmp_path / "run", f"--{kind}-self") for kind in ("include", "exclude"))
+    assert without["mrr"] > with_self["mrr"]
+    assert result["mrr"] == (without if excluded else with_self)["mrr"]
+    assert with_self["without_self"]["mrr"] == without["mrr"]
+    assert without["with_self"]["mrr"] == with_self["mrr"]
     assert cli("eval", tmp_path / "run", "--quiet") == 0
-    assert "without_self" in capfd.readouterr().out
+    assert ("with_self" if excluded else "without_self") in capfd.readouterr().out
 
 
 def test_what_was_never_trained_or_known_before_is_told(cli, printed, tmp_path, capfd):

@@ -47,8 +47,8 @@ def test_equal_to_one_question_at_a_time(seed, p, count):
     table, model, triples = world(seed)
     asked, partitioning = triples[:20], Partitioning(NODES, p)
     ranker, published = (Ranker(FakeBuffer(table, partitioning), partitioning, DIM, model, [FakeEdges(triples, partitioning)],
-                                RankingOptions(candidates=count, seed=seed, query_node=mode))
-                         for mode in ("compared", "candidate"))
+                                RankingOptions(candidates=count, seed=seed, compared=compared))
+                         for compared in (True, False))
     chosen = range(NODES) if count is None else ranker._candidates._chosen.tolist()
     ranks, best = naive(table, model, triples, asked, set(chosen))
     block = EdgeBlock(*(column.copy() for column in asked.T))
@@ -58,25 +58,30 @@ def test_equal_to_one_question_at_a_time(seed, p, count):
     np.testing.assert_array_equal(found.ranks, published.ranks(block))  # as it was without the comparison
 
 
-@pytest.mark.parametrize("mode", ["compared", "left_out"])
-def test_figures_of_both_kinds(mode):
+@pytest.mark.parametrize("query_node", ["candidate", "left_out"])
+@pytest.mark.parametrize("compared", [False, True])
+def test_figures_of_both_kinds(query_node, compared):
     table, model, triples = world(1)
     partitioning = Partitioning(NODES, 3)
     known = [FakeEdges(triples, partitioning)]
     block = EdgeBlock(*(column.copy() for column in triples.T))
 
-    def figures(mode):
-        options = RankingOptions(query_node=mode)
-        return rank(FakeBuffer(table, partitioning), partitioning, DIM, model, block.split(7), known, options)
+    def figures(**options):
+        return rank(FakeBuffer(table, partitioning), partitioning, DIM, model, block.split(7), known, RankingOptions(**options))
 
-    published, result = figures("candidate"), figures(mode)
-    ranks, best = naive(table, model, triples, triples, set(range(NODES)))
+    published, result = figures(), figures(query_node=query_node, compared=compared)
     assert "self_best" not in published
-    assert result["self_best"] == pytest.approx(best.mean())
-    without = result["without_self"] if mode == "compared" else result
-    assert without["mrr"] == pytest.approx((1 / ranks).mean())
-    assert without["hits@1"] == pytest.approx((ranks <= 1).mean())
-    assert without["mrr"] > published["mrr"]
-    if mode == "compared":
-        assert {name: result[name] for name in published} == published
-    assert result["query_node"] == {"compared": "candidate", "left_out": "left_out"}[mode]
+    ranks, best = naive(table, model, triples, triples, set(range(NODES)))
+    expected = {"with_self": {name: published[name] for name in ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")},
+                "without_self": {"mrr": (1 / ranks).mean(), "hits@1": (ranks <= 1).mean(), "mean_rank": ranks.mean()}}
+    assert expected["without_self"]["mrr"] > published["mrr"]
+    main, other = ("without_self", "with_self") if query_node == "left_out" else ("with_self", "without_self")
+    for name, value in expected[main].items():
+        assert result[name] == pytest.approx(value)
+    assert main not in result
+    assert (other in result) == compared
+    for name, value in expected[other].items() if compared else ():
+        assert result[other][name] == pytest.approx(value)
+    if compared or query_node == "left_out":
+        assert result["query_node"] == query_node
+        assert result["self_best"] == pytest.approx(best.mean())

@@ -104,3 +104,8 @@ def test_a_line_on_standard_error_says_what_a_file_was_taken_for(tmp_path, capsy
     (tmp_path / "g.txt").write_bytes(PACE)
     make(tmp_path / "d", tmp_path / "g.txt")
     assert "g.txt: read as PACE/DIMACS .gr (p tw, 6 nodes, 3 edges announced), ids int\n" in capsys.readouterr().err
+
+
+def test_any_number_of_comments_before_the_problem_line(tmp_path):
+    (tmp_path / "g.gr").write_bytes(b"c and so on\n" * 30_000 + b"p tw 3 2\n1 2\n2 3\n")
+    assert set(decoded(make(tmp_path / "d", tmp_path / "g.gr")).elements()) == {(1, "", 2), (2, "", 3)}

@@ -54,21 +54,10 @@ def test_blocks_of_any_size_give_the_same(tmp_path):
         assert sorted(found.elements()) == sorted((s, "", d) for s, d in pairs.tolist())
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "expected"),
-    [
-        (b"3 3\n2 3\n1 3\n1 2\n", "g.txt", False),  # as well an edge list
-        (b"3 3\n2 3\n1 3\n1 2\n", "g.graph", True),
-        (b"2 1\n2\n1\n", "g.txt", False),  # nothing but a name tells
-        (b"2 1\n2\n1\n", "g.metis", True),
-        (b"1 2\n3\n", "g.txt", False),
-        (b"5 4\n3 4\n1 1\n", "g.txt", False),
-        (b"1\t2\t3\n", "g.graph", False),
-        (b"", "g.graph", False),
-    ],
-)
-def test_what_is_taken_for_metis(text, name, expected):
-    assert is_metis(text, name) is expected
+@pytest.mark.parametrize(("name", "expected"), [
+    ("g.graph", True), ("g.metis", True), ("g.graph.gz", True), ("g.graph.txt", False), ("g.txt", False), ("graph", False)])
+def test_only_its_name_says_that_a_file_is_metis(name, expected):
+    assert is_metis(name) is expected
 
 
 @pytest.mark.parametrize(
@@ -81,6 +70,11 @@ def test_what_is_taken_for_metis(text, name, expected):
         (b"3 2\n2\n1 3\n", {}, r"g\.graph: 1 edges are listed at one end only"),
         (b"3 5\n2\n1 3\n2\n", {}, r"g\.graph: 2 edges where its header says 5"),
         (b"a b\n", {"format": "metis"}, "g\\.graph: 'a b': a METIS file says first"),
+        (b"3 2O\n2\n1 3\n2\n", {}, "g\\.graph: '3 2O': a METIS file says first .* with --format text"),
+        (b"100 10\xc2\xa0\n1 2\n3 4\n", {}, "a METIS file says first"),
+        (b"3 3 011 " + b"7" * 5000 + b"\n2 3\n1 3\n1 2\n", {"on_bad_row": "skip"}, "a METIS file says first"),
+        (b"1\t2\t3\n", {}, "a METIS file says first"),
+        (b"", {}, "a METIS file says first"),
     ],
 )
 def test_bad_files(tmp_path, content, options, message):
@@ -109,5 +103,5 @@ def test_only_spaces_and_tabs_stand_between_numbers(tmp_path, byte):
 
 def test_more_comments_than_are_kept(tmp_path):
     (tmp_path / "g.graph").write_bytes(b"% and so on\n" * 300_000 + MANUAL)
-    assert set(decoded(make(tmp_path / "d", tmp_path / "g.graph", format="metis")).elements()) == EDGES
+    assert set(decoded(make(tmp_path / "d", tmp_path / "g.graph")).elements()) == EDGES
     assert json.loads((tmp_path / "d/report.json").read_text())["comment_lines"] == 300_001

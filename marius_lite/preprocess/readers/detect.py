@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -26,7 +27,8 @@ from marius_lite.preprocess.readers.tables import ArrowReader, ParquetReader
 from marius_lite.preprocess.readers.text import TextReader
 from marius_lite.preprocess.readers.torch_save import TorchReader, is_torch_save
 
-HEAD_BYTES = 1 << 16
+HEAD_BYTES, LONGEST_LINE = 1 << 16, 1 << 20
+ONLY_COMMENTS = re.compile(rb"(?:(?:[ \t\r]*|#.*|c(?:[ \t].*)?)\n)*(?:#.*|c(?:[ \t].*)?)?")  # of N-Triples and .gr
 LAYOUTS: dict[str, Layout] = {"text": DELIMITED, "gr": GR, "mtx": MATRIX_MARKET, "nt": NTRIPLES}
 TELLING: dict[str, Callable[[bytes], bool]] = {"gr": is_gr, "mtx": is_matrix_market, "nt": is_ntriples}
 TABLES = {"parquet": ParquetReader, "arrow": ArrowReader}
@@ -45,9 +47,17 @@ def format_of(file: InputFile) -> str:
     with closing(ByteStream(file.path, member=file.member)) as stream:
         if stream.compression in CONTAINERS:
             raise UserError(f"{file.name}: a {stream.compression} file inside an archive: unpack it and name the file")
-        head = stream.read(HEAD_BYTES).removeprefix(BOM)
-    metis = is_metis(head, Path(file.member or file.path).name)
-    return next((name for name, tells in TELLING.items() if tells(head)), "metis" if metis else "text")
+        start = stream.read(HEAD_BYTES).removeprefix(BOM)
+        heads = start, _past_comments(stream, start)
+    told = (name for head in heads for name, tells in TELLING.items() if tells(head))
+    return next(told, "metis" if is_metis(Path(file.member or file.path).name) else "text")
+
+
+def _past_comments(stream: ByteStream, head: bytes) -> bytes:
+    """What a file holds from where a row is in sight: there may be any number of comments before."""
+    while len(head) < LONGEST_LINE and ONLY_COMMENTS.fullmatch(head) and (more := stream.read(HEAD_BYTES)):
+        head = head[head.rfind(b"\n") + 1:] + more
+    return head
 
 
 def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:

@@ -27,6 +27,7 @@ from marius_lite.preprocess.readers.text import ordered_map
 COMMENT = b"%"
 HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})([ \t]+([01]{1,3})([ \t]+([0-9]{1,3}))?)?[ \t]*\r?")
 SUFFIXES = {".graph", ".metis"}
+COMPRESSED = {".gz", ".zst", ".bz2", ".xz", ".zip", ".tar"}
 TO_NEWLINE = bytes.maketrans(b"\t\r ", b"\n\n\n")
 Ints = npt.NDArray[np.int64]
 
@@ -47,7 +48,7 @@ class MetisReader:
         if not (found := HEADER.fullmatch(first)):
             text = first[:80].decode("utf-8", "backslashreplace")
             raise UserError(f"{self.path}: {text!r}: a METIS file says first NODES EDGES, perhaps a format of three digits 0 or "
-                            "1 and a number of weights: is --format right?")
+                            "1 and a number of weights: mend the line, or read the file as edges with --format text")
         self._count, self._edges = int(found[1]), int(found[2])
         sizes, weights, lengths = (digit == ord("1") for digit in (found[4] or b"").rjust(3, b"0"))
         self._before = sizes + (int(found[6] or 1) if weights else 0)
@@ -189,10 +190,7 @@ def _integers(data: bytes) -> Ints | None:
     return found
 
 
-def is_metis(head: bytes, name: str) -> bool:
-    """Whether a file that starts with ``head`` is a METIS graph.
-
-    Its name must say so: a first line of two numbers is as well an edge.
-    """
-    lines = (line for line in head.split(b"\n") if not line.startswith(COMMENT))
-    return bool(SUFFIXES & set(Path(name).suffixes[-2:])) and HEADER.fullmatch(next(lines, b"")) is not None
+def is_metis(name: str) -> bool:
+    """Whether a file of this name is a METIS graph: only its name can say so, a first line of two numbers is as well an edge."""
+    suffixes = [suffix for suffix in Path(name).suffixes if suffix not in COMPRESSED]
+    return bool(suffixes) and suffixes[-1] in SUFFIXES
