@@ -210,7 +210,7 @@ def check_encodable(path: Path | str) -> None:
     except UnicodeEncodeError:
         unknown = True
     if unknown:
-        raise UserError(f"{printable(str(path))}: the name is not UTF-8: rename the file")
+        raise UserError(f"{printable(str(path))}: the name is not UTF-8: rename it")
 
 
 def check_name(path: Path | str, option: str) -> None:

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from marius_lite.checkpoint.arrays import check_arrays
 from marius_lite.checkpoint.dense import read_dense
 from marius_lite.checkpoint.find import BEST, find, hold, pointed, published
-from marius_lite.checkpoint.run_folder import RunFolder, read_record
+from marius_lite.checkpoint.run_folder import RunFolder, config_of, read_record
 from marius_lite.checkpoint.state import read_state
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import file_checksum
@@ -28,7 +29,7 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
     if best := pointed(run, BEST):
         facts["best"] = best
     verified = [_verified(run, path.name) for path in checkpoints] if verify else []
-    config = record["config"]
+    config = config_of(run, record).model_dump(mode="json")
     return {**facts, "task": config["task"], **_model(config),
             "epochs": config["training"]["epochs"], "capacity": config["storage"]["capacity"],
             "ordering": config["storage"]["ordering"], "device": config["device"], "verified": any(verified)}
@@ -61,6 +62,7 @@ def _model(config: dict[str, Any]) -> dict[str, Any]:
 def verify_checkpoint(path: Path) -> None:
     """Raises UserError for the first file that is not what the checkpoint recorded."""
     state = read_state(path)
+    check_arrays(path, state.arrays)
     read_dense(path, state.dense)
     for k, expected in state.checksums.items():
         file = path / "nodes" / "c" / str(k) / "0"

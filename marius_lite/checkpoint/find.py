@@ -12,9 +12,10 @@ from marius_lite import files
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import STATE, read_copy, read_state
 from marius_lite.errors import UserError
+from marius_lite.log import log
 
 LATEST, BEST = "latest", "best"
-NUMBER = "(0|[1-9][0-9]*)"
+NUMBER = "(0|[1-9][0-9]{0,17})"
 CURSOR = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
 
 
@@ -101,7 +102,11 @@ def find_to_read(run: RunFolder, name: str | None) -> Path | None:
         return find(run, BEST)
     if name is None and not (run.checkpoints / LATEST).is_symlink():  # a copy without links: the state tells, nothing prunes it
         best = _meant(run, BEST)
-        return find(run, BEST if best is not None and (run.checkpoints / best).is_dir() else None)
+        found = find(run, BEST if best is not None and (run.checkpoints / best).is_dir() else None)
+        if found and not (run.checkpoints / BEST).exists() and found != (latest := find(run, None)):
+            log.warning("%s: a copy without its links `latest` and `best`: taking %s, the best known without them; %s may "
+                        "be better: choose with --checkpoint", run.checkpoints, found.name, latest.name if latest else "another")
+        return found
     return find(run, name)
 
 

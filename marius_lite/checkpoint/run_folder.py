@@ -97,12 +97,13 @@ def write_record(run: RunFolder, record: dict[str, Any]) -> None:
 
 def read_record(run: RunFolder) -> dict[str, Any]:
     """The record of an existing run. Raises UserError for what is no run, a newer one, or not as it was written."""
+    files.check_encodable(run.path)
     try:
         record = yaml.safe_load(files.read(run.config_file))
         version, _, _ = record["format_version"], record["config"], record["dataset"]["fingerprint"]
     except FileNotFoundError:
         raise UserError(f"{run.path}: not a run folder (it has no config.yaml): `marius-lite train` makes one") from None
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{run.config_file}: damaged, no run can be read from it: {error}") from None
     expected = record.pop(CHECKSUM, None)  # runs of earlier versions have none
     if version != FORMAT_VERSION:

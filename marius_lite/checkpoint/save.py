@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 
 from marius_lite import files
+from marius_lite.checkpoint.arrays import arrays_checksum
 from marius_lite.checkpoint.dense import write_dense
 from marius_lite.checkpoint.find import BEST, LATEST, named, place, pointed
 from marius_lite.checkpoint.run_folder import RunFolder
@@ -37,7 +38,7 @@ def save(run: RunFolder, state: State, dense: dict[str, torch.Tensor], keep: int
         files.make_folder(run.checkpoints)
         files.sync(run.path)  # the name of metrics.jsonl, whose length the state tells
         files.link_tree(run.live, temporary)
-        state = replace(state, dense=write_dense(temporary, dense))
+        state = replace(state, dense=write_dense(temporary, dense), arrays=arrays_checksum(temporary))
         files.sync_tree(temporary)
         files.write_atomic(temporary / STATE, state.to_json())
         _publish(temporary, final)

@@ -42,7 +42,16 @@ def _print_version(given: bool) -> None:
 
 def main() -> None:
     """Entry point: exit code 0 done, 1 the run failed, 2 wrong input, 128 + n after signal n."""
+    _open_standard_files()
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_standard_files() -> None:
+    """What the caller closed leads nowhere: else the next file that is opened would be standard error."""
+    while (file := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(file)
+    sys.stdout, sys.stderr = sys.stdout or os.fdopen(1, "w"), sys.stderr or os.fdopen(2, "w")
 
 
 def run(arguments: list[str]) -> int:

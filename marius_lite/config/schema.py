@@ -105,13 +105,13 @@ class NegativesSection(Section):
 
 class RowOptimizerSection(Section):
     name: Literal["row_adagrad", "adagrad", "adam", "sgd"] = Field("row_adagrad", description="update rule of node rows")
-    lr: PositiveFloat = Field(0.1, description="learning rate of node rows")
+    lr: PositiveFloat = Field(0.1, le=1e30, description="learning rate of node rows")
     clip: NonNegativeFloat = Field(0.0, description="the largest norm of a row's gradient, above which it is scaled down; 0: any")
 
 
 class DenseOptimizerSection(Section):
     name: Literal["adagrad", "adam", "sgd"] = Field("adagrad", description="update rule of relations and dense weights")
-    lr: PositiveFloat = Field(0.1, description="learning rate of relations and dense weights")
+    lr: PositiveFloat = Field(0.1, le=1e30, description="learning rate of relations and dense weights")
     clip: NonNegativeFloat = Field(
         0.0, description="the largest norm of all these gradients together, above which they are scaled down; 0: any")
     weight_decay: NonNegativeFloat | tuple[NonNegativeFloat, ...] = Field(

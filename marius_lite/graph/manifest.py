@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import marius_lite
 from marius_lite.errors import UserError
-from marius_lite.files import read
+from marius_lite.files import check_encodable, read
 from marius_lite.graph.feature_types import FeatureType
 
 FORMAT_VERSION = 1
@@ -46,7 +46,7 @@ class LabelShape(BaseModel):
 
 
 OPTIONAL = ("features", "edge_columns", "adjacency", "labels", "node_split", "training_partitions", "node_types", "class_names",
-            "multi_label")
+            "multi_label", "self_loops")
 
 
 class Manifest(BaseModel):
@@ -56,8 +56,9 @@ class Manifest(BaseModel):
     edges have beside src, dst and rel): None where there are none. ``node_split``: nodes by split, where nodes are split;
     training nodes then stand in the first ``training_partitions`` partitions. ``node_types``: the names of the types that nodes
     have, in order; ``class_names``: those of the classes of labels, where they are not just their numbers; ``multi_label``: True
-    where a node may have any number of classes, see `multi_labels`. Nothing is stored for
-    these where they are None: datasets without them keep the fingerprint they had before there were any. ``files``: relative
+    where a node may have any number of classes, see `multi_labels`; ``self_loops``: training edges from a node to itself. Nothing
+    is stored for these where they are None: datasets without them keep the fingerprint they had before there were any.
+    ``files``: relative
     path -> (size in bytes, crc32c), every data file but the root zarr.json and report.json.
     ``fingerprint``: sha256 (hex) over all other fields; equal fingerprints, equal data.
     """
@@ -85,6 +86,7 @@ class Manifest(BaseModel):
     node_types: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None
     multi_label: Literal[True] | None = None
+    self_loops: int | None = None
     sources: list[Source]
     files: dict[str, tuple[int, int]]
     fingerprint: str = ""
@@ -109,6 +111,7 @@ class Manifest(BaseModel):
 
 def read_manifest(dataset: Path) -> Manifest:
     """The manifest of a dataset folder. Raises UserError where there is none, or it cannot be trusted."""
+    check_encodable(dataset)
     root = dataset / "zarr.json"
     redo = "make the dataset again with `marius-lite preprocess`"
     if not dataset.is_dir():

@@ -16,15 +16,19 @@ LEAKS = {
                         "symmetric: --split keeps an edge and its reverse together",
     "unseen_in_train": "have a node or a relation that no training edge has: nothing is learned of it, but from features",
 }
+UNSEEN_NODES = "nodes_unseen_in_train"
 
 
 def read_report(dataset: Path) -> dict[str, Any]:
-    """The report; empty where it is missing or cannot be read: nothing else depends on it."""
+    """The report; empty where it is missing or is none: only warnings depend on it."""
     try:
         report = json.loads(read(dataset / REPORT))
-    except (OSError, ValueError):
+        numbers = (*LEAKS, UNSEEN_NODES)
+        counts = [value for entry in report["edges"].values() for value in (entry["stored"], *map(entry.get, numbers))]
+        sound = {type(value) for value in counts} <= {int, type(None)} and {type(line) for line in report.get("warnings", [])} <= {str}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-    return report if isinstance(report, dict) else {}
+    return report if sound else {}
 
 
 def leak_lines(report: Mapping[str, Any], split: str | None = None) -> list[str]:
@@ -35,5 +39,7 @@ def leak_lines(report: Mapping[str, Any], split: str | None = None) -> list[str]
     for name, entry in report.get("edges", {}).items():
         for kind, meaning in LEAKS.items() if split in (None, name) else ():
             if count := entry.get(kind):
-                lines.append(f"{name}: {count:,} of {entry['stored']:,} edges {meaning}")
+                nodes = entry.get(UNSEEN_NODES) if kind == "unseen_in_train" else None
+                told = f" ({nodes:,} such nodes)" if nodes else ""
+                lines.append(f"{name}: {count:,} of {entry['stored']:,} edges {meaning}{told}")
     return lines

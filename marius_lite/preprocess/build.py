@@ -417,6 +417,7 @@ class Build:
             node_types=tuple(named.types.names) if named.types else None,
             adjacency=None if options.adjacency == "none" else (options.adjacency,),
             edge_columns=gathered.shape.carried or None,
+            self_loops=int(tally.totals[1][0]),
             sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
             files=checksums(self.root, written),
         ).sealed()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -48,13 +49,14 @@ class Misreads:
 
     def look(self, edges: RawEdges, delimited: bool) -> None:
         """``delimited``: the rows are text that a delimiter cut."""
-        src, dst = edges.src[:SAMPLE], edges.dst[:SAMPLE]
+        rows = np.unique(np.linspace(0, max(0, len(edges.src) - 1), SAMPLE).astype(np.int64))  # files may be sorted by relation
+        src, dst = edges.src.take(rows), edges.dst.take(rows)
         self._rows += len(src)
         self._look_at_values(src, dst)
         if not delimited:
             self._splits.clear()
         if self._splits:
-            rel = None if edges.rel is None else edges.rel[:SAMPLE].dictionary_decode()
+            rel = None if edges.rel is None else edges.rel.take(rows).dictionary_decode()
             columns = {"source": src, "relation": rel, "destination": dst}
             for (column, delimiter), before in list(self._splits.items()):
                 self._look_for(delimiter, column, columns[column], before)
@@ -103,8 +105,8 @@ def count_warnings(nodes: int | None, edges: int, relations: int) -> list[str]:
     if nodes is None or edges < LEAST_EDGES:
         return lines
     if nodes > edges + 1:  # one tree has as many
-        lines.append(f"{nodes:,} nodes are more than the {edges:,} edges: is the input read as it is meant? its first rows "
-                     "are shown above")
+        lines.append(f"{nodes:,} nodes are more than the {edges:,} edges: is the input read as it is meant? preprocess "
+                     "shows its first rows")
     if relations > max(MOST_RELATIONS, nodes / 10):
         lines.append(f"{relations:,} relations are many for {nodes:,} nodes: if the columns stand in another order, name them, "
                      "for example --columns src,dst,rel")

@@ -12,7 +12,6 @@ Everything streams; passes are remembered and the folder renamed into place as b
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -38,7 +37,7 @@ from marius_lite.graph.multi_labels import MultiLabels
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES, NodeColumn
 from marius_lite.graph.node_types import compact
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.graph.report import REPORT
+from marius_lite.graph.report import REPORT, read_report
 from marius_lite.preprocess import buckets
 from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.background import read_ahead
@@ -286,10 +285,7 @@ class Repartition:
 
     def _report(self, manifest: Manifest) -> dict[str, Any]:
         """What preprocess saw, if that is still there; what the partitions hold now; and of which dataset this was made."""
-        try:
-            seen = json.loads(files.read(self.old.path / REPORT))
-        except (OSError, ValueError):
-            seen = {"edges": {name: {"stored": count} for name, count in manifest.edges.items()}}
+        seen = read_report(self.old.path) or {"edges": {name: {"stored": count} for name, count in manifest.edges.items()}}
         seen.pop("sorted_runs", None)
         seconds = self.passes.seconds
         return {**seen, **partition_facts(manifest, files.read_numbers(self.work / "counts", np.int64)),

@@ -88,7 +88,8 @@ def _doubled(train: dict[str, Any], options: Options) -> list[str]:
     if not options.undirected or options.drop_duplicates or train["duplicates"] < DOUBLED * train["stored"]:
         return []
     return [f"train: {train['duplicates']:,} of {train['stored']:,} stored edges stand there twice: the files have nearly every "
-            "edge in both directions, and --undirected stores both again: leave that out, or give --drop-duplicates"]
+            "edge twice, perhaps in both directions, and --undirected stores each both ways: leave that out, or give "
+            "--drop-duplicates"]
 
 
 def partition_facts(manifest: Manifest, counts: npt.NDArray[np.int64]) -> dict[str, Any]:

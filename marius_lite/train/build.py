@@ -14,6 +14,7 @@ from marius_lite.config.resolve import resolve
 from marius_lite.config.schema import Config
 from marius_lite.device.library import usable
 from marius_lite.errors import UserError
+from marius_lite.files import MOST_REASON
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.metrics import MetricsLog
@@ -74,9 +75,14 @@ def open_table(path: Path, dataset: Dataset, config: Config, checksums: Mapping[
     return table.expecting(checksums)
 
 
-def model_weights(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The model's part of a checkpoint's dense tensors."""
-    return _part(tensors, "model.")
+def load_weights(model: torch.nn.Module, tensors: dict[str, torch.Tensor], checkpoint: Path) -> None:
+    """The model's part of a checkpoint's dense tensors into ``model``. Raises UserError where they are another model's."""
+    try:
+        model.load_state_dict(_part(tensors, "model."))
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:MOST_REASON]
+        raise UserError(f"{checkpoint}: its weights are not those of the model in config.yaml ({reason}): undo what was changed "
+                        "there") from error
 
 
 def optimizer_state(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

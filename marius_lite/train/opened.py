@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from marius_lite.checkpoint import run_folder
+from marius_lite.checkpoint.arrays import check_arrays
 from marius_lite.checkpoint.dense import read_dense
 from marius_lite.checkpoint.find import hold
 from marius_lite.checkpoint.run_folder import RunFolder
@@ -75,6 +76,7 @@ def open_checkpoint(path: Path, name: str | None, moved_to: Path | None = None) 
             raise UserError(f"{held[0]}: belongs to another dataset than {dataset.path}")
         config, memory = build.resolved(dataset, run_folder.config_of(run, record))
         build.prepare_torch(config)
+        check_arrays(held[0], state.arrays)
         table = build.open_table(held[0], dataset, config, state.checksums)
         return Checkpoint(run, held[0], state, config, memory, dataset, table, stack.pop_all())
 
@@ -98,7 +100,7 @@ def _open_links(found: Checkpoint, stack: ExitStack) -> OpenedRun:
         raise UserError(f"{found.run.path}: its task is {config.task}, it has no links to predict: "
                         "`marius-lite predict` without queries, or `ml.predict_nodes`, tells the classes of nodes")
     model = make_model(found.dataset, config)
-    model.load_state_dict(build.model_weights(read_dense(found.path, found.state.dense)))
+    build.load_weights(model, read_dense(found.path, found.state.dense), found.path)
     model.eval()
     if model.encoder is None:
         assert found.table is not None
@@ -113,5 +115,5 @@ def _open_links(found: Checkpoint, stack: ExitStack) -> OpenedRun:
 def open_classifier(found: Checkpoint) -> NodeClassifier:
     """The model of a node-classification checkpoint."""
     model = make_classifier(found.dataset, found.config)
-    model.load_state_dict(build.model_weights(read_dense(found.path, found.state.dense)))
+    build.load_weights(model, read_dense(found.path, found.state.dense), found.path)
     return model.eval()

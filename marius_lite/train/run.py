@@ -12,6 +12,7 @@ from typing import Any
 from marius_lite import files
 from marius_lite.checkpoint import run_folder
 from marius_lite.checkpoint import save as checkpoints
+from marius_lite.checkpoint.arrays import check_arrays
 from marius_lite.checkpoint.dense import read_dense
 from marius_lite.checkpoint.find import find
 from marius_lite.checkpoint.run_folder import RunFolder
@@ -114,6 +115,7 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
         state = read_state(place)
         if state.fingerprint != data.fingerprint:
             raise UserError(f"{place}: belongs to another dataset than {data.path}")
+        check_arrays(place, state.arrays)
         checkpoints.restore_live(folder, place)
         _tell_missing_lines(folder.metrics_file, state.metrics_length)
         table = build.open_table(folder.live, data, config, state.checksums)
@@ -124,7 +126,7 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
         else:
             assert place is not None
             tensors = read_dense(place, state.dense)
-            parts.model.load_state_dict(build.model_weights(tensors))
+            build.load_weights(parts.model, tensors, place)
             parts.optimizer.load_state_tensors(build.optimizer_state(tensors))
         _announce(data, config, memory, place)
         finished = Trainer(parts, state).train()

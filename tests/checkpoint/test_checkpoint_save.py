@@ -78,7 +78,7 @@ def test_state_and_tensors_come_back(run):
     state = State(Cursor(3, 1, 4), "print", {0: 7, 1: 8}, 99, 1.25, 5, True, Best("2.0.0", 0.5))
     folder = save(run, state, DENSE, 2)
     found = read_state(folder)
-    assert found.to_json() == State(**{**state.__dict__, "dense": found.dense}).to_json()
+    assert found.to_json() == State(**{**state.__dict__, "dense": found.dense, "arrays": found.arrays}).to_json()
     assert torch.equal(read_dense(folder, found.dense)["model.relations"], DENSE["model.relations"])
 
 

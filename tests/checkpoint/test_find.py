@@ -127,3 +127,14 @@ def test_one_who_wants_to_hold_waits_for_one_who_removes(run):
     thread.join(10)
     assert found[0][0].name == "2.0.0"
     os.close(found[0][1])
+
+
+def test_a_copy_without_its_links_says_what_it_takes(run, caplog):
+    assert find_to_read(run, None).name == "1.0.0"
+    assert "taking 1.0.0, the best known without them; 10.0.0 may be better" in caplog.text
+    caplog.clear()
+    assert find_to_read(run, "2.0.0").name == "2.0.0"
+    assert find_to_read(run, "latest").name == "10.0.0"
+    shutil.copytree(run.checkpoints / "1.0.0", run.checkpoints / "best")  # as `cp -L` leaves it
+    assert find_to_read(run, None).name == "1.0.0"
+    assert not caplog.text

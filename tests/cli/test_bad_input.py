@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -124,3 +126,19 @@ def test_names_that_nobody_can_write(refused, tiny_dataset, tmp_path, name):
     for command, option in ((("train", tiny_dataset), "--run"), (("repartition", tiny_dataset, "--partitions", 2), "--output"),
                             (("export", tmp_path), "--output")):
         assert option in refused(*command, option, tmp_path / name)
+
+
+def test_a_folder_whose_name_is_not_utf_8(refused, cli, tiny_dataset, tmp_path):
+    odd = tmp_path / "d\udcff"
+    shutil.copytree(tiny_dataset, odd)
+    for command in (("info", odd), ("train", odd, "--run", tmp_path / "run"),
+                    ("repartition", odd, "--partitions", 2, "--output", tmp_path / "e")):
+        assert r"d\udcff: the name is not UTF-8: rename it" in refused(*command)
+
+
+def test_closed_standard_error_is_no_reason_to_stop(tiny_edges, tmp_path):
+    program = "from marius_lite.cli.main import main; main()"
+    for arguments in (f"preprocess {tiny_edges} --output {tmp_path / 'd'}", f"info {tmp_path / 'd'}"):
+        done = subprocess.run(f"{sys.executable} -c '{program}' {arguments} 2>&-", shell=True, stdout=subprocess.PIPE, text=True)
+        assert done.returncode == 0
+    assert "fingerprint" in done.stdout

@@ -142,14 +142,25 @@ def test_a_state_that_is_missing_is_not_passed_over(refused, cli, copied):
     assert cli("info", copied, "--verify") == 0
 
 
-def test_a_table_of_another_shape(refused, copied, tmp_path):
-    """`zarr.json` of a checkpoint has no checksum: what it says is known from the run."""
-    file = copied / "checkpoints" / "2.0.0" / "nodes" / "zarr.json"
-    tree = json.loads(file.read_text())
-    tree["shape"][0] -= 1
-    file.write_text(json.dumps(tree))
-    for command in [*readers(copied, tmp_path), ["resume", copied, "--set", "training.epochs=3"]]:
-        refused(2, ["2.0.0/nodes: 299 rows" if command[0] != "resume" else "nodes: 299 rows"], *command)
+@pytest.mark.parametrize("name", ["zarr.json", "nodes/zarr.json"])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_table_described_otherwise(refused, copied, tmp_path, name, known):
+    """Its checksum stands in the state; what one of an earlier version says is known from the run, too."""
+    checkpoint = copied / "checkpoints" / "2.0.0"
+    tree = json.loads((checkpoint / name).read_text())
+    tree["attributes"]["more"] = 1
+    if "shape" in tree:
+        tree["shape"][0] -= 1
+    (checkpoint / name).write_text(json.dumps(tree))
+    if not known:
+        state = json.loads((checkpoint / "state.json").read_text())
+        del state["checksum"]
+        (checkpoint / "state.json").write_text(json.dumps({**state, "version": 1, "arrays": None}))
+    for command in [*readers(copied, tmp_path), ["resume", copied, "--set", "training.epochs=3"], ["info", copied, "--verify"]]:
+        if known:
+            refused(2, ["2.0.0: zarr.json or nodes/zarr.json is missing, damaged or was changed"], *command)
+        elif "shape" in tree and command[0] != "info":
+            refused(2, ["2.0.0/nodes: 299 rows" if command[0] != "resume" else "nodes: 299 rows"], *command)
 
 
 def test_verified_is_what_was_compared(cli, copied, capfd):

@@ -137,15 +137,16 @@ def test_ids_given_twice_are_refused(folder):
         make(folder / "d", folder / "e.tsv", labels=folder / "y.csv", node_ids=folder / "ids")
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("turned", [False, True])
-def test_masks_of_several_splits(tmp_path, turned):
+def test_masks_of_several_splits(tmp_path, turned, order):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "e.npy", rng.integers(0, 500, (900, 2)))
     np.save(tmp_path / "y.npy", rng.integers(0, 3, 500))
     parts = rng.integers(0, 3, (500, 4))
     for code, name in enumerate(("train", "valid", "test")):
         mask = parts == code
-        np.save(tmp_path / f"{name}.npy", np.ascontiguousarray(mask.T) if turned else mask)
+        np.save(tmp_path / f"{name}.npy", np.array(mask.T if turned else mask, order=order))
     options = {f"{name}_nodes": tmp_path / f"{name}.npy" for name in ("train", "valid", "test")}
     for split in (0, 3):
         dataset = make(tmp_path / str(split), tmp_path / "e.npy", labels=tmp_path / "y.npy", mask_split=split, **options)

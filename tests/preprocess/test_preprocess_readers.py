@@ -155,6 +155,18 @@ def test_formats_agree(tmp_path):
     assert all(files == made["e.tsv"] for files in made.values())
 
 
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_an_array_of_either_shape_and_either_order(tmp_path, turned, order, suffix):
+    """numpy.save(file, edges.T) stores (2, E) column after column."""
+    rows = np.random.default_rng(0).integers(0, 90, (9000, 2))
+    array = np.array(rows.T if turned else rows, order=order)
+    np.save(tmp_path / "e.npy", array) if suffix == "npy" else np.savez(tmp_path / "e.npz", edges=array)
+    dataset = make(tmp_path / "d", tmp_path / f"e.{suffix}", memory="1MiB", partitions=2)
+    assert decoded(dataset) == Counter((s, "", d) for s, d in rows.tolist())
+
+
 def test_globs_take_every_file_once_and_empty_ones_are_fine(tmp_path):
     for part in range(3):
         (tmp_path / f"part-{part}.tsv").write_bytes(TEXT if part else b"")

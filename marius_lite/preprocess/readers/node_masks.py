@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray, Take
+from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.node_ids import ADVICE, IdArray, IdList, open_ids
 from marius_lite.preprocess.readers.source import locate, magic_of
 
@@ -26,11 +26,21 @@ def open_set(file: Path, usual: Sequence[str], nodes: int | None, split: int | N
         return open_ids(file)
     array = ArrayFile(file, ADVICE, usual)
     if array.dtype.kind != "b":
+        if nodes in array.shape and _of_zeros_and_ones(array):
+            raise UserError(f"{array.name}: {nodes} numbers 0 and 1 look like a mask, not like ids: save it as truth values, "
+                            "array.astype(bool)")
         return IdArray(array)
     if nodes is None:
         raise UserError(f"{array.name}: a mask is about ids 0, 1, ..., but rows have ids of their own: list the ids, one in "
                         "each line")
     return NodeMask(array, nodes, split)
+
+
+def _of_zeros_and_ones(array: ArrayFile) -> bool:
+    """Whether the first numbers are no others: no two of more than two nodes can be different ids then."""
+    with array.entries(0) as take:
+        first = take(min(BLOCK, math.prod(array.shape)))
+    return len(first) > 2 and bool(((first == 0) | (first == 1)).all())
 
 
 class NodeMask(OfArray):
@@ -40,18 +50,18 @@ class NodeMask(OfArray):
         super().__init__(array)
         self._nodes = nodes
         shape, two = array.shape, len(array.shape) == 2
-        if shape not in ((nodes,), (nodes, *shape[1:2]), (*shape[:1], nodes)) or array.by_column:
-            order = ", column after column" if array.by_column else ""
-            raise UserError(f"{array.name}: a mask of shape {shape}{order}: there are {nodes} rows of nodes: save one of shape "
+        if shape not in ((nodes,), (nodes, *shape[1:2]), (*shape[:1], nodes)):
+            raise UserError(f"{array.name}: a mask of shape {shape}: there are {nodes} rows of nodes: save one of shape "
                             f"({nodes},), ({nodes}, splits) or (splits, {nodes})")
-        self._by_row = two and shape[0] != nodes
-        splits = 1 if not two else shape[0] if self._by_row else shape[1]
+        by_split = two and shape[0] != nodes
+        splits = 1 if not two else shape[0] if by_split else shape[1]
         if split is None and splits != 1:
             raise UserError(f"{array.name}: a mask of shape {shape} has {splits} splits: choose one with --mask-split 0 to "
                             f"{splits - 1}")
         if two and not 0 <= (split or 0) < splits:
             raise UserError(f"--mask-split {split}: {array.name} has splits 0 to {splits - 1}")
         self._split = (split or 0) if two else 0
+        self._together = splits if by_split == array.by_column else 1  # values of a node that stand side by side
 
     def place(self, at: int) -> str:
         return f"{self.name}: true value {at}"
@@ -59,14 +69,9 @@ class NodeMask(OfArray):
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
         if kind == "str":
             raise UserError(f"{self.name}: a mask, but the edges name nodes by text: list the ids, one in each line")
-        width = self._array.shape[1] if len(self._array.shape) == 2 and not self._by_row else 1
-        step = max(1, min(BLOCK, block_bytes // 8) // width)
-        with self._stream() as take:
+        step = max(1, min(BLOCK, block_bytes // 8) // self._together)
+        begin, place = (self._split * self._nodes, 0) if self._together == 1 else (0, self._split)
+        with self._array.entries(begin) as take:
             for first in range(0, self._nodes, step):
-                block = take(min(step, self._nodes - first))
-                yield pa.array(np.flatnonzero(block.reshape(len(block), -1)[:, 0 if self._by_row else self._split]) + first)
-
-    @contextmanager
-    def _stream(self) -> Iterator[Take]:
-        with self._array.entries(self._split * self._nodes) if self._by_row else self._array.stream() as take:
-            yield take
+                block = take(min(step, self._nodes - first) * self._together).reshape(-1, self._together)
+                yield pa.array(np.flatnonzero(block[:, place]) + first)

@@ -91,6 +91,11 @@ class NpyReader:
 
     def _blocks(self) -> Iterator[Sequence[Column]]:
         """All columns, a stretch of rows at a time."""
+        if self._turned and not self._by_column:  # (2, E) stored column after column has edge after edge
+            with self._array.entries(0) as take:
+                for first in range(0, self._edges, self._block_rows):
+                    yield list(take(self._width * min(self._block_rows, self._edges - first)).reshape(-1, self._width).T)
+            return
         if not self._by_column:
             yield from (list(block.T) for _, block in self._array.blocks(self._block_rows))
             return

@@ -1,0 +1,29 @@
+"""What says how a checkpoint's rows lie: Zarr's own files, which its state knows by a checksum, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from marius_lite._native import crc32c
+from marius_lite.errors import UserError
+from marius_lite.files import read
+
+FILES = ("zarr.json", "nodes/zarr.json")
+
+
+def arrays_checksum(checkpoint: Path) -> int:
+    """The crc32c of those files, one after the other; a run without learned rows has fewer. Raises OSError."""
+    checksum = 0
+    for name in FILES:
+        if (checkpoint / name).exists():
+            checksum = crc32c(np.frombuffer(read(checkpoint / name), np.uint8), checksum)
+    return int(checksum)
+
+
+def check_arrays(checkpoint: Path, expected: int | None) -> None:
+    """Raise UserError for files that are not what the state says; None: one of an earlier version, which says nothing."""
+    if expected is not None and arrays_checksum(checkpoint) != expected:
+        raise UserError(f"{checkpoint}: {' or '.join(FILES)} is missing, damaged or was changed: choose another checkpoint with "
+                        "--checkpoint")
