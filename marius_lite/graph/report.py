@@ -25,7 +25,8 @@ def read_report(dataset: Path) -> dict[str, Any]:
         report = json.loads(read(dataset / REPORT))
         numbers = (*LEAKS, UNSEEN_NODES)
         counts = [value for entry in report["edges"].values() for value in (entry["stored"], *map(entry.get, numbers))]
-        sound = {type(value) for value in counts} <= {int, type(None)} and {type(line) for line in report.get("warnings", [])} <= {str}
+        texts = {type(line) for line in report.get("warnings", [])}
+        sound = {type(value) for value in counts} <= {int, type(None)} and texts <= {str}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     return report if sound else {}

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 SETTINGS = ["model.dim=8", "training.threads=1", "training.batch_size=200", "training.epochs=2", "negatives.count=20",
             "negatives.chunks=1", "storage.capacity=2"]
@@ -161,6 +162,17 @@ def test_a_table_described_otherwise(refused, copied, tmp_path, name, known):
             refused(2, ["2.0.0: zarr.json or nodes/zarr.json is missing, damaged or was changed"], *command)
         elif "shape" in tree and command[0] != "info":
             refused(2, ["2.0.0/nodes: 299 rows" if command[0] != "resume" else "nodes: 299 rows"], *command)
+
+
+def test_a_record_that_somebody_shortened(cli, refused, copied):
+    """Without its checksum it is taken as it is: settings that it lacks have their defaults."""
+    record = yaml.safe_load((copied / "config.yaml").read_text())
+    del record["checksum"], record["config"]["training"]
+    (copied / "config.yaml").write_text(yaml.safe_dump(record))
+    assert cli("info", copied, "--verify") == 0
+    record["config"]["model"]["reciprocal"] ^= True
+    (copied / "config.yaml").write_text(yaml.safe_dump(record))
+    refused(2, ["2.0.0: its weights are not those of the model in config.yaml"], "eval", copied)
 
 
 def test_verified_is_what_was_compared(cli, copied, capfd):
