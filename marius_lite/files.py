@@ -279,10 +279,14 @@ def most_open() -> int:
     return hard if hard != resource.RLIM_INFINITY else 1 << 20
 
 
-def parse_bytes(text: str | int) -> int:
-    """``4GB`` -> 4000000000, ``512MiB`` -> 536870912, ``123`` -> 123. Raises ValueError."""
+def parse_bytes(text: object) -> int:
+    """``4GB`` -> 4000000000, ``512MiB`` -> 536870912, ``123`` -> 123. Raises ValueError for others, and for all that is no text
+    and no number."""
     if isinstance(text, int):
         return text
+    if not isinstance(text, (str, float)):
+        raise ValueError(f"{str(text)[:MOST_REASON]} is not a size: write for example 4GB or 512MiB")
+    text = str(text)
     units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
              "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
     stripped = text.strip()

@@ -73,7 +73,7 @@ def test_parse_bytes_multiplies(number, unit):
     assert files.parse_bytes(f"{number} {unit}") == int(float(number) * factor)
 
 
-@pytest.mark.parametrize("text", ["", "GB", "four", "4XB", "4 4"])
+@pytest.mark.parametrize("text", ["", "GB", "four", "4XB", "4 4", [4], {}, None, float("inf"), float("nan")])
 def test_parse_bytes_refuses(text):
     with pytest.raises(ValueError, match="not a size"):
         files.parse_bytes(text)
