@@ -9,9 +9,10 @@ from marius_lite.errors import UserError
 from marius_lite.preprocess.options import COLUMN_ROLES, IGNORE, ROLES, Options
 
 SYNONYMS = {
-    "src": {"src", "source", "source_id", "src_id", "head", "h", "head_id", "from", "from_id", "fromnodeid", "subject", "s", "u"},
+    "src": {"src", "source", "source_id", "src_id", "head", "h", "head_id", "from", "from_id", "fromnodeid", "subject", "s", "u",
+            "user", "user_id", "userid"},
     "dst": {"dst", "destination", "destination_id", "dst_id", "tail", "t", "tail_id", "to", "to_id", "tonodeid", "object", "o",
-            "target", "target_id", "v"},
+            "target", "target_id", "v", "item", "item_id", "itemid"},
     "rel": {"rel", "relation", "relation_id", "rel_id", "r", "predicate", "p", "edge_type", "type", "label"},
 }
 TYPES = {"id": {"id", "raw_id", "node", "node_id", "nodeid", "name", "entity", "entity_id", "vertex", "vertex_id"},
@@ -63,6 +64,12 @@ def require_distinct(path: Path, names: Sequence[str], used: Iterable[str]) -> N
     for name in used:
         if (count := list(names).count(name)) > 1:
             raise UserError(f"{path}: {count} columns are called {name!r}: give them names of their own")
+
+
+def left_out(names: Sequence[str], used: Iterable[int]) -> str:
+    """What a description says of named columns that are not read."""
+    rest = [name for at, name in enumerate(names) if at not in set(used)]
+    return f", left out: {', '.join(rest)[:120]}" if rest else ""
 
 
 def columns_used(roles: Container[str]) -> int:

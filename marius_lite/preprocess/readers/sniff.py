@@ -8,7 +8,7 @@ from collections import Counter
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import WHITESPACE, Options
-from marius_lite.preprocess.readers.roles import FindRoles, find_roles
+from marius_lite.preprocess.readers.roles import FindRoles, find_roles, left_out
 from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, Shape, SpacedShape
 
 DELIMITERS = ("\t", ",", ";", "|", " ")
@@ -45,7 +45,8 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
     by_place = ",".join(sorted(roles, key=roles.__getitem__))
     shown = SHOWN.get(delimiter, repr(delimiter))
     return type(bare)(bare.delimiter, header, fields, roles, "int" if plain else "str", options.comment.encode(),
-                 description=f"text, delimiter {shown}, columns {by_place}{', with a header' if header else ''}")
+                 description=f"text, delimiter {shown}, columns {by_place}"
+                 + (f", with a header{left_out(first, roles.values())}" if header else ""))
 
 
 def _all_plain(lines: list[str], shape: Shape, fields: int, ends: tuple[int, ...]) -> bool | None:
