@@ -54,8 +54,8 @@ def test_the_last_good_checkpoint_stays(cli, tiny_dataset, tmp_path, monkeypatch
 
 def test_learning_rates_beyond_all_measure(cli, tiny_dataset, tmp_path, capfd):
     """One batch makes rows that no batch after it would find."""
-    more = ["--config", "preset:plain", "--set", "optimizer.rows={name: sgd, lr: 3.0e38}", "--set", "training.batch_size=100000",
-            "--set", "storage.capacity=4", "--set", "init.nodes.scale=100"]
+    more = ["--config", "preset:plain", "--set", "optimizer.rows={name: sgd, lr: 1.0e30}", "--set", "training.batch_size=100000",
+            "--set", "storage.capacity=4", "--set", "init.nodes.scale=1.0e+9"]
     assert cli("train", tiny_dataset, "--run", tmp_path / "run", *OPTIONS, *more) == 1
     told = capfd.readouterr().err.splitlines()[-1]
     assert "a number is not finite: the model diverged" in told
