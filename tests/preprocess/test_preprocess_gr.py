@@ -79,7 +79,7 @@ def test_small_blocks_give_the_same(tmp_path):
         (b"p tw 3 4\n1 2\n2 3\n", {}, r"g\.gr: 2 edges where its header says 4"),
         (b"1 2\n2 3\n", {"format": "gr"}, r"g\.gr:1: no problem line: '1 2'"),
         (b"p tw 3 0\n", {}, "no edges at all"),
-        (b"p tw 99999999999999999 1\n1 2\n", {}, "99,999,999,999,999,999 nodes, whose dictionary"),
+        (b"p tw 99999999999999999 1\n1 2\n", {}, "99,999,999,999,999,999 nodes, with 1 edges: is the number right"),
         (PACE, {"columns": "src,dst"}, "--columns src,dst: a gr file says itself"),
         (b"PAR1 and more", {"format": "gr"}, "not a gr file"),
     ],

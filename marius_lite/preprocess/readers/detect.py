@@ -35,6 +35,7 @@ TABLES = {"parquet": ParquetReader, "arrow": ArrowReader}
 CONTAINERS = ("zip", "npy", *TABLES)
 TEXTS = {*LAYOUTS, "metis"}
 LEAST_ID_BYTES = 8  # of a node in the dictionary
+MANY_NODES, NODES_AN_EDGE = 1 << 24, 10_000  # more are no graph, but a damaged number
 VALUED = {"text", "parquet", "arrow", "npy"}
 
 
@@ -63,9 +64,14 @@ def _past_comments(stream: ByteStream, head: bytes) -> bytes:
 def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
     """The reader of one file. Raises UserError for a file that is not what --format says, or has more nodes than fit memory."""
     reader = _open(file, options, block_bytes, threads, progress)
-    if reader.nodes is not None and len(reader.nodes) * LEAST_ID_BYTES > memory_limit():
+    nodes = 0 if reader.nodes is None else len(reader.nodes)
+    if nodes > MANY_NODES and nodes > NODES_AN_EDGE * (edges := reader.rows_expected()):
         reader.close()
-        raise UserError(f"{file.name}: says that it has {len(reader.nodes):,} nodes, whose dictionary would take more than the "
+        raise UserError(f"{file.name}: says that it has {nodes:,} nodes, with {edges:,} edges: is the number right? nodes "
+                        "without edges need not be announced: write the edges as text")
+    if nodes * LEAST_ID_BYTES > memory_limit():
+        reader.close()
+        raise UserError(f"{file.name}: says that it has {nodes:,} nodes, whose dictionary would take more than the "
                         "memory of this machine: is the number right?")
     return reader
 
