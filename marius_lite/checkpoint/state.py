@@ -47,9 +47,8 @@ class State:
     ``checksums``: crc32c of each partition's chunk file; ``loss_sum``, ``edges``: of the unfinished epoch so far;
     ``highest``: the best of all evaluations so far, ``since`` how many of them ago; ``drops``, ``weakened``: how often the
     learning rates dropped, and how many steps weaker the regularizer stands (below 0: stronger), since evaluations were none
-    better; ``dense``: crc32c of dense.safetensors, ``arrays`` of
-    Zarr's files; ``metrics_length``: bytes of metrics.jsonl at the checkpoint; ``evaluate``:
-    an evaluation is due before going on.
+    better; ``dense``: crc32c of dense.safetensors, ``arrays``: of Zarr's files; ``metrics_length``: bytes of metrics.jsonl at
+    the checkpoint; ``evaluate``: an evaluation is due before going on.
     """
 
     cursor: Cursor

@@ -51,6 +51,21 @@ class NumberRows(Protocol):
         ...
 
 
+class OfRows:
+    """What an opened file of such rows holds. ``size`` and ``checksum``: see `NumberRows`."""
+
+    def __init__(self, source: NumberRows):
+        self._source, self.path, self.rows = source, source.path, source.rows
+
+    @property
+    def size(self) -> int:
+        return self._source.size
+
+    @property
+    def checksum(self) -> int:
+        return self._source.checksum
+
+
 def is_number(dtype: np.dtype[Any]) -> bool:
     """Whether features may be of this type."""
     return dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize <= 8)

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.graph.feature_types import STORED, Floats, int8_scales, to_bfloat16, to_int8
-from marius_lite.preprocess.readers.feature_rows import Rows, open_rows
+from marius_lite.preprocess.readers.feature_rows import OfRows, Rows, open_rows
 
 KEPT = ("float16", "float32")
 INFINITE_BFLOAT16 = 0x7F80
 
 
-class FeatureFile:
+class FeatureFile(OfRows):
     """An opened feature file of ``rows`` x ``width`` numbers.
 
     ``type``: what they are stored as, ``dtype`` being how; "auto" keeps float16 and makes everything else float32. ``checksum``:
@@ -26,21 +26,13 @@ class FeatureFile:
     """
 
     def __init__(self, path: Path, type: str = "auto"):
-        self._source = open_rows(path)
-        self.path, self.rows, self.width = self._source.path, self._source.rows, self._source.width
+        super().__init__(open_rows(path))
+        self.width = self._source.width
         self.source_dtype = self._source.dtype
         native = self.source_dtype.newbyteorder("=").name
         self.type = type if type != "auto" else native if native in KEPT else "float32"
         self.dtype: np.dtype[Any] = STORED[self.type]
         self._scales: Floats | None = None
-
-    @property
-    def size(self) -> int:
-        return self._source.size
-
-    @property
-    def checksum(self) -> int:
-        return self._source.checksum
 
     @property
     def together(self) -> int:

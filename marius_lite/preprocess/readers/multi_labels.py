@@ -12,7 +12,7 @@ import numpy.typing as npt
 from marius_lite.errors import UserError
 from marius_lite.graph.node_columns import MULTI_LABEL
 from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
-from marius_lite.preprocess.readers.feature_rows import NumberRows
+from marius_lite.preprocess.readers.feature_rows import NumberRows, OfRows
 from marius_lite.preprocess.readers.source import magic_of
 
 BLOCK_BYTES = 1 << 20  # of the file, at once
@@ -67,26 +67,17 @@ class MultiLabelRows:
             del stored
 
 
-class MultiLabelFile:
+class MultiLabelFile(OfRows):
     """As `labels.LabelFile` where nodes may have several classes, which are in ``table``; ``names`` stand beside an archive's
     labels, or there are none."""
 
     ids = None
 
     def __init__(self, source: NumberRows):
-        self._source, self.path = source, source.path
+        super().__init__(source)
         self.table = MultiLabelRows(source)
-        self.rows = self.table.rows
         named = source.path.is_file() and magic_of(source.path) == "zip" and NAMES in keys_of(source.path)
         self.names = _names(Path(f"{source.path}:{NAMES}"), self.table.width) if named else None
-
-    @property
-    def size(self) -> int:
-        return self._source.size
-
-    @property
-    def checksum(self) -> int:
-        return self._source.checksum
 
     def classes(self) -> int:
         """How many there are. Raises UserError for a wrong value, or where no node has a label."""

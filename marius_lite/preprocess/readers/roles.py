@@ -68,7 +68,8 @@ def require_distinct(path: Path, names: Sequence[str], used: Iterable[str]) -> N
 
 def left_out(names: Sequence[str], used: Iterable[int]) -> str:
     """What a description says of named columns that are not read."""
-    rest = [name for at, name in enumerate(names) if at not in set(used)]
+    read = set(used)
+    rest = [name for at, name in enumerate(names) if at not in read]
     return f", left out: {', '.join(rest)[:120]}" if rest else ""
 
 
