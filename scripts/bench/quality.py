@@ -1,11 +1,11 @@
 """Quality of presets and decoders on graphs: one table, a row for each graph and recipe.
 
-    python scripts/bench/quality.py DATASET... [--recipes "default;kg-small"] [--seeds 0,1] [--set KEY=VALUE] [--vary KEY=A,B]
-                                    [--work FOLDER]
+    python scripts/bench/quality.py DATASET... [--recipes "default;kg-small"] [--seeds 0,1] [--set KEY=VALUE]
+                                    [--vary KEY=A,B] [--vary "KEY=A OTHER=B"] [--work FOLDER]
 
-With --vary each recipe is trained as it is and with every one of these changes alone. Each row is `marius-lite train` and
-`marius-lite eval` (test split, filtered, all nodes) of the checkpoint with the best validation figure. To be run before a
-release, on three graphs or more: nothing in a recipe is for one graph alone.
+With --vary each recipe is trained as it is and with every one of these changes alone; several settings in one --vary are one
+change. Each row is `marius-lite train` and `marius-lite eval` (test split, filtered, all nodes, the query's among them, as in
+published figures) of the checkpoint with the best validation figure. To be run before a release, on three graphs or more: nothing in a recipe is for one graph alone.
 """
 
 from __future__ import annotations
@@ -65,11 +65,19 @@ def measured(dataset: Path, recipe: str, seed: int, sets: list[str], run: Path) 
     start = time.perf_counter()
     trained = marius("train", str(dataset), "--run", str(run), *RECIPES[recipe], *more)
     minutes = (time.perf_counter() - start) / 60
-    figures = marius("eval", str(run), "--checkpoint", "best")
+    figures = marius("eval", str(run), "--checkpoint", "best", "--include-self")
     config = yaml.safe_load((run / "config.yaml").read_text())["config"]
     return {"epochs": trained["epochs"], "minutes": minutes, **{name: figures[name] for name in SHOWN},
             "settings": ", ".join(f"{path.split('.', 1)[1]} {setting(config, path)}" for path in SETTINGS),
             "threads": config["training"]["threads"], "precision": config["training"]["precision"]}
+
+
+def alone(varied: str) -> list[list[str]]:
+    """The changes that a --vary asks for, each a list of settings."""
+    if " " in varied:
+        return [varied.split()]
+    key, values = varied.split("=", 1)
+    return [[f"{key}={value}"] for value in values.split(",")]
 
 
 def main() -> None:
@@ -81,8 +89,7 @@ def main() -> None:
     parser.add_argument("--vary", dest="changes", action="append", default=[])
     parser.add_argument("--work", type=Path, default=None, help="folder for the runs, which are removed afterwards")
     a = parser.parse_args()
-    varied = [each.split("=", 1) for each in a.changes]
-    changes = ["", *(f"{key}={value}" for key, values in varied for value in values.split(","))]
+    changes = [[], *(change for each in a.changes for change in alone(each))]
     print(f"{cpu_name()}\n\n| graph | recipe | seed | epochs | minutes | {' | '.join(SHOWN)} | settings |")
     print("|---" * (6 + len(SHOWN)) + "|", flush=True)
     with tempfile.TemporaryDirectory(dir=a.work) as folder:
@@ -90,10 +97,11 @@ def main() -> None:
             for recipe, change in product(a.recipes.split(";"), changes):
                 for seed in map(int, a.seeds.split(",")):
                     run = Path(folder) / "run"
-                    row = measured(dataset, recipe, seed, [*a.sets, *filter(None, [change])], run)
+                    row = measured(dataset, recipe, seed, [*a.sets, *change], run)
                     remove_tree(run)
                     figures = " | ".join(f"{row[name]:.4f}" for name in SHOWN)
-                    print(f"| {dataset.name} | {recipe} {change} | {seed} | {row['epochs']} | {row['minutes']:.1f} | {figures} | "
+                    varied = " ".join([recipe, *change])
+                    print(f"| {dataset.name} | {varied} | {seed} | {row['epochs']} | {row['minutes']:.1f} | {figures} | "
                           f"{row['settings']}; {row['threads']} threads, {row['precision']} |", flush=True)
 
 
