@@ -112,8 +112,8 @@ struct EdgeCounts {
 template <class Count>
 void make_counts(EdgeCounts* place, Out<int64_t, 2> buckets, Out<int64_t, 2> relations, Out<int64_t, 2> totals,
                  std::optional<Out<Count>> out_degrees, std::optional<Out<Count>> in_degrees, std::optional<Out<uint8_t>> seen) {
-    require(buckets.shape(0) == 3 && relations.shape(0) == 3 && totals.shape(0) == 4 && totals.shape(1) == 3,
-            "buckets: (3, p * p), relations: (3, relations), totals: (4, 3)");
+    require(buckets.shape(0) == 3 && relations.shape(0) == 3 && totals.shape(0) == 5 && totals.shape(1) == 3,
+            "buckets: (3, p * p), relations: (3, relations), totals: (5, 3)");
     require(out_degrees.has_value() == seen.has_value() && in_degrees.has_value() == seen.has_value(), "degrees: all or none");
     auto* counts = new (place) EdgeCounts{buckets, relations, totals, {}, {}};
     if (seen) counts->nodes = CountedNodes<Count>{*out_degrees, *in_degrees, *seen};
@@ -121,7 +121,8 @@ void make_counts(EdgeCounts* place, Out<int64_t, 2> buckets, Out<int64_t, 2> rel
 
 EdgeTally<uint32_t> tally_of(EdgeCounts& counts, const NoNodes&, uint64_t) {
     return {counts.buckets.data(), counts.relations.data(), nullptr, nullptr, nullptr,
-            counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6, counts.totals.data() + 9};
+            counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6, counts.totals.data() + 9,
+            counts.totals.data() + 12};
 }
 
 template <class Count>
@@ -129,7 +130,8 @@ EdgeTally<Count> tally_of(EdgeCounts& counts, const CountedNodes<Count>& by_node
     require(by_node.seen.size() == nodes && by_node.out_degrees.size() == nodes && by_node.in_degrees.size() == nodes,
             "degrees: one entry per node");
     return {counts.buckets.data(), counts.relations.data(), by_node.out_degrees.data(), by_node.in_degrees.data(),
-            by_node.seen.data(), counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6, counts.totals.data() + 9};
+            by_node.seen.data(), counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6, counts.totals.data() + 9,
+            counts.totals.data() + 12};
 }
 
 std::tuple<size_t, size_t, size_t> unpack(const EdgeLayout& layout, AnyRecords records, uint64_t nodes, bool drop_duplicates,

@@ -137,6 +137,17 @@ bool pack_stored_piece(const StoredEdges& edges, size_t first, size_t last, cons
     return true;
 }
 
+// Counts reverses whose ends a training edge joins. All records of two ends follow one another, by relation.
+template <class Count>
+void count_inverse(uint64_t split, bool same_ends, bool dropped, EdgeStream& stream, const EdgeTally<Count>& tally) {
+    if (!same_ends) stream.joined = 0, stream.waiting[0] = stream.waiting[1] = 0;
+    if (split == 0 && !stream.joined) {
+        stream.joined = 1;
+        for (int i = 0; i < 2; ++i) tally.inverse_in_train[1 + i] += stream.waiting[i];
+    }
+    if (split > 2 && !dropped) ++(stream.joined ? tally.inverse_in_train[split - kReverse] : stream.waiting[split - kReverse - 1]);
+}
+
 template <class Key, class Count>
 Unpacked unpack(const uint64_t* records, size_t count, const EdgeLayout& layout, uint64_t nodes, uint64_t relations,
                 bool drop_duplicates, EdgeStream& stream, const EdgeTally<Count>& tally, uint32_t* out, uint64_t* carried_out,
@@ -154,11 +165,13 @@ Unpacked unpack(const uint64_t* records, size_t count, const EdgeLayout& layout,
             throw std::invalid_argument("a record lies in no partition");
         const Key edge = key >> kSplitBits;
         const bool same_edge = stream.split != kNoSplit && edge == last;
+        const bool same_ends = stream.split != kNoSplit && edge >> layout.relation_bits == last >> layout.relation_bits;
         const bool duplicate = same_edge && e.split == stream.split;
         // The split is the last part of the key: training comes first among equal edges.
         stream.in_train = e.split == 0 || (same_edge && stream.in_train);
         last = edge, stream.split = e.split;
         const bool dropped = duplicate && drop_duplicates;
+        count_inverse(e.split, same_ends, dropped, stream, tally);
         if (e.split > 2) {
             tally.reverse_in_train[e.split - kReverse] += stream.in_train && !dropped;
             continue;

@@ -91,6 +91,7 @@ struct EdgeTally {
     int64_t* self_loops;      // (3)
     int64_t* also_in_train;   // (3); this and the next are of the edges that are written
     int64_t* reverse_in_train; // (3): their reverse is a training edge
+    int64_t* inverse_in_train; // (3): a training edge of any relation leads from their destination to their source
 };
 
 struct Unpacked {
@@ -99,10 +100,12 @@ struct Unpacked {
 
 constexpr uint64_t kNoSplit = ~0ULL;
 
-// Where a stream of sorted records stands: the last key, its split taken out, the last split, and whether a training edge equals it.
+// Where a stream of sorted records stands: the last key, its split taken out, the last split, and whether a training edge equals it,
+// or has the same ends; of those ends the reverses of valid and test edges that came before any training edge.
 struct EdgeStream {
     uint64_t key[2] = {~0ULL, ~0ULL};
-    uint64_t split = kNoSplit, in_train = 0;
+    uint64_t split = kNoSplit, in_train = 0, joined = 0;
+    int64_t waiting[2] = {0, 0};
 };
 
 // Sorted records to offsets: out is (3 splits, 3 columns src dst rel, stride), carried_out (3 splits, stride, layout.carried) or

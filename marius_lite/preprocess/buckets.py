@@ -36,7 +36,8 @@ class Tally:
     """What was counted on the way, by split (train, valid, test) where an array's first axis is 3.
 
     ``relation_counts``: (3, relations). ``totals``: rows duplicates, self-loops, edges that also stand in train, edges whose
-    reverse stands in train (not counted where `Options.reverses_sought` is false). By node, where there is memory for it:
+    reverse stands in train, edges whose ends a training edge of any relation joins the other way around (these two are not
+    counted where `Options.reverses_sought` is false). By node, where there is memory for it:
     ``out_degrees``, ``in_degrees`` of training edges; ``seen``: bit s set for a node with an edge in split s.
     """
 
@@ -54,7 +55,7 @@ class Tally:
         return cls(
             np.zeros((3, partitioning.partitions**2), np.int64),
             np.zeros((3, relations), np.int64),
-            np.zeros((4, 3), np.int64),
+            np.zeros((5, 3), np.int64),
             np.zeros(nodes, by_node) if by_node else None,
             np.zeros(nodes, by_node) if by_node else None,
             np.zeros(nodes, np.uint8) if by_node else None,

@@ -57,7 +57,7 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFac
 
 def _edge_facts(manifest: Manifest, tally: Tally, degrees: DegreeFacts, options: Options) -> dict[str, dict[str, Any]]:
     """By split: what is stored, and how it overlaps."""
-    duplicates, self_loops, in_train, reversed_in_train = tally.totals
+    duplicates, self_loops, in_train, reversed_in_train, turned_in_train = tally.totals
     found: dict[str, dict[str, Any]] = {}
     for split, name in enumerate(SPLITS):
         if name not in manifest.edges:
@@ -71,7 +71,10 @@ def _edge_facts(manifest: Manifest, tally: Tally, degrees: DegreeFacts, options:
         if split:
             found[name] |= {
                 "also_in_train": int(in_train[split]),
-                **({} if options.undirected else {"reverse_in_train": int(reversed_in_train[split])}),
+                **({} if options.undirected else {
+                    "reverse_in_train": int(reversed_in_train[split]),
+                    "inverse_in_train": int(turned_in_train[split] - reversed_in_train[split]),
+                }),
                 "unseen_in_train": degrees.unseen_edges[name],
                 "nodes_unseen_in_train": degrees.unseen[name],
             }

@@ -45,7 +45,7 @@ struct Zeros {
 };
 
 struct Tally {
-    std::vector<int64_t> buckets, relations, totals = std::vector<int64_t>(12);
+    std::vector<int64_t> buckets, relations, totals = std::vector<int64_t>(15);
     std::vector<uint32_t> out, in;
     std::vector<uint8_t> seen;
     EdgeTally<uint32_t> view;
@@ -53,7 +53,8 @@ struct Tally {
     Tally(const EdgeLayout& layout, size_t relation_count, size_t nodes)
         : buckets(3 * layout.partitions * layout.partitions), relations(3 * relation_count), out(nodes), in(nodes), seen(nodes),
           view{buckets.data(), relations.data(), nodes ? out.data() : nullptr, nodes ? in.data() : nullptr,
-               nodes ? seen.data() : nullptr, totals.data(), totals.data() + 3, totals.data() + 6, totals.data() + 9} {}
+               nodes ? seen.data() : nullptr, totals.data(), totals.data() + 3, totals.data() + 6, totals.data() + 9,
+               totals.data() + 12} {}
 };
 
 // Edges with ends near the corners of the layout, relations and split too; every tenth stands twice.
@@ -173,7 +174,7 @@ void edges_of_another_split_are_told_from_duplicates() {
     std::vector<uint32_t> out(9);
     EdgeStream stream;
     for (const auto& one : records) unpack_edges(&one, 1, layout, 10, 1, false, stream, tally.view, out.data(), nullptr, 1);
-    CHECK((tally.totals == std::vector<int64_t>{1, 1, 0, 0, 0, 0, 0, 2, 1, 0, 1, 2}));
+    CHECK((tally.totals == std::vector<int64_t>{1, 1, 0, 0, 0, 0, 0, 2, 1, 0, 1, 2, 0, 1, 2}));
     CHECK((tally.relations == std::vector<int64_t>{2, 3, 2}));
     CHECK((tally.buckets == std::vector<int64_t>{2, 3, 2}));
     CHECK(tally.seen[1] == 7 && tally.seen[2] == 6 && tally.seen[3] == 7 && tally.out[1] == 2 && tally.in[3] == 2 && tally.out[2] == 0);
@@ -203,6 +204,7 @@ void reverses_of_training_edges_are_counted() {
         CHECK(written.counts[0] == 4 && written.counts[1] == 0 && written.counts[2] == (drop ? 4u : 5u));
         CHECK(tally.totals[9 + 2] == (drop ? 2 : 3) && tally.totals[9] == 0 && tally.totals[9 + 1] == 0);
         CHECK(tally.totals[6 + 2] == 2);
+        CHECK(tally.totals[12 + 2] == tally.totals[9 + 2]);  // of one relation
     }
 }
 

@@ -56,9 +56,9 @@ void packs_the_same_edges(uint64_t rows, uint64_t relations_of_layout) {
     const EdgeLayout layout{rows, (kNodes + rows - 1) / rows, relations_of_layout, 1};
     const std::vector<uint64_t> records = packed(edges, layout, edges.src.size(), 3);
     CHECK(records == packed(edges, layout, 997, 1));
-    std::vector<int64_t> counts(3 * layout.partitions * layout.partitions), relations(3 * kRelations), totals(12);
+    std::vector<int64_t> counts(3 * layout.partitions * layout.partitions), relations(3 * kRelations), totals(15);
     EdgeTally<uint32_t> tally{counts.data(), relations.data(), nullptr, nullptr, nullptr, totals.data(), totals.data() + 3, totals.data() + 6,
-                               totals.data() + 9};
+                               totals.data() + 9, totals.data() + 12};
     size_t bucket = 0;
     for (size_t i = 0; i < edges.src.size(); ++i) {
         const uint64_t* record = records.data() + i * layout.words();

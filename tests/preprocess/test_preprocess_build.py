@@ -155,6 +155,7 @@ def test_report_counts_what_it_says(tmp_path):
         "duplicates_dropped": False,
         "also_in_train": 1,
         "reverse_in_train": 0,
+        "inverse_in_train": 0,
         "unseen_in_train": 2,
         "nodes_unseen_in_train": 1,
     }

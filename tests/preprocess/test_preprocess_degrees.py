@@ -109,7 +109,7 @@ def test_a_node_with_more_edges_than_32_bits_count(dtype):
     one, zero = np.array([1], np.uint32), np.zeros(1, np.uint32)
     ids = np.arange(4, dtype=np.uint32)
     layout.pack(one, zero, one * 2, None, ids, ids, zero, split=0, bounds=None, key=0, undirected=False, threads=1, out=records)
-    counts = _native.EdgeCounts(np.zeros((3, 1), np.int64), np.zeros((3, 1), np.int64), np.zeros((4, 3), np.int64), *ends,
+    counts = _native.EdgeCounts(np.zeros((3, 1), np.int64), np.zeros((3, 1), np.int64), np.zeros((5, 3), np.int64), *ends,
                                 np.zeros(4, np.uint8))
     layout.unpack(records, 4, False, counts, np.empty((3, 3, 1), np.uint32))
     assert ends.tolist() == [[MOST, expected, MOST, MOST], [MOST, MOST, expected, MOST]]

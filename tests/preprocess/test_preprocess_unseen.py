@@ -35,6 +35,7 @@ def test_overlaps_are_those_of_sets(tmp_path_factory, train, valid, test, partit
         return list(set(both)) if drop else both
 
     trained = set(stored(train))
+    pairs = {(s, d) for s, _, d in trained}
     nodes, relations = {end for s, _, d in train for end in (s, d)}, {r for _, r, _ in train}
     for name, edges in (("valid", stored(valid)), ("test", stored(test))):
         found = report["edges"][name]
@@ -42,6 +43,8 @@ def test_overlaps_are_those_of_sets(tmp_path_factory, train, valid, test, partit
         assert found["unseen_in_train"] == sum(not ({s, d} <= nodes and r in relations) for s, r, d in edges)
         turned = sum(s != d and (d, r, s) in trained for s, r, d in edges)
         assert found.get("reverse_in_train", "not counted") == ("not counted" if undirected else turned)
+        joined = sum(s != d and (d, s) in pairs and (d, r, s) not in trained for s, r, d in edges)
+        assert found.get("inverse_in_train", "not counted") == ("not counted" if undirected else joined)
     assert report["warnings"][-len(leak_lines(report)) :] == leak_lines(report)[-len(report["warnings"]) :]
 
 
@@ -101,3 +104,14 @@ def test_lines_say_how_many_of_how_many():
         "valid: 1 of 3", "test: 702 of 10,000", "test: 9,979 of 10,000"]
     assert len(leak_lines(report, "test")) == 2
     assert leak_lines({}) == leak_lines({"edges": {"test": {"stored": 3}}}) == []
+
+
+@pytest.mark.parametrize(("inverses", "told"), [(300, True), (16, True), (15, False)])
+def test_inverse_relations_are_told_where_they_decide(tmp_path, inverses, told):
+    """As hypernym and hyponym: training has each answer under the other name."""
+    rng = np.random.default_rng(4)
+    pairs = np.unique(rng.integers(0, 400, (1200, 2)), axis=0)
+    forward = [(s, 0, d) for s, d in pairs.tolist() if s < d]
+    report = _made(tmp_path, forward[300:] + [(d, 1, s) for s, _, d in forward[:inverses]], {"test": forward[:300]})
+    assert report["edges"]["test"]["inverse_in_train"] == inverses
+    assert any("another relation joins the other way around" in line for line in leak_lines(report)) == told
