@@ -22,8 +22,8 @@ def arrays_checksum(checkpoint: Path) -> int:
     return int(checksum)
 
 
-def check_arrays(checkpoint: Path, expected: int | None) -> None:
-    """Raise UserError for files that are not what the state says; None: one of an earlier version, which says nothing."""
-    if expected is not None and arrays_checksum(checkpoint) != expected:
+def check_arrays(checkpoint: Path, expected: int) -> None:
+    """Raise UserError for files that are not what the state says."""
+    if arrays_checksum(checkpoint) != expected:
         raise UserError(f"{checkpoint}: {' or '.join(FILES)} is missing, damaged or was changed: choose another checkpoint with "
                         "--checkpoint")

@@ -13,7 +13,6 @@ from marius_lite.files import read
 
 STATE = "state.json"
 STATE_VERSION = 2
-WITHOUT_CHECKSUM = 1  # the version before, which is still read
 REGULARIZER_TRIED = {1: 1, 3: -2, 5: 1}
 """How many steps weaker the regularizer becomes at the first plateaus in a row: weaker, stronger, as it was. Each is borne for
 two of them, since rows take longer than an evaluation to show what it does."""
@@ -64,7 +63,7 @@ class State:
     drops: int = 0
     weakened: int = 0
     dense: int = 0
-    arrays: int | None = None
+    arrays: int = 0
 
     def ranked(self, metric: str, value: float | None) -> State:
         """After the evaluation of this checkpoint, which is the best one now if ``value`` says so; None: there is no figure."""
@@ -104,10 +103,10 @@ def read_copy(checkpoint: Path) -> State:
     try:
         tree = json.loads(read(file))
         version = tree["version"]
-        if version not in (WITHOUT_CHECKSUM, STATE_VERSION):
-            raise UserError(f"{file}: checkpoint format {version}, this program reads {WITHOUT_CHECKSUM} and {STATE_VERSION}: "
-                            "use the version that wrote it")
-        if version == STATE_VERSION and tree.pop("checksum") != checksum_of(tree):
+        if version != STATE_VERSION:
+            raise UserError(f"{file}: checkpoint format {version}, this program reads {STATE_VERSION}: use the version that "
+                            "wrote it")
+        if tree.pop("checksum") != checksum_of(tree):
             raise UserError(f"{file}: damaged, its checksum is wrong: choose another checkpoint with --checkpoint")
         del tree["version"]
         tree["cursor"] = Cursor(**tree["cursor"])

@@ -5,7 +5,8 @@
 
 With --vary each recipe is trained as it is and with every one of these changes alone; several settings in one --vary are one
 change. Each row is `marius-lite train` and `marius-lite eval` (test split, filtered, all nodes, the query's among them, as in
-published figures) of the checkpoint with the best validation figure. To be run before a release, on three graphs or more: nothing in a recipe is for one graph alone.
+published figures) of the checkpoint with the best validation figure. To be run before a release, on three graphs or more:
+nothing in a recipe is for one graph alone.
 """
 
 from __future__ import annotations

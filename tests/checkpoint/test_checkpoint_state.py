@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from marius_lite.checkpoint.sealed import checksum_of
 from marius_lite.checkpoint.state import Best, Cursor, State, read_copy, read_state
 from marius_lite.errors import UserError
 
@@ -68,13 +69,11 @@ def test_the_state_of_another_checkpoint_is_refused(tmp_path, name):
     assert read_copy(tmp_path / name) == VALUES
 
 
-def test_states_of_the_version_without_a_checksum_are_read(tmp_path):
-    tree = json.loads(VALUES.to_json()) | {"version": 1}
+def test_a_state_without_its_checksum_is_refused(tmp_path):
+    tree = json.loads(VALUES.to_json())
     del tree["checksum"]
-    assert read_state(stored(tmp_path, tree)) == VALUES
-    (tmp_path / "1.2.3").rename(tmp_path / "1.2.4")
-    with pytest.raises(UserError, match="not of this folder"):
-        read_state(tmp_path / "1.2.4")
+    with pytest.raises(UserError, match="damaged"):
+        read_state(stored(tmp_path, tree))
 
 
 @pytest.mark.parametrize("change", [
@@ -84,8 +83,8 @@ def test_what_is_no_state_is_refused(tmp_path, change):
     tree = json.loads(State(Cursor(), "", {}, 0).to_json())
     change(tree)
     del tree["checksum"]
-    with pytest.raises(UserError, match=r"state\.json: damaged"):
-        read_state(stored(tmp_path, tree | {"version": 1}))  # the version that is not checked by its checksum
+    with pytest.raises(UserError, match=r"state\.json: damaged: (?!its checksum)"):
+        read_state(stored(tmp_path, {**tree, "checksum": checksum_of(tree)}))
 
 
 def test_another_version_is_refused(tmp_path):
