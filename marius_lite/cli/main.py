@@ -16,6 +16,7 @@ from marius_lite.printable import printable
 
 COMMANDS = ("preprocess", "repartition", "train", "resume", "eval", "predict", "export", "plan", "info")
 TRACEBACK = "MARIUS_LITE_TRACEBACK"
+PYTHONS_ADVICE = "; use sys.set_int_max_str_digits() to increase the limit"  # that is no option of a command
 MOST_TOLD = 600
 
 
@@ -89,6 +90,7 @@ def _os_message(error: OSError) -> str:
 
 
 def _fail(message: str, code: int) -> int:
+    message = message.replace(PYTHONS_ADVICE, "")
     if len(message) > 2 * MOST_TOLD:  # something that was given is shown in it, of thousands of characters
         message = f"{message[:MOST_TOLD]} ... {message[-MOST_TOLD:]}"
     try:

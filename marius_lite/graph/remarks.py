@@ -7,11 +7,15 @@ from marius_lite.graph.manifest import Manifest
 
 
 def unused(manifest: Manifest, config: Config) -> list[str]:
-    """What edges carry and the run does not read, one line each."""
+    """What nodes have, or edges carry, and the run does not read, one line each."""
     carried, weighted = manifest.edge_columns or (), config.model.encoder != "none" and config.sampling.weighted
     advice = "" if config.model.encoder == "none" else " (`sampling.weighted: true` draws neighbours by them)"
     said = {f"edges have weights, which this run does not use{advice}": "weight" in carried and not weighted,
-            "edges have times, which training does not use": "time" in carried}
+            "edges have times, which training does not use": "time" in carried,
+            "nodes have features, which this run does not use (`model.encoder`, `model.inputs`)":
+                manifest.features is not None and config.model.inputs == "embeddings",
+            "nodes have labels, which link prediction does not use (`task: node_classification` learns them)":
+                manifest.labels is not None and config.task == "link_prediction"}
     return [line for line, so in said.items() if so]
 
 

@@ -136,10 +136,11 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
 def _announce(data: Dataset, config: Config, memory: MemoryPlan, place: Path | None) -> None:
     """What is about to be trained, and what of it may not be meant."""
     storage = config.storage
-    log.info("%s %s: %s nodes, %s training edges; %s of %s partitions resident (%s), %s of memory planned; on %s, %s threads",
+    log.info("%s %s: %s nodes, %s training edges; %s of %s partitions resident (%s), %s of memory planned; on %s, %s thread%s",
              f"going on from checkpoint {place.name} on" if place else "training on", data.path, f"{data.manifest.nodes:,}",
              f"{data.manifest.edges['train']:,}", storage.capacity, data.partitioning.partitions, storage.ordering,
-             files.format_bytes(memory.total), config.device, config.training.threads)
+             files.format_bytes(memory.total), config.device, config.training.threads,
+             "" if config.training.threads == 1 else "s")
     for line in unused(data.manifest, config):
         log.info("%s", line)
     leaks = leak_lines(read_report(data.path)) if config.task == "link_prediction" else []

@@ -94,6 +94,12 @@ def test_unknown_options_and_commands(refused):
     assert "fly" in refused("fly")
 
 
+def test_advice_of_python_is_not_passed_on(refused, tiny_dataset):
+    line = refused("plan", tiny_dataset, "--set", f"model.dim={'9' * 5000}")
+    assert "4300 digits" in line
+    assert "sys." not in line
+
+
 def test_an_error_that_nobody_thought_of(cli, tiny_dataset, capfd, monkeypatch):
     def stumble(*_):
         raise LookupError("some\nthing")

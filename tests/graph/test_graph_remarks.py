@@ -2,9 +2,25 @@
 
 import json
 
+import numpy as np
 import pytest
 
 SETTINGS = ["model.dim=8", "training.epochs=1", "training.batch_size=500", "negatives.count=20", "negatives.chunks=1"]
+
+
+@pytest.mark.parametrize(("sets", "said"), [
+    ([], ["nodes have features, which", "nodes have labels, which link prediction does not use"]),
+    (["model.encoder=sage"], ["nodes have labels, which"]), (["task=node_classification", "model.encoder=sage"], [])])
+def test_what_nodes_have(cli, tmp_path, capfd, sets, said):
+    np.save(tmp_path / "edges.npy", np.random.default_rng(1).integers(0, 40, (300, 2)))
+    np.save(tmp_path / "features.npy", np.ones((40, 3), np.float32))
+    np.save(tmp_path / "labels.npy", np.arange(40) % 2)
+    assert cli("preprocess", tmp_path / "edges.npy", "--features", tmp_path / "features.npy", "--labels", tmp_path / "labels.npy",
+               "--node-split", "0.5,0.25,0.25", "--adjacency", "in", "--output", tmp_path / "data") == 0
+    capfd.readouterr()
+    assert cli("plan", tmp_path / "data", "--config", "preset:plain", *[f"--set={item}" for item in sets], "--json") == 0
+    remarks = json.loads(capfd.readouterr().out)["remarks"]
+    assert [remark.startswith(start) for remark, start in zip(remarks, said, strict=True)] == [True] * len(said)
 
 
 @pytest.mark.parametrize(("columns", "sets", "said"), [
