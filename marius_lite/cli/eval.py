@@ -8,6 +8,9 @@ import typer
 
 from marius_lite.cli import options
 
+MOST_CLASSES = 12
+"""Up to so many the confusion matrix fits a terminal; --json has that of more."""
+
 
 def eval(run: options.Run,
          split: Annotated[str, typer.Option(help="Edges to rank, or nodes to classify: test, valid or train.")] = "test",
@@ -15,10 +18,11 @@ def eval(run: options.Run,
          checkpoint: options.Checkpoint = None, dataset: options.Moved = None, as_json: options.Json = False,
          quiet: options.Quiet = False, allow_code: options.AllowCode = False) -> None:
     """Rank every edge of a split among all nodes, known edges left out, or classify its nodes, with the model of a checkpoint."""
-    from marius_lite.cli.output import show
+    from marius_lite.cli.output import show, show_confusion
     from marius_lite.train.evaluate_run import evaluate_run
 
     result = evaluate_run(run, split, checkpoint, exclude_self, dataset)
+    confusion = result.get("confusion", [])
     if not as_json:
         for long in ("per_relation", "per_class", "confusion"):
             result.pop(long, None)
@@ -26,3 +30,5 @@ def eval(run: options.Run,
             if all(result[name] == value for name, value in result.get(other, {}).items()):
                 result.pop(other, None)
     show(result, as_json)
+    if not as_json and 0 < len(confusion) <= MOST_CLASSES:
+        show_confusion(confusion, result.get("class_names", range(len(confusion))))

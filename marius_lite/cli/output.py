@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from marius_lite.printable import printable
 
 MOST_SHOWN = 8  # of a list
+MOST_NAME = 24  # characters of a class's name in a table
 
 
 def show(result: Mapping[str, Any], as_json: bool) -> None:
@@ -20,6 +21,15 @@ def show(result: Mapping[str, Any], as_json: bool) -> None:
     width = max((len(key) for key in result), default=0)
     for key, value in result.items():
         print(f"{key:<{width}}  {printable(_text(value))}")
+
+
+def show_confusion(counts: Sequence[Sequence[int]], names: Iterable[Any]) -> None:
+    """Print how often nodes of each class were given which, a line for each class."""
+    print("confusion: a row for each class, a column for each answer")
+    shown = [printable(str(name))[:MOST_NAME] for name in names]
+    width, count = max(map(len, shown)), max(len(str(value)) for row in counts for value in row)
+    for name, row in zip(shown, counts):
+        print(f"  {name:<{width}}  {' '.join(f'{value:>{count}}' for value in row)}")
 
 
 def warn(lines: Iterable[str]) -> None:

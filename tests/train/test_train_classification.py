@@ -50,6 +50,8 @@ def test_figures_are_those_of_the_probabilities(printed, run, exported):
     assert result["accuracy"] == result["micro_f1"] == pytest.approx((said == true).mean())
     assert result["log_loss"] == pytest.approx(-np.log(chances[np.arange(300), true]).mean(), rel=1e-4)
     assert result["confusion"] == [[int(((true == a) & (said == b)).sum()) for b in range(4)] for a in range(4)]
+    shown = printed("eval", run).splitlines()[-4:]
+    assert [list(map(int, line.split())) for line in shown] == [[c, *row] for c, row in enumerate(result["confusion"])]
     areas = []
     for c in range(4):
         above = chances[true == c, c][:, None] - chances[true != c, c][None]
