@@ -22,7 +22,11 @@ from marius_lite.seeds import seed_for
 
 Labels = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.uint8]
-USUAL = {"train": ("train", "train_idx"), "valid": ("valid", "val", "valid_idx", "val_idx"), "test": ("test", "test_idx")}
+USUAL = {
+    "train": ("train", "train_idx", "train_mask"),
+    "valid": ("valid", "val", "valid_idx", "val_idx", "valid_mask", "val_mask"),
+    "test": ("test", "test_idx", "test_mask"),
+}
 
 
 class NodeLists:

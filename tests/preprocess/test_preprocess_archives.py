@@ -54,6 +54,23 @@ def test_coauthor_physics(tmp_path):
         assert (np.abs(found - expected) <= largest / 253).all()
 
 
+def test_names_as_pytorch_geometric_has_them(tmp_path):
+    file, rng = tmp_path / "g.npz", np.random.default_rng(1)
+    known = {"edge_index": rng.integers(0, 40, (2, 90)), "x": rng.random((40, 3), np.float32), "y": np.arange(40) % 4}
+    masks = {f"{name}_mask": np.arange(40) % 3 == i for i, name in enumerate(("train", "val", "test"))}
+    np.savez(file, **known, **masks)
+    dataset = make(tmp_path / "d", file, features=file, labels=file, train_nodes=file, valid_nodes=file, test_nodes=file)
+    assert decoded(dataset).total() == 90
+    assert (dataset.features.width, dataset.labels.classes) == (3, 4)
+    assert dataset.node_counts == {"train": 14, "valid": 13, "test": 13}
+
+
+def test_names_that_nobody_knows_are_told(tmp_path):
+    np.savez(tmp_path / "g.npz", a=np.array([[0, 1]]), b=np.array([[0, 1]]))
+    with pytest.raises(UserError, match=r"the archive has a, b: name one as g.npz:KEY \(edges, edge_index are found"):
+        make(tmp_path / "d", tmp_path / "g.npz")
+
+
 @pytest.fixture
 def archive(tmp_path):
     np.savez(tmp_path / "g.npz", edges=np.array([[0, 1], [1, 2]], np.int32), more=np.array([[2, 0]]), typed=np.array([[0, 5, 1]]),

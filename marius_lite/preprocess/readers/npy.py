@@ -22,7 +22,7 @@ from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.roles import columns_used
 from marius_lite.preprocess.readers.source import InputFile, Progress
 
-USUAL = ("edges",)
+USUAL = ("edges", "edge_index")
 ADVICE = "save integers of shape (E, 2), (E, 3) or (2, E)"
 Column = npt.NDArray[Any]
 
