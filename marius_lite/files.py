@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import resource
 import shutil
 from collections.abc import Iterator
@@ -191,8 +192,12 @@ def reading(path: Path | str) -> Iterator[None]:
     """
     try:
         yield
-    except (MariusError, MemoryError):
+    except MariusError:
         raise
+    except MemoryError as error:
+        if not _is_absurd(error):
+            raise
+        raise UserError(f"{path}: damaged (a number in it asks for more memory than there is: {error}): get it again") from error
     except (PermissionError, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise UserError(f"{path}: {error.strerror or error}: name a file that can be read") from error
     except Exception as error:
@@ -201,6 +206,12 @@ def reading(path: Path | str) -> Iterator[None]:
         said = " ".join(str(error).split()) or type(error).__name__
         reason = said if isinstance(error, (ValueError, OSError, EOFError)) else f"{type(error).__name__}: {said}"
         raise UserError(f"{path}: damaged or cut short ({reason[:MOST_REASON]}): get it again") from error
+
+
+def _is_absurd(error: MemoryError) -> bool:
+    """Whether more was asked for than the machine has: no input needs that, where memory for it is short or not."""
+    sizes = [int(digits) for digits in re.findall(r"\d{1,19}", str(error))]
+    return max(sizes, default=0) > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def check_encodable(path: Path | str) -> None:

@@ -90,6 +90,9 @@ def test_parse_bytes_refuses(text):
     (OSError(5, "Input/output error"), RunError, "f: Input/output error"),
     (UserError("its own"), UserError, "its own"),
     (MemoryError("much"), MemoryError, "much"),
+    (MemoryError("malloc of size 1000000 failed"), MemoryError, "malloc of size 1000000 failed"),
+    (MemoryError("size 9000000000000000000"), UserError,
+     "f: damaged (a number in it asks for more memory than there is: size 9000000000000000000): get it again"),
 ])
 def test_reading_says_what_a_library_stumbled_over_in_one_line(error, kind, said):
     with pytest.raises(kind) as raised, files.reading("f"):
