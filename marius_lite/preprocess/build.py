@@ -364,7 +364,8 @@ class Build:
                                      split_memory(options)) for name in options.splits}
         shown = with_bar(pieces, self._records(gathered))
         written = write_buckets(shown, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
-        np.savez(self.work / "tally.npz", buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
+        with (self.work / "tally.npz").open("wb") as file:  # given a path, zipfile tries again where the disk fails
+            np.savez(file, buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
         facts = degree_facts(self._edges(gathered, named), partitioning, tally, self.work / "in_degrees", pass_memory(options))
         return Written(written, facts, runs)
 

@@ -142,4 +142,5 @@ def test_a_command_whose_disk_fails_at_a_call(start, undisturbed, tmp_path, name
     numbers = some(calls) if part is None else every(calls, part)
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda number: wrong_where_it_fails(start, expected, name, number, tmp_path), numbers))
-    assert [each for wrong in found for each in wrong] == []
+    wrong = [str(each) for wrong in found for each in wrong]
+    assert not wrong, "\n".join(wrong)
