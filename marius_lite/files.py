@@ -19,6 +19,7 @@ import numpy.typing as npt
 from marius_lite.errors import MariusError, RunError, UserError
 from marius_lite.printable import printable
 
+MOST_UNPACKED = 1000  # bytes of a compressed one
 MOST_REASON = 200  # characters of what a library says
 ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
 """What tells that there is no such file to read, where any other OSError is a disk that fails."""
@@ -195,9 +196,10 @@ def reading(path: Path | str) -> Iterator[None]:
     except MariusError:
         raise
     except MemoryError as error:
-        if not _is_absurd(error):
+        if not _is_absurd(error, path):
             raise
-        raise UserError(f"{path}: damaged (a number in it asks for more memory than there is: {error}): get it again") from error
+        raise UserError(f"{path}: damaged (a number in it asks for far more memory than it needs: {error}): get it "
+                        "again") from error
     except (PermissionError, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise UserError(f"{path}: {error.strerror or error}: name a file that can be read") from error
     except Exception as error:
@@ -208,10 +210,11 @@ def reading(path: Path | str) -> Iterator[None]:
         raise UserError(f"{path}: damaged or cut short ({reason[:MOST_REASON]}): get it again") from error
 
 
-def _is_absurd(error: MemoryError) -> bool:
-    """Whether more was asked for than the machine has: no input needs that, where memory for it is short or not."""
-    sizes = [int(digits) for digits in re.findall(r"\d{1,19}", str(error))]
-    return max(sizes, default=0) > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+def _is_absurd(error: MemoryError, path: Path | str) -> bool:
+    """Whether what was asked for at once is no shortage of memory: more than the machine has, or than such a file unpacks to."""
+    asked = max((int(digits) for digits in re.findall(r"\d{1,19}", str(error))), default=0)
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return asked > min(machine, (1 << 30) + MOST_UNPACKED * (os.path.getsize(path) if os.path.isfile(path) else machine))
 
 
 def check_encodable(path: Path | str) -> None:
