@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from marius_lite._native import EdgeCounts, EdgeLayout, crc32c_stretches
+from marius_lite.files import disk_errors, read_numbers
 from marius_lite.graph.edges import CARRIED, COLUMNS
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
@@ -60,6 +61,21 @@ class Tally:
             np.zeros(nodes, by_node) if by_node else None,
             np.zeros(nodes, np.uint8) if by_node else None,
         )
+
+    def save(self, path: Path) -> None:
+        """All but what is by node. (Not as .npz: zipfile tries again where the disk fails, or calls the file none of its own.)"""
+        with disk_errors(path), open(path, "wb") as file:
+            for counts in (self.bucket_counts, self.relation_counts, self.totals):
+                file.write(counts.data)
+
+    @classmethod
+    def load(cls, path: Path, partitioning: Partitioning, relations: int) -> Tally:
+        """What was saved, nothing by node. Raises RunError."""
+        found, counts = cls.zeros(partitioning, relations, None), read_numbers(path, np.int64)
+        ends = np.cumsum([found.bucket_counts.size, found.relation_counts.size])
+        for array, values in zip((found.bucket_counts, found.relation_counts, found.totals), np.split(counts, ends)):
+            array[:] = values.reshape(array.shape)
+        return found
 
 
 class SplitWriter:

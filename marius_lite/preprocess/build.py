@@ -309,7 +309,7 @@ class Build:
     def _sort_and_write(self, gathered: Gathered, named: Named, layout: EdgeLayout, relation_ids: Keys) -> tuple[Written, Tally]:
         """``edges/``. The sort is a pass of its own where its records do not fit the memory."""
         once, runs = self.passes.once, self.work / "runs"
-        places = [*(self.root / "edges" / name for name in SPLITS), self.work / "tally.npz", self.work / "in_degrees"]
+        places = [*(self.root / "edges" / name for name in SPLITS), self.work / "tally", self.work / "in_degrees"]
 
         def write(records: Iterator[Records], count: int) -> Written:
             return self._write_edges(records, count, gathered, named, layout, len(relation_ids))
@@ -326,8 +326,7 @@ class Build:
                            lambda: write(merge(runs, lengths, layout.words, pass_memory(self.options), self.threads),
                                          len(lengths)))
         self.passes.clear([*keyed, runs])
-        with np.load(self.work / "tally.npz") as counts:
-            return written, Tally(counts["buckets"], counts["relations"], counts["totals"], None, None, None)
+        return written, Tally.load(self.work / "tally", named.partitioning, len(relation_ids))
 
     def _fits(self, gathered: Gathered, layout: EdgeLayout) -> bool:
         """Whether all records can be sorted in memory."""
@@ -364,8 +363,7 @@ class Build:
                                      split_memory(options)) for name in options.splits}
         shown = with_bar(pieces, self._records(gathered))
         written = write_buckets(shown, writers, layout, partitioning.nodes, carried, tally, options.drop_duplicates)
-        with (self.work / "tally.npz").open("wb") as file:  # given a path, zipfile tries again where the disk fails
-            np.savez(file, buckets=tally.bucket_counts, relations=tally.relation_counts, totals=tally.totals)
+        tally.save(self.work / "tally")
         facts = degree_facts(self._edges(gathered, named), partitioning, tally, self.work / "in_degrees", pass_memory(options))
         return Written(written, facts, runs)
 
