@@ -205,6 +205,8 @@ def reading(path: Path | str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: a place before the file's start
             raise RunError(f"{path}: {error.strerror}") from error
+        if isinstance(behind := error.__context__, OSError) and behind.errno == errno.EIO:  # zipfile calls that no archive
+            raise RunError(f"{path}: {behind.strerror}") from error
         said = " ".join(str(error).split()) or type(error).__name__
         reason = said if isinstance(error, (ValueError, OSError, EOFError)) else f"{type(error).__name__}: {said}"
         raise UserError(f"{path}: damaged or cut short ({reason[:MOST_REASON]}): get it again") from error

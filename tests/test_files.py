@@ -100,6 +100,13 @@ def test_reading_says_what_a_library_stumbled_over_in_one_line(error, kind, said
     assert str(raised.value) == said
 
 
+def test_a_disk_that_fails_behind_another_error_is_told():
+    error = ValueError("not a zip file")
+    error.__context__ = OSError(5, "Input/output error")
+    with pytest.raises(RunError, match="f: Input/output error"), files.reading("f"):
+        raise error
+
+
 def test_a_small_file_that_asks_for_much_memory_is_damaged(tmp_path):
     (tmp_path / "f").write_bytes(b"PAR1")
     with pytest.raises(UserError, match="far more memory"), files.reading(tmp_path / "f"):
