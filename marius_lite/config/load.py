@@ -31,7 +31,8 @@ def _base(file: str, over: dict[str, Any]) -> dict[str, Any]:
     if not file.startswith(presets.PREFIX):
         return _read_yaml(Path(file))
     model = over.get("model")
-    return presets.read(file.removeprefix(presets.PREFIX), model.get("decoder") if isinstance(model, dict) else None)
+    decoder = model.get("decoder") if isinstance(model, dict) else None
+    return presets.read(file.removeprefix(presets.PREFIX), decoder if isinstance(decoder, str) else None)
 
 
 def _setting(item: str) -> dict[str, Any]:

@@ -33,6 +33,12 @@ def test_what_is_given_goes_over_a_preset_and_over_what_its_decoder_changes():
     assert config.loss.relation_weight == 0
 
 
+@pytest.mark.parametrize("decoder", ["{a: 1}", "[1]", "3", "null", "rot"])
+def test_a_decoder_that_is_none_is_refused(decoder):
+    with pytest.raises(UserError, match=r"`model\.decoder`"):
+        load("preset:kg", [f"model.decoder={decoder}"])
+
+
 def test_an_unknown_preset_names_the_known_ones():
     with pytest.raises(UserError, match=r"preset:foo: no such preset: there are kg-small, kg, .*plain"):
         load("preset:foo")
