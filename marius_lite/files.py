@@ -198,7 +198,7 @@ def reading(path: Path | str) -> Iterator[None]:
     except MemoryError as error:
         if not _is_absurd(error, path):
             raise
-        raise UserError(f"{path}: damaged (a number in it asks for far more memory than it needs: {error}): get it "
+        raise UserError(f"{path}: damaged (a number in it asks for more memory than such a file can fill: {error}): get it "
                         "again") from error
     except (PermissionError, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise UserError(f"{path}: {error.strerror or error}: name a file that can be read") from error
@@ -213,10 +213,10 @@ def reading(path: Path | str) -> Iterator[None]:
 
 
 def _is_absurd(error: MemoryError, path: Path | str) -> bool:
-    """Whether what was asked for at once is no shortage of memory: more than the machine has, or than such a file unpacks to."""
+    """Whether Arrow asked at once for more than such a file unpacks to: that is no shortage of memory."""
     asked = max((int(digits) for digits in re.findall(r"\d{1,19}", str(error))), default=0)
-    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return asked > min(machine, (1 << 30) + MOST_UNPACKED * (os.path.getsize(path) if os.path.isfile(path) else machine))
+    size = os.path.getsize(path) if os.path.isfile(path) else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return asked > (1 << 30) + MOST_UNPACKED * size
 
 
 def check_encodable(path: Path | str) -> None:

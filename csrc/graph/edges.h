@@ -89,7 +89,7 @@ struct EdgeTally {
     uint8_t* seen;            // bit s: has an edge in split s
     int64_t* duplicates;      // (3)
     int64_t* self_loops;      // (3)
-    int64_t* also_in_train;   // (3); this and the next are of the edges that are written
+    int64_t* also_in_train;   // (3); this and the next two are of the edges that are written
     int64_t* reverse_in_train; // (3): their reverse is a training edge
     int64_t* inverse_in_train; // (3): a training edge of any relation leads from their destination to their source
 };

@@ -106,8 +106,8 @@ def read_copy(checkpoint: Path) -> State:
         if version != STATE_VERSION:
             raise UserError(f"{file}: checkpoint format {version}, this program reads {STATE_VERSION}: use the version that "
                             "wrote it")
-        if tree.pop("checksum") != checksum_of(tree):
-            raise UserError(f"{file}: damaged, its checksum is wrong: choose another checkpoint with --checkpoint")
+        if tree.pop("checksum", None) != checksum_of(tree):
+            raise UserError(f"{file}: damaged, its checksum is wrong or missing: choose another checkpoint with --checkpoint")
         del tree["version"]
         tree["cursor"] = Cursor(**tree["cursor"])
         tree["best"] = Best(**tree["best"]) if tree["best"] else None

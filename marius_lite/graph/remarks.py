@@ -12,7 +12,7 @@ def unused(manifest: Manifest, config: Config) -> list[str]:
     advice = "" if config.model.encoder == "none" else " (`sampling.weighted: true` draws neighbours by them)"
     said = {f"edges have weights, which this run does not use{advice}": "weight" in carried and not weighted,
             "edges have times, which training does not use": "time" in carried,
-            "nodes have features, which this run does not use (`model.encoder`, `model.inputs`)":
+            "nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`)":
                 manifest.features is not None and config.model.inputs == "embeddings",
             "nodes have labels, which link prediction does not use (`task: node_classification` learns them)":
                 manifest.labels is not None and config.task == "link_prediction"}

@@ -30,14 +30,16 @@ def read_report(dataset: Path) -> dict[str, Any]:
         numbers = (*LEAKS, UNSEEN_NODES)
         counts = [value for entry in report["edges"].values() for value in (entry["stored"], *map(entry.get, numbers))]
         texts = {type(line) for line in report.get("warnings", [])}
-        sound = {type(value) for value in counts} <= {int, type(None)} and texts <= {str}
+        sound = {type(value) for value in counts} <= {int, type(None)} and texts <= {str} and all(
+            entry["stored"] is not None for entry in report["edges"].values())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     return report if sound else {}
 
 
 def leak_lines(report: Mapping[str, Any], split: str | None = None) -> list[str]:
-    """What figures on ``split`` (None: each) are worth: a line for each kind of edges of `LEAKS` that there are.
+    """What figures on ``split`` (None: each) are worth: a line for each kind of edges of `LEAKS` that there are,
+    but for a share that is `RARE`.
 
     Datasets of earlier versions did not count all kinds: these give no line."""
     lines = []

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from marius_lite._native import EdgeCounts, EdgeLayout, crc32c_stretches
+from marius_lite.errors import RunError
 from marius_lite.files import disk_errors, read_numbers
 from marius_lite.graph.edges import CARRIED, COLUMNS
 from marius_lite.graph.partitioning import Partitioning
@@ -20,6 +21,7 @@ from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.sort import Records
 
 PIECE = 1 << 18
+TOTALS = 5
 
 
 def count_dtype(edges: int) -> type[np.unsignedinteger[Any]]:
@@ -56,7 +58,7 @@ class Tally:
         return cls(
             np.zeros((3, partitioning.partitions**2), np.int64),
             np.zeros((3, relations), np.int64),
-            np.zeros((5, 3), np.int64),
+            np.zeros((TOTALS, 3), np.int64),
             np.zeros(nodes, by_node) if by_node else None,
             np.zeros(nodes, by_node) if by_node else None,
             np.zeros(nodes, np.uint8) if by_node else None,
@@ -71,11 +73,12 @@ class Tally:
     @classmethod
     def load(cls, path: Path, partitioning: Partitioning, relations: int) -> Tally:
         """What was saved, nothing by node. Raises RunError."""
-        found, counts = cls.zeros(partitioning, relations, None), read_numbers(path, np.int64)
-        ends = np.cumsum([found.bucket_counts.size, found.relation_counts.size])
-        for array, values in zip((found.bucket_counts, found.relation_counts, found.totals), np.split(counts, ends)):
-            array[:] = values.reshape(array.shape)
-        return found
+        widths = partitioning.partitions**2, relations
+        counts = read_numbers(path, np.int64)
+        if counts.size != (size := 3 * sum(widths) + 3 * TOTALS):
+            raise RunError(f"{path}: {counts.size} counts, {size} were written: give --overwrite to begin again")
+        buckets, of_relations, totals = np.split(counts, np.cumsum([3 * width for width in widths]))
+        return cls(buckets.reshape(3, -1), of_relations.reshape(3, relations), totals.reshape(TOTALS, 3), None, None, None)
 
 
 class SplitWriter:

@@ -71,10 +71,9 @@ def _edge_facts(manifest: Manifest, tally: Tally, degrees: DegreeFacts, options:
         if split:
             found[name] |= {
                 "also_in_train": int(in_train[split]),
-                **({} if options.undirected else {
-                    "reverse_in_train": int(reversed_in_train[split]),
-                    "inverse_in_train": int(turned_in_train[split] - reversed_in_train[split]),
-                }),
+                **({} if options.undirected else {"reverse_in_train": int(reversed_in_train[split])}),
+                **({} if not options.reverses_sought else {
+                    "inverse_in_train": int(turned_in_train[split] - reversed_in_train[split])}),
                 "unseen_in_train": degrees.unseen_edges[name],
                 "nodes_unseen_in_train": degrees.unseen[name],
             }

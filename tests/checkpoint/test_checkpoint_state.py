@@ -72,7 +72,7 @@ def test_the_state_of_another_checkpoint_is_refused(tmp_path, name):
 def test_a_state_without_its_checksum_is_refused(tmp_path):
     tree = json.loads(VALUES.to_json())
     del tree["checksum"]
-    with pytest.raises(UserError, match="damaged"):
+    with pytest.raises(UserError, match="its checksum is wrong or missing"):
         read_state(stored(tmp_path, tree))
 
 
@@ -83,7 +83,7 @@ def test_what_is_no_state_is_refused(tmp_path, change):
     tree = json.loads(State(Cursor(), "", {}, 0).to_json())
     change(tree)
     del tree["checksum"]
-    with pytest.raises(UserError, match=r"state\.json: damaged: (?!its checksum)"):
+    with pytest.raises(UserError, match=r"state\.json: damaged: "):
         read_state(stored(tmp_path, {**tree, "checksum": checksum_of(tree)}))
 
 

@@ -232,6 +232,35 @@ void pieces_of_any_length_give_the_same() {
     CHECK(columns(1) == columns(count) && columns(7) == columns(count));
 }
 
+// Of some reverses the relation is another one: they are neighbours of the training edge, before it or after it.
+void inverses_are_counted_in_pieces_of_any_length() {
+    for (const EdgeLayout& layout : {EdgeLayout{30, 2, 8, 0}, EdgeLayout{uint64_t{1} << 31, 4, 8, 0}}) {
+        const Given<uint64_t> train(layout, layout.partitions * layout.rows, 8, 500);
+        Given<uint64_t> asked = train;
+        std::swap(asked.src, asked.dst);
+        for (size_t i = 0; i < asked.rel.size(); ++i) asked.rel[i] = static_cast<uint32_t>((asked.rel[i] + i) % asked.relation_ids.size());
+        std::vector<uint64_t> records = packed(train, layout, {false, 0, {0, 0}, 0, false});
+        const std::vector<uint64_t> more = packed(asked, layout, {false, 0, {0, 0}, 2, false});
+        records.insert(records.end(), more.begin(), more.end());
+        records = sorted(records, layout.words());
+        const size_t count = records.size() / layout.words();
+        auto totals = [&](size_t step) {
+            Tally tally(layout, 8, 0);
+            EdgeStream stream;
+            std::vector<uint32_t> out(9 * step);
+            for (size_t at = 0; at < count; at += step)
+                unpack_edges(records.data() + layout.words() * at, std::min(step, count - at), layout, layout.partitions * layout.rows, 8,
+                             false, stream, tally.view, out.data(), nullptr, step);
+            return tally.totals;
+        };
+        const std::vector<int64_t> found = totals(count);
+        CHECK(found == totals(1) && found == totals(7));
+        int64_t joined = 0;  // asked[i] leads where train[i] came from
+        for (size_t i = 0; i < asked.src.size(); ++i) joined += asked.src[i] != asked.dst[i];
+        CHECK(found[12 + 2] == joined && found[9 + 2] > 0 && found[9 + 2] < joined);
+    }
+}
+
 void what_does_not_fit_is_refused() {
     CHECK_THROWS((EdgeLayout{0, 1, 1, 0}), std::invalid_argument);
     CHECK_THROWS((EdgeLayout{kWord + 1, 1, 1, 0}), std::invalid_argument);
@@ -297,6 +326,7 @@ int main() {
     edges_of_another_split_are_told_from_duplicates();
     reverses_of_training_edges_are_counted();
     pieces_of_any_length_give_the_same();
+    inverses_are_counted_in_pieces_of_any_length();
     what_does_not_fit_is_refused();
     counts_go_beyond_32_bits();
 }

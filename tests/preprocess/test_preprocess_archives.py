@@ -1,5 +1,7 @@
 """Whole collections in one .npz archive: edges, features, labels and node lists by their usual names, or by key."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from preprocess_tools import decoded, make, shared
@@ -63,11 +65,21 @@ def test_names_as_pytorch_geometric_has_them(tmp_path):
     assert decoded(dataset).total() == 90
     assert (dataset.features.width, dataset.labels.classes) == (3, 4)
     assert dataset.node_counts == {"train": 14, "valid": 13, "test": 13}
+    kinds = np.arange(90) % 5
+    np.savez(file, **known, edge_type=kinds)
+    expected = Counter((s, r, d) for s, d, r in zip(*known["edge_index"].tolist(), kinds.tolist()))
+    assert decoded(make(tmp_path / "typed", file)) == expected
+    assert make(tmp_path / "named", f"{file}:edge_index").manifest.relations == 1
+    np.savez(file, **known, edge_type=kinds[1:])
+    with pytest.raises(UserError, match="edge_type: the relation of each edge by its name"):
+        make(tmp_path / "short", file)
+    np.savez(file, indptr=np.array([0, 1, 2]), indices=np.array([1, 0]), data=np.ones(2), shape=np.array([2, 2]), **known)
+    assert decoded(make(tmp_path / "beside", file)).total() == 90
 
 
 def test_names_that_nobody_knows_are_told(tmp_path):
     np.savez(tmp_path / "g.npz", a=np.array([[0, 1]]), b=np.array([[0, 1]]))
-    with pytest.raises(UserError, match=r"the archive has a, b: name one as g.npz:KEY \(edges, edge_index are found"):
+    with pytest.raises(UserError, match=r"the archive has a, b: name one as g.npz:KEY \(without a key edges or edge_index is"):
         make(tmp_path / "d", tmp_path / "g.npz")
 
 

@@ -52,6 +52,7 @@ def test_memory_and_spilled_runs_change_no_count(tmp_path):
     rng = np.random.default_rng(1)
     train, test = (rng.integers(0, 40_000, (count, 3)) % [40_000, 5, 40_000] for count in (60_000, 12_000))
     test[:3000] = train[:3000, ::-1]
+    test[3000:6000] = (train[3000:6000, ::-1] + [0, 1, 0]) % [40_000, 5, 40_000]
     found = []
     for memory in ("1MiB", "1GB"):  # sorted in runs, degrees from the buckets, or everything at once
         report = _made(tmp_path, train.tolist(), {"test": test.tolist()}, partitions=3, memory=memory)
@@ -59,6 +60,7 @@ def test_memory_and_spilled_runs_change_no_count(tmp_path):
         found.append(report["edges"]["test"])
     assert found[0] == found[1]
     assert found[0]["reverse_in_train"] >= 2990
+    assert found[0]["inverse_in_train"] >= 2990
     assert found[0]["unseen_in_train"] > 500
 
 
@@ -88,6 +90,7 @@ def test_an_edge_and_its_reverse_are_dealt_to_one_split(tmp_path, undirected):
     dataset_warnings = "\n".join(report["warnings"])
     assert "reverse" not in dataset_warnings
     assert all(entry.get("reverse_in_train", 0) == 0 for entry in report["edges"].values())
+    assert all("inverse_in_train" not in entry for entry in report["edges"].values())
     assert ("leave that out, or give" in dataset_warnings) == undirected
 
 

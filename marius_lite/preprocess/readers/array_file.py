@@ -78,7 +78,7 @@ class ArrayFile:
             found = [key for key in keys if key == self.key]
         if not found:
             given = "" if self.key is None else f":{self.key}"
-            themselves = f" ({', '.join(usual)} are found without)" if usual and self.key is None else ""
+            themselves = f" (without a key {' or '.join(usual)} is taken)" if usual and self.key is None else ""
             raise UserError(f"{self.path}{given}: which array? the archive has {', '.join(keys) or 'none'}: name one as "
                             f"{self.path.name}:KEY{themselves}")
         return found[0]

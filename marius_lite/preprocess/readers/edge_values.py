@@ -1,7 +1,8 @@
-"""Weights and times that stand as arrays of their own in an .npz archive, one number for each edge."""
+"""What stands in an .npz archive beside its edges: relations, weights and times, one number for each edge."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,22 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile
 from marius_lite.preprocess.readers.arrays import is_value
 
+EDGES = ("edges", "edge_index")
+RELATIONS = ("rel", "edge_type")
+"""What such arrays are usually called."""
 ADVICE = "name an array of numbers in the archive, one for each edge"
+
+
+def open_relations(path: Path, names: Sequence[str], edges: int) -> ArrayFile | None:
+    """The first of `RELATIONS` that the archive's ``names`` have. Raises UserError where it does not fit ``edges``."""
+    name = next((name for name in RELATIONS if name in names), None)
+    if name is None:
+        return None
+    array = ArrayFile(Path(f"{path}:{name}"), ADVICE)
+    if array.shape != (edges,) or array.dtype.kind not in "iu":
+        raise UserError(f"{array.name}: the relation of each edge by its name: an array of {array.dtype}, shape {array.shape}, "
+                        f"where there are {edges} edges: {ADVICE}, or call it something else")
+    return array
 
 
 def open_values(path: Path, options: Options, edges: int) -> dict[str, ArrayFile]:

@@ -15,20 +15,20 @@ import numpy.typing as npt
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import COLUMN_ROLES, IGNORE, ROLES, Options
-from marius_lite.preprocess.readers.array_file import ArrayFile
+from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
 from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
-from marius_lite.preprocess.readers.edge_values import open_values
+from marius_lite.preprocess.readers.edge_values import EDGES, open_relations, open_values
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.roles import columns_used
 from marius_lite.preprocess.readers.source import InputFile, Progress
 
-USUAL = ("edges", "edge_index")
 ADVICE = "save integers of shape (E, 2), (E, 3) or (2, E)"
 Column = npt.NDArray[Any]
 
 
 class NpyReader:
-    """Columns are src, dst or src, rel, dst unless --columns says otherwise; floats are read where one of them is a weight.
+    """Columns are src, dst or src, rel, dst unless --columns says otherwise; floats are read where one of them is a weight. An
+    archive whose edges are found by their name may have their relations beside them.
 
     ``nodes``: a GraphBolt folder says that ids 0 to ``nodes`` - 1 exist; its arrays are (2, E) always.
     """
@@ -41,7 +41,7 @@ class NpyReader:
         self._options = options
         self._progress = progress
         self.nodes = None if nodes is None else range(nodes)
-        self._array = ArrayFile(Path(file.name), ADVICE, USUAL)
+        self._array = ArrayFile(Path(file.name), ADVICE, EDGES)
         shape, dtype = self._array.shape, self._array.dtype
         self._turned = len(shape) == 2 and shape[0] == 2 and (nodes is not None or (
             shape[1] > 3 and len(options.columns or ()) != shape[1]))
@@ -61,8 +61,11 @@ class NpyReader:
             raise UserError(f"{self.path}: {option}: the array's columns have no names: give their order, for example "
                             "--columns src,dst,weight, or save an .npz archive")
         self._values = open_values(self.path, options, self._edges)
+        alone = self._array.key is not None and file.key is None and options.columns is None and width == 2
+        if alone and (relations := open_relations(self.path, keys_of(self.path), self._edges)):
+            self._values["rel"] = relations
         self._place = {role: place for place, role in enumerate(roles) if role != IGNORE}
-        self.columns = columns_used(self._place)
+        self.columns = columns_used({*self._place, *self._values})
         self.description = f"array of {dtype.newbyteorder('=')}, columns {','.join([*roles, *self._values])}"
 
     @property

@@ -20,13 +20,12 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, Take, keys_of
 from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
 from marius_lite.preprocess.readers.csr_rows import require_format
-from marius_lite.preprocess.readers.edge_values import open_values
+from marius_lite.preprocess.readers.edge_values import EDGES, open_relations, open_values
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.source import InputFile, Progress
 
 COORDINATES = (("row", "col"), ("rows", "cols"), ("src", "dst"))
 CSR = ("indptr", "indices")
-RELATIONS = ("rel", "edge_type")
 SHAPE = "shape"
 ADVICE = "save row and col, or indptr and indices, as one-dimensional arrays of integers"
 Ints = npt.NDArray[np.int64]
@@ -34,7 +33,7 @@ Ints = npt.NDArray[np.int64]
 
 def sparse_parts(path: Path, key: str | None) -> tuple[str, ...] | None:
     """The names of the two arrays that hold the edges of an archive; None where an array of edges is meant."""
-    if key is not None or "edges" in (keys := keys_of(path)):
+    if key is not None or not {*EDGES}.isdisjoint(keys := keys_of(path)):
         return None
     return next((parts for parts in (*COORDINATES, CSR) if set(parts) <= set(keys)), None)
 
@@ -51,13 +50,13 @@ class SparseReader:
         self._progress = progress
         keys = keys_of(file.path)
         self._first, self._second = (self._part(part) for part in parts)
-        self._rel = next((self._part(name) for name in RELATIONS if name in keys), None)
         self._is_csr = parts == CSR
         require_format(self.path, keys, "", "csr" if self._is_csr else "coo")
         self._edges = self._second.shape[0]
-        for part in (self._rel, None if self._is_csr else self._first):
-            if part is not None and part.shape[0] != self._edges:
-                raise UserError(f"{part.name}: {part.shape[0]} entries, {self._second.name} has {self._edges}: {ADVICE}")
+        if not self._is_csr and self._first.shape[0] != self._edges:
+            raise UserError(f"{self._first.name}: {self._first.shape[0]} entries, {self._second.name} has {self._edges}: "
+                            f"{ADVICE}")
+        self._rel = open_relations(self.path, keys, self._edges)
         count = self._size() if SHAPE in keys else self._first.shape[0] - 1 if self._is_csr else None
         self._values = open_values(self.path, options, self._edges)
         self.nodes = None if count is None else range(count)
