@@ -33,7 +33,7 @@ struct EdgeRules {
 };
 
 // Whether an edge's reverse is packed too: to be stored, or, of one that is given for another split than training, to be counted
-// where training has it. (Edges that are dealt have their reverse in their own split.)
+// where training has it or joins its ends. (Edges that are dealt have their reverse in their own split.)
 inline bool both_ways(const EdgeRules& rules) { return rules.undirected || (!rules.by_hash && rules.split != 0); }
 
 uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rules);

@@ -9,7 +9,7 @@ import typer
 from marius_lite.cli import options
 
 MOST_CLASSES = 12
-"""Up to so many the confusion matrix fits a terminal; --json has that of more."""
+"""Up to so many the confusion matrix is easily read; --json has that of more."""
 
 
 def eval(run: options.Run,
