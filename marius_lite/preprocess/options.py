@@ -107,6 +107,8 @@ class Options:
             raise UserError(f"--feature-dtype {same['feature_dtype']}: there are no features: give their file with --features")
         node_lists = {name: Path(file) for name, file in zip(SPLITS, (train_nodes, valid_nodes, test_nodes)) if file is not None}
         _check_node_sets(node_lists, node_split, labels is not None)
+        _check_texts({"--columns": columns, "--comment": same.get("comment"), "--edge-weight": same.get("edge_weight"),
+                      "--timestamp": same.get("timestamp")})
         names = _columns(columns)
         _check_values(names, {"--edge-weight": same.get("edge_weight"), "--timestamp": same.get("timestamp")})
         _check_default(same.get("weight_default"), same.get("edge_weight") is not None or "weight" in (names or ()))
@@ -267,6 +269,15 @@ def _check_default(weight: float | None, weights: bool) -> None:
         raise UserError(f"--weight-default {weight:g}: edges have no weights: name their column with --edge-weight or --columns")
     if not abs(weight) <= MOST_WEIGHT:
         raise UserError(f"--weight-default {weight:g}: must be a finite float32")
+
+
+def _check_texts(given: Mapping[str, str | None]) -> None:
+    """What is looked for in files, which are UTF-8."""
+    for option, text in given.items():
+        try:
+            (text or "").encode()
+        except UnicodeEncodeError:
+            raise UserError(f"{option} {text}: is not UTF-8, as files are: write it in a terminal of that encoding") from None
 
 
 def _delimiter(text: str) -> str | None:

@@ -78,6 +78,8 @@ def test_bad_file(tmp_path, content, options, message):
         ({"columns": "src,rel"}, "src and dst are both needed"),
         ({"columns": "src,tail"}, "mixes roles"),
         ({"columns": ""}, "2 or 3 are needed"),
+        ({"comment": "\udcc0"}, "--comment .*: is not UTF-8"),
+        ({"edge_weight": "w\udcff"}, "--edge-weight .*: is not UTF-8"),
         ({"format": "csvv"}, "unknown: use one of auto, text, parquet, arrow, npy, gr, metis, mtx, nt, marius, torch"),
         ({"ids": "uuid"}, "unknown"),
         ({"header": "maybe"}, "unknown"),
