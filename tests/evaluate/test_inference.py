@@ -228,14 +228,10 @@ print(peak() - before)
 
 @pytest.mark.parametrize("name", ["sage", "gat"])
 def test_memory_does_not_grow_with_the_edges(tmp_path, name):
-    """17.9 MB of rows a layer, 32 MiB allowed: what a process takes beside its libraries stays below, whatever the edges."""
-    def peak(degree):
-        folder = tmp_path / str(degree)
-        folder.mkdir()
-        done = subprocess.run([sys.executable, "-c", MEASURE, name, str(degree), str(folder)], capture_output=True, text=True,
-                              cwd=Path(__file__).parents[2], check=True)
-        return int(done.stdout)
+    """17.9 MB of rows a layer, 32 MiB allowed: what a process takes beside its libraries stays below, whatever the edges.
 
-    few, many = peak(4), peak(16)
-    assert many < few * 1.25 + 2000
-    assert max(few, many) < 1.25 * (32 << 10)
+    With 32 edges a node the sources' rows of one partition, gathered at once, would be 72 MB.
+    """
+    done = subprocess.run([sys.executable, "-c", MEASURE, name, "32", str(tmp_path)], capture_output=True, text=True,
+                          cwd=Path(__file__).parents[2], check=True)
+    assert int(done.stdout) < 1.25 * (32 << 10)
