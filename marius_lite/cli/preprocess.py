@@ -109,7 +109,7 @@ def preprocess(
             metavar="FILE",
             help="Class labels, integers or names: a .npy array (or FILE.npz:KEY) of shape (nodes,), a Parquet column, or text "
             "with one in each line: row i belongs to the integer id i; or two columns of text or Parquet, a node's id and its "
-            "class. -1 and NaN are no label; of two columns, leave the node out. Or an array of shape (nodes, classes), 1 for "
+            "class. -1, NaN and an empty cell beside an id are no label. Or an array of shape (nodes, classes), 1 for "
             "each class that a node has, else 0. Every row makes a node.",
             rich_help_panel=NODES,
         ),

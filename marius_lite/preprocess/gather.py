@@ -157,7 +157,8 @@ class Gatherer:
         """Everything is on disk."""
         self.spool.close()
         self.bad_rows.close()
-        self.seen.misread = self._misreads.warnings
+        self.seen.misread = [*self._misreads.warnings, *(self.node_data.warnings if self.node_data else ()),
+                             *(self.node_types.warnings if self.node_types else ())]
         given = [*(self.node_data.sources() if self.node_data else ()), *([self.node_types.source] if self.node_types else ())]
         self.seen.sources += [source for source in given if source not in self.seen.sources]
         relations = NO_RELATIONS if self.seen.columns == 2 else Relations(self._relations.names(), self.options.ids == "str")

@@ -98,6 +98,11 @@ class NodeData:
                             "--node-ids")
 
     @property
+    def warnings(self) -> list[str]:
+        """A line for each sign that a file is read otherwise than it is meant."""
+        return [] if self.labels is None else self.labels.warnings
+
+    @property
     def partial(self) -> bool:
         """Whether nodes without a label need no row."""
         return self.features is None and self.label_rows is not None

@@ -115,6 +115,11 @@ class TypeSource:
         self._file, self._memory = open_types(file, options), options.memory
 
     @property
+    def warnings(self) -> list[str]:
+        """A line for each sign that the file is read otherwise than it is meant."""
+        return self._file.warnings
+
+    @property
     def source(self) -> Source:
         """The file for the manifest; when it is read."""
         path = self._file.path

@@ -20,7 +20,7 @@ from marius_lite.preprocess.gather import Seen
 from marius_lite.preprocess.misread import count_warnings
 from marius_lite.preprocess.options import SPLITS, Options
 
-DOUBLED = 0.45  # the share of duplicates: it is a half where every edge stood there in both directions
+DOUBLED = 0.25  # the share of duplicates: it is a half where every edge stood there in both directions
 
 
 def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFacts, options: Options, timings: dict[str, float],
@@ -86,11 +86,11 @@ def _given(seen: Seen, options: Options) -> bool:
 
 
 def _doubled(train: dict[str, Any], options: Options) -> list[str]:
-    """A line where --undirected nearly doubles what was there in both directions, so that half of it stands twice."""
+    """A line where --undirected doubles much that was there in both directions, and stands there twice now."""
     if not options.undirected or options.drop_duplicates or train["duplicates"] < DOUBLED * train["stored"]:
         return []
-    return [f"train: {train['duplicates']:,} of {train['stored']:,} stored edges stand there twice: the files have nearly every "
-            "edge twice, perhaps in both directions, and --undirected stores each both ways: leave that out, or give "
+    return [f"train: {train['duplicates']:,} of {train['stored']:,} stored edges stand there twice: the files have many "
+            "edges twice, perhaps in both directions, and --undirected stores each both ways: leave that out, or give "
             "--drop-duplicates"]
 
 

@@ -44,8 +44,13 @@ FILES = {
     "gzip": lambda path: path.write_bytes(gzip.compress("".join(f"{each}\n" for each in NUMBERS).encode())),
     "csv": lambda path: path.write_text("node,label\n5,10\n0,10\n2,30\n1,0\n4,20\n"),
     "tsv": lambda path: path.write_text("1\ta\n0\tb\n2\té d\n3\t-1\n4\tc\n5\tb\n"),
+    "an empty cell": lambda path: path.write_text("1,a\n0,b\n2,é d\n3,\n4,c\n5,b\n"),
     "parquet": lambda path: parquet(path, y=pa.array(NAMES)),
     "parquet of numbers": lambda path: parquet(path, y=pa.array([10.0, 0, 30, None, 20, 10])),
+    "parquet with ids and gaps": lambda path: parquet(path, label=["a", None, "b", "c", "é d", "b"], id=[1, 3, 0, 4, 2, 5]),
+    "parquet with ids and empty text": lambda path: parquet(path, label=["a", "", "b", "c", "é d", "b"], id=[1, 3, 0, 4, 2, 5]),
+    "parquet with ids, floats": lambda path: parquet(path, id=[1, 3, 0, 4, 2, 5], label=[0.0, np.nan, 10.0, 20.0, 30.0, 10.0]),
+    "parquet with ids, null": lambda path: parquet(path, id=[1, 3, 0, 4, 2, 5], label=pa.array([0, None, 10, 20, 30, 10])),
     "parquet with ids": lambda path: parquet(path, label=["a", "b", "c", "é d", "b"], id=[1, 0, 4, 2, 5]),
 }
 

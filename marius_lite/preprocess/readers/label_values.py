@@ -24,6 +24,7 @@ from marius_lite.preprocess.readers.lines import LineBlocks, whole_lines
 from marius_lite.preprocess.readers.node_ids import IdList
 from marius_lite.preprocess.readers.node_types import TypeFile, TypeTable, TypeText
 from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
+from marius_lite.preprocess.readers.titles import titled
 
 BLOCK = 1 << 18
 BLOCK_BYTES = 1 << 20
@@ -31,7 +32,7 @@ MOST_CLASSES = 1 << 24  # more are surely no classes: what cross entropy takes f
 NONE = -1
 USUAL = ("labels", "label", "y")
 DELIMITERS = re.compile(r"[\t,;|]")
-INTEGER, NUMBER = r"^-?[0-9]{1,18}$", r"-?[0-9.]+|nan|NaN"
+INTEGER = r"^-?[0-9]{1,18}$"
 WRITE = "write text: a class in each line, or a node's id and its class"
 ADVICE = f"save a one-dimensional array of integers or names, a class for each node and -1 for none, with numpy.save, or {WRITE}"
 RANGE = f"class numbers are 0 to {MOST_CLASSES - 1}, or -1 for no label: number the classes from 0, or give names"
@@ -39,11 +40,12 @@ RANGE = f"class numbers are 0 to {MOST_CLASSES - 1}, or -1 for no label: number 
 
 class LabelValues(Protocol):
     """An opened file. ``ids``: whose the rows are, where it says so; ``checksum``: the crc32c of its bytes, known when `read` has
-    ended."""
+    ended; ``warnings``: a line for each sign that it is read otherwise than it is meant."""
 
     ids: IdList | None
     path: Path
     name: str
+    warnings: list[str]
 
     @property
     def checksum(self) -> int: ...
@@ -65,13 +67,13 @@ def open_labels(file: Path, options: Options) -> LabelValues:
     if found == "parquet":
         with reading(file), pq.ParquetFile(file) as opened:
             alone = len(opened.schema_arrow.names) == 1
-        return _ColumnValues(file) if alone else _PairValues(TypeTable(file, options))
+        return _ColumnValues(file) if alone else _PairValues(TypeTable(file, options, "label"))
     own = replace(options, delimiter=None, header="auto")  # what is said of the edges' text need not hold here
     with closing(ByteStream(file)) as stream:
         head = LineBlocks(stream, options.comment.encode(), BLOCK_BYTES).sample.decode("utf-8", "replace").splitlines()[:100]
     lines = [line for line in head if line.strip() and not (options.comment and line.startswith(options.comment))]
     if lines and all(DELIMITERS.search(line) for line in lines):
-        return _PairValues(TypeText(file, own))
+        return _PairValues(TypeText(file, own, "label"))
     return _LineValues(file, lines, options.comment)
 
 
@@ -82,6 +84,7 @@ class _ArrayValues(OfArray):
 
     def __init__(self, file: Path):
         super().__init__(ArrayFile(file, ADVICE, USUAL))
+        self.warnings: list[str] = []
         shape, dtype = self._array.shape, self._array.dtype
         if dtype.kind not in "iufU" or len(shape) not in (1, 2) or shape[0] < 1 or shape[1:] not in ((), (1,)):
             raise UserError(f"{self.name}: an array of {dtype}, shape {shape}: {ADVICE}")
@@ -105,16 +108,17 @@ class _ArrayValues(OfArray):
 
 
 class _LineValues:
-    """UTF-8 text, perhaps compressed, of a label in each line that is no comment. A first line that is no number above numbers
-    is a title."""
+    """UTF-8 text, perhaps compressed, of a label in each line that is no comment. The first line may be a title."""
 
     ids: IdList | None = None
 
     def __init__(self, path: Path, head: list[str], comment: str):
         self.path, self.name, self.checksum = path, str(path), 0
         self._comment = comment
-        plain = [re.fullmatch(NUMBER, line.strip()) is not None for line in head]
-        self._titled = len(plain) > 1 and not plain[0] and all(plain[1:])
+        found = titled(head) if head else False
+        self._titled = found is True
+        self.warnings = [f"{path}: {head[0].strip()!r} is taken for a class, which no other of the first lines has: if it is a "
+                         "title, remove it, or call it `label`"] if found is None else []
 
     def place(self, row: int) -> str:
         return f"{self.path}: row {row}"
@@ -149,6 +153,7 @@ class _ColumnValues:
 
     def __init__(self, path: Path):
         self.path, self.name, self.checksum = path, str(path), 0
+        self.warnings: list[str] = []
 
     def place(self, row: int) -> str:
         return f"{self.path}: row {row}"
@@ -174,7 +179,7 @@ class _PairValues:
     """Two columns, a node's id and its label, as files of node types have them."""
 
     def __init__(self, file: TypeFile):
-        self._file = file
+        self._file, self.warnings = file, file.warnings
         self.path, self.name = file.path, str(file.path)
         self.ids: IdList | None = _PairIds(file)
 

@@ -66,7 +66,7 @@ class LabelFile:
 
     ``rows``, ``names`` (of the classes, None where they are their numbers): known after `classes`. ``ids``: whose row each is,
     where the file says so. ``checksum``: the crc32c of the file's bytes, known when `blocks` has ended. ``table``: rows to be
-    stored where a node may have several classes.
+    stored where a node may have several classes. ``warnings``: a line for each sign that it is read otherwise than it is meant.
     """
 
     table = None
@@ -74,6 +74,7 @@ class LabelFile:
     def __init__(self, file: Path, options: Options):
         self._values = open_labels(file, options)
         self.path, self.ids, self.rows = self._values.path, self._values.ids, 0
+        self.warnings: list[str] = self._values.warnings
         self.names: list[str] | None = None
         self._known: pa.Array | None = None  # the labels of the classes, in their order; None: the numbers themselves
 

@@ -75,6 +75,7 @@ class MultiLabelFile(OfRows):
 
     def __init__(self, source: NumberRows):
         super().__init__(source)
+        self.warnings: list[str] = []
         self.table = MultiLabelRows(source)
         named = source.path.is_file() and magic_of(source.path) == "zip" and NAMES in keys_of(source.path)
         self.names = _names(Path(f"{source.path}:{NAMES}"), self.table.width) if named else None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
@@ -19,21 +21,29 @@ from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.arrays import checked_types, kind_of
 from marius_lite.preprocess.readers.lines import LineBlocks
 from marius_lite.preprocess.readers.roles import find_type_roles, require_distinct
-from marius_lite.preprocess.readers.sniff import sniff
+from marius_lite.preprocess.readers.shape import Shape
+from marius_lite.preprocess.readers.sniff import fields_of, rows_of, sniff
 from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
 from marius_lite.preprocess.readers.text import BlockParser, ordered_map
+from marius_lite.preprocess.readers.titles import titled
 
 USUAL = ("node_types", "node_type", "types", "type")
 ADVICE = "save an array of shape (nodes, 2), ids and types, or (nodes,), the type of ids 0, 1, ..., with numpy.save"
 ROW_BYTES = 64  # about, of a row that is decoded
+MOST_LOOKED_AT = 1000  # rows of a sample
 Typed = tuple[pa.Array, pa.DictionaryArray]
+Value = Literal["type", "label"]  # what stands beside an id: a label may be left out
 
 
 class TypeFile(Protocol):
-    """An opened file. ``checksum``: the crc32c of its bytes, known when `read` has ended."""
+    """An opened file. ``checksum``: the crc32c of its bytes, known when `read` has ended; ``warnings``: a line for each sign that
+    it is read otherwise than it is meant."""
 
     @property
     def path(self) -> Path: ...
+
+    @property
+    def warnings(self) -> list[str]: ...
 
     @property
     def checksum(self) -> int: ...
@@ -56,40 +66,57 @@ def open_types(file: Path, options: Options) -> TypeFile:
 class TypeText:
     """Delimited text, perhaps compressed; what --delimiter, --header and --comment say holds for it."""
 
-    def __init__(self, path: Path, options: Options):
+    def __init__(self, path: Path, options: Options, value: Value = "type"):
         self.path, self.checksum = path, 0
+        self.warnings: list[str] = []
         self._options = options
         with closing(ByteStream(path)) as stream:
-            self._shape = sniff(self._lines(stream, 1 << 16).sample, options, str(path), find_type_roles)
-        if self._shape is None:
-            raise UserError(f"{path}: no rows: write a node's id and its type in each line")
+            sample = self._lines(stream, 1 << 16).sample
+        shape = sniff(sample, options, str(path), find_type_roles)
+        if shape is None:
+            raise UserError(f"{path}: no rows: write a node's id and its {value} in each line")
+        header = shape.header or (options.header == "auto" and self._titled(shape, rows_of(sample, options), value))
+        self._shape = replace(shape, header=header, roles={"id": shape.roles["id"], value: shape.roles["type"]})
+        self._value = value
+
+    def _titled(self, shape: Shape, lines: list[str], value: Value) -> bool:
+        """Whether the first row holds titles; a doubt is kept for `warnings`."""
+        rows = [fields_of(shape, line) for line in lines[:MOST_LOOKED_AT]]
+        if len(rows[0]) != shape.fields:
+            return False
+        ids, values = ([row[shape.roles[role]] for row in rows if len(row) == shape.fields] for role in ("id", "type"))
+        found = titled(values, ids[0])
+        if found is None:
+            self.warnings.append(f"{self.path}: {ids[0]!r} is taken for a node, and {values[0]!r} for its {value}, which no "
+                                 f"other of the first rows has: if these are titles, call them `id` and `{value}`")
+        return found is True
 
     def _lines(self, stream: ByteStream, block_bytes: int) -> LineBlocks:
         return LineBlocks(stream, self._options.comment.encode(), block_bytes)
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
-        assert self._shape is not None
         parser = BlockParser(str(self.path), self._shape, kind, self._options, strict=True)
         with closing(ByteStream(self.path)) as stream:
             for columns, _, _ in ordered_map(parser.columns, self._lines(stream, block_bytes).blocks(self._shape.header), 1):
-                yield columns["id"], columns["type"]
+                yield columns["id"], columns[self._value]
             self.checksum = stream.checksum
 
 
 class TypeTable:
     """Two columns of a Parquet file: by name, or the only ones there are."""
 
-    def __init__(self, path: Path, options: Options):
-        self.path, self.checksum = path, 0
+    def __init__(self, path: Path, options: Options, value: Value = "type"):
+        self.path, self.checksum, self._value = path, 0, value
+        self.warnings: list[str] = []
         with reading(path), pq.ParquetFile(path) as opened:
             schema = opened.schema_arrow
         places = find_type_roles(schema.names, len(schema.names), options, str(path))[0]
         self._names = [schema.names[places[role]] for role in ("id", "type")]
         require_distinct(path, schema.names, self._names)
         for name in self._names:
-            if kind_of(schema.field(name).type) is None:
-                raise UserError(f"{path}: column {name!r} is of type {schema.field(name).type}: ids and types must be "
-                                "integers or strings")
+            type = schema.field(name).type
+            if kind_of(type) is None and not (value == "label" and name == self._names[1] and pa.types.is_floating(type)):
+                raise UserError(f"{path}: column {name!r} is of type {type}: ids and {value}s must be integers or strings")
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
         self.checksum = checksum_of(self.path, lambda _: None)
@@ -97,6 +124,7 @@ class TypeTable:
         with reading(self.path), pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as opened:
             for batch in opened.iter_batches(max(1 << 10, block_bytes // ROW_BYTES), columns=self._names):
                 ids, types = (batch.column(name) for name in self._names)
+                types = _filled(types) if self._value == "label" else types
                 yield checked_types(str(self.path), first, ids, types, kind)
                 first += len(batch)
 
@@ -106,6 +134,7 @@ class TypeArray(OfArray):
 
     def __init__(self, file: Path):
         super().__init__(ArrayFile(file, ADVICE, USUAL))
+        self.warnings: list[str] = []
         shape, dtype = self._array.shape, self._array.dtype
         if dtype.kind not in "iuU" or len(shape) not in (1, 2) or shape[1:] not in ((), (2,)) or self._array.by_column:
             raise UserError(f"{self.name}: an array of {dtype}, shape {shape}"
@@ -120,6 +149,18 @@ class TypeArray(OfArray):
         for first, block in self._array.blocks(max(1 << 10, block_bytes // row_bytes)):
             ids = np.arange(first, first + len(block)) if alone else block[:, 0]
             yield checked_types(self.name, first, _to_arrow(ids), _to_arrow(block if alone else block[:, 1]), kind)
+
+
+def _filled(labels: pa.Array) -> pa.Array:
+    """-1 for no label, where tables have null, NaN or empty text."""
+    if pa.types.is_dictionary(labels.type):
+        labels = labels.dictionary_decode()
+    if kind_of(labels.type) == "str":
+        labels = labels.cast(pa.string())
+        return pc.if_else(pc.equal(labels, "").fill_null(True), "-1", labels)
+    if pa.types.is_floating(labels.type):
+        labels = pc.if_else(pc.is_nan(labels), pa.scalar(None, labels.type), labels)
+    return labels.fill_null(-1)
 
 
 def _to_arrow(values: Any) -> pa.Array:

@@ -20,21 +20,16 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
     """The shape of a file that starts with ``sample`` (whole lines), None without a row. ``find`` tells its columns.
 
     Raises UserError where it makes no sense."""
-    lines = [
-        line
-        for line in sample.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
-        if line.strip(" ") and not (options.comment and line.startswith(options.comment))
-    ]
-    if not lines:
+    if not (lines := rows_of(sample, options)):
         return None
     delimiter = options.delimiter or _delimiter(lines[:100], path)
     bare = _bare(delimiter)
-    fields = Counter(len(_fields(bare, line)) for line in lines[:100]).most_common(1)[0][0]
+    fields = Counter(len(fields_of(bare, line)) for line in lines[:100]).most_common(1)[0][0]
     if fields < 2:
         raise UserError(
             f"{path}:1: no delimiter {delimiter!r} in {lines[0][:80]!r}: give the right one with --delimiter"
         )
-    first = [name.strip() for name in row] if len(row := _fields(bare, lines[0])) == fields else []
+    first = [name.strip() for name in row] if len(row := fields_of(bare, lines[0])) == fields else []
     roles, named = find(first if options.header != "no" else [], fields, options, f"{path}:1")
     ends = tuple(roles[role] for role in IDS if role in roles)
     below = _all_plain(lines[1:] if named or first else lines, bare, fields, ends)
@@ -49,6 +44,12 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
                  + (f", with a header{left_out(first, roles.values())}" if header else ""))
 
 
+def rows_of(sample: bytes, options: Options) -> list[str]:
+    """The lines of ``sample`` that are neither blank nor comments."""
+    lines = sample.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
+    return [line for line in lines if line.strip(" ") and not (options.comment and line.startswith(options.comment))]
+
+
 def _all_plain(lines: list[str], shape: Shape, fields: int, ends: tuple[int, ...]) -> bool | None:
     """Whether all ends are integers in every line of so many fields; None without such a line."""
     other = f"[^{re.escape(shape.delimiter)}\n]*"
@@ -58,7 +59,7 @@ def _all_plain(lines: list[str], shape: Shape, fields: int, ends: tuple[int, ...
         return True
     found = None
     for each in lines:
-        if len(row := _fields(shape, each)) == fields:
+        if len(row := fields_of(shape, each)) == fields:
             if not all(PLAIN_INT.fullmatch(row[end]) for end in ends):
                 return False
             found = True
@@ -71,7 +72,8 @@ def _bare(delimiter: str) -> Shape:
     return kind(between, False, 0, {}, "str")
 
 
-def _fields(shape: Shape, line: str) -> list[str]:
+def fields_of(shape: Shape, line: str) -> list[str]:
+    """Of a line; none where a quote does not close."""
     try:
         return shape.split(line)
     except csv.Error:
@@ -85,7 +87,7 @@ def _delimiter(lines: list[str], path: str) -> str:
     """
 
     def agreeing(delimiter: str) -> int:
-        counts = Counter(len(_fields(_bare(delimiter), line)) for line in lines)
+        counts = Counter(len(fields_of(_bare(delimiter), line)) for line in lines)
         fields, lines_with = max(counts.items(), key=lambda item: (item[0] > 1, item[1]))
         return lines_with if fields > 1 else 0
 

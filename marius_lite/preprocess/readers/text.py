@@ -30,7 +30,7 @@ from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream
 
 MOST_SKIPPING = 1 << 20
-NAMES = ("rel", "type")  # roles that are text, of which a few distinct ones are expected
+NAMES = ("rel", "type", "label")  # roles that are text, of which a few distinct ones are expected
 NAME_TYPE = pa.dictionary(pa.int32(), pa.string())
 NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 QUOTED = re.compile(rb'(?:^|,)"(?:[^"\n]|"")*"(?=,|\r?$)', re.MULTILINE)
@@ -206,8 +206,8 @@ class BlockParser:
         return any(number.search(data) for number in self._numbers)
 
     def _outside(self, role: str, values: pa.Array) -> bool:
-        """Whether a column has an empty text, an integer that is no id, or a weight that is not finite. Null is an empty number:
-        only a weight may be one, where something stands for it."""
+        """Whether a column has an empty text that is no label, an integer that is no id, or a weight that is not finite. Null is
+        an empty number: only a weight may be one, where something stands for it."""
         if role == "weight":
             return not pc.all(pc.is_finite(values), min_count=0).as_py()
         if values.null_count:
@@ -216,7 +216,7 @@ class BlockParser:
             return False
         if role in NAMES or self.kind == "str":
             texts = values.dictionary if role in NAMES else values
-            return pc.min(pc.binary_length(texts)).as_py() < 1 or self.shape.doubtful(role, texts)
+            return pc.min(pc.binary_length(texts)).as_py() < (role != "label") or self.shape.doubtful(role, texts)
         bounds = pc.min_max(values).as_py()
         most = self.shape.nodes
         return bounds["min"] < self.shape.least or (most is not None and bounds["max"] > most)
@@ -274,6 +274,8 @@ class BlockParser:
             return "not UTF-8"
         if role in VALUES:
             return None if role == "weight" and not field and self._no_weight is not None else _value_fault(role, field)
+        if role == "label":  # none where it is empty
+            return None
         fault = id_fault(field, "str" if role in NAMES else self.kind)
         most = self.shape.nodes
         if fault is None and most is not None and role != "rel" and not 1 <= integer_of(field) <= most:
