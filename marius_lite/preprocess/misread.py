@@ -45,10 +45,12 @@ class Misreads:
             (column, delimiter): None for column in ("source", "relation", "destination") for delimiter in DELIMITERS}
         self._example: dict[str, str] = {}
         self._values: set[str] | None = set()
+        self._titles: tuple[str, str | None, str] | None = None
         self._rows = 0
 
     def look(self, edges: RawEdges, delimited: bool) -> None:
         """``delimited``: the rows are text that a delimiter cut."""
+        self._look_at_titles(edges, delimited)
         rows = np.unique(np.linspace(0, max(0, len(edges.src) - 1), SAMPLE).astype(np.int64))  # files may be sorted by relation
         src, dst = edges.src.take(rows), edges.dst.take(rows)
         self._rows += len(src)
@@ -73,6 +75,25 @@ class Misreads:
         self._splits[column, delimiter] = count
         self._example.setdefault(column, _printable(values[0].as_py()))
 
+    def _look_at_titles(self, edges: RawEdges, delimited: bool) -> None:
+        """Texts of the very first row that stand in no other, but where the whole row does, as in files with the same titles."""
+        named = delimited and pa.types.is_string(edges.src.type)
+        if self._rows == 0 and named:
+            self._titles = (edges.src[0].as_py(), None if edges.rel is None else edges.rel[0].as_py(), edges.dst[0].as_py())
+            named = not any(end.isdigit() for end in (edges.src[0].as_py(), edges.dst[0].as_py()))
+        if not named:
+            self._titles = None
+        if self._titles is None:
+            return
+        src, rel, dst = self._titles
+        from_src, to_dst = pc.equal(edges.src, src), pc.equal(edges.dst, dst)
+        same, any_of = pc.and_(from_src, to_dst), [from_src, to_dst, pc.equal(edges.src, dst), pc.equal(edges.dst, src)]
+        if edges.rel is not None:
+            of_rel = pc.equal(edges.rel.indices, pc.index(edges.rel.dictionary, rel))
+            same, any_of = pc.and_(same, of_rel), [*any_of, of_rel]
+        if any(pc.any(pc.and_not(found, same), min_count=0).as_py() for found in any_of):
+            self._titles = None
+
     def _look_at_values(self, src: pa.Array, dst: pa.Array) -> None:
         """Few different small numbers as destinations of many different sources."""
         if self._values is None:
@@ -93,6 +114,10 @@ class Misreads:
             lines = [f"every {column} that was looked at has {count} {delimiter!r}, for example {self._example[column]}: if that "
                      f"is a delimiter, give --delimiter {DELIMITERS[delimiter]}"
                      for (column, delimiter), count in self._splits.items() if count is not None]
+        if self._rows >= LEAST_EDGES and self._titles:
+            names = [_printable(title) for title in self._titles if title is not None]
+            lines.append(f"{', '.join(names)}: the first row, of which nothing stands in any other: if it has the columns' "
+                         "titles, give --header yes")
         if self._rows >= LEAST_EDGES and self._values:
             lines.append(f"nearly all destinations are small numbers ({', '.join(sorted(self._values)[:SHOWN_ROWS])}, ...): if "
                          "that column is a weight or a rating, name all in their order, for example --columns src,dst,weight")

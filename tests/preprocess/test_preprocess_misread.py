@@ -60,3 +60,23 @@ def test_the_first_rows_are_shown_printable(tmp_path, capfd):
     assert "  source 'é', relation 'r', destination 'f'" in err
     assert "source 'g'" not in err
     assert "\x1b[31m" not in err
+
+
+NAMED = [(f"n{s}", f"r{s % 7}", f"n{d}") for s, d in ENDS]
+
+
+def test_titles_of_any_name_above_text_are_asked_about(tmp_path):
+    title = ("erstes Paper", "zitiert", "zweites Paper")
+    [found] = warnings_of(tmp_path, lines([title, *NAMED]), memory="2MiB")
+    assert found == ("'erstes Paper', 'zitiert', 'zweites Paper': the first row, of which nothing stands in any other: if it has "
+                     "the columns' titles, give --header yes")
+    (tmp_path / "v.txt").write_text(lines([title, *NAMED[:100]]))
+    assert warnings_of(tmp_path, lines([title, *NAMED]), valid=[tmp_path / "v.txt"], overwrite=True)[0] == found
+    assert warnings_of(tmp_path, lines([title, *NAMED]), header="yes", overwrite=True) == []
+    [found] = warnings_of(tmp_path, lines((s, d) for s, _, d in [title, *NAMED]), overwrite=True)
+    assert found.startswith("'erstes Paper', 'zweites Paper': the first row")
+
+
+@pytest.mark.parametrize("first", [("n3", "once", "alone"), ("alone", "r1", "too"), ("alone", "once", "n5"), ("9", "once", "10")])
+def test_a_first_row_that_shares_something_is_no_titles(tmp_path, first):
+    assert warnings_of(tmp_path, lines([first, *NAMED])) == []
