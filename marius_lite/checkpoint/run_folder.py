@@ -20,7 +20,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 
 FORMAT_VERSION = 1
-CHECKSUM = "checksum"
+CHECKSUM, UNCHECKED = "checksum", "none"
 LEFT_BY_A_KILLED_START = ("lock", "config.yaml.tmp")
 
 
@@ -105,14 +105,15 @@ def read_record(run: RunFolder) -> dict[str, Any]:
         raise UserError(f"{run.path}: not a run folder (it has no config.yaml): `marius-lite train` makes one") from None
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{run.config_file}: damaged, no run can be read from it: {error}") from None
-    expected = record.pop(CHECKSUM, None)  # runs of earlier versions have none
+    expected = record.pop(CHECKSUM, None)  # the last line: a file that is cut short has none
     if version != FORMAT_VERSION:
         raise UserError(f"{run.path}: run format {version}, written by marius_lite {record.get('program_version')}; "
                         f"this is marius_lite {marius_lite.__version__}, which reads format {FORMAT_VERSION}: "
                         "use the version that wrote it")
-    if expected is not None and not _is_sound(record, expected):
-        raise UserError(f"{run.config_file}: damaged, or changed by hand: `resume --set` changes settings, `--dataset` tells "
-                        f"where a dataset was moved; to take the file as it is, remove its line `{CHECKSUM}`")
+    if expected != UNCHECKED and not _is_sound(record, expected):
+        fault = "cut short" if expected is None else "damaged"
+        raise UserError(f"{run.config_file}: {fault}, or changed by hand: `resume --set` changes settings, `--dataset` tells where "
+                        f"a dataset was moved; to take the file as it is, give it the line `{CHECKSUM}: {UNCHECKED}`")
     return dict(record)
 
 

@@ -28,7 +28,7 @@ def here(made, tmp_path):
     """A copy of both, whose absolute path is no more."""
     shutil.copytree(made, tmp_path / "here", symlinks=True)
     config = tmp_path / "here" / "run" / "config.yaml"
-    config.write_text(re.sub("checksum: .*", "", config.read_text().replace(str(made), str(tmp_path / "gone"))))
+    config.write_text(re.sub("checksum: .*", "checksum: none", config.read_text().replace(str(made), str(tmp_path / "gone"))))
     return tmp_path / "here"
 
 

@@ -174,14 +174,23 @@ def test_a_newer_run_is_refused(program, run):
     refused(program.resume(run), "config.yaml", "damaged")
 
 
+def test_a_record_that_is_cut_short_is_refused(program, run):
+    config = run / "config.yaml"
+    lines = config.read_text().splitlines(keepends=True)
+    assert lines[-1].startswith("checksum: ")
+    for kept in (lines[:-1], lines[:-4], [*lines[:-1], "checksum:"], [*lines[:-1], lines[-1][:-3]]):
+        config.write_text("".join(kept))
+        refused(program.resume(run), "config.yaml")
+
+
 def test_another_dataset_in_its_place_is_refused(program, run, tmp_path, tiny_edges):
     dataset = shutil.copytree(program.dataset, tmp_path / "dataset")
     config = run / "config.yaml"
     text = config.read_text().replace(str(program.dataset), str(dataset))
     text = text.replace(f"relative: {os.path.relpath(program.dataset, run)}", "relative: ../dataset")
     config.write_text(text)
-    refused(program.resume(run), "changed by hand", "remove its line `checksum`")
-    config.write_text(re.sub("checksum: .*", "", text))
+    refused(program.resume(run), "changed by hand", "give it the line `checksum: none`")
+    config.write_text(re.sub("checksum: .*", "checksum: none", text))
     assert program.resume(run)[0] == 0
     shutil.rmtree(dataset)
     refused(program.resume(run), "dataset")
