@@ -112,8 +112,8 @@ def read_record(run: RunFolder) -> dict[str, Any]:
                         "use the version that wrote it")
     if expected != UNCHECKED and not _is_sound(record, expected):
         fault = "cut short" if expected is None else "damaged"
-        raise UserError(f"{run.config_file}: {fault}, or changed by hand: `resume --set` changes settings, `--dataset` tells where "
-                        f"a dataset was moved; to take the file as it is, give it the line `{CHECKSUM}: {UNCHECKED}`")
+        raise UserError(f"{run.config_file}: {fault}, or changed by hand: `resume --set` changes settings, `--dataset` tells "
+                        f"where a dataset was moved; to take the file as it is, give it the line `{CHECKSUM}: {UNCHECKED}`")
     return dict(record)
 
 
