@@ -30,6 +30,8 @@ from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.detect import open_reader
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
 from marius_lite.preprocess.readers.source import InputFile
+from marius_lite.preprocess.readers.tables import TableReader
+from marius_lite.preprocess.readers.text import TextReader
 from marius_lite.preprocess.relations import NO_RELATIONS, RelationKeys, Relations
 from marius_lite.preprocess.spool import Keys, Spool, SpoolBlock, SpooledEdges, SpoolShape, read_spool
 from marius_lite.printable import printable
@@ -102,7 +104,7 @@ class Gatherer:
                  node_types: TypeSource | None = None):
         self.options, self.node_data, self.node_types, self.bad_rows = options, node_data, node_types, bad_rows
         self.seen, self._misreads, self._shown = Seen(), Misreads(), True
-        self.kind = options.id_kind
+        self.kind, self._titles = options.id_kind, tuple[str, ...]()
         self._folder, self._ids, self._threads = folder, folder / "ids", threads
         self._relations = RelationKeys(options.seed, options.memory)
         self._nodes: NodeKeys | None = None
@@ -143,9 +145,12 @@ class Gatherer:
             self._say(file, reader)
             if reader.columns is not None:
                 self._settle(file.path, reader.columns, reader.kind)
+            titles = reader.titles if isinstance(reader, TextReader | TableReader) else ()
+            if titles:
+                self._require_order(file.path, titles)
             self._announce(reader.nodes or range(0))
             for edges in reader.read(self.kind or "str"):
-                self._look(edges, reader)
+                self._look(edges, reader, titles)
                 self._take(edges, file)
                 rate = self.seen.rows / max(1e-3, time.monotonic() - self._started)
                 bar.set_postfix_str(f"{self.seen.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
@@ -174,14 +179,14 @@ class Gatherer:
             self._shown = False
         self.seen.read_as[said] += 1
 
-    def _look(self, edges: RawEdges, reader: Reader) -> None:
+    def _look(self, edges: RawEdges, reader: Reader, titles: tuple[str, ...]) -> None:
         """Show the first edges that are read in another way, and look for signs that they are none."""
         if not len(edges.src):
             return
         for line in shown(edges) if not self._shown else ():
             tqdm.write(line, file=sys.stderr)
         self._shown = True
-        self._misreads.look(edges, reader.description.startswith("text"))
+        self._misreads.look(edges, reader.description.startswith("text"), titles)
 
     def _announce(self, ids: range) -> None:
         """Nodes that exist whether or not they have edges."""
@@ -189,6 +194,13 @@ class Gatherer:
         for first in range(ids.start, ids.stop, IDS_AT_ONCE):
             part = pa.array(np.arange(first, min(first + IDS_AT_ONCE, ids.stop)))
             self._key(part if self.kind == "int" else part.cast(pa.string()))
+
+    def _require_order(self, path: Path, titles: tuple[str, ...]) -> None:
+        """Refuse a file whose columns were taken by place where another has the same in another order."""
+        if titles != self._titles and sorted(titles) == sorted(self._titles):
+            raise UserError(f"{path}: columns {', '.join(titles)}, in another order than in a file before: say which is which by "
+                            f"their names, for example --columns {','.join(self._titles)}")
+        self._titles = titles
 
     def _settle(self, path: Path, columns: int, kind: IdKind | None) -> None:
         if self.seen.columns not in (None, columns):

@@ -19,6 +19,13 @@ SHOWN_ROWS, SHOWN_LENGTH = 3, 60
 DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
 SMALL_NUMBER = r"^-?([0-9]{1,2}|100)(\.[0-9]+)?$"
 NEARLY_ALL = 0.99
+ODD = {  # what is said of an id -> pattern
+    "begins or ends with a space: with and without it are two nodes; remove the spaces":
+        r"^[\s\x{00A0}]|[\s\x{00A0}]$",
+    "is in quotes: these are read as such in comma-separated files only, elsewhere they belong to the id; remove them": r'^".*"$',
+    "is a number with a point: as text it is another node than the whole number; write integers": r"^-?[0-9]+\.0+$",
+    "looks like JSON or a tuple: write columns with a delimiter between them": r"^[\{\(\[]\s*[\"'0-9]|[0-9\"']\s*[\}\)\]]$",
+}
 SOURCES_EACH = 5  # so many times more sources than destinations: the ends of few graphs, but every table of values
 MOST_VALUES = 101
 MOST_RELATIONS = 100  # that are never too many
@@ -45,16 +52,22 @@ class Misreads:
             (column, delimiter): None for column in ("source", "relation", "destination") for delimiter in DELIMITERS}
         self._example: dict[str, str] = {}
         self._values: set[str] | None = set()
+        self._again = tuple[str, ...]()
+        self._same: str | None = ""
+        self._odd: dict[str, tuple[str, str]] = {}
         self._titles: tuple[str, str | None, str] | None = None
         self._rows = 0
 
-    def look(self, edges: RawEdges, delimited: bool) -> None:
-        """``delimited``: the rows are text that a delimiter cut."""
+    def look(self, edges: RawEdges, delimited: bool, titles: tuple[str, ...] = ()) -> None:
+        """``delimited``: the rows are text that a delimiter cut. ``titles``: of source and destination, perhaps of more."""
+        self._look_for_titles(edges, titles)
         self._look_at_titles(edges, delimited)
         rows = np.unique(np.linspace(0, max(0, len(edges.src) - 1), SAMPLE).astype(np.int64))  # files may be sorted by relation
         src, dst = edges.src.take(rows), edges.dst.take(rows)
         self._rows += len(src)
         self._look_at_values(src, dst)
+        if delimited and pa.types.is_string(src.type):
+            self._look_at_texts({"source": src, "destination": dst})
         if not delimited:
             self._splits.clear()
         if self._splits:
@@ -74,6 +87,15 @@ class Misreads:
         assert values is not None
         self._splits[column, delimiter] = count
         self._example.setdefault(column, _printable(values[0].as_py()))
+
+    def _look_for_titles(self, edges: RawEdges, titles: tuple[str, ...]) -> None:
+        """Titles again among the rows, as where files were put one after another."""
+        if len(titles) < 2 or self._again or not pa.types.is_string(edges.src.type):
+            return
+        found = pc.equal(edges.src, titles[0])
+        if pc.any(found, min_count=0).as_py() and pc.any(pc.and_(found, pc.is_in(edges.dst, value_set=pa.array(titles[1:]))),
+                                                         min_count=0).as_py():
+            self._again = titles
 
     def _look_at_titles(self, edges: RawEdges, delimited: bool) -> None:
         """Texts of the very first row that stand in no other, but where the whole row does, as in files with the same titles."""
@@ -107,13 +129,29 @@ class Misreads:
         if len(self._values) > MOST_VALUES or len(pc.unique(src)) < SOURCES_EACH * len(distinct):
             self._values = None
 
+    def _look_at_texts(self, ends: dict[str, pa.Array]) -> None:
+        """Ids that are probably other ids in disguise, and one destination of all edges."""
+        for end, values in ends.items():
+            for sign, pattern in ODD.items():
+                if sign not in self._odd and (row := pc.index(pc.match_substring_regex(values, pattern), True).as_py()) >= 0:
+                    self._odd[sign] = end, _printable(values[row].as_py())
+        distinct = pc.unique(ends["destination"])
+        alone = distinct[0].as_py() if len(distinct) == 1 else None
+        self._same = alone if self._same in ("", alone) else None
+
     @property
     def warnings(self) -> list[str]:
-        lines = []
+        lines = [f"the {end} {example} {sign}" for sign, (end, example) in self._odd.items()]
+        if self._again:
+            lines.append(f"the titles {', '.join(map(_printable, self._again))} stand again among the rows, and are an edge "
+                         "there: remove them, where files were put one after another")
+        if self._rows >= LEAST_EDGES and self._same:
+            lines.append(f"every edge that was looked at has the destination {_printable(self._same)}: if that is the wrong "
+                         "column, name all in their order, for example --columns src,dst,_")
         if self._rows >= LEAST_ROWS:
-            lines = [f"every {column} that was looked at has {count} {delimiter!r}, for example {self._example[column]}: if that "
-                     f"is a delimiter, give --delimiter {DELIMITERS[delimiter]}"
-                     for (column, delimiter), count in self._splits.items() if count is not None]
+            lines += [f"every {column} that was looked at has {count} {delimiter!r}, for example {self._example[column]}: if "
+                      f"that is a delimiter, give --delimiter {DELIMITERS[delimiter]}"
+                      for (column, delimiter), count in self._splits.items() if count is not None]
         if self._rows >= LEAST_EDGES and self._titles:
             names = [_printable(title) for title in self._titles if title is not None]
             lines.append(f"{', '.join(names)}: the first row, of which nothing stands in any other: if it has the columns' "

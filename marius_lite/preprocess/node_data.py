@@ -26,14 +26,17 @@ from marius_lite.preprocess.node_sets import Codes, Labels, NodeFractions, NodeL
 from marius_lite.preprocess.numbering import Ids, Numbering
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.plan import pass_memory
+from marius_lite.preprocess.readers.array_file import keys_of
 from marius_lite.preprocess.readers.features import FeatureFile
 from marius_lite.preprocess.readers.labels import LabelFile, open_label_file
 from marius_lite.preprocess.readers.multi_labels import MultiLabelFile
 from marius_lite.preprocess.readers.node_ids import IdList, open_ids
+from marius_lite.preprocess.readers.source import locate, magic_of
 from marius_lite.preprocess.spool import Keys
 
 NODE_BYTES = 8  # a node takes while labels and splits are placed: a label twice, or a label, a split and a mark
 MARK_BYTES = 4  # the same where there are features only
+IDS_BESIDE = ("id", "ids", "node_id", "node_ids", "nodeid", "raw_id", "raw_ids")  # names of arrays
 NO_ROW = -2  # in place of a label
 
 
@@ -70,6 +73,8 @@ class NodeData:
         self.labels = None if options.labels is None else open_label_file(options.labels, options)
         self.classes = None if self.labels is None else self.labels.classes()
         names = None if options.node_ids is None else open_ids(options.node_ids)
+        for file in (options.features, options.labels) if names is None else ():
+            _require_no_ids(file)
         self.label_rows = None
         if self.labels is not None and self.labels.ids is not None:
             self.label_rows = NodeRows(self.labels.path, self.labels.rows, "label", self.labels.ids)
@@ -200,6 +205,16 @@ class NodeData:
 def open_node_data(options: Options) -> NodeData | None:
     """The files about nodes, where there are any. Raises UserError for what cannot be read, or does not fit together."""
     return None if options.features is None and options.labels is None else NodeData(options)
+
+
+def _require_no_ids(file: Path | None) -> None:
+    """Refuse an archive that has ids beside its rows, which nobody was told to read."""
+    path = None if file is None else locate(file)[0]
+    if path is None or path.is_dir() or magic_of(path) != "zip":
+        return
+    if ids := [key for key in keys_of(path) if key.lower() in IDS_BESIDE]:
+        raise UserError(f"{file}: the archive has {ids[0]!r} beside it: if these are the ids of the rows, give --node-ids "
+                        f"{path}:{ids[0]}, else leave them out of it")
 
 
 def _saved(path: Path, values: Any) -> Path | None:

@@ -20,6 +20,9 @@ from marius_lite.preprocess.gather import Seen
 from marius_lite.preprocess.misread import count_warnings
 from marius_lite.preprocess.options import SPLITS, Options
 
+MOST_COMMENTS, COMMENT_SHARE = 100, 0.02  # of the edges: files begin with a few lines
+ALONE_SHARE = 0.1  # of the nodes
+NO_TITLES = (".npy", ".npz", ".parquet", ".zarr")  # files without a first line
 DOUBLED = 0.25  # the share of duplicates: it is a half where every edge stood there in both directions
 
 
@@ -40,6 +43,9 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFac
         "warnings": [
             *seen.warnings,
             *count_warnings(None if _given(seen, options) else manifest.nodes, seen.rows, manifest.relations),
+            *_comments(seen),
+            *_alone(manifest.nodes, degrees, options),
+            *_empty(edges, options),
             *_doubled(edges["train"], options),
             *leak_lines({"edges": edges}),
         ],
@@ -83,6 +89,32 @@ def _edge_facts(manifest: Manifest, tally: Tally, degrees: DegreeFacts, options:
 def _given(seen: Seen, options: Options) -> bool:
     """Whether there may be nodes without edges."""
     return seen.announced or not options.features is options.labels is options.node_types is None
+
+
+def _comments(seen: Seen) -> list[str]:
+    if seen.comments < max(MOST_COMMENTS, COMMENT_SHARE * seen.rows):
+        return []
+    return [f"{seen.comments:,} lines are comments, {seen.rows:,} are edges: if those are edges too, give --comment another "
+            "mark, or '' for none"]
+
+
+def _alone(nodes: int, degrees: DegreeFacts, options: Options) -> list[str]:
+    """Lines on nodes that stand only in files about nodes."""
+    alone = degrees.without_edges - sum(degrees.unseen.values())
+    if alone <= 0 or options.features is options.labels is options.node_types is None:
+        return []
+    if alone == 1 and options.labels is not None and options.labels.suffix not in NO_TITLES:
+        return [f"1 of {nodes:,} nodes has no edge: if {options.labels} begins with a title that is a number, such as 0, remove "
+                "it"]
+    if alone < ALONE_SHARE * nodes:
+        return []
+    return [f"{alone:,} of {nodes:,} nodes have no edge, and stand only in files about nodes: are ids written there as they are "
+            "in the edges?"]
+
+
+def _empty(edges: dict[str, dict[str, Any]], options: Options) -> list[str]:
+    return [f"{name}: --split left no edge for it: there are too few edges for such fractions"
+            for name, fraction in zip(SPLITS, options.fractions or ()) if fraction > 0 and not edges.get(name, {}).get("stored")]
 
 
 def _doubled(train: dict[str, Any], options: Options) -> list[str]:

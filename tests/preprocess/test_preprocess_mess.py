@@ -21,6 +21,7 @@ GOOD = ["a,r,b\n", "a,r,b\n", "b,r,b\n", "\n", "   \n", "# no row\n", '"c,1",r,"
         f"{LONG},r,a\n", 'mid"quote,r,a\n']
 EDGES = Counter({("a", "r", "b"): 2, ("b", "r", "b"): 1, ("c,1", "r", 'say "c"'): 1, (" d ", "r", "e"): 1, ("é", "r", "ß"): 1,
                  (LONG, "r", "a"): 1, ('mid"quote', "r", "a"): 1})
+SPACED = "the source ' d ' begins or ends with a space: with and without it are two nodes; remove the spaces"
 BAD = {  # what stands in the file: its reason
     b"a,r\n": "2 columns where 3 were expected",
     b"a,r,b,c\n": "4 columns where 3 were expected",
@@ -60,7 +61,7 @@ def test_skipping_keeps_every_good_row_and_lists_every_bad_one(tmp_path, memory)
     report = json.loads((tmp_path / "d/report.json").read_text())
     assert (report["rows_read"], report["comment_lines"], report["skipped_rows"]["count"]) == (9, 1, len(BAD))
     assert report["skipped_rows"]["reasons"] == Counter(BAD.values())
-    assert report["warnings"] == ["9 of 18 rows (50.0 %) are bad and were skipped: see bad_rows.parquet"]
+    assert report["warnings"] == ["9 of 18 rows (50.0 %) are bad and were skipped: see bad_rows.parquet", SPACED]
     assert report["edges"]["train"]["duplicates"] == 1
     assert report["edges"]["train"]["self_loops"] == 1
 
@@ -81,7 +82,7 @@ def test_without_bad_rows_there_is_no_list_and_no_warning(tmp_path):
     (tmp_path / "e.csv").write_text("".join(GOOD))
     assert decoded(make(tmp_path / "d", tmp_path / "e.csv", on_bad_row="skip")) == EDGES
     assert not (tmp_path / "d/bad_rows.parquet").exists()
-    assert json.loads((tmp_path / "d/report.json").read_text())["warnings"] == []
+    assert json.loads((tmp_path / "d/report.json").read_text())["warnings"] == [SPACED]
 
 
 def test_numbers_may_have_spaces_around_and_one_percent_may_be_bad(tmp_path, capfd):

@@ -32,7 +32,9 @@ MOST_CLASSES = 1 << 24  # more are surely no classes: what cross entropy takes f
 NONE = -1
 USUAL = ("labels", "label", "y")
 DELIMITERS = re.compile(r"[\t,;|]")
-INTEGER = r"^-?[0-9]{1,18}$"
+INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # with leading zeros it is a name
+QUOTED = r'^"(.*)"$'  # as a table of one column is written
+TWO = re.compile(r"\s*(\S+)\s+(\S+)\s*")
 WRITE = "write text: a class in each line, or a node's id and its class"
 ADVICE = f"save a one-dimensional array of integers or names, a class for each node and -1 for none, with numpy.save, or {WRITE}"
 RANGE = f"class numbers are 0 to {MOST_CLASSES - 1}, or -1 for no label: number the classes from 0, or give names"
@@ -72,9 +74,18 @@ def open_labels(file: Path, options: Options) -> LabelValues:
     with closing(ByteStream(file)) as stream:
         head = LineBlocks(stream, options.comment.encode(), BLOCK_BYTES).sample.decode("utf-8", "replace").splitlines()[:100]
     lines = [line for line in head if line.strip() and not (options.comment and line.startswith(options.comment))]
-    if lines and all(DELIMITERS.search(line) for line in lines):
+    if lines and (all(DELIMITERS.search(line) for line in lines) or _spaced_pairs(lines)):
         return _PairValues(TypeText(file, own, "label"))
     return _LineValues(file, lines, options.comment)
+
+
+def _spaced_pairs(lines: list[str]) -> bool:
+    """Whether spaces part ids from classes: of two words in each line the first are all different, the second are not."""
+    words = [TWO.fullmatch(line) for line in lines]
+    if not all(words):
+        return False
+    ids, values = ([word[part] for word in words if word] for part in (1, 2))
+    return len(set(ids)) == len(ids) and 2 * len(set(values)) <= len(values)
 
 
 class _ArrayValues(OfArray):
@@ -115,7 +126,7 @@ class _LineValues:
     def __init__(self, path: Path, head: list[str], comment: str):
         self.path, self.name, self.checksum = path, str(path), 0
         self._comment = comment
-        found = titled(head) if head else False
+        found = titled([line.strip().strip('"') for line in head]) if head else False
         self._titled = found is True
         self.warnings = [f"{path}: {head[0].strip()!r} is taken for a class, which no other of the first lines has: if it is a "
                          "title, remove it, or call it `label`"] if found is None else []
@@ -143,7 +154,9 @@ class _LineValues:
             raise UserError(f"{self.path}:{place}: not UTF-8: save the file as UTF-8, or {ADVICE}") from error
         if (empty := pc.index(values, "").as_py()) >= 0:
             raise UserError(f"{self.path}:{first + empty}: no label: write one in each line, -1 for none")
-        return values
+        if not pc.any(pc.match_substring_regex(values, QUOTED), min_count=0).as_py():
+            return values
+        return pc.replace_substring(pc.replace_substring_regex(values, QUOTED, r"\1"), '""', '"')
 
 
 class _ColumnValues:

@@ -32,8 +32,12 @@ from marius_lite.preprocess.readers.source import locate, magic_of
 from marius_lite.preprocess.readers.zarr_rows import ZarrRows
 
 MOST_NAMES = 1 << 16  # so many different labels are numbered in their order; more integers are class numbers as they are
-NO_NAMES = {None, NONE, str(NONE), "", "nan", "NaN"}
+LEAST_LABELLED, MOST_DIFFERENT = 20, 0.5  # fewer labels show nothing; a larger share of them that differ is odd
+NO_NUMBER, NO_TEXT = pa.array([NONE]), pa.array([str(NONE), "", "nan", "NaN"])
+NO_NAMES = {None, NONE, *NO_TEXT.to_pylist()}
 WHOLE = r"^(-?[0-9]{1,18})\.0*$"  # a float that is an integer, as tables are often written
+SCIENTIFIC = r"^-?[0-9]\.[0-9]+e[+-][0-9]{2}$"  # as numpy.savetxt writes numbers
+GAPS = pa.array(["NA", "N/A", "#N/A", "<NA>", "null", "NULL"])  # as R, pandas and databases write a value that is not there
 
 
 def open_label_file(file: Path, options: Options) -> LabelFile | MultiLabelFile:
@@ -88,23 +92,21 @@ class LabelFile:
 
     def classes(self) -> int:
         """How many there are: labels that occur. Raises UserError for a wrong label, or where no row has one."""
-        seen = _Distinct(self._values)
-        for values in self._read():
-            seen.add(values)
+        seen, gaps = _Distinct(self._values), 0
+        for values in self._values.read():
+            if pa.types.is_string(values.type):
+                gaps += pc.sum(pc.is_in(values, value_set=GAPS)).as_py() or 0
+            seen.add(_plain(values))
         self.rows, self._known = seen.rows, seen.known()
+        self.warnings = [*self._values.warnings, *_warnings(self.path, gaps, seen)]
         if self._known is None:
             return seen.largest + 1
         self.names = [str(value) for value in self._known.to_pylist()]
         return len(self.names)
 
-    def _read(self) -> Iterator[pa.Array]:
-        for values in self._values.read():
-            text = pa.types.is_string(values.type)
-            yield pc.replace_substring_regex(values, WHOLE, r"\1") if text else values
-
     def blocks(self) -> Iterator[npt.NDArray[np.int32]]:
         """Class numbers, -1 for none; after `classes`."""
-        for values in self._read():
+        for values in map(_plain, self._values.read()):
             if self._known is None or pa.types.is_integer(self._known.type):
                 values = _integers(values)
             if self._known is not None:
@@ -112,13 +114,45 @@ class LabelFile:
             yield values.fill_null(NONE).to_numpy(zero_copy_only=False).astype(np.int32)
 
 
+def _plain(values: pa.Array) -> pa.Array:
+    """Integers, or texts without what surrounds them; null for a gap; numbers as integers are written."""
+    if not pa.types.is_string(values.type):
+        return values
+    values = pc.utf8_trim_whitespace(values)
+    values = pc.if_else(pc.is_in(values, value_set=GAPS), pa.scalar(None, pa.string()), values)
+    scientific = pc.fill_null(pc.match_substring_regex(values, SCIENTIFIC), False)
+    if pc.any(scientific, min_count=0).as_py():
+        numbers = pc.if_else(scientific, values, "0").cast(pa.float64())
+        whole = pc.and_(scientific, pc.equal(numbers, pc.trunc(numbers)))
+        values = pc.if_else(whole, pc.trunc(numbers).cast(pa.int64(), safe=False).cast(pa.string()), values)
+    return pc.replace_substring_regex(values, WHOLE, r"\1")
+
+
+def _warnings(path: Path, gaps: int, seen: _Distinct) -> list[str]:
+    """Signs that the labels are not what they are taken for."""
+    lines = []
+    if gaps:
+        lines = [f"{path}: {gaps:,} rows have NA, null or the like, which is no label: call it otherwise if it is a class"]
+    if seen.labelled >= LEAST_LABELLED and len(seen.found) == 1:
+        lines.append(f"{path}: all labels are {min(map(str, seen.found))!r}: is this the right column?")
+    if seen.labelled >= LEAST_LABELLED and len(seen.found) > MOST_DIFFERENT * seen.labelled:
+        lines.append(f"{path}: {len(seen.found):,} classes in {seen.labelled:,} labels, for example "
+                     f"{min(map(str, seen.found))!r}: is this the right column?")
+    return lines
+
+
 class _Distinct:
     """The different labels of all rows, as far as they can be classes with names."""
 
     def __init__(self, file: LabelValues):
-        self._file, self.rows, self.largest = file, 0, NONE
+        self._file, self.rows, self.largest, self.labelled = file, 0, NONE, 0
         self._found: set[Any] = set()
         self._plain = True  # all are integers
+
+    @property
+    def found(self) -> set[Any]:
+        """The labels, as far as they are kept."""
+        return self._found - NO_NAMES
 
     def add(self, values: pa.Array) -> None:
         numbers = _integers(values)
@@ -132,10 +166,12 @@ class _Distinct:
         if len(self._found) <= MOST_NAMES:
             self._found.update(pc.unique(values).to_pylist())
         self.rows += len(values)
+        none = pc.is_in(values, value_set=NO_NUMBER if pa.types.is_integer(values.type) else NO_TEXT)
+        self.labelled += len(values) - values.null_count - (pc.sum(none).as_py() or 0)
 
     def known(self) -> pa.Array | None:
         """In order: integers if all are, else by their bytes. None: the numbers 0, 1, ... themselves."""
-        found = self._found - NO_NAMES
+        found = self.found
         if not found:
             raise UserError(f"{self._file.name}: no row has a label, all are -1 or empty: give the classes of some nodes")
         if self._plain:

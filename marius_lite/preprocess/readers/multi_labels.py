@@ -82,7 +82,14 @@ class MultiLabelFile(OfRows):
 
     def classes(self) -> int:
         """How many there are. Raises UserError for a wrong value, or where no node has a label."""
-        if not sum(int(np.count_nonzero(block >= 0)) for block in self.blocks()):
+        step, labelled, single = max(1, BLOCK_BYTES // self.table.row_cost()), 0, 0
+        for _, rows in self.table.blocks(step):
+            labelled += int(np.count_nonzero(rows[:, 0] >= 0))
+            single += int(np.count_nonzero(rows.sum(1, dtype=np.int64) == 1))
+        if labelled == single and self.table.width > 1:
+            self.warnings = [f"{self._source.name}: every node has just one of the classes: if none can have several, give their "
+                             "numbers, for example with numpy.argmax(labels, axis=1)"]
+        if not labelled:
             raise UserError(f"{self._source.name}: no row is a label, all have -1 or NaN: give the classes of some nodes")
         return self.table.width
 

@@ -20,7 +20,7 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.arrays import checked_types, kind_of
 from marius_lite.preprocess.readers.lines import LineBlocks
-from marius_lite.preprocess.readers.roles import find_type_roles, require_distinct
+from marius_lite.preprocess.readers.roles import node_roles, require_distinct
 from marius_lite.preprocess.readers.shape import Shape
 from marius_lite.preprocess.readers.sniff import fields_of, rows_of, sniff
 from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
@@ -72,19 +72,18 @@ class TypeText:
         self._options = options
         with closing(ByteStream(path)) as stream:
             sample = self._lines(stream, 1 << 16).sample
-        shape = sniff(sample, options, str(path), find_type_roles)
+        shape = sniff(sample, options, str(path), node_roles(value))
         if shape is None:
             raise UserError(f"{path}: no rows: write a node's id and its {value} in each line")
         header = shape.header or (options.header == "auto" and self._titled(shape, rows_of(sample, options), value))
-        self._shape = replace(shape, header=header, roles={"id": shape.roles["id"], value: shape.roles["type"]})
-        self._value = value
+        self._shape, self._value = replace(shape, header=header), value
 
     def _titled(self, shape: Shape, lines: list[str], value: Value) -> bool:
         """Whether the first row holds titles; a doubt is kept for `warnings`."""
         rows = [fields_of(shape, line) for line in lines[:MOST_LOOKED_AT]]
         if len(rows[0]) != shape.fields:
             return False
-        ids, values = ([row[shape.roles[role]] for row in rows if len(row) == shape.fields] for role in ("id", "type"))
+        ids, values = ([row[shape.roles[role]] for row in rows if len(row) == shape.fields] for role in ("id", value))
         found = titled(values, ids[0])
         if found is None:
             self.warnings.append(f"{self.path}: {ids[0]!r} is taken for a node, and {values[0]!r} for its {value}, which no "
@@ -110,8 +109,8 @@ class TypeTable:
         self.warnings: list[str] = []
         with reading(path), pq.ParquetFile(path) as opened:
             schema = opened.schema_arrow
-        places = find_type_roles(schema.names, len(schema.names), options, str(path))[0]
-        self._names = [schema.names[places[role]] for role in ("id", "type")]
+        places = node_roles(value)(schema.names, len(schema.names), options, str(path))[0]
+        self._names = [schema.names[places[role]] for role in ("id", value)]
         require_distinct(path, schema.names, self._names)
         for name in self._names:
             type = schema.field(name).type

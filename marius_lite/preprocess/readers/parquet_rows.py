@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.files import reading
+from marius_lite.preprocess.readers.roles import NODE_IDS
 from marius_lite.preprocess.readers.source import checksum_of
 
 ADVICE = "write columns of numbers and no others, or one column of lists of equal length"
@@ -23,6 +24,12 @@ Rows = npt.NDArray[Any]
 
 def _is_list(type: pa.DataType) -> bool:
     return bool(pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type))
+
+
+def _index(schema: pa.Schema) -> list[str]:
+    """The columns that pandas wrote as the rows' index."""
+    columns = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in columns if isinstance(name, str)]
 
 
 def only_list(path: Path) -> bool:
@@ -49,6 +56,9 @@ class ParquetRows:
             value = field.type.value_type if self._lists else field.type
             if not (pa.types.is_integer(value) or pa.types.is_floating(value) or pa.types.is_boolean(value)):
                 raise UserError(f"{path}: column {field.name!r} is of type {field.type}: {ADVICE}")
+        if ids := [name for name in schema.names if name.lower() in NODE_IDS or name in _index(schema)]:
+            raise UserError(f"{path}: column {ids[0]!r} looks like ids of nodes, not like a feature: leave it out, and give the "
+                            "id of each row with --node-ids, if row i is not about node i")
         if not self.rows or not types:
             raise UserError(f"{path}: {self.rows} rows, {len(types)} columns: {ADVICE}")
         values = [types[0].value_type] if self._lists else types

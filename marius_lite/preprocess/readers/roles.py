@@ -15,8 +15,12 @@ SYNONYMS = {
             "target", "target_id", "v", "item", "item_id", "itemid"},
     "rel": {"rel", "relation", "relation_id", "rel_id", "r", "predicate", "p", "edge_type", "type", "label"},
 }
-TYPES = {"id": {"id", "raw_id", "node", "node_id", "nodeid", "name", "entity", "entity_id", "vertex", "vertex_id"},
-         "type": {"type", "node_type", "ntype", "kind", "class", "category", "label"}}
+INDEX = "__index_level_0__"  # what pandas calls an index without a name
+NODE_IDS = ("id", "node_id", "nodeid", "raw_id", "node", "vertex_id", "vertex", "entity_id", "entity", "name", INDEX)
+NODE_VALUES = {  # the first that a file has is meant
+    "type": ("type", "node_type", "ntype", "kind", "category", "class", "label"),
+    "label": ("label", "labels", "y", "class", "classes", "target", "topic", "subject", "category", "kind", "type"),
+}
 Places = dict[str, int]
 FindRoles = Callable[[Sequence[str], int, Options, str], tuple[Places, bool]]
 
@@ -30,13 +34,18 @@ def find_roles(names: Sequence[str], fields: int, options: Options, where: str) 
     values = _values(names, options, where)
     wanted = options.columns
     if wanted is None:
-        ends, named = _usual([name.lower() for name in names], [at for at in range(fields) if at not in values.values()], where)
+        rows = _row_numbers(names, fields)
+        ends, named = _usual([name.lower() for name in names],
+                             [at for at in range(fields) if at not in values.values() and at != rows], where)
+        named |= rows is not None
     elif all(name in names for name in wanted if name != IGNORE):
         given = set(wanted) <= {*COLUMN_ROLES, IGNORE}
         roles = wanted if given else ("src", "dst") if len(wanted) == 2 else ROLES
         ends, named = {role: names.index(name) for role, name in zip(roles, wanted) if name != IGNORE}, True
     else:
-        ends, named = _by_place(wanted, names, fields, where), False
+        ends = _by_place(wanted, names, fields, where)
+        known = set().union(*SYNONYMS.values())
+        named = all(place < len(names) and names[place].lower() in known for place in (ends["src"], ends["dst"]))
     for role, place in values.items():
         if place in ends.values():
             other = next(one for one, at in ends.items() if at == place)
@@ -45,18 +54,32 @@ def find_roles(names: Sequence[str], fields: int, options: Options, where: str) 
     return ends | values, named or bool(values)
 
 
-def find_type_roles(names: Sequence[str], fields: int, options: Options, where: str) -> tuple[Places, bool]:
-    """As `find_roles`, of a file that gives each node's type: ``id`` and ``type``. --columns is not about it."""
+def node_roles(value: str) -> FindRoles:
+    """As `find_roles`, of a file that gives each node's type or label: ``id`` and ``value``. --columns is not about it."""
+    def find(names: Sequence[str], fields: int, options: Options, where: str) -> tuple[Places, bool]:
+        lower = [name.lower() for name in names]
+        at_id, at_value = (next((lower.index(name) for name in known if name in lower), None)
+                           for known in (NODE_IDS, NODE_VALUES[value]))
+        if at_id is not None and at_value is not None:
+            return {"id": at_id, value: at_value}, True
+        rows = _row_numbers(names, fields)
+        free = [at for at in range(fields) if at != rows]
+        if len(free) == 2:
+            turned = at_id == free[1] or at_value == free[0]
+            return {"id": free[turned], value: free[not turned]}, rows is not None or turned
+        shown = f" ({', '.join(names)[:120]})" if names else ""
+        raise UserError(f"{where}: {fields} columns{shown}: give two, a node's id and its {value}, or name these `id` and "
+                        f"`{value}` in a header")
+    return find
+
+
+def _row_numbers(names: Sequence[str], fields: int) -> int | None:
+    """The place of an index without a name, which pandas writes before the columns or after them; None where there is none, or
+    too few columns are left."""
     lower = [name.lower() for name in names]
-    found = {role: next((at for at, name in enumerate(lower) if name in known), None) for role, known in TYPES.items()}
-    places = {role: at for role, at in found.items() if at is not None}
-    if len(places) == len(TYPES):
-        return places, True
-    if fields == 2:
-        return {"id": 0, "type": 1}, False
-    shown = f" ({', '.join(names)[:120]})" if names else ""
-    raise UserError(f"{where}: {fields} columns{shown}: give two, a node's id and its type, or name these `id` and `type` in a "
-                    "header")
+    if fields < 3 or len(names) != fields:
+        return None
+    return lower.index(INDEX) if INDEX in lower else 0 if lower[0] in ("", "unnamed: 0") else None
 
 
 def require_distinct(path: Path, names: Sequence[str], used: Iterable[str]) -> None:

@@ -21,8 +21,8 @@ BEYOND = 1 << 64
 class Shape:
     """How to read a text file: ``roles`` maps src, dst and perhaps rel, weight, time to field numbers among ``fields``.
 
-    ``fixed``: what always stands in a field. ``nodes``: the file says that ids 1 to ``nodes`` exist, and no others; ``rows``: how
-    many edges it says it has.
+    ``titles``: of these columns, in the order of ``roles``. ``fixed``: what always stands in a field. ``nodes``: the file says
+    that ids 1 to ``nodes`` exist, and no others; ``rows``: how many edges it says it has.
     """
 
     delimiter: str
@@ -35,6 +35,7 @@ class Shape:
     nodes: int | None = None
     rows: int | None = None
     description: str = "text"
+    titles: tuple[str, ...] = ()
 
     @property
     def quoted(self) -> bool:

@@ -29,7 +29,7 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
         raise UserError(
             f"{path}:1: no delimiter {delimiter!r} in {lines[0][:80]!r}: give the right one with --delimiter"
         )
-    first = [name.strip() for name in row] if len(row := fields_of(bare, lines[0])) == fields else []
+    first = [name.strip().strip('"') for name in row] if len(row := fields_of(bare, lines[0])) == fields else []
     roles, named = find(first if options.header != "no" else [], fields, options, f"{path}:1")
     ends = tuple(roles[role] for role in IDS if role in roles)
     below = _all_plain(lines[1:] if named or first else lines, bare, fields, ends)
@@ -39,9 +39,10 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
     plain = below is True if header else below is not False and all(whole)
     by_place = ",".join(sorted(roles, key=roles.__getitem__))
     shown = SHOWN.get(delimiter, repr(delimiter))
+    of_columns = tuple(first[place] for place in roles.values()) if header and first else ()
     return type(bare)(bare.delimiter, header, fields, roles, "int" if plain else "str", options.comment.encode(),
                  description=f"text, delimiter {shown}, columns {by_place}"
-                 + (f", with a header{left_out(first, roles.values())}" if header else ""))
+                 + (f", with a header{left_out(first, roles.values())}" if header else ""), titles=of_columns)
 
 
 def rows_of(sample: bytes, options: Options) -> list[str]:

@@ -47,7 +47,7 @@ class TableReader(ABC):
                 raise UserError(f"{path}: column {self._roles[role]!r} ({role}) is of type {type}: "
                                 f"{allowed.get(role, 'ids must be integers or strings')}")
         self.kind: IdKind = "int" if kind_of(types["src"]) == kind_of(types["dst"]) == "int" else "str"
-        self.columns = columns_used(self._roles)
+        self.columns, self.titles = columns_used(self._roles), tuple(self._roles.values())
         self.description = f"{self.name}, columns {','.join(self._roles)} from {', '.join(self._roles.values())}"
 
     def close(self) -> None:  # noqa: B027 - the same for every table

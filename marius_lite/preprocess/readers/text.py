@@ -67,6 +67,11 @@ class TextReader:
         return columns_used(self.shape.roles) if self.shape else None
 
     @property
+    def titles(self) -> tuple[str, ...]:
+        """Of the columns by their roles, where the file has a header."""
+        return self.shape.titles if self.shape else ()
+
+    @property
     def nodes(self) -> range | None:
         if self.shape and self.shape.nodes is not None:
             return range(1, self.shape.nodes + 1)
