@@ -31,3 +31,8 @@ class TransEL1(TransE):
     """score = -|src + rel - dst|_1."""
 
     similarity = "l1"
+
+    def node_draw(self, dim: int) -> Draw:
+        """Nodes start close together, about 1 apart. Drawn as relations are they are so far apart that edges are learned one by
+        one, and nothing follows for others, most where an epoch sees the nodes a few partitions at a time."""
+        return Draw("uniform", 1 / dim)
