@@ -71,6 +71,7 @@ from marius_lite.preprocess.report import make_report, write_report
 from marius_lite.preprocess.rows import rows_counted, rows_expected
 from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
 from marius_lite.preprocess.spool import Keys, SpooledEdges
+from marius_lite.printable import printable
 from marius_lite.seeds import seed_for
 
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
@@ -93,7 +94,7 @@ def preprocess(options: Options) -> dict[str, Any]:
             require_space(inputs, rows, options, node_data, lambda: rows_counted(inputs, options, build.threads))
         report = passes.once(LAST, dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
     for line in report["warnings"]:
-        tqdm.write(f"warning: {line}", file=sys.stderr)
+        tqdm.write(printable(f"warning: {line}"), file=sys.stderr)
     return report
 
 

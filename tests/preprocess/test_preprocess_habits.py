@@ -158,6 +158,19 @@ def test_a_column_of_row_numbers_is_left_out(tmp_path):
         assert (dataset.manifest.nodes, dataset.manifest.relations, dataset.manifest.edges["train"]) == (N, 1, len(EDGES))
 
 
+def test_rows_that_begin_with_a_delimiter_are_no_row_numbers(tmp_path):
+    (tmp_path / "e.csv").write_text("".join(f",{a},{b}\n" for a, b in EDGES))
+    with pytest.raises(UserError, match=r"e.csv:1: column 1 \(src\): empty"):
+        make(tmp_path / "d", tmp_path / "e.csv")
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"index_columns": 3}', "[" * 100_000])
+def test_what_pandas_did_not_write_is_not_asked(folder, text):
+    table = pa.table({"f0": np.zeros(N, np.float32)}).replace_schema_metadata({"pandas": text})
+    pq.write_table(table, folder / "x.parquet")
+    assert make(folder / "d", folder / "e.csv", features=folder / "x.parquet").manifest.features.width == 1
+
+
 def test_a_header_stays_one_where_the_columns_are_named_by_role(tmp_path):
     (tmp_path / "e.csv").write_text("head,relation,tail\n" + "".join(f"p{a},r{a % 3},p{b}\n" for a, b in EDGES))
     dataset = make(tmp_path / "d", tmp_path / "e.csv", columns="src,rel,dst")

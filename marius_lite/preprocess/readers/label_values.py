@@ -24,7 +24,7 @@ from marius_lite.preprocess.readers.lines import LineBlocks, whole_lines
 from marius_lite.preprocess.readers.node_ids import IdList
 from marius_lite.preprocess.readers.node_types import TypeFile, TypeTable, TypeText
 from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
-from marius_lite.preprocess.readers.titles import titled
+from marius_lite.preprocess.readers.titles import MOST_SHOWN, titled
 
 BLOCK = 1 << 18
 BLOCK_BYTES = 1 << 20
@@ -128,8 +128,9 @@ class _LineValues:
         self._comment = comment
         found = titled([line.strip().strip('"') for line in head]) if head else False
         self._titled = found is True
-        self.warnings = [f"{path}: {head[0].strip()!r} is taken for a class, which no other of the first lines has: if it is a "
-                         "title, remove it, or call it `label`"] if found is None else []
+        self.warnings = [] if found is not None else [
+            f"{path}: {head[0].strip()[:MOST_SHOWN]!r} is taken for a class, which no other of the first lines has: if it is a "
+            "title, remove it, or call it `label`"]
 
     def place(self, row: int) -> str:
         return f"{self.path}: row {row}"

@@ -29,6 +29,7 @@ from marius_lite.preprocess.readers.label_values import (
 from marius_lite.preprocess.readers.multi_labels import MultiLabelFile
 from marius_lite.preprocess.readers.parquet_rows import ParquetRows, only_list
 from marius_lite.preprocess.readers.source import locate, magic_of
+from marius_lite.preprocess.readers.titles import MOST_SHOWN
 from marius_lite.preprocess.readers.zarr_rows import ZarrRows
 
 MOST_NAMES = 1 << 16  # so many different labels are numbered in their order; more integers are class numbers as they are
@@ -134,10 +135,10 @@ def _warnings(path: Path, gaps: int, seen: _Distinct) -> list[str]:
     if gaps:
         lines = [f"{path}: {gaps:,} rows have NA, null or the like, which is no label: call it otherwise if it is a class"]
     if seen.labelled >= LEAST_LABELLED and len(seen.found) == 1:
-        lines.append(f"{path}: all labels are {min(map(str, seen.found))!r}: is this the right column?")
+        lines.append(f"{path}: all labels are {min(map(str, seen.found))[:MOST_SHOWN]!r}: is this the right column?")
     if seen.labelled >= LEAST_LABELLED and len(seen.found) > MOST_DIFFERENT * seen.labelled:
         lines.append(f"{path}: {len(seen.found):,} classes in {seen.labelled:,} labels, for example "
-                     f"{min(map(str, seen.found))!r}: is this the right column?")
+                     f"{min(map(str, seen.found))[:MOST_SHOWN]!r}: is this the right column?")
     return lines
 
 

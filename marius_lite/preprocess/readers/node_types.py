@@ -25,7 +25,7 @@ from marius_lite.preprocess.readers.shape import Shape
 from marius_lite.preprocess.readers.sniff import fields_of, rows_of, sniff
 from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
 from marius_lite.preprocess.readers.text import BlockParser, ordered_map
-from marius_lite.preprocess.readers.titles import titled
+from marius_lite.preprocess.readers.titles import MOST_SHOWN, titled
 
 USUAL = ("node_types", "node_type", "types", "type")
 ADVICE = "save an array of shape (nodes, 2), ids and types, or (nodes,), the type of ids 0, 1, ..., with numpy.save"
@@ -86,8 +86,9 @@ class TypeText:
         ids, values = ([row[shape.roles[role]] for row in rows if len(row) == shape.fields] for role in ("id", value))
         found = titled(values, ids[0])
         if found is None:
-            self.warnings.append(f"{self.path}: {ids[0]!r} is taken for a node, and {values[0]!r} for its {value}, which no "
-                                 f"other of the first rows has: if these are titles, call them `id` and `{value}`")
+            node, its = ids[0][:MOST_SHOWN], values[0][:MOST_SHOWN]
+            self.warnings.append(f"{self.path}: {node!r} is taken for a node, and {its!r} for its {value}, which no other of the "
+                                 f"first rows has: if these are titles, call them `id` and `{value}`")
         return found is True
 
     def _lines(self, stream: ByteStream, block_bytes: int) -> LineBlocks:

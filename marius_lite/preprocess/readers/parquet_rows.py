@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,11 @@ def _is_list(type: pa.DataType) -> bool:
 
 def _index(schema: pa.Schema) -> list[str]:
     """The columns that pandas wrote as the rows' index."""
-    columns = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in columns if isinstance(name, str)]
+    try:
+        said = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        return [name for name in said["index_columns"] if isinstance(name, str)]
+    except (ValueError, KeyError, TypeError, RecursionError):  # none of pandas' making
+        return []
 
 
 def only_list(path: Path) -> bool:

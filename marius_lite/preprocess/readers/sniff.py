@@ -30,6 +30,8 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
             f"{path}:1: no delimiter {delimiter!r} in {lines[0][:80]!r}: give the right one with --delimiter"
         )
     first = [name.strip().strip('"') for name in row] if len(row := fields_of(bare, lines[0])) == fields else []
+    if first and not first[0] and not any(line and line[0] for line in (fields_of(bare, each) for each in lines[1:2])):
+        first = []  # an index without a title has numbers below it
     roles, named = find(first if options.header != "no" else [], fields, options, f"{path}:1")
     ends = tuple(roles[role] for role in IDS if role in roles)
     below = _all_plain(lines[1:] if named or first else lines, bare, fields, ends)

@@ -10,6 +10,7 @@ from marius_lite.preprocess.readers.roles import NODE_IDS, NODE_VALUES
 VALUE_TITLES = {*NODE_VALUES["type"], *NODE_VALUES["label"], "types", "targets", "group", "community", "genre", "field"}
 NUMBER = re.compile(r"-?[0-9.]+|nan|NaN|")
 LEAST_ROWS = 10  # fewer show nothing
+MOST_SHOWN = 60  # characters of a title in a message
 REPEATED = 2  # so many rows or more have the same value, in the mean, where values are classes
 
 
