@@ -39,8 +39,7 @@ From = Annotated[Optional[str], typer.Option(  # noqa: UP045
     "--checkpoint", help="Name of a checkpoint, or `best`; by default the latest.")]
 Queries = Annotated[Optional[Path], typer.Option(  # noqa: UP045
     "--queries", help="Text, one query a line, tab-separated raw ids with ? for what is asked: `src rel ?` or `? rel dst`. Of a "
-    "run that classifies nodes: raw ids, one a line, each answered once in the "
-    "order of the dataset; all nodes if left out.")]
+    "run that classifies nodes: raw ids, one a line, each answered once in the order of the dataset; all nodes if left out.")]
 ExcludeSelf = Annotated[Optional[bool], typer.Option(  # noqa: UP045
     "--exclude-self/--include-self", help="Whether the node that a query is about is no answer. By default it is one where one "
     "training edge in 1,000 or more leads from a node to itself. Published figures of ranking have it among the candidates.")]

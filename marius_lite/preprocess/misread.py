@@ -101,11 +101,11 @@ class Misreads:
         """Texts of the very first row that stand in no other, but where the whole row does, as in files with the same titles."""
         named = delimited and pa.types.is_string(edges.src.type)
         if self._rows == 0 and named:
-            self._titles = (edges.src[0].as_py(), None if edges.rel is None else edges.rel[0].as_py(), edges.dst[0].as_py())
-            named = not any(end.isdigit() for end in (edges.src[0].as_py(), edges.dst[0].as_py()))
-        if not named:
+            src, dst = edges.src[0].as_py(), edges.dst[0].as_py()
+            rel = None if edges.rel is None else edges.rel[0].as_py()
+            self._titles = None if src.isdigit() or dst.isdigit() else (src, rel, dst)
+        if not named or self._titles is None:
             self._titles = None
-        if self._titles is None:
             return
         src, rel, dst = self._titles
         from_src, to_dst = pc.equal(edges.src, src), pc.equal(edges.dst, dst)

@@ -95,9 +95,9 @@ class LabelFile:
         """How many there are: labels that occur. Raises UserError for a wrong label, or where no row has one."""
         seen, gaps = _Distinct(self._values), 0
         for values in self._values.read():
-            if pa.types.is_string(values.type):
-                gaps += pc.sum(pc.is_in(values, value_set=GAPS)).as_py() or 0
-            seen.add(_plain(values))
+            plain = _plain(values)
+            gaps += plain.null_count - values.null_count
+            seen.add(plain)
         self.rows, self._known = seen.rows, seen.known()
         self.warnings = [*self._values.warnings, *_warnings(self.path, gaps, seen)]
         if self._known is None:

@@ -82,8 +82,8 @@ class MultiLabelFile(OfRows):
 
     def classes(self) -> int:
         """How many there are. Raises UserError for a wrong value, or where no node has a label."""
-        step, labelled, single = max(1, BLOCK_BYTES // self.table.row_cost()), 0, 0
-        for _, rows in self.table.blocks(step):
+        labelled = single = 0
+        for rows in self._rows():
             labelled += int(np.count_nonzero(rows[:, 0] >= 0))
             single += int(np.count_nonzero(rows.sum(1, dtype=np.int64) == 1))
         if labelled == single and self.table.width > 1:
@@ -95,9 +95,12 @@ class MultiLabelFile(OfRows):
 
     def blocks(self) -> Iterator[npt.NDArray[np.int32]]:
         """0 for each row that is a label, -1 for others."""
-        step = max(1, BLOCK_BYTES // self.table.row_cost())
-        for _, rows in self.table.blocks(step):
+        for rows in self._rows():
             yield np.minimum(rows[:, 0], 0).astype(np.int32)
+
+    def _rows(self) -> Iterator[Rows]:
+        for _, rows in self.table.blocks(max(1, BLOCK_BYTES // self.table.row_cost())):
+            yield rows
 
 
 def _names(file: Path, classes: int) -> list[str]:
