@@ -61,9 +61,10 @@ class Decoder(ABC):
         return values.abs()
 
 
-def translation_draw(dim: int) -> Draw:
-    """Between -6 / sqrt(dim) and 6 / sqrt(dim), as TransE starts (Bordes et al., NIPS 2013)."""
-    return Draw("uniform", 6 / math.sqrt(dim))
+def unit_draw(dim: int) -> Draw:
+    """Rows of about the norm 1, which TransE's authors give those they draw (Bordes et al., NIPS 2013): much further apart, edges
+    are learned one by one, and little follows for others."""
+    return Draw("uniform", math.sqrt(3 / dim))
 
 
 def complex_product(left: torch.Tensor, right: torch.Tensor, conjugate: bool) -> torch.Tensor:

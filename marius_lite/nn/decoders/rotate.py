@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from marius_lite.nn.decoders.base import Decoder, complex_product, translation_draw
+from marius_lite.nn.decoders.base import Decoder, complex_product, unit_draw
 from marius_lite.nn.decoders.draw import Draw
 
 
@@ -24,7 +24,7 @@ class RotatE(Decoder):
         return complex_product(entity, turn, conjugate=side == 1)
 
     def node_draw(self, dim: int) -> Draw:
-        return translation_draw(dim)
+        return unit_draw(dim)
 
     def relation_draw(self, dim: int) -> Draw:
         return Draw("uniform", math.pi)

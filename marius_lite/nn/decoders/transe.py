@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from marius_lite.nn.decoders.base import Decoder, translation_draw
+from marius_lite.nn.decoders.base import Decoder, unit_draw
 from marius_lite.nn.decoders.draw import Draw
 
 
@@ -21,10 +21,10 @@ class TransE(Decoder):
         return target - source
 
     def node_draw(self, dim: int) -> Draw:
-        return translation_draw(dim)
+        return unit_draw(dim)
 
     def relation_draw(self, dim: int) -> Draw:
-        return translation_draw(dim)
+        return unit_draw(dim)
 
 
 class TransEL1(TransE):
@@ -33,6 +33,5 @@ class TransEL1(TransE):
     similarity = "l1"
 
     def node_draw(self, dim: int) -> Draw:
-        """Nodes start close together, about 1 apart. Drawn as relations are they are so far apart that edges are learned one by
-        one, and nothing follows for others, most where an epoch sees the nodes a few partitions at a time."""
+        """About 1 apart: norms of 1 would put them ``sqrt(dim)`` apart."""
         return Draw("uniform", 1 / dim)
