@@ -206,7 +206,8 @@ def preprocess(
     drop_duplicates: Annotated[
         bool,
         typer.Option("--drop-duplicates", rich_help_panel=CLEAN,
-                     help="Store equal edges of a split once, whatever their weights and times."),
+                     help="Store equal edges of a split once, whatever their weights and times; the one that stays has "
+                          "the smallest weight that is not negative."),
     ] = False,
     drop_self_loops: Annotated[
         bool,

@@ -31,6 +31,11 @@ def roles(names, fields=None, **given):
         ("a b c d", {"columns": "dst,weight,src,time"}, {"dst": 0, "weight": 1, "src": 2, "time": 3}, False),
         ("time dst src weight", {"columns": "src,dst,weight"}, {"src": 2, "dst": 1, "weight": 3}, True),
         ("x y z", {"columns": "src,dst,_", "edge_weight": "z"}, {"src": 0, "dst": 1, "weight": 2}, True),
+        ("paper kind topic", {"columns": "paper,topic"}, {"src": 0, "dst": 2}, True),
+        ("cited source", {"columns": "dst,src"}, {"dst": 0, "src": 1}, False),
+        ("paper type", {}, {"src": 0, "dst": 1}, False),  # no relation could be in its place
+        ("s cited", {}, {"src": 0, "dst": 1}, False),
+        ("x s", {}, {"src": 0, "dst": 1}, False),  # can as well be an id
         ("1 2 0.5", {"columns": "src,dst,weight"}, {"src": 0, "dst": 1, "weight": 2}, False),
     ],
 )
@@ -46,6 +51,11 @@ def test_roles(names, given, places, named):
         ("a b", {"edge_weight": "w"}, "^e:1: --edge-weight w: no column 'w': the columns are a, b: use one of their names, or "),
         ("a b", {"columns": "a,c"}, "--columns a,c: no column 'c': the columns are a, b"),
         ("a b c", {"columns": "src,dst"}, "the file has 3 columns, --columns src,dst names 2"),
+        ("Cited Source", {}, r"^e:1: column 2 is called 'Source', but would be read as the destination: give the titles in the "
+                             r"order src,dst \(--columns Source,Cited\), or, where the first row holds none, what each column is "
+                             r"\(--columns dst,src\)$"),
+        ("a b type", {}, r"column 3 is called 'type', .* \(--columns a,type,b\), .* \(--columns src,dst,rel\)"),
+        ("target likes b", {}, r"column 1 is called 'target', .* \(--columns likes,b,target\), .* \(--columns dst,src,rel\)"),
         ("a b c", {"columns": "src,rel,dst", "timestamp": "b"}, r"column 2 \(b\) is rel and time"),
     ],
 )

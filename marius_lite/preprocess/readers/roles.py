@@ -15,6 +15,7 @@ SYNONYMS = {
             "target", "target_id", "v", "item", "item_id", "itemid"},
     "rel": {"rel", "relation", "relation_id", "rel_id", "r", "predicate", "p", "edge_type", "type", "label"},
 }
+MEANT = {"src": "the source", "dst": "the destination", "rel": "the relation"}
 INDEX = "__index_level_0__"  # what pandas calls an index without a name
 NODE_IDS = ("id", "node_id", "nodeid", "raw_id", "node", "vertex_id", "vertex", "entity_id", "entity", "name", INDEX)
 NODE_VALUES = {  # the first that a file has is meant
@@ -35,8 +36,7 @@ def find_roles(names: Sequence[str], fields: int, options: Options, where: str) 
     wanted = options.columns
     if wanted is None:
         rows = _row_numbers(names, fields)
-        ends, named = _usual([name.lower() for name in names],
-                             [at for at in range(fields) if at not in values.values() and at != rows], where)
+        ends, named = _usual(names, [at for at in range(fields) if at not in values.values() and at != rows], where)
         named |= rows is not None
     elif all(name in names for name in wanted if name != IGNORE):
         given = set(wanted) <= {*COLUMN_ROLES, IGNORE}
@@ -125,25 +125,40 @@ def _by_place(wanted: tuple[str, ...], names: Sequence[str], fields: int, where:
     return {role: place for place, role in enumerate(wanted) if role != IGNORE}
 
 
-def _usual(names: list[str], free: list[int], where: str) -> tuple[Places, bool]:
+def _usual(names: Sequence[str], free: list[int], where: str) -> tuple[Places, bool]:
     """By the usual names, else two or three ``free`` places in their order.
 
     Of three columns, one with an unknown name between source and destination is the relation, elsewhere it is left out; names of
     one letter can as well be ids.
     """
-    found = {role: next((at for at in free if at < len(names) and names[at] in known), None) for role, known in SYNONYMS.items()}
+    found = {role: next((at for at in free if at < len(names) and names[at].lower() in known), None)
+             for role, known in SYNONYMS.items()}
     by_name = {role: place for role, place in found.items() if place is not None}
     telling = all(len(names[place]) > 1 for place in by_name.values())
     middle = len(free) == 3 and by_name == {"src": free[0], "dst": free[2]}
     if {"src", "dst"} <= set(by_name) and (len(free) != 3 or len(by_name) == 3 or (telling and not middle)):
         return by_name, True
-    if len(free) == 2:
-        return dict(zip(("src", "dst"), free)), False
-    if len(free) == 3:
-        return dict(zip(ROLES, free)), middle and telling
+    if len(free) in (2, 3):
+        placed = dict(zip(("src", "dst") if len(free) == 2 else ROLES, free))
+        _require_agreement(placed, by_name, names, where)
+        return placed, middle and telling
     shown = f" ({', '.join(names)[:120]})" if names else ""
     raise UserError(f"{where}: {len(free)} columns{shown}: say which they are with --columns, for example src,rel,dst,"
                     + ",".join(["_"] * max(1, len(free) - 3)))
+
+
+def _require_agreement(placed: Places, by_name: Places, names: Sequence[str], where: str) -> None:
+    """Raise UserError where a title says another role than its column's place. One letter can as well be an id."""
+    for role, place in by_name.items():
+        read = next(other for other, at in placed.items() if at == place)
+        if len(names[place]) > 1 and read != role and role in placed:
+            rest = iter(at for at in placed.values() if at != place)
+            meant = {each: place if each == role else next(rest) for each in placed}
+            titles = ",".join(names[at] for at in meant.values())
+            columns = ",".join(sorted(meant, key=lambda each: meant[each]))
+            raise UserError(f"{where}: column {place + 1} is called {names[place]!r}, but would be read as {MEANT[read]}: give "
+                            f"the titles in the order {','.join(placed)} (--columns {titles}), or, where "
+                            f"the first row holds none, what each column is (--columns {columns})")
 
 
 def _known(names: Sequence[str]) -> str:
