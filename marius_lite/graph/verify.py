@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from marius_lite._native import crc32c, hash_ints
 from marius_lite.graph.adjacency import ARRAYS, Adjacency, source_dtype
@@ -22,6 +21,7 @@ from marius_lite.graph.damage import Progress, check_array, check_size, damaged,
 from marius_lite.graph.dataset import Dataset, file_checksum
 from marius_lite.graph.edges import CARRIED, COLUMNS
 from marius_lite.graph.verify_nodes import node_table_bytes, verify_node_tables, verify_nodes, verify_relations
+from marius_lite.progress_bar import progress_bar
 from marius_lite.storage.engine import read_array_range
 
 PIECE = 1 << 18  # edges at once
@@ -33,7 +33,7 @@ Columns = list[npt.NDArray[Any]]
 
 def verify_dataset(dataset: Dataset) -> None:
     """Check everything, with a bar of the bytes read. Raises UserError: the file, the place, what to do."""
-    with tqdm(total=_bytes_to_read(dataset), unit="B", unit_scale=True, desc="verify", mininterval=0.5) as bar:
+    with progress_bar("verify", "B", _bytes_to_read(dataset)) as bar:
         _verify_files(dataset, bar.update)
         _verify_layout(dataset)
         verify_nodes(dataset, bar.update)

@@ -22,6 +22,7 @@ from marius_lite.graph.edges import COLUMNS, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.buckets import count_dtype
 from marius_lite.preprocess.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
+from marius_lite.progress_bar import progress_bar
 
 PIECE = 1 << 18
 NODE_BYTES = 8  # where a node's list ends
@@ -58,7 +59,7 @@ class AdjacencyWriter:
         columns = {name: ColumnWriter(self._folder / name, chunk_length(self._length(name)), dtype, each)
                    for name, dtype in self._dtypes.items()}
         checksums = np.zeros((self._partitioning.partitions, checksum_columns(self._weights)), np.uint32)
-        with tqdm(total=self._edges.total, unit="edge", unit_scale=True, desc="adjacency", mininterval=0.5) as bar:
+        with progress_bar("adjacency", "edge", self._edges.total) as bar:
             for parts in self._groups():
                 for k, lists in zip(parts, self._lists(parts, bar)):
                     arrays = (lists.indptr, lists.sources, lists.rel, lists.weights)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from marius_lite._native import EdgeCounts, EdgeLayout, crc32c_stretches
 from marius_lite.errors import RunError
@@ -19,6 +18,7 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.sort import Records
+from marius_lite.progress_bar import progress_bar
 
 PIECE = 1 << 18
 TOTALS = 5
@@ -138,7 +138,7 @@ def write_buckets(pieces: Iterable[Records], writers: Mapping[str, SplitWriter],
 
 def with_bar(pieces: Iterable[Records], total: int) -> Iterator[Records]:
     """The same pieces, with a bar of the records that passed."""
-    with tqdm(total=total, unit="edge", unit_scale=True, desc="write", mininterval=0.5) as bar:
+    with progress_bar("write", "edge", total) as bar:
         for records in pieces:
             yield records
             bar.update(len(records))

@@ -72,6 +72,7 @@ from marius_lite.preprocess.rows import rows_counted, rows_expected
 from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
 from marius_lite.preprocess.spool import Keys, SpooledEdges
 from marius_lite.printable import printable
+from marius_lite.progress_bar import progress_bar
 from marius_lite.seeds import seed_for
 
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
@@ -338,7 +339,7 @@ class Build:
         options = self.options
         sorter = ExternalSort(self.work / "runs", sort_memory(options), self.threads, self._records(gathered), layout.words)
         known, last, hashed = None, np.empty(0, np.uint32), np.empty(0, np.uint32)
-        with tqdm(total=sum(gathered.counts), unit="edge", unit_scale=True, desc="sort", mininterval=0.5) as bar:
+        with progress_bar("sort", "edge", sum(gathered.counts)) as bar:
             for spooled, ids in self._with_ids(gathered, named.numbering):
                 if known is not ids:
                     known, last = ids, named.last.apply(ids)

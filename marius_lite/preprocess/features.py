@@ -18,12 +18,12 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from marius_lite._native import crc32c
 from marius_lite.files import read_numbers
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.readers.feature_rows import Rows
+from marius_lite.progress_bar import progress_bar
 from marius_lite.storage.engine import read_range
 from marius_lite.storage.table import RowTable, padded_width
 
@@ -93,7 +93,7 @@ class FeatureWriter:
 
     def _read_file(self, out: Rows) -> None:
         """Rows of the first stretch into ``out``, all others into the spools."""
-        with tqdm(total=self._file.rows, unit="row", unit_scale=True, desc=self.table.path.name, mininterval=0.5) as bar:
+        with progress_bar(self.table.path.name, "row", self._file.rows) as bar:
             for first, rows in self._file.blocks(self._step):
                 places = read_numbers(self._row_ids, self._id_dtype, len(rows), first * self._id_dtype.itemsize)
                 if self.stretches == 1:

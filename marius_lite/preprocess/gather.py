@@ -35,6 +35,7 @@ from marius_lite.preprocess.readers.text import TextReader
 from marius_lite.preprocess.relations import NO_RELATIONS, RelationKeys, Relations
 from marius_lite.preprocess.spool import Keys, Spool, SpoolBlock, SpooledEdges, SpoolShape, read_spool
 from marius_lite.printable import printable
+from marius_lite.progress_bar import progress_bar
 
 MOST_BLOCK_BYTES = 8 << 20
 EXAMPLES = 10
@@ -291,7 +292,7 @@ def gather(inputs: list[InputFile], options: Options, folder: Path, threads: int
     """Read every file. Raises UserError for bad input, and where a split has no edges at all."""
     gatherer = Gatherer(options, folder, threads, bad_rows, node_data, node_types)
     total = sum(file.path.stat().st_size for file in inputs)
-    with tqdm(total=total, unit="B", unit_scale=True, desc="read", mininterval=0.5) as bar:
+    with progress_bar("read", "B", total) as bar:
         for file in inputs:
             gatherer.read(file, bar)
     gathered = gatherer.finish()

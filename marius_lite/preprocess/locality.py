@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from marius_lite import files
 from marius_lite._native import ClusterPass, Contraction, RefinePass, deal_nodes, lay_out, number_clusters
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.arcs import ArcLists
 from marius_lite.preprocess.sort import ExternalSort
+from marius_lite.progress_bar import progress_bar
 from marius_lite.seeds import seed_for
 
 Parts = npt.NDArray[np.uint16]
@@ -77,7 +77,7 @@ class Locality:
         ``first``: so many nodes must fill the first partitions.
         """
         nodes = self._partitioning.nodes
-        with tqdm(unit="B", unit_scale=True, desc="partition", mininterval=0.5) as self._bar:
+        with progress_bar("partition", "B") as self._bar:
             levels, base = self._coarsen(Level(self._folder, nodes, lists))
             parts = self._first_parts(levels, base)
             for below, level in reversed(list(pairwise(levels[: base + 1]))):
@@ -90,7 +90,7 @@ class Locality:
 
     def fill(self, lists: ArcLists, parts: Parts, first: int) -> None:
         """Move nodes where that costs least, until every partition is exactly as full as it must be."""
-        with tqdm(unit="B", unit_scale=True, desc="partition", mininterval=0.5) as self._bar:
+        with progress_bar("partition", "B") as self._bar:
             self._fill(Level(self._folder, self._partitioning.nodes, lists), parts, first)
 
     def _fill(self, level: Level, parts: Parts, first: int) -> None:

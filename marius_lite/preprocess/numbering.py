@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from marius_lite._native import IntRunMerge, StringRunMerge, hashes_of_marked, sort_records, unhash_ints
 from marius_lite.files import read_numbers
@@ -23,6 +22,7 @@ from marius_lite.graph.ids import order_key
 from marius_lite.preprocess import keys
 from marius_lite.preprocess.id_runs import IdRun, IdRunWriter
 from marius_lite.preprocess.keys import Dictionaries
+from marius_lite.progress_bar import progress_bar
 
 Ids = npt.NDArray[Any]
 MOST_BUFFER, LEAST_BUFFER = 4 << 20, 1 << 14
@@ -92,7 +92,7 @@ def _merge(dictionaries: Dictionaries, seed: int, folder: Path, memory: int) -> 
     wide = id_dtype(total) == np.uint64
     merge = kind([run.files for run in runs], [str(path) for path in numbers], str(merged / "values"), str(merged / "ends"),
                  key=order_key(seed), mask=mask, wide=wide, buffer=buffer)
-    with tqdm(unit="node", unit_scale=True, desc="number", mininterval=0.5) as bar:
+    with progress_bar("number", "node") as bar:
         while (more := merge.advance(MERGED_AT_ONCE)) == MERGED_AT_ONCE:
             bar.update(more)
     run = IdRun(merged, dictionaries.kind, merge.merged, (merged / "values").stat().st_size)

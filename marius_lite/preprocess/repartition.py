@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tqdm import tqdm
 
 import marius_lite
 from marius_lite import files
@@ -53,6 +52,7 @@ from marius_lite.preprocess.rechunk import rechunk
 from marius_lite.preprocess.renumber import Types, write_names
 from marius_lite.preprocess.report import partition_facts, write_report
 from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
+from marius_lite.progress_bar import progress_bar
 from marius_lite.storage.engine import open_flat
 from marius_lite.storage.table import RowTable
 
@@ -232,7 +232,7 @@ class Repartition:
         """Stored edges to records in the new partitions, into the sort."""
         total, nodes, relations = sum(self.manifest.edges.values()), self.manifest.nodes, self.manifest.relations
         sorter = ExternalSort(self.work / "runs", sort_memory(self.wish), self.threads, total, self.layout.words)
-        with tqdm(total=total, unit="edge", unit_scale=True, desc="sort", mininterval=0.5) as bar:
+        with progress_bar("sort", "edge", total) as bar:
             for split, name in enumerate(SPLITS):
                 if name not in self.wish.splits:
                     continue

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import closing
 
 import pyarrow.compute as pc
-from tqdm import tqdm
 
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.detect import open_reader
 from marius_lite.preprocess.readers.source import InputFile
+from marius_lite.progress_bar import progress_bar
 
 BLOCK_BYTES = 1 << 20
 
@@ -28,7 +28,7 @@ def rows_counted(inputs: Sequence[InputFile], options: Options, threads: int) ->
     """How many edges will be kept: all is read for it. Raises UserError for bad rows, as preprocess does."""
     total, kind = 0, options.id_kind
     size = sum(file.path.stat().st_size for file in inputs)
-    with tqdm(total=size, unit="B", unit_scale=True, desc="count", mininterval=0.5) as bar:
+    with progress_bar("count", "B", size) as bar:
         for file in inputs:
             with closing(open_reader(file, options, BLOCK_BYTES, threads, bar.update)) as reader:
                 kind = kind or reader.kind

@@ -47,7 +47,7 @@ def lists_of(dataset):
     return found
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(node, st.integers(0, 2), node), min_size=1, max_size=80), st.integers(1, 7), st.booleans(),
        st.booleans(), st.booleans())
 def test_lists_are_the_training_edges(edges, partitions, with_relations, undirected, split):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from marius_lite._native import crc32c
-from tqdm import tqdm
 from weighted_dataset import with_weights
 
 from marius_lite.errors import UserError
@@ -19,7 +19,9 @@ from marius_lite.graph.edges import COLUMNS
 from marius_lite.graph.features import FEATURES
 from marius_lite.graph.ids import hash_raw_ids, order_key
 from marius_lite.graph.manifest import Manifest
+from marius_lite.log import on_standard_error
 from marius_lite.preprocess import make_dataset
+from marius_lite.progress_bar import progress_bar
 
 NODES, PARTITIONS = 90, 3
 TRAIN = "edges/train"
@@ -309,7 +311,8 @@ def test_equal_hashes_are_not_equal_ids(sound, monkeypatch):
     verify_nodes._check_different(path, NODES, order_key(0))
 
 
-def test_from_the_command_line(copied, cli, capfd):
+def test_from_the_command_line(copied, cli, capfd, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     folder = copied("edges")
     assert cli("info", folder, "--verify", "--json") == 0
     assert json.loads(capfd.readouterr().out)["verified"] is True
@@ -317,15 +320,17 @@ def test_from_the_command_line(copied, cli, capfd):
     mended(folder)
     assert cli("info", folder, "--verify") == 2
     bar, said = capfd.readouterr().err.splitlines()[-2:]
-    assert bar.startswith("verify: ")
+    assert bar.strip("\r").startswith("verify: ")
     assert said.startswith(f"marius-lite: {folder}/edges/train/src: edge 5 of bucket (0, 0) has src 30")
 
 
 @pytest.mark.parametrize("name", ["edges", "float32", "int8", "locality"])
 def test_a_bar_shows_the_bytes_read(sound, monkeypatch, name, capfd):
     bars = []
-    monkeypatch.setattr(verify, "tqdm", lambda **options: bars.append(tqdm(**options)) or bars[-1])
-    Dataset.open(sound / name).verify()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(verify, "progress_bar", lambda *given: bars.append(progress_bar(*given)) or bars[-1])
+    with on_standard_error():
+        Dataset.open(sound / name).verify()
     assert [(bar.n, bar.unit) for bar in bars] == [(bars[0].total, "B")]
     assert bars[0].total > sum(size for size, _ in Dataset.open(sound / name).manifest.files.values())
     said = capfd.readouterr()
@@ -336,6 +341,6 @@ def test_a_bar_shows_the_bytes_read(sound, monkeypatch, name, capfd):
 def test_a_bar_of_weighted_edges(sound, tmp_path, monkeypatch):
     bars = []
     weighted = with_weights(sound / "edges", tmp_path / "weighted", lambda src, dst, rel: src % 7 / 2 + rel)
-    monkeypatch.setattr(verify, "tqdm", lambda **options: bars.append(tqdm(**options)) or bars[-1])
+    monkeypatch.setattr(verify, "progress_bar", lambda *given: bars.append(progress_bar(*given)) or bars[-1])
     weighted.verify()
     assert bars[0].n == bars[0].total

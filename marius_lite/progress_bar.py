@@ -1,0 +1,34 @@
+"""How far a long pass over bytes, edges or rows is."""
+
+from __future__ import annotations
+
+import sys
+from io import StringIO
+from typing import Any
+
+from tqdm import tqdm
+
+from marius_lite.log import log, shows_bars
+
+EVERY = 30.0
+"""Seconds between two lines where there is no terminal: a pass that is shorter says nothing."""
+
+
+class Lines(StringIO):
+    """What tqdm draws, told to the logger line by line."""
+
+    def write(self, text: str, /) -> int:
+        if line := text.strip():
+            log.info(line)
+        return len(text)
+
+
+def progress_bar(name: str, unit: str, total: int | None = None) -> tqdm[Any]:
+    """A bar on standard error where `shows_bars`; else, as under nohup, Slurm or Docker, a line each half minute."""
+    if shows_bars():
+        where: dict[str, Any] = {"mininterval": 0.5, "file": sys.stderr}
+    else:
+        known = " of {total_fmt} ({percentage:.0f}%), {remaining} left" if total else ""
+        said = f"{{desc}}: {{n_fmt}}{known}, {{rate_fmt}}{{postfix}}"
+        where = {"mininterval": EVERY, "delay": EVERY, "file": Lines(), "bar_format": said}
+    return tqdm(total=total, unit=unit, unit_scale=True, desc=name, **where)
