@@ -27,7 +27,7 @@ RUNS = {
         "task": "link_prediction", "training": {"epochs": 2, "batch_size": 500, "threads": 1},
         "negatives": {"count": 20, "chunks": 1}, "evaluation": {"split": "train", "max_edges": 60}}),
 }
-KILLS = 6
+KILLS = 4
 
 
 @pytest.fixture(scope="module", params=RUNS)

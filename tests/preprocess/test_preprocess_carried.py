@@ -38,7 +38,7 @@ def as_stored(edges, columns, undirected, drop_duplicates):
     return kept if not drop_duplicates else {edge[:3]: [other for other in kept if other[:3] == edge[:3]] for edge in kept}
 
 
-@settings(max_examples=40, deadline=None, phases=[Phase.reuse, Phase.generate])
+@settings(max_examples=20, deadline=None, phases=[Phase.reuse, Phase.generate])
 @given(EDGES, st.sampled_from([("weight",), ("time",), ("weight", "time")]), st.integers(1, 4), st.booleans(), st.booleans(),
        st.booleans())
 def test_what_edges_carry(edges, columns, partitions, undirected, drop_duplicates, split):

@@ -44,7 +44,7 @@ def named_nodes(draw):
     return kind, names, named, draw(st.lists(st.tuples(end, end), min_size=1, max_size=20))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(named_nodes(), DTYPES, st.integers(1, 9), st.integers(1, 5), st.sampled_from([1, 100, 1000, 10**6]), st.integers(0, 3))
 def test_each_node_has_the_row_of_its_raw_id(nodes, dtype, width, partitions, memory, seed):
     kind, names, named, edges = nodes
@@ -69,7 +69,7 @@ def test_each_node_has_the_row_of_its_raw_id(nodes, dtype, width, partitions, me
         assert np.array_equal(np.concatenate(parts), source[[names.index(one) for one in raw]].astype(stored))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(1, 200), st.integers(1, 20), st.integers(1, 12), st.integers(1, 20_000), st.booleans(), st.integers(0, 9))
 def test_any_memory_writes_the_same_complete_table(nodes, width, partitions, memory, half, seed):
     rng = np.random.default_rng(seed)

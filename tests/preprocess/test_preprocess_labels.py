@@ -28,7 +28,7 @@ def labelled_nodes(draw):
     return text, names, labels, splits
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(labelled_nodes(), st.sampled_from(["<i8", ">i4", "<i2", "i1"]), st.booleans(), st.integers(1, 6), st.integers(0, 3))
 def test_each_node_has_its_label_and_split(nodes, dtype, listed_as_text, partitions, seed):
     text, names, labels, splits = nodes

@@ -49,7 +49,7 @@ def typed_nodes(draw):
     return names, types, rows, edges
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(typed_nodes(), st.sampled_from(["text", "parquet", "npy"]), st.integers(1, 5), st.sampled_from(["random", "locality"]),
        st.booleans(), st.integers(0, 3))
 def test_each_node_has_its_type(nodes, format, partitions, partitioner, tight, seed):

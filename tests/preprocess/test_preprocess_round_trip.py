@@ -120,7 +120,7 @@ def checked(folder, edges, paths, options, mask=2**64 - 1):
     return data_files(folder)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(graphs(), choices(), st.integers(1, 3))
 def test_round_trip(graph, options, files):
     kind, with_relation, edges = graph
@@ -129,7 +129,7 @@ def test_round_trip(graph, options, files):
         checked(Path(folder) / "d", edges, write_files(Path(folder), edges, with_relation, files), options)
 
 
-@settings(max_examples=20, deadline=None, phases=[Phase.reuse, Phase.generate])
+@settings(max_examples=10, deadline=None, phases=[Phase.reuse, Phase.generate])
 @given(graphs(), choices(), st.randoms(use_true_random=False))
 def test_same_bytes_however_it_is_made(graph, options, random):
     """Any memory, threads, order of files and rows, number of dictionaries; integers through the bitmap or the tables."""
@@ -154,7 +154,7 @@ def test_same_bytes_however_it_is_made(graph, options, random):
             assert checked(folder / "c", edges, paths, options) == first
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs(kinds=["text"]), choices(), st.sampled_from(MASKS), st.integers(1, 3), st.booleans())
 def test_colliding_hashes(graph, options, mask, files, several):
     """With few bits of hash, or none, ids are still one to one, also where several dictionaries are merged."""

@@ -23,7 +23,7 @@ def _made(folder, train, others, **options):
     return json.loads((folder / "d/report.json").read_text())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(EDGES, EDGES, EDGES, st.integers(1, 3), st.booleans(), st.booleans())
 def test_overlaps_are_those_of_sets(tmp_path_factory, train, valid, test, partitions, undirected, drop):
     folder = tmp_path_factory.mktemp("leaks")

@@ -15,8 +15,8 @@ from marius_lite.train.run import resume_run, train_run
 
 RECIPE = ["model.dim=8", "model.dropout=0.2", "negatives.count=all", "loss.relation_weight=0.2", "regularizer.name=n3",
           "regularizer.weight=0.05", "optimizer.rows.name=adagrad", "optimizer.rows.clip=2", "optimizer.dense.clip=20",
-          "training.batch_size=64", "training.epochs=5", "training.threads=1", "checkpoint.keep=20", "evaluation.max_edges=40",
-          "checkpoint.every_minutes=1e-9"]
+          "training.batch_size=64", "training.epochs=5", "training.threads=1", "evaluation.max_edges=40"]
+EACH_BATCH = ["training.batch_size=200", "checkpoint.keep=20", "checkpoint.every_minutes=1e-9"]
 
 
 def at_end(run):
@@ -30,10 +30,11 @@ def at_end(run):
                                       ["optimizer.schedule.name=plateau", "optimizer.schedule.patience=1",
                                        "regularizer.decay=0.5"]])
 def test_a_resumed_recipe_ends_with_the_same_bits(tiny_dataset, tmp_path, schedule, storage):
-    config = load(sets=[*RECIPE, *schedule, *storage])
+    config = load(sets=[*RECIPE, *EACH_BATCH, *schedule, *storage])
     train_run(tiny_dataset, tmp_path / "run", config)
     places = [p.name for p in (tmp_path / "run" / "checkpoints").iterdir() if not p.is_symlink()]
     middle = sorted(places, key=lambda name: [*map(int, name.split("."))])[len(places) // 2]
+    assert not middle.endswith(".0.0"), "in the middle of an epoch"
     shutil.copytree(tmp_path / "run", tmp_path / "other", symlinks=True)
     expected = at_end(tmp_path / "run")
     resume_run(tmp_path / "other", middle)
@@ -41,7 +42,7 @@ def test_a_resumed_recipe_ends_with_the_same_bits(tiny_dataset, tmp_path, schedu
 
 
 def test_a_resumed_run_may_change_its_rates_and_its_record_says_so(tiny_dataset, tmp_path):
-    config = load(sets=[*RECIPE, "training.epochs=1", "checkpoint.every_minutes=null"])
+    config = load(sets=[*RECIPE, "training.epochs=1"])
     train_run(tiny_dataset, tmp_path / "run", config)
     resume_run(tmp_path / "run", sets=["training.epochs=2", "optimizer.rows.lr=0.01"])
     record = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
