@@ -1,6 +1,7 @@
-"""What the program says of itself while it works: the logger `marius_lite`, silent until somebody gives it a handler.
+"""What the program says of itself while it works: the logger `marius_lite`.
 
-The command line does (`on_standard_error`); a program that uses the library does so with Python's `logging`.
+The command line prints it (`on_standard_error`). In a program that uses the library, Python prints the warnings on standard
+error, as those of every logger that nobody has configured, and `logging.basicConfig(level=logging.INFO)` shows the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 log = logging.getLogger("marius_lite")
-log.addHandler(logging.NullHandler())  # else Python prints warnings of a logger without handlers
 
 
 class StandardError(logging.Handler):

@@ -18,7 +18,6 @@ finished there are not repeated when the same command runs again.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from tqdm import tqdm
 
 from marius_lite import files
 from marius_lite._native import EdgeLayout, pack_arcs, place_nodes
@@ -40,6 +38,7 @@ from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.node_types import NodeTypes
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.report import REPORT
+from marius_lite.log import log
 from marius_lite.preprocess import buckets, locality
 from marius_lite.preprocess.adjacency import AdjacencyWriter, list_edge_bytes, require_memory
 from marius_lite.preprocess.arcs import ArcLists
@@ -95,7 +94,7 @@ def preprocess(options: Options) -> dict[str, Any]:
             require_space(inputs, rows, options, node_data, lambda: rows_counted(inputs, options, build.threads))
         report = passes.once(LAST, dict[str, Any], [temporary / name for name in WRITTEN_LAST], build.run)
     for line in report["warnings"]:
-        tqdm.write(printable(f"warning: {line}"), file=sys.stderr)
+        log.warning(printable(line))
     return report
 
 

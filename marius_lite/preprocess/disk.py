@@ -5,18 +5,17 @@ How many nodes there are is known once the files are read. Before, the plan is t
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from marius_lite import files
 from marius_lite.errors import RunError
 from marius_lite.files import format_bytes
 from marius_lite.graph.edges import CARRIED
+from marius_lite.log import log
 from marius_lite.preprocess.adjacency import list_edge_bytes
 from marius_lite.preprocess.buckets import count_dtype
 from marius_lite.preprocess.columns import CHUNK, chunk_length
@@ -220,8 +219,8 @@ def require_space(inputs: Sequence[InputFile], rows: int, options: Options, node
         return DiskPlan(sizes_before(inputs, rows, options, node_data, most), options, node_data, least=not most).most
 
     least, most = needed(rows), needed(rows, most=True)
-    tqdm.write(f"{options.output}: about {rows:,} edges: {format_bytes(least)} of disk at a time, up to {format_bytes(most)} "
-               "where there are many nodes", file=sys.stderr)
+    log.info(f"{options.output}: about {rows:,} edges: {format_bytes(least)} of disk at a time, up to {format_bytes(most)} "
+             "where there are many nodes")
     features = "" if node_data is None or node_data.features is None else f" and {node_data.features.rows:,} feature rows"
     if least > files.free_bytes(options.output.absolute()):
         rows = count()
@@ -232,7 +231,7 @@ def require_rest(plan: DiskPlan, folder: Path, done: Callable[[str], bool]) -> N
     """The same once nodes are numbered, for the passes that are not ``done``. Raises RunError: ``folder`` stays as it is."""
     needed = max((size for name, size in plan.passes().items() if not done(name)), default=0)
     if not done("adjacency"):
-        tqdm.write(f"{plan.options.output}: {plan}", file=sys.stderr)
+        log.info(f"{plan.options.output}: {plan}")
         purpose = f"preprocessing {plan.sizes.rows:,} edges of {plan.sizes.nodes:,} nodes"
         require_more(folder, needed, purpose, plan.options.output)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from marius_lite import files
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
+from marius_lite.log import log
 from marius_lite.preprocess.bad_rows import BadRows, warning
 from marius_lite.preprocess.buckets import carried_words
 from marius_lite.preprocess.keys import DenseKeys, Dictionaries, NodeKeys, TableKeys, open_keys
@@ -172,11 +172,11 @@ class Gatherer:
                         self._lists, self._types, self.seen)
 
     def _say(self, file: InputFile, reader: Reader) -> None:
-        """One line on standard error for each way of reading, at its first file."""
+        """One line for each way of reading, at its first file."""
         ids = f", ids {self.kind or reader.kind}" if reader.kind else ""
         said = f"{reader.description}{ids}"
         if said not in self.seen.read_as:
-            tqdm.write(printable(f"{file.name}: read as {said}"), file=sys.stderr)
+            log.info(printable(f"{file.name}: read as {said}"))
             self._shown = False
         self.seen.read_as[said] += 1
 
@@ -185,7 +185,7 @@ class Gatherer:
         if not len(edges.src):
             return
         for line in shown(edges) if not self._shown else ():
-            tqdm.write(line, file=sys.stderr)
+            log.info(line)
         self._shown = True
         self._misreads.look(edges, reader.description.startswith("text"), titles)
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
-from tqdm import tqdm
 
 from marius_lite import files
+from marius_lite.log import log
 
 PROGRESS, LAST = "progress.json", "dataset"
 Result = TypeVar("Result")
@@ -41,7 +40,7 @@ class Passes:
                 if leftover.name not in keep:
                     files.remove_tree(leftover)
         if self._done:
-            tqdm.write(f"{root}: going on after pass {list(self._done)[-1]!r} of a run that was interrupted", file=sys.stderr)
+            log.info(f"{root}: going on after pass {list(self._done)[-1]!r} of a run that was interrupted")
 
     @property
     def seconds(self) -> dict[str, float]:

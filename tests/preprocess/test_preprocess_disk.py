@@ -118,8 +118,9 @@ def test_less_than_is_needed_for_sure_is_refused_before_reading(inputs, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_short_lines_at_the_beginning_refuse_nothing(tmp_path, monkeypatch, capfd):
+def test_short_lines_at_the_beginning_refuse_nothing(tmp_path, monkeypatch, caplog):
     """As many rows as the first lines promise would not fit: before a refusal they are counted."""
+    caplog.set_level("INFO", "marius_lite")
     names = tmp_path / "e.tsv", tmp_path / "e.tsv.gz"
     noise = np.random.default_rng(0).bytes(30_000 * 200).hex()
     long = "".join(f"c\td\t{noise[at : at + 400]}\n" for at in range(0, len(noise), 400))
@@ -127,9 +128,10 @@ def test_short_lines_at_the_beginning_refuse_nothing(tmp_path, monkeypatch, capf
     names[1].write_bytes(gzip.compress(names[0].read_bytes(), 1))
     expected = []
     for number, name in enumerate(names):
+        caplog.clear()
         monkeypatch.setattr("marius_lite.files.free_bytes", lambda _: 10**7)
         make(tmp_path / str(number), name, columns="src,dst,_").verify()
-        expected.append(int(capfd.readouterr().err.split("about ")[1].split()[0].replace(",", "")))
+        expected.append(int(caplog.text.split("about ")[1].split()[0].replace(",", "")))
         monkeypatch.setattr("marius_lite.files.free_bytes", lambda _: 6_000_000)
         with pytest.raises(UserError, match=r"preprocessing 330,000 edges needs 6.60 MB, 6.00 MB are free"):
             make(tmp_path / "none", name, columns="src,dst,_")
@@ -177,7 +179,7 @@ def test_too_little_found_once_nodes_are_known_keeps_what_is_done(inputs, tmp_pa
     assert data_files(tmp_path / "d") == data_files(tmp_path / "whole")
 
 
-def test_too_little_while_going_on_with_a_repartition(inputs, tmp_path, monkeypatch, capfd):
+def test_too_little_while_going_on_with_a_repartition(inputs, tmp_path, monkeypatch, caplog):
     make(tmp_path / "d", inputs / "dense.npy", partitions=2)
     with monkeypatch.context() as patch:
         patch.setattr(Repartition, "_sort_and_write", lambda _: (_ for _ in ()).throw(RunError("stopped")))
@@ -187,6 +189,6 @@ def test_too_little_while_going_on_with_a_repartition(inputs, tmp_path, monkeypa
         little_free_inside(patch, tmp_path / ".r.tmp")
         with pytest.raises(RunError, match=r"r: repartitioning 2,000,000 edges needs .* more of disk, 1.00 KB are free: make"):
             repartition_dataset(tmp_path / "d", tmp_path / "r", 3)
-    capfd.readouterr()
+    caplog.set_level("INFO", "marius_lite")
     repartition_dataset(tmp_path / "d", tmp_path / "r", 3).verify()
-    assert "going on after pass 'tables'" in capfd.readouterr().err
+    assert "going on after pass 'tables'" in caplog.text

@@ -100,10 +100,11 @@ def test_skipping_counts_bad_lines_and_a_wrong_count(tmp_path):
     assert skipped["examples"][0].endswith("'2 4'")
 
 
-def test_a_line_on_standard_error_says_what_a_file_was_taken_for(tmp_path, capsys):
+def test_a_line_says_what_a_file_was_taken_for(tmp_path, caplog):
+    caplog.set_level("INFO", "marius_lite")
     (tmp_path / "g.txt").write_bytes(PACE)
     make(tmp_path / "d", tmp_path / "g.txt")
-    assert "g.txt: read as PACE/DIMACS .gr (p tw, 6 nodes, 3 edges announced), ids int\n" in capsys.readouterr().err
+    assert f"{tmp_path}/g.txt: read as PACE/DIMACS .gr (p tw, 6 nodes, 3 edges announced), ids int" in caplog.messages
 
 
 def test_any_number_of_comments_before_the_problem_line(tmp_path):

@@ -53,10 +53,11 @@ def test_nodes_that_are_given_are_not_too_many(tmp_path):
     assert said.startswith("4,700 of 5,000 nodes have no edge, and stand only in files about nodes")
 
 
-def test_the_first_rows_are_shown_printable(tmp_path, capfd):
+def test_the_first_rows_are_shown_printable(tmp_path, caplog):
+    caplog.set_level("INFO", "marius_lite")
     rows = [("a\x1b[31m", "likes", "b" * 200), ("c", "likes", "d"), ("é", "r", "f"), ("g", "r", "h")]
     warnings_of(tmp_path, lines(rows))
-    err = capfd.readouterr().err
+    err = "\n".join(caplog.messages)
     assert r"  source 'a\x1b[31m', relation 'likes', destination '" + "b" * 60 + "...'" in err
     assert "  source 'é', relation 'r', destination 'f'" in err
     assert "source 'g'" not in err
