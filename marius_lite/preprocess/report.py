@@ -19,8 +19,8 @@ from marius_lite.preprocess.degrees import DegreeFacts
 from marius_lite.preprocess.gather import Seen
 from marius_lite.preprocess.misread import count_warnings
 from marius_lite.preprocess.options import SPLITS, Options
+from marius_lite.preprocess.readers.lines import comments_said
 
-MOST_COMMENTS, COMMENT_SHARE = 100, 0.02  # of the edges: files begin with a few lines
 ALONE_SHARE = 0.1  # of the nodes
 NO_TITLES = (".npy", ".npz", ".parquet", ".zarr")  # files without a first line
 DOUBLED = 0.25  # the share of duplicates: it is a half where every edge stood there in both directions
@@ -43,7 +43,7 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFac
         "warnings": [
             *seen.warnings,
             *count_warnings(None if _given(seen, options) else manifest.nodes, seen.rows, manifest.relations),
-            *_comments(seen),
+            *comments_said(seen.comments, seen.rows, "edges"),
             *_alone(manifest.nodes, degrees, options),
             *_empty(edges, options),
             *_doubled(edges["train"], options),
@@ -89,13 +89,6 @@ def _edge_facts(manifest: Manifest, tally: Tally, degrees: DegreeFacts, options:
 def _given(seen: Seen, options: Options) -> bool:
     """Whether there may be nodes without edges."""
     return seen.announced or not options.features is options.labels is options.node_types is None
-
-
-def _comments(seen: Seen) -> list[str]:
-    if seen.comments < max(MOST_COMMENTS, COMMENT_SHARE * seen.rows):
-        return []
-    return [f"{seen.comments:,} lines are comments, {seen.rows:,} are edges: if those are edges too, give --comment another "
-            "mark, or '' for none"]
 
 
 def _alone(nodes: int, degrees: DegreeFacts, options: Options) -> list[str]:

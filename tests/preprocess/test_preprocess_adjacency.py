@@ -10,7 +10,8 @@ from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.storage.engine import read_array_range
 
 
-def test_lists_that_do_not_fit_are_refused_and_made_with_more_memory(tmp_path, capsys):
+def test_lists_that_do_not_fit_are_refused_and_made_with_more_memory(tmp_path, caplog):
+    caplog.set_level("INFO", "marius_lite")
     edges = np.random.default_rng(0).integers(0, 1000, (250_000, 2))
     edges[:, 1] //= 900  # most edges end in two nodes
     np.save(tmp_path / "e.npy", edges)
@@ -18,7 +19,7 @@ def test_lists_that_do_not_fit_are_refused_and_made_with_more_memory(tmp_path, c
         make(tmp_path / "d", tmp_path / "e.npy", partitions=4, memory="1MiB", adjacency="in")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".d.tmp", "e.npy"]
     dataset = make(tmp_path / "d", tmp_path / "e.npy", partitions=4, memory="4MiB", adjacency="in")
-    assert "going on after pass 'write'" in capsys.readouterr().err
+    assert "going on after pass 'write'" in caplog.text
     dataset.verify()
     afresh = make(tmp_path / "afresh", tmp_path / "e.npy", partitions=4, adjacency="in")
     assert data_files(dataset.path) == data_files(afresh.path)

@@ -149,6 +149,16 @@ def test_hashtags_are_no_comments(tmp_path):
     assert make(tmp_path / "d", tmp_path / "e.tsv", comment="", overwrite=True).manifest.edges["train"] == len(EDGES)
 
 
+@pytest.mark.parametrize("option", ["labels", "node_types"])
+def test_nodes_that_begin_with_a_hash_are_told_of(tmp_path, option):
+    nodes = [f"{'#' if a % 2 else '@'}{a}" for a in range(4 * N)]
+    (tmp_path / "e.tsv").write_text("".join(f"@{2 * a}\t@{2 * b}\n" for a, b in EDGES))
+    (tmp_path / "n.tsv").write_text("".join(f"{node}\t{'even' if a % 4 else 'odd'}\n" for a, node in enumerate(nodes)))
+    make(tmp_path / "d", tmp_path / "e.tsv", **{option: tmp_path / "n.tsv"})
+    [said] = [line for line in warnings(tmp_path) if "lines are comments" in line]
+    assert said.startswith(f"{tmp_path}/n.tsv: {2 * N} lines are comments, {2 * N} are nodes: if those are nodes too")
+
+
 def test_a_column_of_row_numbers_is_left_out(tmp_path):
     (tmp_path / "e.csv").write_text(",citing,cited\n" + "".join(f"{k},{a},{b}\n" for k, (a, b) in enumerate(EDGES)))
     pq.write_table(pa.table({"citing": [a for a, _ in EDGES], "cited": [b for _, b in EDGES],

@@ -14,6 +14,7 @@ SAMPLE_BYTES = 1 << 20
 SAMPLES, SPREAD_BYTES = 64, 1 << 16  # together four times as much as the start
 BOM = b"\xef\xbb\xbf"
 LONGEST_LINE = 16 << 20
+MOST_COMMENTS, COMMENT_SHARE = 100, 0.02  # of the rows: files begin with a few lines
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,14 @@ def whole_lines(stream: ByteStream, block_bytes: int, what: str) -> Iterator[byt
 def count_lines(data: bytes) -> int:
     """How many newlines there are: what ``data.count`` says, several times as fast."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
+
+
+def comments_said(comments: int, rows: int, what: str) -> list[str]:
+    """A line, where there are more comments than stand at the beginning of a file of so many ``what``."""
+    if comments < max(MOST_COMMENTS, COMMENT_SHARE * rows):
+        return []
+    return [f"{comments:,} lines are comments, {rows:,} are {what}: if those are {what} too, give --comment another mark, or '' "
+            "for none"]
 
 
 def strip_comments(data: bytes, comment: bytes) -> tuple[bytes, int]:

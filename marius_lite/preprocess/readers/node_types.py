@@ -19,7 +19,7 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.arrays import checked_types, kind_of
-from marius_lite.preprocess.readers.lines import LineBlocks
+from marius_lite.preprocess.readers.lines import LineBlocks, comments_said
 from marius_lite.preprocess.readers.roles import node_roles, require_distinct
 from marius_lite.preprocess.readers.shape import Shape
 from marius_lite.preprocess.readers.sniff import fields_of, rows_of, sniff
@@ -96,10 +96,14 @@ class TypeText:
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
         parser = BlockParser(str(self.path), self._shape, kind, self._options, strict=True)
+        rows = comments = 0
         with closing(ByteStream(self.path)) as stream:
-            for columns, _, _ in ordered_map(parser.columns, self._lines(stream, block_bytes).blocks(self._shape.header), 1):
+            for columns, left_out, _ in ordered_map(parser.columns, self._lines(stream, block_bytes).blocks(self._shape.header), 1):
+                rows, comments = rows + len(columns["id"]), comments + left_out
                 yield columns["id"], columns[self._value]
             self.checksum = stream.checksum
+        said = [f"{self.path}: {line}" for line in comments_said(comments, rows, "nodes")]
+        self.warnings += [line for line in said if line not in self.warnings]  # it may be read twice
 
 
 class TypeTable:
