@@ -13,6 +13,7 @@ import marius_lite
 from marius_lite.errors import MariusError, UserError
 from marius_lite.log import on_standard_error
 from marius_lite.printable import printable
+from marius_lite.train.interrupt import ctrl_c_pressed, remember_ctrl_c
 
 COMMANDS = ("preprocess", "repartition", "train", "resume", "eval", "predict", "export", "plan", "info")
 TRACEBACK = "MARIUS_LITE_TRACEBACK"
@@ -43,6 +44,7 @@ def _print_version(given: bool) -> None:
 
 def main() -> None:
     """Entry point: exit code 0 done, 1 the run failed, 2 wrong input, 128 + n after signal n."""
+    remember_ctrl_c()
     _open_standard_files()
     sys.exit(run(sys.argv[1:]))
 
@@ -71,6 +73,8 @@ def run(arguments: list[str]) -> int:
     except MemoryError as error:
         return _fail(f"out of memory: {error}: lower storage.memory or training.batch_size", 1)
     except Exception as error:
+        if ctrl_c_pressed():
+            return _fail("stopped", 130)
         usage = getattr(error, "format_message", None)  # typer's own complaints about options
         return _fail(usage(), 2) if usage else _unexpected(error)
 

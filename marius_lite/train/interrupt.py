@@ -6,11 +6,28 @@ import os
 import signal
 import socket
 import threading
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from marius_lite.errors import MariusError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_pressed = threading.Event()
+
+
+def remember_ctrl_c() -> None:
+    """From now on SIGINT raises KeyboardInterrupt as ever, and is known to `ctrl_c_pressed`: Python drops what is raised in the
+    callbacks of its imports, and libraries that are being loaded make errors of their own of it."""
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        _pressed.set()
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as by a shell's `&`
+        signal.signal(signal.SIGINT, interrupt)
+
+
+def ctrl_c_pressed() -> bool:
+    return _pressed.is_set()
 
 
 class Interrupted(MariusError):
@@ -22,7 +39,7 @@ class Interrupted(MariusError):
 
 
 class Interrupt:
-    """Notes the first signal while its block runs; outside the main thread signals are left alone.
+    """Notes the first signal while its block runs, or a Ctrl-C before it; outside the main thread signals are left alone.
 
     A thread hears of signals through Python's wake-up descriptor, so that they count at once even while the main
     thread waits in native code.
@@ -34,6 +51,7 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
+            self.signum = signal.SIGINT if ctrl_c_pressed() else None
             self._heard, self._told = socket.socketpair()
             self._told.setblocking(False)
             self._wakeup_before = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)

@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -34,3 +36,33 @@ def test_a_hangup_that_nohup_ignores_stays_ignored():
             assert noticed(interrupt) == signal.SIGTERM
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+PRESSED_IN_A_CALLBACK = """
+import os, signal, weakref
+from marius_lite.cli import main
+from marius_lite.train.interrupt import Interrupt
+
+class Loaded: pass
+
+def work():
+    loaded = Loaded()
+    dropped = weakref.ref(loaded, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    del loaded  # Python says that it ignores the exception
+    THEN
+
+main.app = lambda: lambda **_: work()
+main.main()
+"""
+
+
+@pytest.mark.parametrize(("then", "expected"), [
+    ("with Interrupt() as interrupt: return interrupt.signum", signal.SIGINT),
+    ("raise RuntimeError('a library could not be loaded')", 130),
+])
+def test_a_ctrl_c_that_python_or_a_library_drops_counts_all_the_same(then, expected):
+    program = PRESSED_IN_A_CALLBACK.replace("THEN", then)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "Exception ignored" in done.stderr
+    assert done.returncode == expected
+    assert done.stderr.endswith("marius-lite: stopped\n") == (expected == 130)

@@ -98,7 +98,8 @@ class TypeText:
         parser = BlockParser(str(self.path), self._shape, kind, self._options, strict=True)
         rows = comments = 0
         with closing(ByteStream(self.path)) as stream:
-            for columns, left_out, _ in ordered_map(parser.columns, self._lines(stream, block_bytes).blocks(self._shape.header), 1):
+            blocks = self._lines(stream, block_bytes).blocks(self._shape.header)
+            for columns, left_out, _ in ordered_map(parser.columns, blocks, 1):
                 rows, comments = rows + len(columns["id"]), comments + left_out
                 yield columns["id"], columns[self._value]
             self.checksum = stream.checksum
