@@ -44,8 +44,8 @@ def _print_version(given: bool) -> None:
 
 def main() -> None:
     """Entry point: exit code 0 done, 1 the run failed, 2 wrong input, 128 + n after signal n."""
-    remember_ctrl_c()
     _open_standard_files()
+    remember_ctrl_c()
     sys.exit(run(sys.argv[1:]))
 
 

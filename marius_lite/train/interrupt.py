@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import threading
+import traceback
 from types import FrameType, TracebackType
 
 from marius_lite.errors import MariusError
@@ -15,11 +16,15 @@ _pressed = threading.Event()
 
 
 def remember_ctrl_c() -> None:
-    """From now on SIGINT raises KeyboardInterrupt as ever, and is known to `ctrl_c_pressed`: Python drops what is raised in the
-    callbacks of its imports, and libraries that are being loaded make errors of their own of it."""
+    """From now on SIGINT raises KeyboardInterrupt as ever, and is known to `ctrl_c_pressed`: Python drops what is raised in
+    callbacks. In the middle of an import it ends the process: libraries that are being loaded drop the exception, make errors of
+    their own of it, or abort."""
 
     def interrupt(signum: int, frame: FrameType | None) -> None:
         _pressed.set()
+        if any(caller.f_code.co_filename.startswith("<frozen importlib") for caller, _ in traceback.walk_stack(frame)):
+            os.write(2, b"marius-lite: stopped\n")  # print may be at work already
+            os._exit(128 + signum)
         raise KeyboardInterrupt
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as by a shell's `&`

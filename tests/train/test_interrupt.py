@@ -66,3 +66,11 @@ def test_a_ctrl_c_that_python_or_a_library_drops_counts_all_the_same(then, expec
     assert "Exception ignored" in done.stderr
     assert done.returncode == expected
     assert done.stderr.endswith("marius-lite: stopped\n") == (expected == 130)
+
+
+def test_a_ctrl_c_in_an_import_ends_the_process_at_once(tmp_path):
+    (tmp_path / "loaded.py").write_text("import os, signal\n"
+                                        "try:\n    os.kill(os.getpid(), signal.SIGINT)\nfinally:\n    print('here')")
+    program = "from marius_lite.cli import main\nmain.app = lambda: lambda **_: __import__('loaded')\nmain.main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "marius-lite: stopped\n")
