@@ -2,11 +2,9 @@
 #pragma once
 #include <stdlib.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -33,8 +31,9 @@ class Folder {
 inline std::vector<std::byte> bytes_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     CHECK(file.good());
-    std::vector<std::byte> result;
-    std::transform(std::istreambuf_iterator<char>(file), {}, std::back_inserter(result), [](char c) { return std::byte(c); });
+    std::vector<std::byte> result(std::filesystem::file_size(path));
+    file.read(reinterpret_cast<char*>(result.data()), static_cast<std::streamsize>(result.size()));
+    CHECK(file.gcount() == static_cast<std::streamsize>(result.size()));
     return result;
 }
 

@@ -103,9 +103,9 @@ std::vector<uint64_t> packed(const Given<Id>& given, const EdgeLayout& layout, c
 // rows, partitions and relations decide whether a key has one word or two.
 template <class Id>
 void unpacks_what_was_packed(uint64_t rows, uint64_t partitions, uint64_t nodes, uint64_t relations, int carried, bool undirected,
-                             bool by_hash, bool drop) {
+                             bool by_hash, bool drop, size_t edges = 33'000) {  // packed in several pieces
     const EdgeLayout layout{rows, partitions, relations, carried};
-    const Given<Id> given(layout, nodes, relations, 33'000);
+    const Given<Id> given(layout, nodes, relations, edges);
     const EdgeRules rules{by_hash, 99, {1ULL << 62, 3ULL << 61}, 0, undirected};
     const int words = layout.words();
     const std::vector<uint64_t> records = sorted(packed(given, layout, rules), words);
@@ -317,8 +317,8 @@ int main() {
     for (bool undirected : {false, true})
         for (bool by_hash : {false, true})
             for (bool drop : {false, true}) {
-                unpacks_what_was_packed<uint32_t>(21, 5, 103, 3, undirected, undirected, by_hash, drop);
-                unpacks_what_was_packed<uint64_t>(kWord, 3, 3 * kWord - 5, 6, 2 * drop, undirected, by_hash, drop);
+                unpacks_what_was_packed<uint32_t>(21, 5, 103, 3, undirected, undirected, by_hash, drop, 5'000);
+                unpacks_what_was_packed<uint64_t>(kWord, 3, 3 * kWord - 5, 6, 2 * drop, undirected, by_hash, drop, 5'000);
             }
     unpacks_what_was_packed<uint64_t>(kWord - 7, 1024, (kWord - 7) * 1023 + 1, 1000, 1, true, true, false);
     unpacks_what_was_packed<uint64_t>(1000, 1, 1000, 1ULL << 30, 0, true, true, false);
