@@ -79,7 +79,7 @@ void check_case(const Case& c) {
 
 void every_width_and_type() {
     int turn = 0;
-    for (int columns = 1; columns <= 300; ++columns)
+    for (int columns = 1; columns <= 300; columns += columns < 40 ? 1 : 7)
         for (int source_type = marius_float32; source_type <= marius_bytes; ++source_type)
             for (int target_type = marius_float32; target_type <= marius_bytes; ++target_type) {
                 if ((source_type == marius_bytes) != (target_type == marius_bytes)) continue;
