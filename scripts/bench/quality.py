@@ -1,12 +1,13 @@
 """Quality of presets and decoders on graphs: one table, a row for each graph and recipe.
 
     python scripts/bench/quality.py DATASET... [--recipes "default;kg-small"] [--seeds 0,1] [--set KEY=VALUE]
-                                    [--vary KEY=A,B] [--vary "KEY=A OTHER=B"] [--work FOLDER]
+                                    [--vary KEY=A,B] [--vary "KEY=A OTHER=B"] [--work FOLDER] [--table FILE]
 
 With --vary each recipe is trained as it is and with every one of these changes alone; several settings in one --vary are one
 change. Each row is `marius-lite train` and `marius-lite eval` (test split, filtered, all nodes, the query's among them, as in
-published figures) of the checkpoint with the best validation figure. To be run before a release, on three graphs or more:
-nothing in a recipe is for one graph alone.
+published figures) of the checkpoint with the best validation figure. With --table the rows are added to a file, and what it
+has is not trained again: a large table takes days, and may be stopped at any time. To be run before a release, on three graphs
+or more: nothing in a recipe is for one graph alone.
 """
 
 from __future__ import annotations
@@ -81,6 +82,14 @@ def alone(varied: str) -> list[list[str]]:
     return [[f"{key}={value}"] for value in values.split(",")]
 
 
+def tell(line: str, table: Path | None) -> None:
+    """A line of the table, on standard output and at the end of the file."""
+    print(line, flush=True)
+    if table is not None:
+        with table.open("a") as file:
+            print(line, file=file)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("datasets", nargs="+", type=Path)
@@ -89,21 +98,26 @@ def main() -> None:
     parser.add_argument("--set", dest="sets", action="append", default=[])
     parser.add_argument("--vary", dest="changes", action="append", default=[])
     parser.add_argument("--work", type=Path, default=None, help="folder for the runs, which are removed afterwards")
+    parser.add_argument("--table", type=Path, default=None, help="file that rows are added to, unless it has them")
     a = parser.parse_args()
     changes = [[], *(change for each in a.changes for change in alone(each))]
-    print(f"{cpu_name()}\n\n| graph | recipe | seed | epochs | minutes | {' | '.join(SHOWN)} | settings |")
-    print("|---" * (6 + len(SHOWN)) + "|", flush=True)
+    there = a.table.read_text().splitlines() if a.table is not None and a.table.exists() else []
+    if not there:
+        tell(f"| graph | recipe | seed | epochs | minutes | {' | '.join(SHOWN)} | settings |", a.table)
+        tell("|---" * (6 + len(SHOWN)) + "|", a.table)
     with tempfile.TemporaryDirectory(dir=a.work) as folder:
         for dataset in a.datasets:
             for recipe, change in product(a.recipes.split(";"), changes):
                 for seed in map(int, a.seeds.split(",")):
+                    name = f"| {dataset.name} | {' '.join([recipe, *change])} | {seed} |"
+                    if any(line.startswith(name) for line in there):
+                        continue
                     run = Path(folder) / "run"
                     row = measured(dataset, recipe, seed, [*a.sets, *change], run)
                     remove_tree(run)
                     figures = " | ".join(f"{row[name]:.4f}" for name in SHOWN)
-                    varied = " ".join([recipe, *change])
-                    print(f"| {dataset.name} | {varied} | {seed} | {row['epochs']} | {row['minutes']:.1f} | {figures} | "
-                          f"{row['settings']}; {row['threads']} threads, {row['precision']} |", flush=True)
+                    tell(f"{name} {row['epochs']} | {row['minutes']:.1f} | {figures} | {row['settings']}; "
+                         f"{row['threads']} threads, {row['precision']}, {cpu_name()} |", a.table)
 
 
 if __name__ == "__main__":
