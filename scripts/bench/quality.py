@@ -6,8 +6,9 @@
 With --vary each recipe is trained as it is and with every one of these changes alone; several settings in one --vary are one
 change. Each row is `marius-lite train` and `marius-lite eval` (test split, filtered, all nodes, the query's among them, as in
 published figures) of the checkpoint with the best validation figure. With --table the rows are added to a file, and what it
-has is not trained again: a large table takes days, and may be stopped at any time. To be run before a release, on three graphs
-or more: nothing in a recipe is for one graph alone.
+has is not trained again: a large table takes days, and may be stopped at any time. A row is known by graph, recipe, --vary and
+seed: another --set needs another file. To be run before a release, on three graphs or more: nothing in a recipe is
+for one graph alone.
 """
 
 from __future__ import annotations
