@@ -33,6 +33,7 @@ RECIPES: dict[str, list[str]] = {
     "default": [],
     "kg-small": ["--config", "preset:kg-small"],
     "kg": ["--config", "preset:kg"],
+    "kg-large": ["--config", "preset:kg-large"],
     "complex, 4 resident": ["--config", "preset:kg-small", "--set", *QUARTER],
     "distmult, 4 resident": ["--config", "preset:kg-small", "--set", "model.decoder=distmult", "--set", *QUARTER],
     "distmult": ["--config", "preset:kg-small", "--set", "model.decoder=distmult"],
