@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import re
 import resource
@@ -61,6 +62,14 @@ def read(path: Path) -> bytes:
         raise
     except OSError as error:
         raise disk_error(error, path) from error
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file says. Raises ValueError for text that is none, thousands of brackets included, and what `read` raises."""
+    try:
+        return json.loads(read(path))
+    except RecursionError as error:
+        raise ValueError(f"{path}: damaged: its brackets are too deep") from error
 
 
 def read_numbers(path: Path, dtype: npt.DTypeLike, most: int | None = None, offset: int = 0) -> npt.NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from marius_lite.config.yaml_text import shown
 from marius_lite.errors import UserError
 from marius_lite.evaluate.best import Best
 from marius_lite.evaluate.candidates import Candidates
@@ -184,12 +186,17 @@ def _example(fields: int) -> str:
     return "src,rel,? or ?,rel,dst" if fields == 3 else "src,? or ?,dst"
 
 
+def _is_int64(text: str) -> bool:
+    """Whether it is such an integer; one of more than 4,300 digits Python refuses to read."""
+    return re.fullmatch(r"-?\d{1,1000}", text) is not None and -2**63 <= int(text) < 2**63
+
+
 def _looked_up(path: Path | str, lines: Sequence[tuple[str, Any]], kind: str, what: str,
                raw: list[Any], lookup: Callable[[list[Any]], Ids]) -> Ids:
     """Ids of raw ids given as text. Raises UserError naming the first place whose id is unknown."""
     for (place, _), value in zip(lines, raw):
-        if kind == "int" and not value.lstrip("-").isdecimal():
-            raise UserError(f"{path}, {place}: {value!r} is no {what} id: the dataset's are integers")
+        if kind == "int" and not _is_int64(value):
+            raise UserError(f"{path}, {place}: {shown(value)} is no {what} id: the dataset's are integers of at most 63 bits")
     ids = lookup(raw)
     unknown = np.flatnonzero(ids < 0)
     if len(unknown):

@@ -153,9 +153,14 @@ def test_integer_ids_and_no_relations(tmp_path):
     assert questions.node.tolist() == world.dataset.lookup_nodes([3, 5]).tolist()
     answers = list(readable(world.dataset, questions, world.answer(questions, 3)))
     assert all(isinstance(each["id"], int) for each in answers[0]["answers"])
-    (tmp_path / "queries").write_text("3,?\nx,?\n")
-    with pytest.raises(UserError, match="line 2: 'x' is no node id"):
-        read_questions(tmp_path / "queries", world.dataset)
+    for wrong in ("x", "-", "--5", "3.0", str(2**63), str(-2**63 - 1), "9" * 5000, "0" * 5000):
+        (tmp_path / "queries").write_text(f"3,?\n{wrong},?\n")
+        with pytest.raises(UserError, match=f"queries, line 2: '{wrong[:20]}.* is no node id"):
+            read_questions(tmp_path / "queries", world.dataset)
+    for unknown in (str(2**63 - 1), str(-2**63), "-0099"):
+        (tmp_path / "queries").write_text(f"{unknown},?\n")
+        with pytest.raises(UserError, match=f"line 1: the dataset has no node '{unknown}'"):
+            read_questions(tmp_path / "queries", world.dataset)
 
 
 @pytest.mark.parametrize(("text", "words"), [

@@ -16,6 +16,7 @@ from marius_lite import files
 from marius_lite.checkpoint.sealed import checksum_of
 from marius_lite.config.load import check
 from marius_lite.config.schema import Config
+from marius_lite.config.yaml_text import parse_yaml
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 
@@ -99,11 +100,11 @@ def read_record(run: RunFolder) -> dict[str, Any]:
     """The record of an existing run. Raises UserError for what is no run, a newer one, or not as it was written."""
     files.check_encodable(run.path)
     try:
-        record = yaml.safe_load(files.read(run.config_file))
+        record = parse_yaml(files.read(run.config_file))
         version, _, _ = record["format_version"], record["config"], record["dataset"]["fingerprint"]
     except FileNotFoundError:
         raise UserError(f"{run.path}: not a run folder (it has no config.yaml): `marius-lite train` makes one") from None
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+    except (OSError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{run.config_file}: damaged, no run can be read from it: {error}") from None
     expected = record.pop(CHECKSUM, None)  # the last line: a file that is cut short has none
     if version != FORMAT_VERSION:

@@ -9,7 +9,7 @@ from pathlib import Path
 from marius_lite.checkpoint.sealed import checksum_of
 from marius_lite.config.metric import better
 from marius_lite.errors import UserError
-from marius_lite.files import read
+from marius_lite.files import read_json
 
 STATE = "state.json"
 STATE_VERSION = 2
@@ -101,7 +101,7 @@ def read_copy(checkpoint: Path) -> State:
     """The same of a folder whatever it is called."""
     file = checkpoint / STATE
     try:
-        tree = json.loads(read(file))
+        tree = read_json(file)
         version = tree["version"]
         if version != STATE_VERSION:
             raise UserError(f"{file}: checkpoint format {version}, this program reads {STATE_VERSION}: use the version that "

@@ -50,6 +50,7 @@ def _classes(run: Path, nodes: Path | None, checkpoint: str | None, dataset: Pat
     from marius_lite.predict import predict_nodes
 
     first = True
+    shown = printable if sys.stdout.isatty() else str
     for node in predict_nodes(run, nodes, checkpoint, dataset):
         if as_json:
             print('{"nodes": [' if first else ",", json.dumps(node), sep="", end="")
@@ -57,8 +58,9 @@ def _classes(run: Path, nodes: Path | None, checkpoint: str | None, dataset: Pat
             column = "class" if "class" in node else "classes"
             answer = node[column] if column == "class" else ",".join(map(str, node[column]))
             if first:
-                print("id", "split", column, *node["probabilities"], sep="\t")
-            print(node["id"], node["split"], answer, *(f"{p:.4f}" for p in node["probabilities"].values()), sep="\t")
+                print("id", "split", column, *map(shown, map(str, node["probabilities"])), sep="\t")
+            shares = (f"{share:.4f}" for share in node["probabilities"].values())
+            print(shown(str(node["id"])), node["split"], shown(str(answer)), *shares, sep="\t")
         first = False
     if as_json:
         print('{"nodes": []}' if first else "]}")

@@ -173,7 +173,7 @@ def preprocess(
         typer.Option(
             help="random, or locality: fewer edges between partitions, so that sampling finds more neighbours in memory, but "
             "what is in memory at a time is less like the whole graph: compare both. Not for knowledge-graph embeddings. metis: "
-            "the same by METIS (pip install 'marius-lite[metis]'), for graphs that fit in --memory.",
+            "the same by METIS (pip install 'marius-lite\\[metis]'), for graphs that fit in --memory.",
             rich_help_panel=OUTPUT,
         ),
     ] = "random",

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import marius_lite
 from marius_lite.errors import UserError
-from marius_lite.files import check_encodable, read
+from marius_lite.files import check_encodable, read_json
 from marius_lite.graph.feature_types import FeatureType
 
 FORMAT_VERSION = 1
@@ -140,7 +140,7 @@ def read_manifest(dataset: Path) -> Manifest:
 def attributes(folder: Path) -> dict[str, Any] | None:
     """What marius_lite wrote into a folder's root ``zarr.json``; None where it wrote nothing. Raises RunError."""
     try:
-        found = json.loads(read(folder / "zarr.json"))["attributes"][KEY]
+        found = read_json(folder / "zarr.json")["attributes"][KEY]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return found if isinstance(found, dict) else None

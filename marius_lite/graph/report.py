@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from marius_lite.files import read
+from marius_lite.files import read_json
 
 REPORT = "report.json"
 LEAKS = {
@@ -26,7 +25,7 @@ UNSEEN_NODES = "nodes_unseen_in_train"
 def read_report(dataset: Path) -> dict[str, Any]:
     """The report; empty where it is missing or is none: only warnings depend on it."""
     try:
-        report = json.loads(read(dataset / REPORT))
+        report = read_json(dataset / REPORT)
         numbers = (*LEAKS, UNSEEN_NODES)
         counts = [value for entry in report["edges"].values() for value in (entry["stored"], *map(entry.get, numbers))]
         texts = {type(line) for line in report.get("warnings", [])}

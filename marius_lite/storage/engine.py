@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 from contextlib import suppress
@@ -17,7 +16,7 @@ import numpy.typing as npt
 import marius_lite._native as _native
 from marius_lite.config import machine
 from marius_lite.errors import RunError, UserError
-from marius_lite.files import disk_error, read
+from marius_lite.files import disk_error, read_json
 
 BLOCK = 4096  # alignment of direct I/O
 
@@ -60,7 +59,7 @@ def open_flat(path: Path) -> FlatArray:
 
 @lru_cache(maxsize=256)
 def _parse_flat(path: Path, _modified: int) -> FlatArray:
-    found = json.loads(read(path / "zarr.json"))
+    found = read_json(path / "zarr.json")
     codecs = [codec["name"] for codec in found["codecs"]]
     if codecs != ["bytes"] or len(found["shape"]) != 1:
         raise UserError(f"{path}: found shape {found['shape']} and codecs {codecs}, "

@@ -87,6 +87,12 @@ def test_what_is_no_state_is_refused(tmp_path, change):
         read_state(stored(tmp_path, {**tree, "checksum": checksum_of(tree)}))
 
 
+def test_brackets_without_end_are_damage(tmp_path):
+    (tmp_path / "state.json").write_text("[" * 100_000)
+    with pytest.raises(UserError, match=r"state\.json: damaged"):
+        read_copy(tmp_path)
+
+
 def test_another_version_is_refused(tmp_path):
     tree = json.loads(State(Cursor(), "", {}, 0).to_json()) | {"version": 7}
     with pytest.raises(UserError, match="checkpoint format 7"):

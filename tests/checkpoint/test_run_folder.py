@@ -29,6 +29,12 @@ def test_the_record_comes_back(tmp_path, dataset):
         pass
 
 
+def test_brackets_without_end_are_damage(tmp_path):
+    (tmp_path / "config.yaml").write_text("[" * 100_000)
+    with pytest.raises(UserError, match=r"config\.yaml: damaged"):
+        run_folder.read_record(RunFolder(tmp_path))
+
+
 def test_what_a_killed_start_leaves_is_no_run(tmp_path, dataset):
     run = tmp_path / "run"
     run.mkdir()

@@ -149,3 +149,22 @@ def test_plan_counts_what_it_prints(printed, tiny_dataset):
     assert result["memory"]["total"] == sum(result["memory"][k] for k in ("buffer", "edges", "workspace", "evaluation"))
     assert result["capacity"] == 2
     assert result["first_epoch"]["rows_read"] > 0
+
+
+def test_nodes_and_classes_reach_a_terminal_without_control_characters(cli, run, capfd, monkeypatch):
+    node = {"id": "a\x07", "split": "train", "class": "c\x1b[31m", "probabilities": {"c\x1b[31m": 0.75, "d": 0.25}}
+    monkeypatch.setattr("marius_lite.predict.task_of", lambda _: "node_classification")
+    monkeypatch.setattr("marius_lite.predict.predict_nodes", lambda *_: iter([node]))
+    capfd.readouterr()
+    assert cli("predict", run) == 0
+    assert "a\x07\ttrain\tc\x1b[31m\t0.7500" in capfd.readouterr().out  # a file gets ids as they are
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert cli("predict", run) == 0
+    told = capfd.readouterr().out
+    assert "0.7500\t0.2500" in told
+    assert not {"\x07", "\x1b"} & set(told)
+
+
+def test_help_names_the_extra_in_brackets(cli, capfd):
+    cli("preprocess", "--help")
+    assert "'marius-lite[metis]'" in " ".join(capfd.readouterr().out.split())
