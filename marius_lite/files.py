@@ -64,12 +64,17 @@ def read(path: Path) -> bytes:
         raise disk_error(error, path) from error
 
 
-def read_json(path: Path) -> Any:
-    """What a JSON file says. Raises ValueError for text that is none, thousands of brackets included, and what `read` raises."""
+def parse_json(text: str | bytes) -> Any:
+    """What JSON says. Raises ValueError for text that is none: Python raises RecursionError for thousands of brackets."""
     try:
-        return json.loads(read(path))
+        return json.loads(text)
     except RecursionError as error:
-        raise ValueError(f"{path}: damaged: its brackets are too deep") from error
+        raise ValueError("too many brackets within each other") from error
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file says. Raises what `read` and `parse_json` raise."""
+    return parse_json(read(path))
 
 
 def read_numbers(path: Path, dtype: npt.DTypeLike, most: int | None = None, offset: int = 0) -> npt.NDArray[Any]:

@@ -20,6 +20,12 @@ def test_write_atomic_replaces_whole_and_leaves_nothing_beside(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
+def test_json_of_brackets_without_end_is_none():
+    with pytest.raises(ValueError, match="brackets"):
+        files.parse_json("[" * 100_000)
+    assert files.parse_json(b'{"a": [1]}') == {"a": [1]}
+
+
 def test_link_tree_shares_blocks_and_leaves_torn_writes_behind(tmp_path):
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/b/0").write_bytes(b"rows")

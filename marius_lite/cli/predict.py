@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +33,7 @@ def predict(run: options.Run,
     answered = predict_links(run, queries, topk, known, checkpoint, exclude_self, dataset)
     if as_json:
         print(json.dumps({"queries": answered}))
-    shown = printable if sys.stdout.isatty() else str  # a file or another program gets ids as they are
+    shown = _shown()
     for query in answered:
         asked = ["?" if part is None else str(part) for part in (query["src"], query["rel"], query["dst"])]
         for part in query["untrained"]:
@@ -45,12 +46,17 @@ def predict(run: options.Run,
     return None
 
 
+def _shown() -> Callable[[str], str]:
+    """How ids and names are written: a file or another program gets them as they are, a terminal no control characters."""
+    return printable if sys.stdout.isatty() else str
+
+
 def _classes(run: Path, nodes: Path | None, checkpoint: str | None, dataset: Path | None, as_json: bool) -> None:
     """One line a node, or one JSON object, written piece by piece: there may be many nodes."""
     from marius_lite.predict import predict_nodes
 
     first = True
-    shown = printable if sys.stdout.isatty() else str
+    shown = _shown()
     for node in predict_nodes(run, nodes, checkpoint, dataset):
         if as_json:
             print('{"nodes": [' if first else ",", json.dumps(node), sep="", end="")

@@ -95,8 +95,8 @@ def _read(path: Path, command: str | None = None) -> dict[str, Any] | None:
     """The passes that are finished; None where they are another command's than asked for, or the file is missing or damaged."""
     try:
         data = files.read(path)
-        record = json.loads(data)
-        done: dict[str, Any] = json.loads(record["passes"])
+        record = files.parse_json(data)
+        done: dict[str, Any] = files.parse_json(record["passes"])
         return done if data == _written(command or record["command"], done) else None
     except (OSError, ValueError, TypeError, KeyError):
         return None

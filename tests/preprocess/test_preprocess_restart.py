@@ -281,6 +281,7 @@ def test_a_moved_folder_starts_over(server, command, cut_short, undisturbed):
 @pytest.mark.parametrize("damage", [
     lambda data: b"", lambda data: data[:-1], lambda data: data[:1000], lambda data: b"[1]", lambda data: b"{}",
     lambda data: b"7",
+    lambda data: b"[" * 100_000,
     lambda data: b"\xff\xfe", lambda data: data.replace(b'400', b'401'), lambda data: data.replace(b'"passes"', b'"passed"'),
 ])
 def test_damaged_progress_starts_over(server, command, cut_short, undisturbed, damage):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
-from marius_lite.files import reading
+from marius_lite.files import parse_json, reading
 from marius_lite.preprocess.readers.roles import NODE_IDS
 from marius_lite.preprocess.readers.source import checksum_of
 
@@ -30,9 +29,9 @@ def _is_list(type: pa.DataType) -> bool:
 def _index(schema: pa.Schema) -> list[str]:
     """The columns that pandas wrote as the rows' index."""
     try:
-        said = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        said = parse_json((schema.metadata or {}).get(b"pandas", b"{}"))
         return [name for name in said["index_columns"] if isinstance(name, str)]
-    except (ValueError, KeyError, TypeError, RecursionError):  # none of pandas' making
+    except (ValueError, KeyError, TypeError):  # none of pandas' making
         return []
 
 
