@@ -9,9 +9,10 @@ from marius_lite.config.facts import Facts
 from marius_lite.config.memory import LOOK_BACK, RING, device_bytes, packet_bytes
 from marius_lite.config.schema import DEFAULT, Config, Fanout
 
-SUMMING = {"sage": 1, "gcn": 1, "gat": 1 << 20}
-"""Encoders whose first layer keeps numbers of sources only where it maps them before it sums, to fewer than so many times the
-input's width: gat always does."""
+SUMMING = ("sage", "gcn")
+"""Encoders that keep numbers of sources only where they map them before they sum, which they do to fewer numbers."""
+HOLES = 1.5
+"""Memory of the heap that keeps layers' values, against the values: blocks of ever other sizes leave holes between them."""
 FANOUTS = (15, 10, 5)
 """Of the first hops; later ones take the last."""
 
@@ -73,36 +74,35 @@ def resident(facts: Facts, capacity: int) -> Resident:
     return Resident(nodes, capacity * facts.lists // 4, facts.relations, ranges)
 
 
-def reached(config: Config, seeds: int, here: Resident) -> tuple[list[int], int]:
-    """(nodes within 0, 1, ... hops of the seeds, edges of all hops): at most all that is here."""
+def reached(config: Config, seeds: int, here: Resident) -> tuple[list[int], list[int]]:
+    """(nodes within 0, 1, ... hops of the seeds, edges of the hops 1, 2, ...): at most all that is here."""
     fanouts = [most_drawn(fanout, here.relations) for fanout in fanouts_of(config)]
     sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), here.nodes) for hop in range(len(fanouts) + 1)]
-    return sizes, sum(min(nodes * fanout, here.edges) for nodes, fanout in zip(sizes, fanouts))
+    return sizes, [min(nodes * fanout, here.edges) for nodes, fanout in zip(sizes, fanouts)]
 
 
 def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> int:
     """A batch's sampled nodes and edges, its rows, and each layer's values and gradients; ``learned``: rows take gradients.
 
-    Rows are gathered once, and made anew by each thing that changes them. The first layer of the encoders known here sums rows
-    for its targets, before or after it maps the sources; others may keep as many numbers of every source.
+    Rows are gathered once, and made anew by each thing that changes them. The first layer of sage and gcn sums rows for its
+    targets, before or after it maps the sources; a user's class may keep as many numbers of every source, and more.
     """
-    nodes, edges = reached(config, sizes.seeds, sizes.here)
-    model, width = config.model, sizes.in_width
+    nodes, drawn = reached(config, sizes.seeds, sizes.here)
+    model, width, edges = config.model, sizes.in_width, sum(drawn)
     copies = config.training.staleness + sizes.tables + model.normalize_features + 2 * ((model.dropout > 0) + learned)
+    rows = width * copies * nodes[-1]
     if model.encoder in SUMMING:
-        mapped = [*model.layers, sizes.out_width][0]
-        mapped_first = nodes[-1] * min(mapped, SUMMING[model.encoder] * width)
-        rows = width * (copies * nodes[-1] + (3 + 2 * learned) * nodes[-2]) + 2 * mapped_first
-    else:
-        rows = width * (max(copies, 3) + 4) * nodes[-1]
-    later = _values(config, nodes, width, sizes.out_width) - 4 * 4 * nodes[-1] * width
-    return 4 * rows + later + 24 * edges + _keys(config, edges) + _labels(config, sizes)
+        rows += width * (3 + 2 * learned) * nodes[-2] + 2 * nodes[-1] * min([*model.layers, sizes.out_width][0], width)
+    elif ":" in model.encoder:
+        rows += width * (4 + max(3 - copies, 0)) * nodes[-1]
+    later = _values(config, nodes, drawn, sizes) - 4 * 4 * nodes[-1] * width
+    return 4 * rows + int(HOLES * later) + 24 * edges + _keys(config, edges) + _labels(config, sizes)
 
 
 def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict[str, int]:
     """Bytes on a device by purpose, as `memory.device_bytes` tells them of rows without an encoder."""
-    nodes, edges = reached(config, sizes.seeds, sizes.here)
-    values = _values(config, nodes, sizes.in_width, sizes.out_width)
+    nodes, drawn = reached(config, sizes.seeds, sizes.here)
+    values, edges = _values(config, nodes, drawn, sizes), sum(drawn)
     needed = {"batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
               "tensors": 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values + _labels(config, sizes), "held": held}
     if config.task == "link_prediction":
@@ -115,11 +115,11 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict
 
 def encoder_host_bytes_for_device(config: Config, sizes: EncoderSizes) -> int:
     """Host memory beside the buffers while a device trains: staged rows and ids of the batches under way, ids being prepared."""
-    nodes, edges = reached(config, sizes.seeds, sizes.here)
-    ids = _packet(nodes, edges, sizes)
+    nodes, drawn = reached(config, sizes.seeds, sizes.here)
+    ids = _packet(nodes, sum(drawn), sizes)
     if config.task == "link_prediction":
         ids += packet_bytes(config.training.batch_size, sizes.seeds)
-    return RING * (nodes[-1] * sizes.stride + ids) + 4 * ids + _keys(config, edges)
+    return RING * (nodes[-1] * sizes.stride + ids) + 4 * ids + _keys(config, sum(drawn))
 
 
 def _keys(config: Config, edges: int) -> int:
@@ -138,10 +138,41 @@ def _sampling(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
     return 160 * sizes.seeds + (96 + 32) * nodes[-1] + (80 + 16 * sizes.here.ranges) * nodes[-2] + 72 * edges
 
 
-def _values(config: Config, nodes: list[int], in_width: int, out_width: int) -> int:
-    """Each layer's values and gradients."""
-    widths = [in_width, *config.model.layers, out_width]
-    return sum(4 * 4 * count * width for count, width in zip(reversed(nodes), widths))
+def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSizes) -> int:
+    """Each layer's values and gradients: of nodes, and where messages are made one by one, of edges."""
+    model = config.model
+    widths = [sizes.in_width, *model.layers, sizes.out_width]
+    kept = 4 + (model.norm != "none") + model.residual + (model.dropout > 0)
+    of_nodes = sum(4 * (kept if layer else 4) * count * width
+                   for layer, (count, width) in enumerate(zip(reversed(nodes), widths)))
+    if ":" in model.encoder:
+        return of_nodes + _own_layers(nodes[-1], sum(edges), widths)
+    messages = {"gat": _attention, "rgcn": _by_relation}.get(model.encoder)
+    return of_nodes + (messages(nodes, edges, widths, model.heads) if messages else 0)
+
+
+def _attention(nodes: list[int], edges: list[int], widths: list[int], heads: int) -> int:
+    """Of gat's layers: sources and targets mapped, twice; of the edges, and of each target's to itself, five sets of numbers
+    (sources', summed with targets', activated, weighted, and a gradient), their ids, and numbers of a head."""
+    total = 0
+    for layer, width in enumerate([*widths[1:-1], heads * widths[-1]]):
+        hops = len(edges) - layer
+        attended = sum(edges[:hops]) + nodes[hops - 1]
+        total += 4 * width * (2 * nodes[hops] + 2 * nodes[hops - 1] + 5 * attended) + attended * (16 * heads + 64)
+    return total
+
+
+def _by_relation(nodes: list[int], edges: list[int], widths: list[int], heads: int) -> int:
+    """Of rgcn's layers: a mean for each target and relation, mapped, at most as many as edges; gradients; sorted ids of edges."""
+    drawn = [sum(edges[: len(edges) - layer]) for layer in range(len(edges))]
+    return sum(count * (4 * 2 * (into + out) + 64) for count, into, out in zip(drawn, widths, widths[1:]))
+
+
+def _own_layers(nodes: int, edges: int, widths: list[int]) -> int:
+    """Of a class of the user's, whose layers see all that was sampled. Nobody knows what it keeps. torch_geometric's models take
+    no more than messages twice as wide as the input, with gradients, then four sets of numbers of an edge and two of a node."""
+    messages = edges + nodes  # some let each node send to itself
+    return 4 * (4 * widths[0] * messages + sum(widths[1:]) * (4 * messages + 2 * nodes))
 
 
 def _packet(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
