@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = dict(enumerate([
-    ["errors", "types", "seeds", "printable", "files", "own_code", "log", "progress_bar", "metrics", "_native"],
+    ["errors", "types", "seeds", "sealed", "printable", "files", "own_code", "log", "progress_bar", "metrics", "_native"],
     ["ordering"],
     ["config"],
     ["storage"],
@@ -24,7 +24,7 @@ FLOORS = dict(enumerate([
     ["cli"],
 ]))
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
-TORCH_FREE = {"errors", "types", "seeds", "printable", "files", "own_code", "log", "progress_bar", "metrics", "config",
+TORCH_FREE = {"errors", "types", "seeds", "sealed", "printable", "files", "own_code", "log", "progress_bar", "metrics", "config",
               "ordering", "storage", "graph", "preprocess", "sampling", "estimate", "report", "machine"}
 CPP_FLOORS = {"base": 0, "io": 1, "rows": 2, "graph": 2, "score": 3, "cuda": 4, "bind": 5}
 

@@ -13,12 +13,12 @@ import yaml
 
 import marius_lite
 from marius_lite import files
-from marius_lite.checkpoint.sealed import checksum_of
 from marius_lite.config.load import check
 from marius_lite.config.schema import Config
 from marius_lite.config.yaml_text import parse_yaml
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.sealed import checksum_of
 
 FORMAT_VERSION = 1
 CHECKSUM, UNCHECKED = "checksum", "none"

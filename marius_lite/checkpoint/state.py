@@ -6,10 +6,10 @@ import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from marius_lite.checkpoint.sealed import checksum_of
 from marius_lite.config.metric import better
 from marius_lite.errors import UserError
 from marius_lite.files import read_json
+from marius_lite.sealed import checksum_of
 
 STATE = "state.json"
 STATE_VERSION = 2

@@ -7,7 +7,7 @@ from typing import Any
 
 from marius_lite.graph.cut import balance, edge_cut
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.report import read_report
+from marius_lite.graph.report import UNKNOWN, read_report
 
 
 def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
@@ -19,7 +19,8 @@ def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
     facts = dataset.manifest.model_dump(mode="json", exclude={"files"})
     size = sum(size for size, _ in dataset.manifest.files.values())
     counts = dataset.edges("train").counts
+    report = read_report(folder)
     cut = {"partitioner": facts["options"].get("partitioner", "random"), "edge_cut": edge_cut(counts),
            "balance": balance(counts, dataset.partitioning)}
     return {"kind": "dataset", "path": str(folder), **facts, **cut, "files": len(dataset.manifest.files), "bytes": size,
-            "verified": verify, "warnings": read_report(folder).get("warnings", [])}
+            "verified": verify, "warnings": report.get("warnings", []) if report else [UNKNOWN]}

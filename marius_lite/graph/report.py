@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from marius_lite.files import read_json
+from marius_lite.files import read_json, write_atomic
+from marius_lite.sealed import checksum_of
 
-REPORT = "report.json"
+REPORT, CHECKSUM = "report.json", "checksum"
+UNKNOWN = f"{REPORT} of the dataset is missing or damaged: whether edges to be ranked stand in train as well is not known"
 LEAKS = {
     "also_in_train": "stand in train too, so that their answers were trained on: --split keeps equal edges together",
     "reverse_in_train": "are the reverse of a training edge of the same relation, which gives the answer away if relations are "
@@ -22,10 +25,16 @@ RARE = {"inverse_in_train": 0.05}
 UNSEEN_NODES = "nodes_unseen_in_train"
 
 
+def write_report(path: Path, report: dict[str, Any]) -> None:
+    write_atomic(path, json.dumps({**report, CHECKSUM: checksum_of(report)}, indent=1).encode() + b"\n")
+
+
 def read_report(dataset: Path) -> dict[str, Any]:
-    """The report; empty where it is missing or is none: only warnings depend on it."""
+    """The report; empty where it is missing or damaged: only warnings depend on it. Earlier versions wrote no checksum."""
     try:
         report = read_json(dataset / REPORT)
+        if (sealed := report.pop(CHECKSUM, None)) is not None and sealed != checksum_of(report):
+            return {}
         numbers = (*LEAKS, UNSEEN_NODES)
         counts = [value for entry in report["edges"].values() for value in (entry["stored"], *map(entry.get, numbers))]
         texts = {type(line) for line in report.get("warnings", [])}
@@ -38,11 +47,13 @@ def read_report(dataset: Path) -> dict[str, Any]:
 
 def leak_lines(report: Mapping[str, Any], split: str | None = None) -> list[str]:
     """What figures on ``split`` (None: each) are worth: a line for each kind of edges of `LEAKS` that there are,
-    but for a share that is `RARE`.
+    but for a share that is `RARE`; `UNKNOWN` where there is no report.
 
     Datasets of earlier versions did not count all kinds: these give no line."""
+    if not report:
+        return [UNKNOWN]
     lines = []
-    for name, entry in report.get("edges", {}).items():
+    for name, entry in report["edges"].items():
         for kind, meaning in LEAKS.items() if split in (None, name) else ():
             count = entry.get(kind) or 0
             if count > RARE.get(kind, 0) * entry["stored"]:

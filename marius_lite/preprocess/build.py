@@ -37,7 +37,7 @@ from marius_lite.graph.manifest import LabelShape, Manifest, Source
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.graph.node_types import NodeTypes
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.graph.report import REPORT
+from marius_lite.graph.report import REPORT, write_report
 from marius_lite.log import log
 from marius_lite.preprocess import buckets, locality
 from marius_lite.preprocess.adjacency import AdjacencyWriter, list_edge_bytes, require_memory
@@ -59,16 +59,16 @@ from marius_lite.preprocess.node_types import PlacedTypes, TypeSource, open_node
 from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_ids
 from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
-from marius_lite.preprocess.passes import LAST, Passes
-from marius_lite.preprocess.place import WORK, Files, check_output, checksums, make_groups, new_dataset, settle
+from marius_lite.preprocess.passes import LAST, Files, Passes
+from marius_lite.preprocess.place import WORK, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.relations import write_relations
 from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
-from marius_lite.preprocess.report import make_report, write_report
+from marius_lite.preprocess.report import make_report
 from marius_lite.preprocess.rows import rows_counted, rows_expected
-from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
+from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, SortedRun, files_of, merge
 from marius_lite.preprocess.spool import Keys, SpooledEdges
 from marius_lite.printable import printable
 from marius_lite.progress_bar import progress_bar
@@ -154,7 +154,7 @@ class Build:
         make_groups(self.root)
         gathered = once("read", Gathered, [work / "read", self.root / BAD_ROWS], lambda: gather(
             find_files(options), options, work / "read", self.threads, BadRows(self.root / BAD_ROWS), self.node_data,
-            self.node_types))
+            self.node_types), lambda gathered: gathered.spooled)
         if (needed := gathered.dictionaries.key_bytes) > options.memory // 4 and not self.passes.any_of("sort", "write"):
             raise MemoryWanted(f"--memory: the ids that were read take {files.format_bytes(needed)} of it, a quarter at most: "
                                "give about as much as before, and the same command goes on, or start afresh with --overwrite")
@@ -167,10 +167,11 @@ class Build:
         self._require_rest(gathered, numbering, partitioning, layout.words, len(names))
         named = self._name(gathered, numbering, partitioning)
         spools = [work / table.name for table in (FEATURES, LABELS)]
-        tables = once("tables", Tables, [self.root / TABLES, *spools], lambda: self._write_tables(named))
+        tables = once("tables", Tables, [self.root / TABLES, *spools], lambda: self._write_tables(named),
+                      lambda tables: tables.files)
         written, tally = self._sort_and_write(gathered, named, layout, relation_ids)
         lists = once("adjacency", Files, [self.root / ADJACENCY.parent],
-                     lambda: self._write_adjacency(gathered, named, len(names)))
+                     lambda: self._write_adjacency(gathered, named, len(names)), lambda lists: lists)
         facts = {**tables.said, **self._types_said(gathered, named, names), "sorted_runs": written.runs}
         write_relations(self.root / "relations.parquet", kind, names, tally.relation_counts.sum(0))
         manifest = self._manifest(gathered, named, kind, len(names), tables, tally, tables.files | written.files | lists)
@@ -315,17 +316,22 @@ class Build:
         def write(records: Iterator[Records], count: int) -> Written:
             return self._write_edges(records, count, gathered, named, layout, len(relation_ids))
 
+        def written_files(written: Written) -> Files:
+            return written.files
+
         keyed = [self.work / "read", self.work / "number"]
         done = self.passes.any_of
         if done("write") or (self._fits(gathered, layout) and not done("sort")):  # it may have had another --memory before
             written = once("write", Written, [*places, runs],
-                           lambda: write(self._pack(gathered, named, layout, relation_ids).sorted(), 0))
+                           lambda: write(self._pack(gathered, named, layout, relation_ids).sorted(), 0), written_files)
         else:
-            lengths = once("sort", list[int], [runs], lambda: self._pack(gathered, named, layout, relation_ids).settle())
+            sorted_runs = once("sort", list[SortedRun], [runs],
+                               lambda: self._pack(gathered, named, layout, relation_ids).settle(),
+                               lambda made: files_of(runs, made, layout.words))
             self.passes.clear(keyed)
             written = once("write", Written, places,
-                           lambda: write(merge(runs, lengths, layout.words, pass_memory(self.options), self.threads),
-                                         len(lengths)))
+                           lambda: write(merge(runs, sorted_runs, layout.words, pass_memory(self.options), self.threads),
+                                         len(sorted_runs)), written_files)
         self.passes.clear([*keyed, runs])
         return written, Tally.load(self.work / "tally", named.partitioning, len(relation_ids))
 

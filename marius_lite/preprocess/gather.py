@@ -27,6 +27,7 @@ from marius_lite.preprocess.misread import Misreads, shown
 from marius_lite.preprocess.node_data import NodeData, NodeKeyLists
 from marius_lite.preprocess.node_types import TypeKeys, TypeSource
 from marius_lite.preprocess.options import SPLITS, Options
+from marius_lite.preprocess.passes import Files
 from marius_lite.preprocess.readers.detect import open_reader
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
 from marius_lite.preprocess.readers.source import InputFile
@@ -88,6 +89,11 @@ class Gathered:
     def counts(self) -> list[int]:
         """Spooled edges of each split."""
         return [sum(block.count for block in self.blocks if block.split == split) for split in range(len(SPLITS))]
+
+    @property
+    def spooled(self) -> Files:
+        """(size, crc32c) of the spool's files."""
+        return {self.spool / str(block.number): (block.count * self.shape.edge_bytes, block.checksum) for block in self.blocks}
 
     def edges(self) -> Iterator[SpooledEdges]:
         """Everything spooled, block after block, those of one dictionary together."""

@@ -1,7 +1,8 @@
 """The passes of one preprocess, each remembered on disk once it is finished, so that the same command goes on from there.
 
 A pass is a function whose result is JSON, and which writes nothing outside the places it names. When it ends, what it wrote is
-synced and then its result is added to `progress.json`. A pass that was cut short starts over: its places are emptied first.
+synced and then its result is added to `progress.json`, with checksums of the files. A pass that was cut short starts over: its
+places are emptied first. Where a file of a finished pass has changed since, all start over.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from marius_lite import files
+from marius_lite.graph.checked import file_checksum
 from marius_lite.log import log
+from marius_lite.printable import printable
 
 PROGRESS, LAST = "progress.json", "dataset"
 Result = TypeVar("Result")
+Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
 
 
 class Passes:
@@ -31,7 +35,7 @@ class Passes:
     def __init__(self, root: Path, command: str, keep: Sequence[str] = ()):
         self._root, self._command = root, command
         self._done: dict[str, Any] = {}
-        if (done := _read(root / PROGRESS, command)) is not None:
+        if (done := _read(root / PROGRESS, command)) is not None and not self._changed(done):
             self._done = done
         else:
             files.remove_tree(root / PROGRESS)  # first: what it speaks of goes next
@@ -55,8 +59,12 @@ class Passes:
         """Whether one of these passes is finished."""
         return not self._done.keys().isdisjoint(names)
 
-    def once(self, name: str, kind: type[Result], places: Sequence[Path], run: Callable[[], Result]) -> Result:
-        """The result of pass ``name``: remembered, or that of ``run``, which writes to ``places`` alone (files or folders)."""
+    def once(self, name: str, kind: type[Result], places: Sequence[Path], run: Callable[[], Result],
+             known: Callable[[Result], Files] = lambda _: {}) -> Result:
+        """The result of pass ``name``: remembered, or that of ``run``, which writes to ``places`` alone (files or folders).
+
+        ``known``: checksums of files, by that result; the others are read again for theirs.
+        """
         adapter = TypeAdapter(kind)
         if name in self._done:
             return adapter.validate_python(self._done[name]["result"])
@@ -70,8 +78,9 @@ class Passes:
                 files.sync(place)
         for folder in {self._root, *(place.parent for place in places)}:
             files.sync(folder)
+        written = self._checksums(places, known(result))
         seconds = round(time.perf_counter() - started, 3)
-        self._done[name] = {"seconds": seconds, "result": adapter.dump_python(result, mode="json")}
+        self._done[name] = {"seconds": seconds, "result": adapter.dump_python(result, mode="json"), "files": written}
         files.write_atomic(self._root / PROGRESS, _written(self._command, self._done))
         return result
 
@@ -79,6 +88,25 @@ class Passes:
         """Remove what is no longer needed, or half written."""
         for place in places:
             files.remove_tree(place)
+
+    def _checksums(self, places: Sequence[Path], known: Files) -> dict[str, tuple[int, int]]:
+        """(size, crc32c) of all files there, by path relative to the root."""
+        inside = (path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*"))))
+        return {path.relative_to(self._root).as_posix(): known.get(path) or _checksum(path) for path in inside if path.is_file()}
+
+    def _changed(self, done: dict[str, Any]) -> bool:
+        """Whether a file of these passes is not what it was; those that are gone may have been needed no longer."""
+        for entry in done.values():
+            for name, expected in entry["files"].items():
+                if (path := self._root / name).exists() and list(_checksum(path)) != expected:
+                    log.warning(f"{printable(str(path))}: was changed since the run that made it was interrupted: starting over")
+                    return True
+        return False
+
+
+def _checksum(path: Path) -> tuple[int, int]:
+    size = path.stat().st_size
+    return size, file_checksum(path, size)
 
 
 def _written(command: str, done: dict[str, Any]) -> bytes:

@@ -14,9 +14,8 @@ from marius_lite.graph.dataset import file_checksum
 from marius_lite.graph.manifest import attributes
 from marius_lite.graph.report import REPORT
 from marius_lite.preprocess.columns import create_group
-from marius_lite.preprocess.passes import PROGRESS, Passes, is_finished
+from marius_lite.preprocess.passes import PROGRESS, Files, Passes, is_finished
 
-Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
 WORK, LOCK = "work", "lock"
 
 

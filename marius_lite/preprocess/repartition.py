@@ -36,7 +36,7 @@ from marius_lite.graph.multi_labels import MultiLabels
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES, NodeColumn
 from marius_lite.graph.node_types import compact
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.graph.report import REPORT, read_report
+from marius_lite.graph.report import REPORT, read_report, write_report
 from marius_lite.preprocess import buckets
 from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.background import read_ahead
@@ -45,13 +45,13 @@ from marius_lite.preprocess.columns import create_group, describe_node_column
 from marius_lite.preprocess.degrees import degree_facts
 from marius_lite.preprocess.disk import CHECKSUM_BYTES, COUNT_BYTES, OFFSET_BYTES, SMALL_FILES, require_more
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
-from marius_lite.preprocess.passes import LAST, Passes
-from marius_lite.preprocess.place import WORK, Files, check_output, checksums, make_groups, new_dataset, settle
+from marius_lite.preprocess.passes import LAST, Files, Passes
+from marius_lite.preprocess.place import WORK, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.rechunk import rechunk
 from marius_lite.preprocess.renumber import Types, write_names
-from marius_lite.preprocess.report import partition_facts, write_report
-from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, merge
+from marius_lite.preprocess.report import partition_facts
+from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, SortedRun, files_of, merge
 from marius_lite.progress_bar import progress_bar
 from marius_lite.storage.engine import open_flat
 from marius_lite.storage.table import RowTable
@@ -111,6 +111,10 @@ def repartition_dataset(dataset: str | Path, output: str | Path, partitions: int
     return Dataset.open(output)
 
 
+def _known(written: Files) -> Files:
+    return written
+
+
 class Repartition:
     """One run into ``root``, pass after pass."""
 
@@ -128,9 +132,9 @@ class Repartition:
         self.work.mkdir(exist_ok=True)
         make_groups(self.root)
         once("names", type(None), [self.root / NODES, self.root / RELATIONS], self._write_names)
-        tables = once("tables", Files, [self.root / TABLES], self._write_tables)
+        tables = once("tables", Files, [self.root / TABLES], self._write_tables, _known)
         edges = self._sort_and_write()
-        lists = once("adjacency", Files, [self.root / ADJACENCY.parent], self._write_adjacency)
+        lists = once("adjacency", Files, [self.root / ADJACENCY.parent], self._write_adjacency, _known)
         manifest = self._manifest(tables | edges | lists)
         files.write_atomic(self.root / "zarr.json", manifest.root_json())
         report = self._report(manifest)
@@ -214,17 +218,18 @@ class Repartition:
 
     def _sort_and_write(self) -> Files:
         """``edges/``. The sort is a pass of its own where its records do not fit the memory."""
-        once, runs, lengths = self.passes.once, self.work / "runs", list[int]()
+        once, runs, sorted_runs = self.passes.once, self.work / "runs", list[SortedRun]()
         places = [*(self.root / "edges" / name for name in SPLITS), self.work / "counts", self.work / "in_degrees"]
         if self.passes.any_of("sort") or not (self._fits or self.passes.any_of("write")):
-            lengths = once("sort", list[int], [runs], lambda: self._pack().settle())
+            sorted_runs = once("sort", list[SortedRun], [runs], lambda: self._pack().settle(),
+                               lambda made: files_of(runs, made, self.layout.words))
 
         def records() -> Iterator[Records]:
-            if not lengths:
+            if not sorted_runs:
                 return self._pack().sorted()
-            return merge(runs, lengths, self.layout.words, pass_memory(self.wish), self.threads)
+            return merge(runs, sorted_runs, self.layout.words, pass_memory(self.wish), self.threads)
 
-        written = once("write", Files, places if lengths else [*places, runs], lambda: self._write_edges(records()))
+        written = once("write", Files, places if sorted_runs else [*places, runs], lambda: self._write_edges(records()), _known)
         self.passes.clear([runs])
         return written
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.files import write_atomic
 from marius_lite.graph.cut import balance, edge_cut
 from marius_lite.graph.manifest import Manifest
 from marius_lite.graph.partitioning import Partitioning
@@ -144,10 +141,6 @@ def _sizes(counts: npt.NDArray[np.int64]) -> dict[str, float]:
         "mean": round(float(counts.mean()), 1),
         "max": int(counts.max()),
     }
-
-
-def write_report(path: Path, report: dict[str, Any]) -> None:
-    write_atomic(path, json.dumps(report, indent=1).encode() + b"\n")
 
 
 def summary(report: dict[str, Any]) -> str:

@@ -15,12 +15,20 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import count_not_above, read_file_range, sort_records, write_file
+from marius_lite._native import count_not_above, crc32c, read_file_range, sort_records, write_file
 
 Records = npt.NDArray[np.uint64]  # (n, words)
 WORD_BYTES = 8
 LEAST_RECORDS = 1024
 COPIES = 4  # of a record that is being merged: in its run's block, old and new, in the round, in what uses it
+
+
+@dataclass(frozen=True)
+class SortedRun:
+    """Records of a file, and its crc32c."""
+
+    length: int
+    checksum: int
 
 
 def record_array(count: int, words: int) -> Records:
@@ -59,7 +67,7 @@ class ExternalSort:
         self.capacity = max(LEAST_RECORDS, min(memory // (words * WORD_BYTES), expected))
         self._buffer = record_array(self.capacity, words)
         self._used = 0
-        self.runs: list[int] = []  # records in each run written to disk
+        self.runs: list[SortedRun] = []  # written to disk
         folder.mkdir()
 
     def room(self, wanted: int) -> Records:
@@ -77,12 +85,13 @@ class ExternalSort:
         return records
 
     def _spill(self) -> None:
-        write_file(str(self._folder / str(len(self.runs))), self._sort_buffer().reshape(-1).view(np.uint8))
-        self.runs.append(self._used)
+        data = self._sort_buffer().reshape(-1).view(np.uint8)
+        write_file(str(self._folder / str(len(self.runs))), data)
+        self.runs.append(SortedRun(self._used, crc32c(data)))
         self._used = 0
 
-    def settle(self) -> list[int]:
-        """No more records come: all are on disk, as runs of these lengths; `merge` gives them back."""
+    def settle(self) -> list[SortedRun]:
+        """No more records come: all are on disk, in these runs; `merge` gives them back."""
         if self._used:
             self._spill()
         return self.runs
@@ -99,9 +108,14 @@ class ExternalSort:
             (self._folder / str(number)).unlink()
 
 
-def merge(folder: Path, lengths: Sequence[int], words: int, memory: int, threads: int) -> Iterator[Records]:
+def files_of(folder: Path, runs: Sequence[SortedRun], words: int) -> dict[Path, tuple[int, int]]:
+    """(size, crc32c) of the files of runs."""
+    return {folder / str(number): (run.length * words * WORD_BYTES, run.checksum) for number, run in enumerate(runs)}
+
+
+def merge(folder: Path, written: Sequence[SortedRun], words: int, memory: int, threads: int) -> Iterator[Records]:
     """The records of sorted runs in order, in pieces; the files stay."""
-    runs = [_Run(folder / str(number), length, record_array(0, words)) for number, length in enumerate(lengths)]
+    runs = [_Run(folder / str(number), run.length, record_array(0, words)) for number, run in enumerate(written)]
     block = max(LEAST_RECORDS, memory // (COPIES * words * WORD_BYTES * max(1, len(runs))))
     while live := [run for run in runs if run.rest or len(run.shown)]:
         for run in live:

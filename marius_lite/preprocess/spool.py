@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import read_file_range, write_file
+from marius_lite._native import crc32c, read_file_range, write_file
 from marius_lite.preprocess.background import WriteBehind
 
 Keys = npt.NDArray[np.uint32]
@@ -45,12 +45,13 @@ class SpoolShape:
 
 @dataclass(frozen=True)
 class SpoolBlock:
-    """A file of ``count`` edges, column after column."""
+    """A file of ``count`` edges, column after column; its crc32c, once the spool is closed."""
 
     number: int
     split: int
     dictionary: int
     count: int
+    checksum: int = 0
 
 
 class Spool:
@@ -62,6 +63,7 @@ class Spool:
         self._parts: list[SpooledEdges] = []
         self._waiting = 0
         self.blocks: list[SpoolBlock] = []
+        self._checksums: list[int] = []
         folder.mkdir(exist_ok=True)
 
     def append(self, edges: SpooledEdges) -> None:
@@ -87,13 +89,15 @@ class Spool:
         columns = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
         if self._shape.carried:
             columns.append(np.concatenate([part.carried for part in parts if part.carried is not None]))
-        write_file(str(self._folder / str(block.number)),
-                   np.concatenate([column.reshape(-1).view(np.uint8) for column in columns]))
+        data = np.concatenate([column.reshape(-1).view(np.uint8) for column in columns])
+        self._checksums.append(crc32c(data))
+        write_file(str(self._folder / str(block.number)), data)
 
     def close(self) -> None:
         """Everything is in files."""
         self.flush()
         self._writer.close()
+        self.blocks = [replace(block, checksum=checksum) for block, checksum in zip(self.blocks, self._checksums)]
 
 
 def read_spool(folder: Path, blocks: Iterable[SpoolBlock], shape: SpoolShape) -> Iterator[SpooledEdges]:

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from marius_lite.checkpoint.sealed import checksum_of
 from marius_lite.checkpoint.state import Best, Cursor, State, read_copy, read_state
 from marius_lite.errors import UserError
+from marius_lite.sealed import checksum_of
 
 counts = st.integers(0, 2**40)
 states = st.builds(

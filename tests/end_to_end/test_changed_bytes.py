@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from marius_lite.checkpoint.sealed import checksum_of
+from marius_lite.sealed import checksum_of
 
 SETTINGS = ["model.dim=8", "training.threads=1", "training.batch_size=200", "training.epochs=2", "negatives.count=20",
             "negatives.chunks=1", "storage.capacity=2"]

@@ -4,10 +4,22 @@ import json
 
 import pytest
 
-from marius_lite.graph.report import leak_lines, read_report
+from marius_lite.graph.report import UNKNOWN, leak_lines, read_report, write_report
 
 TEST = {"stored": 4, "also_in_train": 1, "unseen_in_train": 2, "nodes_unseen_in_train": 3}
 SOUND = {"edges": {"train": {"stored": 9}, "test": TEST}, "warnings": ["one"]}
+
+
+def test_a_changed_or_missing_report_is_said(tmp_path):
+    write_report(tmp_path / "report.json", SOUND)
+    text = (tmp_path / "report.json").read_text()
+    assert read_report(tmp_path) == SOUND
+    for changed in (text.replace('"also_in_train": 1', '"also_in_train": 0'), text.replace("one", "two"), text[:-3]):
+        assert changed != text
+        (tmp_path / "report.json").write_text(changed)
+        assert leak_lines(read_report(tmp_path)) == [UNKNOWN]
+    (tmp_path / "report.json").unlink()
+    assert leak_lines(read_report(tmp_path)) == [UNKNOWN]
 
 
 def test_what_is_told(tmp_path):

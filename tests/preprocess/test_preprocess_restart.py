@@ -291,6 +291,31 @@ def test_damaged_progress_starts_over(server, command, cut_short, undisturbed, d
     assert data_files(cut_short) == undisturbed[0]
 
 
+@pytest.mark.parametrize("until", ["number", "tables", "write", "edge types"])
+def test_a_changed_byte_starts_over(server, command, undisturbed, tmp_path, until):
+    """Of any file that a finished pass left, between a kill and the same command."""
+    expected, calls = undisturbed
+    output = tmp_path / "run/d"
+    number = pass_of_each(calls).index(until) + 3
+    assert server.run([*command, "--output", output], KILL=f"{CHANGES}:{output.parent}:{number}")[0] == -signal.SIGKILL
+    kept = shutil.copytree(output.parent, tmp_path / "kept")
+    passes = json.loads(json.loads((kept / ".d.tmp/progress.json").read_bytes())["passes"])
+    names = sorted(name for entry in passes.values() for name, (size, _) in entry["files"].items()
+                   if size and (kept / ".d.tmp" / name).exists())
+    assert names
+    for name in names[:: max(1, len(names) // 4)]:
+        shutil.rmtree(output.parent)
+        shutil.copytree(kept, output.parent)
+        changed = output.parent / ".d.tmp" / name
+        data = bytearray(changed.read_bytes())
+        data[len(data) // 2] ^= 16
+        changed.write_bytes(data)
+        code, told = server.run([*command, "--output", output])
+        assert code == 0, told
+        assert f"{changed}: was changed since" in told.replace("\n", ""), told
+        assert data_files(output) == expected
+
+
 def test_a_kill_while_leftovers_are_removed(server, command, cut_short, undisturbed):
     """Another command begins to clear away what is there and dies; the first one must not trust what is left."""
     other = [*command, "--seed", "5", "--output", cut_short]
