@@ -50,7 +50,7 @@ def leak_lines(report: Mapping[str, Any], split: str | None = None) -> list[str]
     but for a share that is `RARE`; `UNKNOWN` where there is no report.
 
     Datasets of earlier versions did not count all kinds: these give no line."""
-    if not report:
+    if not report or UNKNOWN in report.get("warnings", []):
         return [UNKNOWN]
     lines = []
     for name, entry in report["edges"].items():

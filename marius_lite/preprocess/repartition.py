@@ -36,7 +36,7 @@ from marius_lite.graph.multi_labels import MultiLabels
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES, NodeColumn
 from marius_lite.graph.node_types import compact
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.graph.report import REPORT, read_report, write_report
+from marius_lite.graph.report import REPORT, UNKNOWN, read_report, write_report
 from marius_lite.preprocess import buckets
 from marius_lite.preprocess.adjacency import AdjacencyWriter
 from marius_lite.preprocess.background import read_ahead
@@ -290,7 +290,8 @@ class Repartition:
 
     def _report(self, manifest: Manifest) -> dict[str, Any]:
         """What preprocess saw, if that is still there; what the partitions hold now; and of which dataset this was made."""
-        seen = read_report(self.old.path) or {"edges": {name: {"stored": count} for name, count in manifest.edges.items()}}
+        nothing = {"edges": {name: {"stored": count} for name, count in manifest.edges.items()}, "warnings": [UNKNOWN]}
+        seen = read_report(self.old.path) or nothing
         seen.pop("sorted_runs", None)
         seconds = self.passes.seconds
         return {**seen, **partition_facts(manifest, files.read_numbers(self.work / "counts", np.int64)),
