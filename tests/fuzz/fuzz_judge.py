@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from marius_lite.cli import main
+from marius_lite.graph.report import UNKNOWN
 
 SECONDS, LONGEST = 30, 300  # of processors, and by the clock: other programs may be at work
 RSS = 320 << 20  # over what this process has before: 16 MB of --memory, and 300 MB for libraries
@@ -132,6 +133,7 @@ def finding(command: Command, ended: Ended, folder: Path) -> str | None:
 def result(command: Command, ended: Ended, folder: Path) -> dict[str, str]:
     """What a command that did not fail gave: what it printed, without the names of places and times, and its files."""
     printed = ended.out.replace(str(folder), "")
+    printed = printed.replace(json.dumps([UNKNOWN]), "[]")  # said, and what it was said of is no result
     printed = re.sub(r'"(seconds|total|time)": [0-9.e-]+', "", printed)
     found = {"printed": printed}
     for pattern in command.results:

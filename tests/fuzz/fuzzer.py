@@ -128,18 +128,19 @@ def run(arguments: list[str]) -> int:
         parser.error(f"--only {','.join(unknown)}: areas are {', '.join(AREAS)}")
     cases = [tuple(map(int, case.split(":"))) for case in given.case]
     only = [Random(f"{seed}:{number}").choice(AREAS) for seed, number in cases] or given.only.split(",")
+    started = time.monotonic()  # what cases begin with takes part of the time, too
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         fuzzer = Fuzzer(Path(folder), only)
-        found = [said for case in cases for said in fuzzer.case(*case, tell=True)] if cases else _search(fuzzer, given)
+        found = [said for case in cases for said in fuzzer.case(*case, tell=True)] if cases else _search(fuzzer, given, started)
         if given.keep:
             shutil.copytree(fuzzer.folder / "case", given.keep, dirs_exist_ok=True)
     return 1 if found else 0
 
 
-def _search(fuzzer: Fuzzer, given: argparse.Namespace) -> list[str]:
+def _search(fuzzer: Fuzzer, given: argparse.Namespace, started: float) -> list[str]:
     """Cases in turn until time or their number is over; findings are printed as they come."""
     found, number, done = [], given.first, 0
-    until = time.monotonic() + 60 * (given.minutes if given.minutes is not None else 1e9 if given.cases else 1)
+    until = started + 60 * (given.minutes if given.minutes is not None else 1e9 if given.cases else 1)
     while time.monotonic() < until and (given.cases is None or done < given.cases):
         said = fuzzer.case(given.seed, number)
         done += Random(f"{given.seed}:{number}").choice(AREAS) in fuzzer.only

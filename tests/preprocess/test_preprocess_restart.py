@@ -291,7 +291,7 @@ def test_damaged_progress_starts_over(server, command, cut_short, undisturbed, d
     assert data_files(cut_short) == undisturbed[0]
 
 
-@pytest.mark.parametrize("until", ["number", "tables", "write", "edge types"])
+@pytest.mark.parametrize("until", ["number", "write"])
 def test_a_changed_byte_starts_over(server, command, undisturbed, tmp_path, until):
     """Of any file that a finished pass left, between a kill and the same command."""
     expected, calls = undisturbed
