@@ -97,8 +97,8 @@ class Passes:
     def _changed(self, done: dict[str, Any]) -> bool:
         """Whether a file of these passes is not what it was; those that are gone may have been needed no longer."""
         for entry in done.values():
-            for name, expected in entry["files"].items():
-                if (path := self._root / name).exists() and list(_checksum(path)) != expected:
+            for name, expected in entry.get("files", {}).items():
+                if (path := self._root / name).is_file() and list(_checksum(path)) != expected:
                     log.warning(f"{printable(str(path))}: was changed since the run that made it was interrupted: starting over")
                     return True
         return False
