@@ -56,9 +56,13 @@ def format_of(file: InputFile) -> str:
 
 def _past_comments(stream: ByteStream, head: bytes) -> bytes:
     """What a file holds from where a row is in sight: there may be any number of comments before."""
-    while len(head) < LONGEST_LINE and ONLY_COMMENTS.fullmatch(head) and (more := stream.read(HEAD_BYTES)):
+    while len(head) < LONGEST_LINE and _only_comments(head) and (more := stream.read(HEAD_BYTES)):
         head = head[head.rfind(b"\n") + 1:] + more
     return head
+
+
+def _only_comments(lines: bytes) -> bool:
+    return not lines.strip(b" \t\r\n") or bool(ONLY_COMMENTS.fullmatch(lines))  # blank ones are told ten times as fast
 
 
 def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
