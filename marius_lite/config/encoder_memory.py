@@ -95,8 +95,8 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
         rows += width * (3 + 2 * learned) * nodes[-2] + 2 * nodes[-1] * min([*model.layers, sizes.out_width][0], width)
     elif ":" in model.encoder:
         rows += width * (4 + max(3 - copies, 0)) * nodes[-1]
-    later = _values(config, nodes, drawn, sizes) - 4 * 4 * nodes[-1] * width
-    return 4 * rows + int(HOLES * later) + 24 * edges + _keys(config, edges) + _labels(config, sizes)
+    kept = int(HOLES * _values(config, nodes, drawn, sizes))
+    return 4 * rows + kept + 24 * edges + _keys(config, edges) + _labels(config, sizes)
 
 
 def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict[str, int]:
@@ -104,7 +104,7 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict
     nodes, drawn = reached(config, sizes.seeds, sizes.here)
     values, edges = _values(config, nodes, drawn, sizes), sum(drawn)
     needed = {"batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
-              "tensors": 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values + _labels(config, sizes), "held": held}
+              "tensors": 2 * 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values + _labels(config, sizes), "held": held}
     if config.task == "link_prediction":
         decoded = device_bytes(config, 0, 0, sizes.here.nodes)
         needed = {name: size + needed.get(name, 0) for name, size in decoded.items()} | {"held": held}
@@ -139,12 +139,12 @@ def _sampling(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
 
 
 def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSizes) -> int:
-    """Each layer's values and gradients: of nodes, and where messages are made one by one, of edges."""
+    """Each layer's values and gradients, but for the rows that the first begins with: of nodes, and where messages are made one
+    by one, of edges."""
     model = config.model
     widths = [sizes.in_width, *model.layers, sizes.out_width]
     kept = 4 + (model.norm != "none") + model.residual + (model.dropout > 0)
-    of_nodes = sum(4 * (kept if layer else 4) * count * width
-                   for layer, (count, width) in enumerate(zip(reversed(nodes), widths)))
+    of_nodes = sum(4 * kept * count * width for count, width in zip(reversed(nodes[:-1]), widths[1:]))
     if ":" in model.encoder:
         return of_nodes + _own_layers(nodes[-1], sum(edges), widths)
     messages = {"gat": _attention, "rgcn": _by_relation}.get(model.encoder)

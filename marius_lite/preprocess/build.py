@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ from marius_lite.preprocess.node_types import PlacedTypes, TypeSource, open_node
 from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_ids
 from marius_lite.preprocess.options import SPLITS, Options, split_bounds
 from marius_lite.preprocess.partitions import choose_partitions
-from marius_lite.preprocess.passes import LAST, Files, Passes
+from marius_lite.preprocess.passes import LAST, Files, Passes, all_of_it
 from marius_lite.preprocess.place import WORK, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.readers.folders import with_folders_opened
@@ -168,13 +169,13 @@ class Build:
         named = self._name(gathered, numbering, partitioning)
         spools = [work / table.name for table in (FEATURES, LABELS)]
         tables = once("tables", Tables, [self.root / TABLES, *spools], lambda: self._write_tables(named),
-                      lambda tables: tables.files)
+                      attrgetter("files"))
         written, tally = self._sort_and_write(gathered, named, layout, relation_ids)
-        lists = once("adjacency", Files, [self.root / ADJACENCY.parent],
-                     lambda: self._write_adjacency(gathered, named, len(names)), lambda lists: lists)
+        once("adjacency", Files, [self.root / ADJACENCY.parent], lambda: self._write_adjacency(gathered, named, len(names)),
+             all_of_it)
         facts = {**tables.said, **self._types_said(gathered, named, names), "sorted_runs": written.runs}
         write_relations(self.root / "relations.parquet", kind, names, tally.relation_counts.sum(0))
-        manifest = self._manifest(gathered, named, kind, len(names), tables, tally, tables.files | written.files | lists)
+        manifest = self._manifest(gathered, named, kind, len(names), tables, tally)
         files.write_atomic(self.root / "zarr.json", manifest.root_json())
         report = make_report(manifest, gathered.seen, tally, written.degrees, options, self.passes.seconds, facts)
         write_report(self.root / REPORT, report)
@@ -316,14 +317,11 @@ class Build:
         def write(records: Iterator[Records], count: int) -> Written:
             return self._write_edges(records, count, gathered, named, layout, len(relation_ids))
 
-        def written_files(written: Written) -> Files:
-            return written.files
-
         keyed = [self.work / "read", self.work / "number"]
         done = self.passes.any_of
         if done("write") or (self._fits(gathered, layout) and not done("sort")):  # it may have had another --memory before
             written = once("write", Written, [*places, runs],
-                           lambda: write(self._pack(gathered, named, layout, relation_ids).sorted(), 0), written_files)
+                           lambda: write(self._pack(gathered, named, layout, relation_ids).sorted(), 0), attrgetter("files"))
         else:
             sorted_runs = once("sort", list[SortedRun], [runs],
                                lambda: self._pack(gathered, named, layout, relation_ids).settle(),
@@ -331,7 +329,7 @@ class Build:
             self.passes.clear(keyed)
             written = once("write", Written, places,
                            lambda: write(merge(runs, sorted_runs, layout.words, pass_memory(self.options), self.threads),
-                                         len(sorted_runs)), written_files)
+                                         len(sorted_runs)), attrgetter("files"))
         self.passes.clear([*keyed, runs])
         return written, Tally.load(self.work / "tally", named.partitioning, len(relation_ids))
 
@@ -399,8 +397,8 @@ class Build:
         return {name: EdgeBuckets(self.root / "edges" / name, named.partitioning, gathered.shape.carried)
                 for name in self.options.splits}
 
-    def _manifest(self, gathered: Gathered, named: Named, relation_kind: Any, relations: int, tables: Tables, tally: Tally,
-                  written: Files) -> Manifest:
+    def _manifest(self, gathered: Gathered, named: Named, relation_kind: Any, relations: int, tables: Tables,
+                  tally: Tally) -> Manifest:
         options, data, partitioning = self.options, self.node_data, named.partitioning
         counts = named.labels.counts if named.labels else None
         sources = gathered.seen.sources + [source for source in tables.sources if source not in gathered.seen.sources]
@@ -425,5 +423,5 @@ class Build:
             edge_columns=gathered.shape.carried or None,
             self_loops=int(tally.totals[1][0]),
             sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
-            files=checksums(self.root, written),
+            files=checksums(self.root, self.passes.files),
         ).sealed()

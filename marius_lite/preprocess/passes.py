@@ -51,6 +51,12 @@ class Passes:
         return {name: entry["seconds"] for name, entry in self._done.items()}
 
     @property
+    def files(self) -> Files:
+        """What finished passes wrote: what later ones needed no longer is among it."""
+        return {self._root / name: (size, checksum) for entry in self._done.values()
+                for name, (size, checksum) in entry.get("files", {}).items()}
+
+    @property
     def any(self) -> bool:
         """Whether there is a finished pass."""
         return bool(self._done)
@@ -92,19 +98,25 @@ class Passes:
     def _checksums(self, places: Sequence[Path], known: Files) -> dict[str, tuple[int, int]]:
         """(size, crc32c) of all files there, by path relative to the root."""
         inside = (path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*"))))
-        return {path.relative_to(self._root).as_posix(): known.get(path) or _checksum(path) for path in inside if path.is_file()}
+        return {path.relative_to(self._root).as_posix(): known.get(path) or size_and_checksum(path)
+                for path in inside if path.is_file()}
 
     def _changed(self, done: dict[str, Any]) -> bool:
         """Whether a file of these passes is not what it was; those that are gone may have been needed no longer."""
         for entry in done.values():
             for name, expected in entry.get("files", {}).items():
-                if (path := self._root / name).is_file() and list(_checksum(path)) != expected:
+                if (path := self._root / name).is_file() and list(size_and_checksum(path)) != expected:
                     log.warning(f"{printable(str(path))}: was changed since the run that made it was interrupted: starting over")
                     return True
         return False
 
 
-def _checksum(path: Path) -> tuple[int, int]:
+def all_of_it(written: Files) -> Files:
+    """What is known of a pass whose result is that."""
+    return written
+
+
+def size_and_checksum(path: Path) -> tuple[int, int]:
     size = path.stat().st_size
     return size, file_checksum(path, size)
 

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from marius_lite import files
 from marius_lite.errors import MemoryWanted, UserError
-from marius_lite.graph.dataset import file_checksum
 from marius_lite.graph.manifest import attributes
 from marius_lite.graph.report import REPORT
 from marius_lite.preprocess.columns import create_group
-from marius_lite.preprocess.passes import PROGRESS, Files, Passes, is_finished
+from marius_lite.preprocess.passes import PROGRESS, Files, Passes, is_finished, size_and_checksum
 
 WORK, LOCK = "work", "lock"
 
@@ -121,8 +120,7 @@ def checksums(root: Path, known: Files) -> dict[str, tuple[int, int]]:
     for path in sorted(root.rglob("*")):
         inside = path.relative_to(root)
         if path.is_file() and inside.parts[0] not in (WORK, REPORT, LOCK, PROGRESS, "zarr.json"):
-            size = path.stat().st_size
-            found[inside.as_posix()] = known.get(path) or (size, file_checksum(path, size))
+            found[inside.as_posix()] = known.get(path) or size_and_checksum(path)
     return found
 
 

@@ -45,7 +45,7 @@ from marius_lite.preprocess.columns import create_group, describe_node_column
 from marius_lite.preprocess.degrees import degree_facts
 from marius_lite.preprocess.disk import CHECKSUM_BYTES, COUNT_BYTES, OFFSET_BYTES, SMALL_FILES, require_more
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
-from marius_lite.preprocess.passes import LAST, Files, Passes
+from marius_lite.preprocess.passes import LAST, Files, Passes, all_of_it
 from marius_lite.preprocess.place import WORK, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.rechunk import rechunk
@@ -111,10 +111,6 @@ def repartition_dataset(dataset: str | Path, output: str | Path, partitions: int
     return Dataset.open(output)
 
 
-def _known(written: Files) -> Files:
-    return written
-
-
 class Repartition:
     """One run into ``root``, pass after pass."""
 
@@ -132,10 +128,10 @@ class Repartition:
         self.work.mkdir(exist_ok=True)
         make_groups(self.root)
         once("names", type(None), [self.root / NODES, self.root / RELATIONS], self._write_names)
-        tables = once("tables", Files, [self.root / TABLES], self._write_tables, _known)
-        edges = self._sort_and_write()
-        lists = once("adjacency", Files, [self.root / ADJACENCY.parent], self._write_adjacency, _known)
-        manifest = self._manifest(tables | edges | lists)
+        once("tables", Files, [self.root / TABLES], self._write_tables, all_of_it)
+        self._sort_and_write()
+        once("adjacency", Files, [self.root / ADJACENCY.parent], self._write_adjacency, all_of_it)
+        manifest = self._manifest()
         files.write_atomic(self.root / "zarr.json", manifest.root_json())
         report = self._report(manifest)
         write_report(self.root / REPORT, report)
@@ -216,7 +212,7 @@ class Repartition:
         describe_node_column(path, column.dtype, partitioning)
         return rechunk(old, new, partitioning.rows * size, partitioning.nodes * size)
 
-    def _sort_and_write(self) -> Files:
+    def _sort_and_write(self) -> None:
         """``edges/``. The sort is a pass of its own where its records do not fit the memory."""
         once, runs, sorted_runs = self.passes.once, self.work / "runs", list[SortedRun]()
         places = [*(self.root / "edges" / name for name in SPLITS), self.work / "counts", self.work / "in_degrees"]
@@ -229,9 +225,8 @@ class Repartition:
                 return self._pack().sorted()
             return merge(runs, sorted_runs, self.layout.words, pass_memory(self.wish), self.threads)
 
-        written = once("write", Files, places if sorted_runs else [*places, runs], lambda: self._write_edges(records()), _known)
+        once("write", Files, places if sorted_runs else [*places, runs], lambda: self._write_edges(records()), all_of_it)
         self.passes.clear([runs])
-        return written
 
     def _pack(self) -> ExternalSort:
         """Stored edges to records in the new partitions, into the sort."""
@@ -278,14 +273,14 @@ class Repartition:
         writer.write()
         return writer.files
 
-    def _manifest(self, written: Files) -> Manifest:
+    def _manifest(self) -> Manifest:
         counts = self.manifest.node_split
         return self.manifest.model_copy(update={
             "program_version": marius_lite.__version__,
             "partitions": self.partitioning.partitions,
             "rows_per_partition": self.partitioning.rows,
             "training_partitions": None if counts is None else -(-counts["train"] // self.partitioning.rows),
-            "files": checksums(self.root, written),
+            "files": checksums(self.root, self.passes.files),
         }).sealed()
 
     def _report(self, manifest: Manifest) -> dict[str, Any]:
