@@ -18,7 +18,7 @@ PRESETS = {
     "kg-small": "knowledge graphs whose every node can be a negative of every edge",
     "kg": "knowledge graphs of any size",
     "kg-large": "graphs whose rows are large beside the memory",
-    "social": "graphs of one relation",
+    "social": "graphs of one relation, with a direction or without",
     "sage": "classes of nodes with features, sampled neighbourhoods",
     "gcn": "classes of nodes with features, small graphs",
     "plain": "the defaults of docs/configuration.md, whatever the dataset",

@@ -9,7 +9,12 @@ from marius_lite.config import machine, presets
 from marius_lite.config.load import load
 from marius_lite.config.schema import Config
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.symmetry import is_undirected
 from marius_lite.log import log
+
+DECODER = "model.decoder="
+PLAIN_LINKS = [presets.PREFIX + name for name in ("social", "kg-large")]
+"""What `suitable` gives to graphs of one relation."""
 
 
 def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = ()) -> Config:
@@ -17,13 +22,20 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
 
     Who chooses a task or an encoder has left what presets know: then the defaults hold that docs/configuration.md lists.
     """
-    if file is not None or any(item.startswith(("task=", "model.encoder=")) for item in sets):
-        return load(file, sets)
-    name, why = presets.suitable(shape_of(dataset))
-    preset = presets.PREFIX + name
-    config = load(preset, sets)
-    log.info(f"settings of {preset} ({why}); `--config {presets.PREFIX}NAME` takes others, of {', '.join(presets.PRESETS)}")
-    return config
+    if file is None and not any(item.startswith(("task=", "model.encoder=")) for item in sets):
+        name, why = presets.suitable(shape_of(dataset))
+        file = presets.PREFIX + name
+        log.info(f"settings of {file} ({why}); `--config {presets.PREFIX}NAME` takes others, of {', '.join(presets.PRESETS)}")
+    return load(file, [*_decoder(dataset, file, sets), *sets])
+
+
+def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> list[str]:
+    """The decoder as a setting where the preset's own would learn a direction that the links of this graph do not have."""
+    directed = str(file) not in PLAIN_LINKS or dataset.manifest.relations > 1 or any(item.startswith(DECODER) for item in sets)
+    if directed or not is_undirected(dataset):
+        return []
+    log.info(f"{DECODER}dot, in place of {file}'s own: edges stand there in both directions; --set {DECODER}NAME takes another")
+    return [DECODER + "dot"]
 
 
 def shape_of(dataset: Dataset) -> presets.Shape:

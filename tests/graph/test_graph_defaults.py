@@ -1,0 +1,35 @@
+"""What a run without a file gets follows from its dataset: here the decoder, which is symmetric where the edges are."""
+
+import pytest
+
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.defaults import config_for
+
+
+@pytest.fixture(params=[["--undirected"], []], ids=["undirected", "directed"])
+def links(request, cli, tmp_path):
+    (tmp_path / "edges.tsv").write_text("".join(f"n{i}\tn{(i * j + 3) % 50}\n" for i in range(50) for j in range(2, 5)))
+    assert cli("preprocess", tmp_path / "edges.tsv", "--output", tmp_path / "data", *request.param) == 0
+    return Dataset.open(tmp_path / "data"), "dot" if request.param else "complex"
+
+
+@pytest.mark.parametrize("file", [None, "preset:social", "preset:kg-large"])
+def test_links_without_a_direction_have_a_decoder_without_one(links, file):
+    dataset, expected = links
+    assert config_for(dataset, file).model.decoder == expected
+
+
+@pytest.mark.parametrize("name", ["complex", "rotate"])
+def test_a_decoder_that_is_given_is_taken(links, name):
+    assert config_for(links[0], None, [f"model.decoder={name}"]).model.decoder == name
+
+
+def test_a_file_of_ones_own_is_taken_as_it_is(links, tmp_path):
+    (tmp_path / "mine.yaml").write_text("model: {decoder: complex, dim: 8}\n")
+    assert config_for(links[0], tmp_path / "mine.yaml").model.decoder == "complex"
+
+
+def test_relations_have_directions_of_their_own(cli, tmp_path):
+    (tmp_path / "edges.tsv").write_text("".join(f"n{i}\tr{i % 2}\tn{i + 1}\nn{i + 1}\tr{i % 2}\tn{i}\n" for i in range(50)))
+    assert cli("preprocess", tmp_path / "edges.tsv", "--output", tmp_path / "data") == 0
+    assert config_for(Dataset.open(tmp_path / "data"), None).model.decoder == "complex"
