@@ -31,8 +31,8 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
 
 def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> list[str]:
     """The decoder as a setting where the preset's own would learn a direction that the links of this graph do not have."""
-    directed = str(file) not in PLAIN_LINKS or dataset.manifest.relations > 1 or any(item.startswith(DECODER) for item in sets)
-    if directed or not is_undirected(dataset):
+    given = any(item.startswith((DECODER, "model=")) for item in sets)
+    if given or str(file) not in PLAIN_LINKS or dataset.manifest.relations > 1 or not is_undirected(dataset):
         return []
     log.info(f"{DECODER}dot, in place of {file}'s own: edges stand there in both directions; --set {DECODER}NAME takes another")
     return [DECODER + "dot"]

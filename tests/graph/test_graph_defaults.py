@@ -19,9 +19,9 @@ def test_links_without_a_direction_have_a_decoder_without_one(links, file):
     assert config_for(dataset, file).model.decoder == expected
 
 
-@pytest.mark.parametrize("name", ["complex", "rotate"])
-def test_a_decoder_that_is_given_is_taken(links, name):
-    assert config_for(links[0], None, [f"model.decoder={name}"]).model.decoder == name
+@pytest.mark.parametrize("given", ["model.decoder=rotate", "model={decoder: rotate}"])
+def test_a_decoder_that_is_given_is_taken(links, given):
+    assert config_for(links[0], None, [given]).model.decoder == "rotate"
 
 
 def test_a_file_of_ones_own_is_taken_as_it_is(links, tmp_path):
