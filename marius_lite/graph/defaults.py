@@ -9,7 +9,7 @@ from marius_lite.config import machine, presets
 from marius_lite.config.load import load
 from marius_lite.config.schema import Config
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.symmetry import is_undirected
+from marius_lite.graph.symmetry import directions
 from marius_lite.log import log
 
 DECODER = "model.decoder="
@@ -32,7 +32,12 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
 def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> list[str]:
     """The decoder as a setting where the preset's own would learn a direction that the links of this graph do not have."""
     given = any(item.startswith((DECODER, "model=")) for item in sets)
-    if given or str(file) not in PLAIN_LINKS or dataset.manifest.relations > 1 or not is_undirected(dataset):
+    if given or str(file) not in PLAIN_LINKS or dataset.manifest.relations > 1:
+        return []
+    links = directions(dataset)
+    if links.perhaps_each_edge_once:
+        log.info("no edge stands there in both directions: where links have none, `preprocess --undirected` gives better models")
+    if not links.undirected:
         return []
     log.info(f"{DECODER}dot, in place of {file}'s own: edges stand there in both directions; --set {DECODER}NAME takes another")
     return [DECODER + "dot"]

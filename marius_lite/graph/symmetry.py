@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,29 +16,52 @@ PIECE = 1 << 20
 """Edges read of a bucket, of which 8 bytes each."""
 ENOUGH = 10_000
 """Edges that tell the share well enough."""
+FEWEST = 1_000
+"""Edges without a single reverse among them that are hardly chance where links have a direction: some are always answered."""
+ROLES = 0.1
+"""Share of destinations that are sources too, from which on both are one kind of node."""
 
 
-def is_undirected(dataset: Dataset) -> bool:
-    """Whether `symmetric_share` is that of a graph without directions."""
-    return symmetric_share(dataset) >= MOST
+@dataclass(frozen=True)
+class Directions:
+    """What a sample of a graph's edges tells.
+
+    ``edges``: how many of them were looked at; ``both_ways``: the share of them whose reverse is an edge, too;
+    ``one_kind``: whether sources and destinations are largely the same nodes.
+    """
+
+    edges: int
+    both_ways: float
+    one_kind: bool
+
+    @property
+    def undirected(self) -> bool:
+        return self.both_ways >= MOST
+
+    @property
+    def perhaps_each_edge_once(self) -> bool:
+        """Whether this may be an undirected graph of which each edge stands there in one direction only; or one of citations."""
+        return not self.both_ways and self.edges >= FEWEST and self.one_kind
 
 
-def symmetric_share(dataset: Dataset) -> float:
-    """Of training edges between two nodes, whatever their relation, the share whose reverse is a training edge; 0 without any.
+def directions(dataset: Dataset) -> Directions:
+    """How training edges between two nodes lie, whatever their relation.
 
-    An estimate, by edges inside partitions, where both lie in one bucket. Takes about 60 MB. Only of buckets that are read
-    to their end the checksums are compared here; training compares all.
+    An estimate, by edges inside partitions, where an edge and its reverse lie in one bucket. Takes about 60 MB. Only of buckets
+    that are read to their end the checksums are compared here; training compares all.
     """
     edges = dataset.edges("train")
-    both = seen = 0
+    both = seen = sources = destinations = 0
     for k in range(dataset.partitioning.partitions):
         for src, dst in edges.stream_columns(k, k, PIECE, ("src", "dst")):
             there = _both_ways(src, dst, whole=len(src) == edges.counts[k, k])
             both, seen = both + int(there.sum()), seen + len(there)
+            ends = np.unique(dst)
+            sources, destinations = sources + int(np.isin(ends, src).sum()), destinations + len(ends)
             break
         if seen >= ENOUGH:
             break
-    return both / max(1, seen)
+    return Directions(seen, both / max(1, seen), sources >= ROLES * destinations)
 
 
 def _both_ways(src: npt.NDArray[np.uint32], dst: npt.NDArray[np.uint32], whole: bool) -> npt.NDArray[np.bool_]:

@@ -1,5 +1,8 @@
 """What a run without a file gets follows from its dataset: here the decoder, which is symmetric where the edges are."""
 
+import logging
+
+import numpy as np
 import pytest
 
 from marius_lite.graph.dataset import Dataset
@@ -33,3 +36,13 @@ def test_relations_have_directions_of_their_own(cli, tmp_path):
     (tmp_path / "edges.tsv").write_text("".join(f"n{i}\tr{i % 2}\tn{i + 1}\nn{i + 1}\tr{i % 2}\tn{i}\n" for i in range(50)))
     assert cli("preprocess", tmp_path / "edges.tsv", "--output", tmp_path / "data") == 0
     assert config_for(Dataset.open(tmp_path / "data"), None).model.decoder == "complex"
+
+
+@pytest.mark.parametrize(("options", "said"), [([], "where links have none"), (["--undirected"], "in both directions")])
+def test_what_edges_tell_of_directions_is_said(cli, tmp_path, caplog, options, said):
+    upper = np.array([(i, (i + j) % 300) for i in range(300) for j in range(1, 8)])
+    np.savetxt(tmp_path / "edges.tsv", upper, "%d", delimiter="\t")
+    assert cli("preprocess", tmp_path / "edges.tsv", "--output", tmp_path / "data", *options) == 0
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        config_for(Dataset.open(tmp_path / "data"), None)
+    assert said in caplog.text
