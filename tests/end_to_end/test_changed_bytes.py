@@ -85,18 +85,19 @@ def test_features_that_are_evaluated(refused, cli, featured, encoded, tmp_path):
         refused(2, ["tables/features/c/1/0: does not match its checksum"], *command, "--dataset", dataset)
 
 
-def test_vectors_on_their_way_from_one_layer_to_the_next(refused, encoded, tmp_path, monkeypatch):
+def test_vectors_on_their_way_from_one_layer_to_the_next(refused, encoded, monkeypatch):
     """Scratch files are compared as well: what was written is what is read."""
     from marius_lite.evaluate import inference
 
-    publish = inference.publish
+    class Spoilt(inference.FiledRows):
+        def table(self):
+            if self._table.checksums is None:
+                flip(self._table.chunk_path(1), 100)
+            return super().table()
 
-    def spoilt(table, output):
-        flip(table / "c" / "1" / "0", 100)
-        publish(table, output)
-
-    monkeypatch.setattr(inference, "publish", spoilt)
-    refused(1, ["rows/c/1/0", "checksum"], "eval", encoded)
+    monkeypatch.setattr(inference, "HELD_SHARE", 0)
+    monkeypatch.setattr(inference, "FiledRows", Spoilt)
+    refused(1, ["input/c/1/0", "checksum"], "eval", encoded)
 
 
 def test_places_of_buckets_that_a_power_cut_zeroed(refused, trained, tiny_dataset, tmp_path):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,9 +16,9 @@ from neighbourhoods import Graph
 from marius_lite.errors import RunError, UserError
 from marius_lite.evaluate import inference
 from marius_lite.evaluate.inference import infer, true_degrees
+from marius_lite.evaluate.layer_rows import FiledRows
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.encoders import ENCODERS, make_encoder
-from marius_lite.storage.table import RowTable
 
 pytest.importorskip("torch_geometric")
 
@@ -28,7 +29,7 @@ TIGHT = {"sage": 60_000, "gcn": 60_000, "rgcn": 120_000, "gat": 300_000}  # byte
 
 def nothing_resident(patch):
     """Rows come from disk for each chunk, whose memory is all for its own rows and work."""
-    patch.setattr(inference, "RESIDENT_SHARE", 0)
+    patch.setattr(inference, "HELD_SHARE", 0)
     patch.setattr(inference, "READ_BYTES", 0)
 
 
@@ -136,12 +137,8 @@ def test_torch_geometrics_models_equal_their_own_forward(tmp_path_factory, name,
 
 
 @pytest.mark.parametrize("tight", [True, False])
-def test_features_read_in_place_and_chunks_of_any_size(tmp_path, tight, monkeypatch):
+def test_chunks_of_any_size(tmp_path, tight, monkeypatch):
     graph, partitioning, x = set_up(1, 500, 4000, 3)
-    table = RowTable.create(tmp_path / "features", 500, 12, partitioning.rows)
-    for k in range(3):
-        ids = partitioning.range(k)
-        table.chunk_path(k).write_bytes(np.pad(x[ids.start:ids.stop], ((0, partitioning.rows - len(ids)), (0, 2))).tobytes())
     encoder = make_encoder("sage", IN, WIDTHS).eval()
     sizes = []
     layer = type(encoder).layer
@@ -154,7 +151,8 @@ def test_features_read_in_place_and_chunks_of_any_size(tmp_path, tight, monkeypa
     monkeypatch.setattr(type(encoder), "layer", counted)
     if tight:
         nothing_resident(monkeypatch)
-    vectors = infer(encoder, table, Lists(graph, partitioning), partitioning, 60_000 if tight else LARGE, tmp_path / "vectors")
+    vectors = infer(encoder, Features(x, partitioning), Lists(graph, partitioning), partitioning, 60_000 if tight else LARGE,
+                    tmp_path / "vectors")
     np.testing.assert_allclose(all_rows(vectors)[:, :6], expected, rtol=1e-5, atol=1e-5)
     assert len(sizes) > 30 if tight else len(sizes) == 9
     assert sum(sizes) == 3 * 500
@@ -177,16 +175,25 @@ def test_refusals_leave_nothing_behind(tmp_path):
         infer(encoder, Features(x, partitioning), lists, partitioning, LARGE, tmp_path / "vectors")
 
 
-def test_a_full_disk_is_said_in_one_line(tmp_path, monkeypatch):
+@pytest.mark.parametrize("held", [True, False])
+def test_a_full_disk_is_said_in_one_line(tmp_path, monkeypatch, held):
+    """Whether it is full at a layer's table or, where those stay in memory, at the vectors."""
     graph, partitioning, x = set_up(3, 60, 600, 2)
+    if not held:
+        nothing_resident(monkeypatch)
+    written = []
 
-    def full(_):
+    @contextmanager
+    def full(self, k):
+        written.append(self.table)
         raise OSError(28, "No space left on device")
+        yield
 
-    monkeypatch.setattr("marius_lite.evaluate.inference.os.fsync", full)
+    monkeypatch.setattr(FiledRows, "writing", full)
     with pytest.raises(RunError, match="the disk is full"):
         infer(make_encoder("sage", IN, WIDTHS), Features(x, partitioning), Lists(graph, partitioning), partitioning, LARGE,
               tmp_path / "vectors")
+    assert len(written) == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,136 @@
+"""What all nodes have between two layers of an encoder: in memory where it fits, else in a table on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite._native import crc32c, gather
+from marius_lite.files import remove_tree
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.storage.engine import read_range
+from marius_lite.storage.table import SPAN_BYTES, RowTable, padded_width, spans
+
+Ids = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.float32]
+Write = Callable[[Rows], None]
+
+
+class LayerRows(Protocol):
+    """Rows (nodes, ``width``) float32, of which ``held`` bytes stand in memory."""
+
+    width: int
+    held: int
+
+    def writing(self, k: int) -> AbstractContextManager[Write]:
+        """What writes partition k's rows, from its first on, some (n, width) at a time."""
+
+    def read(self, ids: Ids, out: Rows) -> None:
+        """Rows of ascending node ids, into ``out`` (n, width)."""
+
+    def remove(self) -> None:
+        """Give back what they take."""
+
+
+class HeldRows:
+    """In memory."""
+
+    def __init__(self, partitioning: Partitioning, width: int):
+        self.width, self._partitioning = width, partitioning
+        self._rows = np.empty((partitioning.nodes, width), np.float32)
+        self.held = self._rows.nbytes
+
+    def of(self, k: int) -> Rows:
+        """Those of partition k, to be changed in place."""
+        ids = self._partitioning.range(k)
+        return self._rows[ids.start : ids.stop]
+
+    @contextmanager
+    def writing(self, k: int) -> Iterator[Write]:
+        left = self.of(k)
+
+        def write(rows: Rows) -> None:
+            nonlocal left
+            left[: len(rows)] = rows
+            left = left[len(rows) :]
+
+        yield write
+
+    def read(self, ids: Ids, out: Rows) -> None:
+        gather(self._rows, ids, out)
+
+    def remove(self) -> None:
+        self._rows, self.held = np.empty((0, self.width), np.float32), 0
+
+
+class FiledRows:
+    """In a new table at ``path``, padded with zeros to its stride; nothing is synced, as no crash outlives what it is for.
+
+    What was written is compared with its checksum when it is read.
+    """
+
+    held = 0
+
+    def __init__(self, path: Path, partitioning: Partitioning, width: int):
+        self.width, self._partitioning = width, partitioning
+        self._table = RowTable.create(path, partitioning.nodes, padded_width(width, np.float32), partitioning.rows,
+                                      {"columns": width})
+        self._checksums: dict[int, int] = {}
+
+    def table(self) -> RowTable:
+        """All rows with their checksums, once every partition is written."""
+        if self._table.checksums is None:
+            self._table = self._table.expecting(self._checksums)
+        return self._table
+
+    @contextmanager
+    def writing(self, k: int) -> Iterator[Write]:
+        table, left, checksum = self._table, self._table.chunk_bytes, 0
+
+        def count(data: npt.NDArray[np.uint8]) -> None:
+            nonlocal left, checksum
+            left, checksum = left - len(data), crc32c(data, checksum)
+
+        with open(table.chunk_path(k), "r+b") as file:
+            def write(rows: Rows) -> None:
+                padded = np.zeros((len(rows), table.width), np.float32)
+                padded[:, : self.width] = rows
+                file.write(padded.data)
+                count(padded.view(np.uint8).reshape(-1))
+
+            yield write
+        zeros = np.zeros(min(left, SPAN_BYTES), np.uint8)  # the last partition's file is as long as the others
+        while left:
+            count(zeros[:left])
+        self._checksums[k] = checksum
+
+    def read(self, ids: Ids, out: Rows) -> None:
+        bounds = np.searchsorted(ids, np.arange(self._partitioning.partitions + 1) * self._partitioning.rows)
+        for k in np.flatnonzero(np.diff(bounds)).tolist():
+            part = slice(int(bounds[k]), int(bounds[k + 1]))
+            _read_rows(self.table(), k, ids[part] - self._partitioning.range(k).start, out[part])
+
+    def in_memory(self) -> HeldRows:
+        """All of them, each read once."""
+        held = HeldRows(self._partitioning, self.width)
+        for k in range(self._partitioning.partitions):
+            self.table().read_into(k, held.of(k))
+        return held
+
+    def remove(self) -> None:
+        remove_tree(self._table.path)
+
+
+def _read_rows(table: RowTable, k: int, offsets: Ids, out: Rows) -> None:
+    """The first columns of partition k's rows at ascending ``offsets``, straight into ``out``."""
+    table.check(k)
+    for first, last in spans(offsets, table.stride):
+        base, end = int(offsets[first]), int(offsets[last - 1]) + 1
+        block = np.empty((end - base, table.width), table.dtype)
+        read_range(table.chunk_path(k), base * table.stride, block.view(np.uint8).reshape(-1))
+        out[first:last] = block[offsets[first:last] - base, : out.shape[1]]
