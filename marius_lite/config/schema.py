@@ -204,7 +204,7 @@ class CheckpointSection(Section):
 class EvaluationSection(Section):
     every_epochs: NonNegativeInt | Auto = Field(
         "auto", description="epochs between evaluations while training; 0: never; auto: so many that evaluations take about a "
-        "tenth of the time, or with an encoder twenty evaluations in a run")
+        "tenth of the time")
     split: Literal["auto", "valid", "test", "train"] = Field(
         "auto", description="edges to rank while training; auto: valid, or no evaluation where the dataset has none")
     max_edges: PositiveInt | Auto = Field(

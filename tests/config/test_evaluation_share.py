@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,7 +44,26 @@ def test_what_is_given_stays():
     assert (settings.every_epochs, settings.max_edges) == (3, 17)
 
 
-@pytest.mark.parametrize(("epochs", "every"), [(5, 1), (200, 10)])
-def test_an_encoders_run_is_evaluated_twenty_times(epochs, every):
-    config = load(sets=["model.encoder=sage", f"training.epochs={epochs}", "evaluation.split=valid"])
-    assert with_share(config, facts(1000, 10_000, 500)).every_epochs == every
+def encoded(training, nodes=100_000, edges=1_000_000, sets=()):
+    """How often an encoder's run is evaluated: classes of ``training`` nodes are learned, or the edges where it is None."""
+    known = facts(nodes, edges, 5000)
+    known.relations, known.nodes_to_classify = 1, None if training is None else SimpleNamespace(training=training)
+    config = load(sets=["model.encoder=sage", "model.layers=[64]", "training.epochs=200", "evaluation.split=valid", *sets])
+    return with_share(config, known).every_epochs
+
+
+def test_an_encoders_run_is_evaluated_the_rarer_the_less_an_epoch_trains_on():
+    """An evaluation works out all nodes, whatever is trained on."""
+    every = [encoded(training) for training in (500, 5_000, 50_000, 100_000)]
+    assert every == sorted(every, reverse=True)
+    assert every[0] > 3 * every[-1]
+    assert encoded(None) == 1
+
+
+def test_an_encoders_run_is_evaluated_more_often_the_more_neighbours_its_epochs_draw():
+    few, many = (encoded(5_000, sets=[f"sampling.fanouts={fanouts}"]) for fanouts in ("[2,2]", "[20,20]"))
+    assert few > many
+
+
+def test_an_encoders_run_is_evaluated_once_at_least():
+    assert encoded(1) == 200
