@@ -20,7 +20,7 @@ from marius_lite.train import build_links, build_nodes
 from marius_lite.train.run import resume_run, train_run
 
 COMMON = ["model.encoder=sage", "model.dropout=0.2", "training.threads=1", "training.epochs=3", "checkpoint.keep=9",
-          "checkpoint.every_minutes=0.0005", "storage.capacity=2"]
+          "checkpoint.every_minutes=0.0005", "storage.capacity=2", "evaluation.every_epochs=1"]
 NODES = [*COMMON, "task=node_classification", "model.layers=[16]", "sampling.fanouts=[4,3]", "training.batch_size=20",
          "optimizer.dense.name=adam", "optimizer.dense.lr=0.02", "model.dim=6"]
 LINKS = [*COMMON, "model.decoder=distmult", "model.dim=12", "sampling.fanouts=[4]", "training.batch_size=300",
@@ -127,7 +127,7 @@ def test_neighbours_by_relation_and_by_weight_have(communities, surrounded, emul
 def test_resumed_over_another_path_it_has_the_same_bits(on_the_cpu, emulated, tmp_path, kind):
     dataset, settings, expected = on_the_cpu(kind)
     run = tmp_path / "run"
-    train_run(dataset, run, load(sets=[*settings, *PATHS["bulk"]]))
+    train_run(dataset, run, load(sets=[*settings, *PATHS["bulk"], "checkpoint.every_minutes=1e-9"]))
     middle = [path.name for path in (run / "checkpoints").iterdir() if not path.name.endswith(".0") and path.name[0].isdigit()]
     assert middle, "no checkpoint was made inside a step"
     resume_run(run, min(middle), ["storage.device_path=zero_copy", "storage.device_cache=2kB"])

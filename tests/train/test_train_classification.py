@@ -15,7 +15,8 @@ from marius_lite.train.build_nodes import class_weights
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
 SETTINGS = ["task=node_classification", "model.encoder=sage", "model.layers=[16]", "sampling.fanouts=[5,5]", "training.threads=1",
-            "training.batch_size=40", "optimizer.dense.name=adam", "optimizer.dense.lr=0.02", "training.epochs=4"]
+            "training.batch_size=40", "optimizer.dense.name=adam", "optimizer.dense.lr=0.02", "training.epochs=4",
+            "evaluation.every_epochs=1"]
 
 
 def options(*more):
