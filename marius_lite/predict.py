@@ -183,7 +183,7 @@ def _text(path: Path) -> str:
 
 
 def _example(fields: int) -> str:
-    return "src,rel,? or ?,rel,dst" if fields == 3 else "src,? or ?,dst"
+    return "src,rel,? or ?,rel,dst" if fields == 3 else "src,? or ?,dst, for the dataset has one relation alone"
 
 
 def _is_int64(text: str) -> bool:

@@ -28,6 +28,8 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
              "latest": latest.name if latest else None}
     if best := pointed(run, BEST):
         facts["best"] = best
+    if changes := record.get("changes"):
+        facts["changes"] = [f"from {change['at']} on: {' '.join(change['set'])}" for change in changes]
     verified = [_verified(run, path.name) for path in checkpoints] if verify else []
     config = config_of(run, record).model_dump(mode="json")
     return {**facts, "task": config["task"], **_model(config),

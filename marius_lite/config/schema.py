@@ -196,7 +196,7 @@ class StorageSection(Section):
 
 class CheckpointSection(Section):
     every_epochs: PositiveInt = Field(1, description="epochs between checkpoints")
-    every_minutes: PositiveFloat | None = Field(None, description="also after so many minutes, in mid-epoch")
+    every_minutes: PositiveFloat | None = Field(15.0, description="also after so many minutes, in mid-epoch; null: never")
     keep: PositiveInt = Field(2, description="newest checkpoints kept")
     keep_best: bool = Field(True, description="also keep the checkpoint of the best evaluation")
 

@@ -57,6 +57,7 @@ class Totals:
         counts = self._sums["count"].sum(axis=0)
         return {str(names[rel] if names is not None else rel): {
             "mrr": _mean(self._sums["mrr"][:, rel].sum(), counts[rel]),
+            **{f"{side}_mrr": _mean(self._sums["mrr"][at, rel], self._sums["count"][at, rel]) for at, side in enumerate(SIDES)},
             "hits@10": _mean(self._sums["hits@10"][:, rel].sum(), counts[rel]),
             "count": int(self._sums["count"][0, rel]),
         } for rel in np.flatnonzero(counts).tolist()}

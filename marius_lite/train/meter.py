@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from marius_lite.checkpoint.state import State
 from marius_lite.files import format_bytes
-from marius_lite.log import log
+from marius_lite.log import log, shows_bars
 from marius_lite.train.parts import Parts
 from marius_lite.train.progress import Progress
 from marius_lite.train.usage import peak_rss, process_usage
@@ -20,6 +20,9 @@ from marius_lite.types import Batch
 
 TOLD = ("split", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "candidates", "filtered", "ties", "accuracy", "macro_f1",
         "micro_f1", "roc_auc", "average_precision", "log_loss", "count")
+
+QUIET = 30.0
+"""Seconds without a line after which a run that shows no bar tells how far it is; twice as many after each such line."""
 
 T = TypeVar("T")
 
@@ -32,8 +35,9 @@ class Meter:
         self._unit = "nodes" if parts.config.task == "node_classification" else "edges"
         self._epochs, self._measure = parts.config.training.epochs, parts.config.training.metric
         self._finished = ""  # what the line of the epoch says, until its evaluation is made
-        done = state.cursor.epoch * parts.work.items + state.edges
-        self._progress = Progress(parts.work.items, self._unit, self._epochs, done)
+        self._items = parts.work.items
+        self._progress = Progress(self._items, self._unit, self._epochs, state.cursor.epoch * self._items + state.edges)
+        self._told, self._quiet = time.perf_counter(), QUIET
         self._epoch_start = self._reading(state.edges)
         self._step_start = self._epoch_start
 
@@ -48,6 +52,8 @@ class Meter:
         self._log.write("batch", batch.epoch, batch.step, batch.index, loss=loss, edges=batch.size)
         waited = self._edge_wait + self._counters()["wait_s"]
         self._progress.batch(batch.epoch, batch.size, state.loss_sum / state.edges, waited)
+        if time.perf_counter() - self._told >= self._quiet and not shows_bars():
+            self._tell_midway(batch.epoch, state)
 
     def begin_step(self) -> None:
         self._step_start = self._reading(0)
@@ -80,7 +86,13 @@ class Meter:
         if self._finished:
             log.info("epoch %d of %d: %s, %s left, peak memory %s", epochs, self._epochs, self._finished, self._progress.left(),
                      format_bytes(peak_rss()))
+            self._told = time.perf_counter()
         self._finished = ""
+
+    def _tell_midway(self, epoch: int, state: State) -> None:
+        log.info("epoch %d of %d: %.0f%% of its %s trained, loss %.4f, %s left", epoch + 1, self._epochs,
+                 100 * state.edges / max(self._items, 1), self._unit, state.loss_sum / state.edges, self._progress.left())
+        self._told, self._quiet = time.perf_counter(), 2 * self._quiet
 
     def close(self) -> None:
         self._progress.close()

@@ -67,6 +67,8 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
         checkpoints.recover(folder)
         remove_left_vectors(folder.path)
         place = find(folder, checkpoint)
+        if place is None:
+            log.info("%s has no checkpoint yet: training starts again, from its seed", folder.path)
         if sets or dataset is not None:
             change = [{"at": place.name if place else Cursor().name, "set": list(sets)}] if sets else []
             run_folder.write_record(folder, {**record, "dataset": run_folder.where(folder.path, data),

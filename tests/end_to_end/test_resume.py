@@ -50,6 +50,15 @@ def test_killed_before_its_first_checkpoint_a_run_starts_again(program, expected
     assert differences(program.finish(run), expected) == []
 
 
+def test_resuming_a_run_without_a_checkpoint_says_that_it_starts_again(program, expected, tmp_path):
+    run = tmp_path / "run"
+    assert program.train(run, KILL="pwrite:/live/:4")[0] == -signal.SIGKILL
+    code, told = program.resume(run)
+    assert code == 0, told
+    assert "has no checkpoint yet: training starts again, from its seed" in told
+    assert differences(outcome(run), expected) == []
+
+
 def test_resuming_a_finished_run_says_so_and_changes_nothing(program, run, expected):
     before = {path: path.lstat().st_mtime_ns for path in run.rglob("*")}
     code, told = program.resume(run)

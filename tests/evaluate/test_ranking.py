@@ -260,7 +260,8 @@ def test_result_is_ready_for_json():
     for rel, name in enumerate(("likes", "knows", "is")):
         of = splits["test"][:, 1] == rel
         assert result["per_relation"][name] == {
-            "mrr": pytest.approx((1 / ranks[:, of]).mean()), "count": int(of.sum()),
+            "mrr": pytest.approx((1 / ranks[:, of]).mean()), "destination_mrr": pytest.approx((1 / ranks[0, of]).mean()),
+            "source_mrr": pytest.approx((1 / ranks[1, of]).mean()), "count": int(of.sum()),
             "hits@10": pytest.approx((ranks[:, of] <= 10).mean())}
 
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 import zarr
 
+from marius_lite.checkpoint.describe import describe_run
 from marius_lite.checkpoint.state import State
 from marius_lite.config.load import load
 from marius_lite.errors import UserError
@@ -48,6 +49,7 @@ def test_a_resumed_run_may_change_its_rates_and_its_record_says_so(tiny_dataset,
     record = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
     assert record["config"]["optimizer"]["rows"]["lr"] == 0.01
     assert record["changes"] == [{"at": "1.0.0", "set": ["training.epochs=2", "optimizer.rows.lr=0.01"]}]
+    assert describe_run(tmp_path / "run", verify=False)["changes"] == ["from 1.0.0 on: training.epochs=2 optimizer.rows.lr=0.01"]
     with pytest.raises(UserError, match=r"cannot change `optimizer\.rows\.name`"):
         resume_run(tmp_path / "run", sets=["optimizer.rows.name=sgd"])
 
