@@ -58,8 +58,8 @@ def export_classes(found: Checkpoint, output: Path, format: str) -> dict[str, An
     Classes are told by their names where the dataset has names; export.json lists them in the order of the probabilities. Arrays
     hold numbers of classes and of splits; of several classes, a truth value for each.
     """
+    from marius_lite.tasks.labelling import labelling
     from marius_lite.train.class_probabilities import SPLITS, class_probabilities
-    from marius_lite.train.labelling import labelling
 
     dataset, labels = found.dataset, found.dataset.labels
     assert labels is not None

@@ -241,8 +241,8 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
     is at least a half. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for a run of another
     task and for ids that the dataset lacks.
     """
+    from marius_lite.tasks.labelling import labelling
     from marius_lite.train.class_probabilities import SPLITS, class_probabilities
-    from marius_lite.train.labelling import labelling
     from marius_lite.train.opened import open_checkpoint
 
     with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:

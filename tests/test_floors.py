@@ -18,14 +18,16 @@ FLOORS = dict(enumerate([
     ["preprocess", "sampling"],
     ["device"],
     ["nn", "optim", "pipeline"],
-    ["checkpoint", "evaluate"],
+    ["checkpoint", "evaluate", "rows"],
+    ["encode"],
+    ["tasks"],
     ["train"],
-    ["estimate", "predict", "export", "report", "pyg", "machine"],
+    ["estimate", "predict", "export", "machine"],
     ["cli"],
 ]))
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 TORCH_FREE = {"errors", "types", "seeds", "sealed", "printable", "files", "own_code", "log", "progress_bar", "metrics", "config",
-              "ordering", "storage", "graph", "preprocess", "sampling", "estimate", "report", "machine"}
+              "ordering", "storage", "graph", "preprocess", "sampling", "estimate", "machine"}
 CPP_FLOORS = {"base": 0, "io": 1, "rows": 2, "graph": 2, "score": 3, "cuda": 4, "bind": 5}
 
 

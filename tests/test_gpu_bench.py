@@ -13,7 +13,7 @@ import torch
 import marius_lite.device.accelerator as devices
 from marius_lite import _native
 from marius_lite.device import verified
-from marius_lite.train import build_links, build_nodes
+from marius_lite.train import build
 from marius_lite.train import run as run_module
 
 ROOT = Path(__file__).parents[1]
@@ -39,9 +39,9 @@ def result(library, monkeypatch, capsys):
     """Runs a benchmark's main with arguments; its figures by name, after their form was checked."""
     emulated = load(ROOT / "tests/device/emulated.py")
     monkeypatch.syspath_prepend(str(BENCH))
-    for module in (devices, build_links, build_nodes, run_module):
+    for module in (devices, build, run_module):
         monkeypatch.setattr(module, "check_device", lambda name: torch.device("cpu"))
-    for module in (devices, build_links, build_nodes):
+    for module in (devices, build):
         monkeypatch.setattr(module, "open_accelerator", lambda device: emulated.accelerator(library, seed=5)[0])
     monkeypatch.setattr(verified, "GPUS", ())
 

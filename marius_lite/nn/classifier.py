@@ -7,9 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from marius_lite.nn.dropout import dropout
-from marius_lite.nn.encoders import CustomEncoder, Encoder, LayerGraph
-from marius_lite.nn.inputs import normalized
+from marius_lite.nn.encoders import CustomEncoder, Encoder
 
 Loss = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """The loss of scores (n, classes), from labels and perhaps weights (classes,)."""
@@ -28,26 +26,18 @@ def binary_cross_entropy(scores: Tensor, labels: Tensor, weights: Tensor | None)
 
 
 class NodeClassifier(torch.nn.Module):
-    """``dropout`` applies to the input as well; ``normalize``: see `nn.inputs.normalized`; ``loss`` of scores, which counts
-    classes by ``weights``."""
+    """``encoder``: its vectors are the scores; ``loss`` of scores, which counts classes by ``weights``."""
 
     weights: Tensor | None
 
-    def __init__(self, encoder: Encoder | CustomEncoder, dropout: float, normalize: int, loss: Loss = cross_entropy,
-                 weights: Tensor | None = None):
+    def __init__(self, encoder: Encoder | CustomEncoder, loss: Loss = cross_entropy, weights: Tensor | None = None):
         super().__init__()
         self.register_buffer("weights", weights, persistent=False)
-        self.encoder, self.dropout, self.normalize, self.loss = encoder, dropout, normalize, loss
+        self.encoder, self.loss = encoder, loss
 
-    def learn(self, x: Tensor, graph: LayerGraph, labels: Tensor, seed: int, rows_learn: bool) -> tuple[Tensor, Tensor | None]:
-        """The loss of the seeds' classes; gradients of the parameters in ``.grad``, and of ``x`` if its
-        rows learn. Everything drawn follows from ``seed``.
-        """
-        torch.manual_seed(seed)
-        x = x.requires_grad_(rows_learn)
-        inputs = normalized(x, self.normalize)
-        if self.dropout:
-            inputs = dropout(inputs, self.dropout)
-        loss = self.loss(self.encoder(inputs, graph), labels, self.weights)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss.detach(), x.grad
+    def gradients(self, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss of scores (n, classes), and their gradient."""
+        scores = scores.detach().requires_grad_()
+        loss = self.loss(scores, labels, self.weights)
+        (d_scores,) = torch.autograd.grad(loss, scores)
+        return loss.detach(), d_scores

@@ -1,17 +1,16 @@
-"""Training nodes of a step in batches, each with its sampled neighbourhood."""
+"""Training nodes of a step in batches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.sampling.neighbours import NeighbourSample
 from marius_lite.sampling.windows import Window, batch_slices
-from marius_lite.seeds import generator_for, seed_for
+from marius_lite.seeds import generator_for
 from marius_lite.types import NodeBatch
 
 Ids = npt.NDArray[np.int64]
@@ -38,16 +37,6 @@ class TrainingNodes:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class SampledNodes:
-    """A NodeBatch with its neighbourhood and its nodes' labels. ``seed`` feeds whatever it still draws (dropout)."""
-
-    batch: NodeBatch
-    around: NeighbourSample
-    labels: Labels
-    seed: int
-
-
 def node_window(step: int, nodes: int, batch_size: int) -> Window:
     """All of a step's training nodes."""
     return Window(step, (), nodes, 0, -(-nodes // batch_size))
@@ -58,11 +47,3 @@ def node_batches(epoch: int, window: Window, ids: Ids, batch_size: int, run_seed
     order = generator_for(run_seed, "shuffle", epoch, window.step, window.first_batch).permutation(len(ids))
     for index, part in batch_slices(window, batch_size, start):
         yield NodeBatch(epoch, window.step, index, ids[order[part]])
-
-
-def sample_nodes(batch: NodeBatch, training: TrainingNodes, draw: Callable[[Ids, int], NeighbourSample],
-                 run_seed: int) -> SampledNodes:
-    """A batch with its neighbourhood, which ``draw`` samples for seeds and a seed of randomness."""
-    place = (batch.epoch, batch.step, batch.index)
-    found = draw(batch.nodes, seed_for(run_seed, "neighbours", *place))
-    return SampledNodes(batch, found, training.labels_of(batch.nodes), seed_for(run_seed, "dropout", *place))

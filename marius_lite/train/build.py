@@ -1,9 +1,10 @@
-"""The wiring of a run, by its task."""
+"""The wiring of a run."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -12,19 +13,26 @@ from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.resolve import resolve
 from marius_lite.config.schema import Config
+from marius_lite.device.accelerator import check_device, open_accelerator
 from marius_lite.device.library import usable
+from marius_lite.encode.encoders import weight_decays
+from marius_lite.encode.open import represent
 from marius_lite.errors import UserError
 from marius_lite.files import MOST_REASON
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.evaluable import with_encoder
+from marius_lite.optim.dense import DenseOptimizer
+from marius_lite.rows.open import device_rows, host_rows, open_buffers
+from marius_lite.rows.resident import ResidentRows
 from marius_lite.storage.record import record_of
 from marius_lite.storage.table import RowTable, create_group
+from marius_lite.tasks import task_of
+from marius_lite.tasks.task import Setting
 from marius_lite.train.allocator import bound_kernel_caches, keep_large_blocks
-from marius_lite.train.build_links import build_links
-from marius_lite.train.build_nodes import build_nodes
-from marius_lite.train.parts import Parts
+from marius_lite.train.parts import Parts, Regularized
+from marius_lite.train.work import Work
 
 NODES = "nodes"
 
@@ -35,11 +43,24 @@ def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
 
 def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog,
           table: RowTable | None) -> Parts:
-    """Every part of a run over the learned rows in ``table``, where it learns any."""
+    """Every part of a run over a dataset's features and the learned rows in ``table``, of what there is."""
     prepare_torch(config)
-    if config.task == "node_classification":
-        return build_nodes(run, dataset, config, memory, metrics, table)
-    return build_links(run, dataset, config, memory, metrics, table)
+    task, device = task_of(config), check_device(config.device)
+    model = task.make_model(dataset, config, trains=True).to(device)
+    dense = config.optimizer.dense
+    optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder), dense.clip)
+    buffers, accelerator = open_buffers(dataset, config, memory.slots, table), open_accelerator(device)
+    rows: ResidentRows
+    if accelerator is None:
+        rows = host_rows(buffers, dataset, config)
+    else:
+        needs, loads = task.device_needs(dataset, config), task.loads(dataset, config)
+        rows = device_rows(accelerator, buffers, dataset, config, needs, loads)
+    representation = represent(rows, accelerator, dataset, config, model.encoder, task.input_dropout(config))
+    learning = task.learning(Setting(dataset, config, memory, run.path), rows, representation, model)
+    work = Work(config, partial(task.plan, dataset, config), learning, representation, optimizer)
+    return Parts(run, config, work, model, optimizer, [optimizer, *rows.rated()], metrics,
+                 model if isinstance(model, Regularized) else None)
 
 
 def prepare_torch(config: Config) -> None:

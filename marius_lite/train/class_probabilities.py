@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from marius_lite.encode.vectors import InputRows, vectors
 from marius_lite.graph.node_columns import NODE_SPLITS
-from marius_lite.train.classification import blocks, by_partition
-from marius_lite.train.labelling import labelling
+from marius_lite.tasks.labelling import labelling
+from marius_lite.tasks.node_evaluation import blocks, by_partition
 from marius_lite.train.opened import Checkpoint, open_classifier
-from marius_lite.train.vectors import InputRows, vectors
 
 SPLITS = ("none", *NODE_SPLITS)
 """By the codes that a dataset stores."""

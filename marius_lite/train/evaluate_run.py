@@ -11,8 +11,8 @@ from marius_lite import files
 from marius_lite.graph.report import leak_lines, read_report
 from marius_lite.graph.self_loops import self_loop_share
 from marius_lite.log import log
-from marius_lite.train.classification import classify_split
-from marius_lite.train.evaluation import evaluate_split
+from marius_lite.tasks.link_evaluation import evaluate_split
+from marius_lite.tasks.node_evaluation import classify_split
 from marius_lite.train.opened import Checkpoint, open_checkpoint, open_classifier, open_links
 
 MOST_SELF_BEST = 0.05

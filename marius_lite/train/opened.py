@@ -15,16 +15,16 @@ from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import State, read_state
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
+from marius_lite.encode.vectors import InputRows, rows_behind, vector_rows
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
+from marius_lite.tasks.link_prediction import make_model
+from marius_lite.tasks.node_classification import make_classifier
 from marius_lite.train import build
-from marius_lite.train.build_links import make_model
-from marius_lite.train.build_nodes import make_classifier
-from marius_lite.train.vectors import InputRows, rows_behind, vector_rows
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,6 @@ def _open_links(found: Checkpoint, stack: ExitStack) -> OpenedRun:
 
 def open_classifier(found: Checkpoint) -> NodeClassifier:
     """The model of a node-classification checkpoint."""
-    model = make_classifier(found.dataset, found.config)
+    model = make_classifier(found.dataset, found.config, trains=False)
     build.load_weights(model, read_dense(found.path, found.state.dense), found.path)
     return model.eval()

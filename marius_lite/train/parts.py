@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 
@@ -17,6 +17,7 @@ from marius_lite.optim.schedule import Rated
 from marius_lite.train.work import Work
 
 
+@runtime_checkable
 class Regularized(Protocol):
     """A model with a regularizer: ``n3_share`` multiplies its weight from the next batch on."""
 

@@ -23,6 +23,7 @@ from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schedule import checkpoints_kept
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device
+from marius_lite.encode.vectors import remove_left_vectors
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
@@ -33,7 +34,6 @@ from marius_lite.metrics import MetricsLog, read
 from marius_lite.storage.record import record_of
 from marius_lite.train import build
 from marius_lite.train.trainer import Trainer
-from marius_lite.train.vectors import remove_left_vectors
 
 CHANGEABLE = ("training.epochs", "training.early_stopping", "optimizer.rows.lr", "optimizer.dense.lr", "optimizer.schedule.",
               "checkpoint.", "evaluation.", "storage.memory", "storage.prefetch", "storage.io_threads",

@@ -24,7 +24,7 @@ from marius_lite.sampling.windows import Window
 from marius_lite.train.interrupt import Interrupt, Interrupted
 from marius_lite.train.meter import Meter
 from marius_lite.train.parts import Parts
-from marius_lite.train.work import OpenWindow
+from marius_lite.train.work import WorkWindow
 from marius_lite.types import EpochPlan, Step
 
 
@@ -82,7 +82,7 @@ class Trainer:
             if self.state.cursor.batch < window.end:
                 self._train_window(self._meter.waiting(partial(work.open, epoch, window, following)))
 
-    def _train_window(self, opened: OpenWindow) -> None:
+    def _train_window(self, opened: WorkWindow) -> None:
         window = opened.window
         self._set_rates(window)
         while self.state.cursor.batch < window.end:

@@ -1,52 +1,99 @@
-"""What a run trains, as the loop sees it: steps, windows, batches, and the rows that they change."""
+"""What a run trains, as the loop sees it: a task, the rows that it changes, and how these become vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from torch import Tensor
+
+from marius_lite.config.schema import Config
+from marius_lite.encode.representation import Representation
+from marius_lite.nn.precision import products_in
+from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.pipeline.batches import Stages, Streamed
+from marius_lite.rows.batch import Arrived, PreparedBatch
+from marius_lite.rows.first_rows import initialise
 from marius_lite.sampling.windows import Window
+from marius_lite.tasks.task import Learning, OpenWindow
 from marius_lite.types import Batch, EpochPlan, Step
 
 
-class OpenWindow(Protocol):
+@dataclass(frozen=True)
+class WorkWindow:
     """A window whose items are in memory."""
 
+    work: Work
+    opened: OpenWindow
+
     @property
-    def window(self) -> Window: ...
+    def window(self) -> Window:
+        return self.opened.window
 
     def batches(self, start: int) -> Iterator[Batch]:
         """Its batches from index ``start`` of the step on."""
+        return self.opened.batches(start)
 
     def stages(self) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
-        """Stages for one run of the pipeline over its batches."""
+        """Stages for one run of the pipeline over its batches; what is resident changes by it."""
+        return self.work.stages()
 
 
-class Work(Protocol):
-    items: int
-    """Edges or nodes trained in an epoch."""
+class Work:
+    """``plan``: of each epoch."""
 
-    def plan(self, epoch: int) -> EpochPlan: ...
-
-    def enter(self, step: Step, after: Step | None) -> None:
-        """Make a step's partitions resident, and begin to load the next step's."""
-
-    def windows(self, step: Step) -> list[Window]:
-        """The windows of a step, in order."""
-
-    def open(self, epoch: int, window: Window, following: Window | None) -> OpenWindow:
-        """Wait for a window's items; those of the ``following`` one are read meanwhile."""
+    def __init__(self, config: Config, plan: Callable[[int], EpochPlan], learning: Learning, representation: Representation,
+                 optimizer: DenseOptimizer):
+        self.plan, self.items = plan, learning.items
+        self._config, self._learning, self._representation, self._optimizer = config, learning, representation, optimizer
+        self.rows = representation.rows
 
     def initialise(self) -> dict[int, int]:
         """Make the first rows; checksums of their files."""
+        learned = self.rows.buffers.learned
+        return initialise(learned, self._config) if learned else {}
+
+    def enter(self, step: Step, after: Step | None) -> None:
+        """Make a step's partitions resident, and begin to load the next step's."""
+        following = [k for k in after.resident if k not in step.resident] if after else []
+        self.rows.enter(step.resident, following)
+        self._representation.enter(following)
+        self._learning.enter(step)
+
+    def windows(self, step: Step) -> list[Window]:
+        """The windows of a step, in order."""
+        return self._learning.windows(step)
+
+    def open(self, epoch: int, window: Window, following: Window | None) -> WorkWindow:
+        """Wait for a window's items; those of the ``following`` one are read meanwhile."""
+        opened = self._learning.open(epoch, window, following)
+        self.rows.hold_most_touched(lambda: self._representation.touched(opened.touched()))
+        return WorkWindow(self, opened)
+
+    def stages(self) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
+        self.rows.mark_changed()
+        return self.rows.pipeline(self._learning.prepare, self._learn)
 
     def flush(self) -> dict[int, int]:
         """Write what was changed; checksums of the files. What is resident stays."""
+        return self.rows.flush()
 
-    def evaluate(self) -> dict[str, Any]: ...
+    def evaluate(self) -> dict[str, Any]:
+        return self._learning.evaluate()
 
     def counters(self) -> dict[str, float]:
-        """What the buffers read, wrote and waited so far."""
+        """What the buffers read, wrote and waited so far, and what was sampled."""
+        return {**self.rows.counters(), **self._representation.counters()}
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._representation.close()
+        self._learning.close()
+        self.rows.close()
+
+    def _learn(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]:
+        with products_in(self._config.training.precision):
+            loss, grads = self._learning.gradients(prepared, arrived)
+        arrived.check(loss, prepared.batch)
+        self._optimizer.step()
+        return loss, grads

@@ -21,9 +21,9 @@ from marius_lite.config.load import load
 from marius_lite.graph.dataset import Dataset
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.train import build
-from marius_lite.train.build_links import make_model
-from marius_lite.train.evaluation import evaluate_split
-from marius_lite.train.first_rows import initialise
+from marius_lite.tasks.link_prediction import make_model
+from marius_lite.tasks.link_evaluation import evaluate_split
+from marius_lite.rows.first_rows import initialise
 
 folder, work, edges, memory = sys.argv[1:]
 if folder:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.held import HotRows, Mirror
-from marius_lite.device.host import HostGather
 from marius_lite.device.links import Staged, ZeroCopy
 from marius_lite.device.rows import DeviceTable, RowForm, RowUpdate, TablePart
 from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
 from marius_lite.pipeline.batches import Streamed, run
+from marius_lite.rows.host_gather import HostGather
 from marius_lite.sampling.batch_rows import RowTracker
 from marius_lite.storage.record import record_of
 from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch
@@ -55,7 +55,7 @@ def on_the_host(table, batches, optimizer):
     updater, gather = RowUpdater(ROW_OPTIMIZERS[optimizer](), DIM, 0.1), HostGather(table, DIM)
     losses = []
     for sampled in batches:
-        loss, grads = learn(gather(sampled))
+        loss, grads = learn(DeviceBatch.of(sampled, gather(sampled.places), torch.from_numpy(sampled.edges.rel)))
         losses.append(float(loss))
         negatives = [side.reshape(-1) for side in sampled.negatives]
         updater.apply(table, RowGrads((sampled.edges.src, sampled.edges.dst, *negatives), [g.contiguous() for g in grads]))

@@ -16,7 +16,7 @@ from marius_lite.config.load import load
 from marius_lite.device import cuda, held, verified
 from marius_lite.device.accelerator import open_accelerator
 from marius_lite.errors import RunError, UserError
-from marius_lite.train import build_links, build_nodes
+from marius_lite.train import build
 from marius_lite.train.run import resume_run, train_run
 
 COMMON = ["model.encoder=sage", "model.dropout=0.2", "training.threads=1", "training.epochs=3", "checkpoint.keep=9",
@@ -50,15 +50,13 @@ def same(left, right):
 
 def train_on_the_cpu(*arguments):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (build_links, build_nodes):
-            patch.setattr(module, "open_accelerator", open_accelerator)
+        patch.setattr(build, "open_accelerator", open_accelerator)
         train_run(*arguments)
 
 
 @pytest.fixture
 def emulated(host_library, monkeypatch):
-    for module in (build_links, build_nodes):
-        monkeypatch.setattr(module, "open_accelerator", lambda device: accelerator(host_library, seed=5)[0])
+    monkeypatch.setattr(build, "open_accelerator", lambda device: accelerator(host_library, seed=5)[0])
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,9 @@ pytest.importorskip("torch_geometric", reason="graph neural networks need the ex
 from marius_lite.config.load import load
 from marius_lite.device import neighbours, verified
 from marius_lite.device.neighbours import DeviceNeighbours
+from marius_lite.encode import neighbourhoods
 from marius_lite.errors import RunError
-from marius_lite.train import build_links, build_nodes, neighbourhoods, run
+from marius_lite.train import build, run
 from marius_lite.train.run import resume_run, train_run
 
 KINDS = {"nodes": [*NODES, "model.inputs=both"], "links": [*LINKS, "model.inputs=both"]}
@@ -22,10 +23,9 @@ KINDS = {"nodes": [*NODES, "model.inputs=both"], "links": [*LINKS, "model.inputs
 @pytest.fixture
 def emulated(host_library, monkeypatch):
     """`device: cuda` is the emulation."""
-    for module in (build_links, build_nodes, run):
+    for module in (build, run):
         monkeypatch.setattr(module, "check_device", lambda name: torch.device("cpu"))
-    for module in (build_links, build_nodes):
-        monkeypatch.setattr(module, "open_accelerator", lambda device: accelerator(host_library, seed=5)[0])
+    monkeypatch.setattr(build, "open_accelerator", lambda device: accelerator(host_library, seed=5)[0])
     return ["device=cuda", "storage.device_path=zero_copy", "checkpoint.every_minutes=null"]
 
 

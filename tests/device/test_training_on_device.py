@@ -9,7 +9,7 @@ from emulated import accelerator
 
 from marius_lite.config.load import load
 from marius_lite.errors import UserError
-from marius_lite.train import build_links
+from marius_lite.train import build
 from marius_lite.train.run import resume_run, train_run
 
 SETTINGS = ["storage.capacity=2", "model.dim=12", "model.dropout=0.2", "training.epochs=3", "training.batch_size=100",
@@ -34,7 +34,7 @@ def on_the_cpu(tiny_dataset, tmp_path_factory):
 
 @pytest.fixture
 def emulated(host_library, monkeypatch):
-    monkeypatch.setattr(build_links, "open_accelerator", lambda device: accelerator(host_library, seed=5)[0])
+    monkeypatch.setattr(build, "open_accelerator", lambda device: accelerator(host_library, seed=5)[0])
 
 
 def same(left, right):

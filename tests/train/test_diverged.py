@@ -15,7 +15,7 @@ OPTIONS = [part for item in SETTINGS for part in ("--set", item)]
 
 
 def spoil_rows(work, model):
-    buffer = work.buffer
+    buffer = work.rows.main
     held = next(k for k in range(4) if buffer.state(k) == "dirty")
     buffer.view(held)[3, 1] = np.inf
 

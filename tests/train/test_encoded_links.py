@@ -138,22 +138,22 @@ def test_stopped_and_resumed_it_has_the_same_bits(cli, featured, tmp_path, monke
 
 
 def test_a_batch_never_samples_its_own_edges(cli, surrounded, tmp_path, monkeypatch):
-    from marius_lite.train.encoded_link_work import EncodedLinkWork
+    from marius_lite.tasks.link_prediction import LinkLearning
 
-    surround, checked = EncodedLinkWork._surround, []
+    prepare, checked = LinkLearning.prepare, []
 
     def watched(self, edges):
-        found = surround(self, edges)
-        own = set(zip(self._node_ids(edges.src).tolist(), self._node_ids(edges.dst).tolist()))
+        found = prepare(self, edges)
+        own = set(zip(self._rows.node_ids(edges.src).tolist(), self._rows.node_ids(edges.dst).tolist()))
         own |= {(dst, src) for src, dst in own}
-        around = found.around
+        around = found.sampled.places.sample
         targets = around.nodes[np.repeat(np.arange(len(around.indptr) - 1), np.diff(around.indptr))]
         passed = set(zip(around.nodes[around.indices].tolist(), targets.tolist()))
         checked.append(len(passed))
         assert not passed & own
         return found
 
-    monkeypatch.setattr(EncodedLinkWork, "_surround", watched)
+    monkeypatch.setattr(LinkLearning, "prepare", watched)
     assert cli("train", surrounded, "--run", tmp_path / "run", *options("training.epochs=1")) == 0
     assert sum(checked) > 1000
 

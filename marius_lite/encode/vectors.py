@@ -16,6 +16,7 @@ import torch
 from marius_lite import files
 from marius_lite.config.memory import EVALUATION_BYTES
 from marius_lite.config.schema import Config
+from marius_lite.encode.encoders import normalized_columns
 from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer, true_degrees
 from marius_lite.graph.dataset import Dataset
@@ -23,7 +24,6 @@ from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, why_whole
 from marius_lite.nn.inputs import normalized
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
-from marius_lite.train.encoders import normalized_columns
 
 PREFIX = ".vectors-"
 

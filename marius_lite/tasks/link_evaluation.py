@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from marius_lite.config.memory import EVALUATION_BYTES
 from marius_lite.config.schema import Config
+from marius_lite.encode.vectors import InputRows, vector_rows
 from marius_lite.evaluate.edges import select_edges
 from marius_lite.evaluate.ranking import QueryNode, RankingOptions, rank
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.self_loops import self_loops_are_rare
 from marius_lite.nn.model import LinkPredictionModel
+from marius_lite.rows.resident import ResidentRows
 from marius_lite.storage.buffer import PartitionBuffer
-from marius_lite.train.vectors import InputRows, vector_rows
+from marius_lite.tasks.task import Setting
 
 
-def evaluate_trained(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config,
-                     folder: Path) -> dict[str, Any]:
-    """What ``evaluation`` asks for while a run trains; an encoder's vectors stand in ``folder`` meanwhile.
-
-    ``buffer``: of the learned rows, where there are any.
-    """
+def evaluate_trained(setting: Setting, rows: ResidentRows, model: LinkPredictionModel) -> dict[str, Any]:
+    """What ``evaluation`` asks for while a run trains; an encoder's vectors stand in the run's folder meanwhile."""
+    dataset, config = setting.dataset, setting.config
     split, most = config.evaluation.split, int(config.evaluation.max_edges)
+    checksums = rows.release()
     if model.encoder is None:
-        return evaluate_split(dataset, buffer, model, config, split, most)
-    learned = buffer.table.expecting(buffer.flush()) if config.model.inputs != "features" else None
+        return evaluate_split(dataset, rows.main, model, config, split, most)
+    learned = rows.learned.expecting(checksums) if rows.learned else None
     inputs = InputRows(dataset, config, learned)
-    with vector_rows(dataset, config, model.encoder, inputs, buffer.slots, folder) as encoded:
+    with vector_rows(dataset, config, model.encoder, inputs, rows.main.slots, setting.folder) as encoded:
         return evaluate_split(dataset, encoded, model, config, split, most)
 
 

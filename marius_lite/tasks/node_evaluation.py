@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config.schema import Config
+from marius_lite.encode.vectors import InputRows, vectors
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.storage.table import RowTable
-from marius_lite.train.labelling import labelling
-from marius_lite.train.vectors import InputRows, vectors
+from marius_lite.tasks.labelling import labelling
 
 SCORES = 1 << 20
 """Numbers read at a time."""

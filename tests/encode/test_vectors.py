@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from marius_lite.train.vectors import PREFIX, remove_left_vectors
+from marius_lite.encode.vectors import PREFIX, remove_left_vectors
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from marius_lite.train.vectors import _scratch
+from marius_lite.encode.vectors import _scratch
 with _scratch(Path(sys.argv[1])) as place:
     (place / "rows.tmp").mkdir()
     print(place, flush=True)

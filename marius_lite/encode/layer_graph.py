@@ -1,0 +1,26 @@
+"""A sampled neighbourhood as the tensors that encoders take, on the host or on a device."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from marius_lite.nn.encoders import LayerGraph
+from marius_lite.rows.batch import Arrays, Arrived
+from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
+
+
+def graph_arrays(sample: NeighbourSample, lists: NeighbourLists) -> Arrays:
+    """What `layer_graph` needs. ``lists``: those it was sampled from; they know true degrees where the encoder asks for them."""
+    arrays: dict[str, np.ndarray] = {"indptr": sample.indptr, "indices": sample.indices}
+    if sample.rel is not None:
+        arrays["edge_rel"] = sample.rel.view(np.int32)
+    if lists.with_degrees:
+        arrays["degrees"] = lists.degrees(sample.rows)
+    return arrays
+
+
+def layer_graph(sample: NeighbourSample, arrived: Arrived, arrays: Arrays) -> LayerGraph:
+    """From the ``arrays`` of `graph_arrays`, once they have arrived."""
+    rel, degrees = (arrived.tensor(name) if name in arrays else None for name in ("edge_rel", "degrees"))
+    return LayerGraph(tuple(sample.hop_nodes.tolist()), arrived.tensor("indptr"), arrived.tensor("indices"),
+                      None if rel is None else rel.long(), degrees, tuple(sample.hop_edges.tolist()))

@@ -1,0 +1,21 @@
+"""The representation that a configuration asks for, over a run's rows."""
+
+from __future__ import annotations
+
+from marius_lite.config.schema import Config
+from marius_lite.device.accelerator import Accelerator
+from marius_lite.encode.encoders import normalized_columns
+from marius_lite.encode.neighbourhoods import open_neighbourhoods
+from marius_lite.encode.representation import Encoded, Representation, RowsThemselves
+from marius_lite.graph.dataset import Dataset
+from marius_lite.nn.encoders import CustomEncoder, Encoder
+from marius_lite.rows.resident import ResidentRows
+
+
+def represent(rows: ResidentRows, accelerator: Accelerator | None, dataset: Dataset, config: Config,
+              encoder: Encoder | CustomEncoder | None, dropout: float) -> Representation:
+    """``dropout``: share of the numbers that the encoder begins with to set to zero."""
+    if encoder is None:
+        return RowsThemselves(rows)
+    neighbourhoods = open_neighbourhoods(accelerator, dataset, config)
+    return Encoded(rows, encoder, neighbourhoods, normalized_columns(dataset, config), dropout)

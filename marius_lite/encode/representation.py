@@ -1,0 +1,168 @@
+"""How the rows of a batch become the vectors that a decoder or a classifier takes, and its gradients go back to them.
+
+    places of a batch --prepare--> rows of each table, arrays    ids only; ahead, in a thread
+    what has arrived  --vectors--> a vector of each place
+    gradients         --backward-> gradients of the learned rows; those of an encoder's weights
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from marius_lite._native import sort_rows
+from marius_lite.device.held import HOT_SAMPLE
+from marius_lite.encode.layer_graph import graph_arrays, layer_graph
+from marius_lite.encode.neighbourhoods import Neighbourhoods
+from marius_lite.nn.dropout import dropout
+from marius_lite.nn.encoders import CustomEncoder, Encoder
+from marius_lite.nn.inputs import normalized
+from marius_lite.rows.batch import Arrays, Arrived
+from marius_lite.rows.resident import Ids, ResidentRows
+from marius_lite.sampling.batch_rows import inverse_of
+from marius_lite.sampling.neighbours import NeighbourSample
+from marius_lite.types import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPlaces:
+    """Of the places of a batch: rows of each table and arrays, as in `PreparedBatch`; ``sample``: neighbourhoods, if any."""
+
+    rows: Sequence[Rows]
+    arrays: Arrays
+    sample: NeighbourSample | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """``values``: a vector of each place, (m, width), without a graph of torch's. ``backward``: from their gradients, in parts
+    end to end, to those of the learned rows at the prepared places, in parts end to end; none where no rows are learned."""
+
+    values: Tensor
+    backward: Callable[[Sequence[Tensor]], Sequence[Tensor]]
+
+
+class Representation(Protocol):
+    """See the module. ``seed`` feeds whatever is still drawn."""
+
+    rows: ResidentRows
+
+    def enter(self, following: Sequence[int]) -> None:
+        """Follow the rows to what is resident now, and begin to load what the ``following`` partitions need."""
+
+    def prepare(self, places: Rows, exclude: tuple[Rows, Rows], seed: int) -> PreparedPlaces:
+        """``places`` (m,): rows of the main buffer, several of one node perhaps. No message passes an edge between the pairs of
+        rows ``exclude``, in either direction."""
+
+    def vectors(self, prepared: PreparedPlaces, arrived: Arrived, seed: int) -> Vectors: ...
+
+    def touched(self, nodes: Ids) -> Ids:
+        """Nodes whose rows batches over ``nodes`` take, each as often as they do, roughly."""
+
+    def counters(self) -> Mapping[str, float]:
+        """What was sampled so far."""
+
+    def close(self) -> None: ...
+
+
+class RowsThemselves:
+    """Without an encoder a place's vector is its row."""
+
+    def __init__(self, rows: ResidentRows):
+        self.rows = rows
+
+    def enter(self, following: Sequence[int]) -> None:
+        pass
+
+    def prepare(self, places: Rows, exclude: tuple[Rows, Rows], seed: int) -> PreparedPlaces:
+        return PreparedPlaces([places], {})
+
+    def vectors(self, prepared: PreparedPlaces, arrived: Arrived, seed: int) -> Vectors:
+        return Vectors(arrived.values(), lambda grads: grads)
+
+    def touched(self, nodes: Ids) -> Ids:
+        return nodes
+
+    def counters(self) -> Mapping[str, float]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+class Encoded:
+    """An encoder's vectors of distinct nodes, from sampled neighbourhoods of their rows.
+
+    ``normalize``: see `nn.inputs.normalized`; ``dropout``: share of the numbers of the input set to zero.
+    """
+
+    def __init__(self, rows: ResidentRows, encoder: Encoder | CustomEncoder, neighbourhoods: Neighbourhoods, normalize: int,
+                 dropout: float = 0.0):
+        self.rows = rows
+        self._encoder, self._neighbourhoods, self._normalize, self._dropout = encoder, neighbourhoods, normalize, dropout
+
+    def enter(self, following: Sequence[int]) -> None:
+        self._neighbourhoods.enter(self.rows.base_rows(), following)
+
+    def prepare(self, places: Rows, exclude: tuple[Rows, Rows], seed: int) -> PreparedPlaces:
+        # By node id, not by row: which slot a partition came into must not change the order of any sum.
+        seeds, order, starts = sort_rows(self.rows.node_ids(places))
+        own = np.stack([self.rows.node_ids(ends) for ends in exclude], 1)
+        found = self._around(self._neighbourhoods.sample(seeds, seed, own, both=True))
+        ids = {"inverse": inverse_of(order, starts), "order": order, "starts": starts}
+        return PreparedPlaces(found.rows, {**found.arrays, **ids}, found.sample)
+
+    def prepare_nodes(self, nodes: Ids, seed: int) -> PreparedPlaces:
+        """The same for distinct nodes, whose order stays: the vectors are theirs."""
+        return self._around(self._neighbourhoods.sample(nodes, seed))
+
+    def vectors(self, prepared: PreparedPlaces, arrived: Arrived, seed: int) -> Vectors:
+        encoded = self.vectors_of_nodes(prepared, arrived, seed)
+
+        def backward(grads: Sequence[Tensor]) -> Sequence[Tensor]:
+            summed = torch.empty_like(encoded.values)
+            arrived.sum_segments(grads, "order", "starts", summed)
+            return encoded.backward([summed])
+
+        return Vectors(encoded.values.index_select(0, arrived.tensor("inverse")), backward)
+
+    def vectors_of_nodes(self, prepared: PreparedPlaces, arrived: Arrived, seed: int) -> Vectors:
+        """Of the nodes that were prepared, each once; ``backward`` takes one part."""
+        assert prepared.sample is not None
+        self._neighbourhoods.count(prepared.sample)
+        torch.manual_seed(seed)
+        x = arrived.values().requires_grad_(self.rows.learned is not None)
+        inputs = normalized(x, self._normalize)
+        if self._dropout:
+            inputs = dropout(inputs, self._dropout)
+        encoded = self._encoder(inputs, layer_graph(prepared.sample, arrived, prepared.arrays))
+
+        def backward(grads: Sequence[Tensor]) -> Sequence[Tensor]:
+            encoded.backward(*grads)
+            return self._of_learned(x.grad)
+
+        return Vectors(encoded.detach(), backward)
+
+    def touched(self, nodes: Ids) -> Ids:
+        return np.concatenate([nodes, self._neighbourhoods.lists.some_sources(HOT_SAMPLE)])
+
+    def counters(self) -> Mapping[str, float]:
+        return self._neighbourhoods.counters()
+
+    def close(self) -> None:
+        self._neighbourhoods.close()
+
+    def _around(self, sample: NeighbourSample) -> PreparedPlaces:
+        return PreparedPlaces(self.rows.each_table(sample.rows, sample.nodes), graph_arrays(sample, self._neighbourhoods.lists),
+                              sample)
+
+    def _of_learned(self, d_x: Tensor | None) -> list[Tensor]:
+        """The learned numbers' part of the input's gradient (n, width), where rows are learned."""
+        return [] if d_x is None else [d_x[:, d_x.shape[1] - self.rows.buffers.dim:].contiguous()]
+
+

@@ -1,0 +1,131 @@
+"""The rows of the resident partitions: what every implementation, on the host or with a GPU, has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.graph.features import Features
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.optim.schedule import Rated
+from marius_lite.pipeline.batches import Stages, Streamed
+from marius_lite.rows.batch import Learn, PreparedBatch
+from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.storage.table import RowTable
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RowBuffers:
+    """What nodes begin with, side by side: ``features`` in a buffer, stored as ``stored`` says, then the first ``dim`` numbers
+    of the ``learned`` rows. At least one of them is there."""
+
+    stored: Features | None
+    features: PartitionBuffer | None
+    learned: PartitionBuffer | None
+    dim: int
+
+    @property
+    def all(self) -> list[PartitionBuffer]:
+        return [buffer for buffer in (self.features, self.learned) if buffer is not None]
+
+    @property
+    def main(self) -> PartitionBuffer:
+        """The buffer whose rows edges and samples name."""
+        return self.all[-1]
+
+    def close(self) -> None:
+        for buffer in self.all:
+            buffer.close()
+
+
+class ResidentRows(ABC):
+    """Owns the buffers of a run, and how batches reach them. Not for several threads at once, but as `pipeline` says."""
+
+    def __init__(self, buffers: RowBuffers, partitioning: Partitioning):
+        self.buffers, self.partitioning = buffers, partitioning
+        self.resident: tuple[int, ...] = ()
+        self._base_rows: list[Ids] = []
+        self._partition_of_slot: Ids = np.empty(0, np.int64)
+
+    @property
+    def main(self) -> PartitionBuffer:
+        return self.buffers.main
+
+    @property
+    def learned(self) -> RowTable | None:
+        """The table of the learned rows, where there are any."""
+        return self.buffers.learned.table if self.buffers.learned else None
+
+    def base_rows(self) -> dict[int, int]:
+        """Of each resident partition the first row in the main buffer."""
+        return {k: self.main.base_row(k) for k in self.resident}
+
+    def enter(self, resident: tuple[int, ...], following: Sequence[int]) -> None:
+        """Make partitions resident, and begin to load the ``following`` ones."""
+        self.resident, self._base_rows = resident, []
+        for buffer in self.buffers.all:
+            buffer.enter(resident, following)
+            bases = np.full(self.partitioning.partitions, -1, np.int64)
+            bases[list(resident)] = [buffer.base_row(k) for k in resident]
+            self._base_rows.append(bases)
+        self._partition_of_slot = np.full(self.main.slots, -1, np.int64)
+        for k, base in self.base_rows().items():
+            self._partition_of_slot[base // self.main.slot_rows] = k
+
+    def node_ids(self, rows: Ids) -> Ids:
+        """Node ids of rows of the main buffer."""
+        slot, offset = np.divmod(rows, self.main.slot_rows)
+        ids: Ids = self._partition_of_slot[slot] * self.partitioning.rows + offset
+        return ids
+
+    def rows_of(self, table: int, nodes: Ids) -> Ids:
+        """Rows of resident nodes in the buffer of a table, by its place among the buffers."""
+        partition, offset = np.divmod(nodes, self.partitioning.rows)
+        rows: Ids = self._base_rows[table][partition] + offset
+        return rows
+
+    def each_table(self, rows: Ids, nodes: Ids) -> list[Ids]:
+        """Of each table the rows of nodes, of which ``rows`` are those of the main buffer."""
+        last = len(self.buffers.all) - 1
+        return [rows if table == last else self.rows_of(table, nodes) for table in range(last + 1)]
+
+    def mark_changed(self) -> None:
+        """Batches change the resident learned rows from now on."""
+        if self.buffers.learned:
+            self.buffers.learned.mark_dirty(self.resident)
+
+    @abstractmethod
+    def pipeline(self, prepare: Callable[[Any], PreparedBatch[Any]],
+                 learn: Learn) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
+        """Stages for one run of the pipeline, which change the learned rows by what ``learn`` gives."""
+
+    @abstractmethod
+    def rated(self) -> Sequence[Rated]:
+        """What has a learning rate."""
+
+    @abstractmethod
+    def hold_most_touched(self, touched: Callable[[], Ids]) -> None:
+        """Keep where they are trained the rows of the nodes that ``touched`` names most often, if there is a place for some."""
+
+    def flush(self) -> dict[int, int]:
+        """Write what was changed; checksums of the learned rows' files. What is resident stays."""
+        return self.buffers.learned.flush() if self.buffers.learned else {}
+
+    def release(self) -> dict[int, int]:
+        """`flush`, after which others may use the buffers, until the next `enter`."""
+        return self.flush()
+
+    def counters(self) -> dict[str, float]:
+        """What the buffers read, wrote and waited so far."""
+        counted = [buffer.counters() for buffer in self.buffers.all]
+        return {key: sum(each[key] for each in counted) for key in counted[0]}
+
+    def close(self) -> None:
+        self.buffers.close()

@@ -1,0 +1,182 @@
+"""Link prediction: the edges of a step in windows, each against negatives among the resident nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import torch
+
+from marius_lite.config.encoder_memory import encoder_device_bytes, resident
+from marius_lite.config.memory import batch_places, device_bytes, negatives_shape, packet_bytes
+from marius_lite.config.resolve_nodes import link_sizes
+from marius_lite.config.schema import Config
+from marius_lite.device.chooser import Load, expected_loads
+from marius_lite.device.cuda import Needs
+from marius_lite.device.held import HOT_SAMPLE
+from marius_lite.encode.encoders import initial_encoder, input_width
+from marius_lite.encode.representation import PreparedPlaces, Representation
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.facts import facts_of
+from marius_lite.nn.decoders import DECODERS
+from marius_lite.nn.model import LinkPredictionModel
+from marius_lite.ordering.plan import make_plan
+from marius_lite.rows.batch import Arrived, PreparedBatch
+from marius_lite.rows.first_rows import draw_of
+from marius_lite.rows.resident import Ids, ResidentRows
+from marius_lite.sampling.every_resident import EveryResident
+from marius_lite.sampling.log_q import log_q
+from marius_lite.sampling.negatives import NegativeSampler, Resident, Sampler
+from marius_lite.sampling.windows import Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
+from marius_lite.seeds import generator_for, seed_for
+from marius_lite.tasks.link_evaluation import evaluate_trained
+from marius_lite.tasks.task import Setting
+from marius_lite.types import DeviceBatch, EdgeBatch, EpochPlan, SampledBatch, Step
+
+NOWHERE = Resident((), 0, 1, np.empty(0, np.int64))
+
+
+class LinkPrediction:
+    """See `tasks.task.Task`."""
+
+    unit = "edges"
+
+    def plan(self, dataset: Dataset, config: Config, epoch: int) -> EpochPlan:
+        storage = config.storage
+        return make_plan(storage.ordering, dataset.partitioning.partitions, int(storage.capacity), config.training.seed, epoch)
+
+    def make_model(self, dataset: Dataset, config: Config, trains: bool) -> LinkPredictionModel:
+        return make_model(dataset, config)
+
+    def input_dropout(self, config: Config) -> float:
+        return 0.0  # the model drops numbers of what the encoder gives
+
+    def device_needs(self, dataset: Dataset, config: Config) -> Needs:
+        facts, capacity, batch = facts_of(dataset, config, cuda=True), int(config.storage.capacity), config.training.batch_size
+        if config.model.encoder != "none":
+            return Needs(encoder_device_bytes(config, link_sizes(config, facts, capacity), 0))
+        nodes = resident(facts, capacity).nodes
+        places = batch_places(config, nodes)
+        return Needs(device_bytes(config, facts.stride, 0, nodes), places, packet_bytes(batch, places))
+
+    def loads(self, dataset: Dataset, config: Config) -> list[Load]:
+        nodes = resident(facts_of(dataset, config, cuda=True), int(config.storage.capacity)).nodes
+        return expected_loads(self.plan(dataset, config, 0), dataset.edges("train").counts, dataset.partitioning.rows,
+                              config.training.batch_size, prod(negatives_shape(config, nodes)))
+
+    def learning(self, setting: Setting, rows: ResidentRows, representation: Representation,
+                 model: LinkPredictionModel) -> LinkLearning:
+        return LinkLearning(setting, rows, representation, model)
+
+
+def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
+    """The model with its initial relations, on the CPU."""
+    model, loss = config.model, config.loss
+    encoder = None
+    if model.encoder != "none":
+        encoder = initial_encoder(config, input_width(dataset, config), model.dim, dataset.manifest.relations)
+    options = {"logistic": {"margin": loss.offset, "temperature": loss.adversarial_temperature},
+               "margin": {"margin": loss.margin}}
+    return LinkPredictionModel(
+        model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"),
+        reciprocal=model.reciprocal, loss=loss.name, loss_options=options.get(loss.name), dropout=model.dropout,
+        n3_weight=config.regularizer.weight, relation_weight=loss.relation_weight,
+        relation_draw=draw_of(config.init.relations, DECODERS[model.decoder].relation_draw(model.dim)), encoder=encoder)
+
+
+def make_sampler(config: Config) -> Sampler:
+    negatives, seed = config.negatives, config.training.seed
+    if negatives.count == "all":
+        return EveryResident(seed, negatives.mask_known)
+    return NegativeSampler(negatives.count, negatives.chunks, negatives.degree_fraction, seed, negatives.mask_known)
+
+
+@dataclass(frozen=True, slots=True)
+class SampledLinks:
+    """A batch's edges with negatives, and what their places were prepared to."""
+
+    edges: SampledBatch
+    places: PreparedPlaces
+
+
+class LinkLearning:
+    """See `tasks.task.Learning`. No edge of a batch is among those that its messages pass, in neither direction."""
+
+    def __init__(self, setting: Setting, rows: ResidentRows, representation: Representation, model: LinkPredictionModel):
+        self._setting, self._config, self._partitioning = setting, setting.config, setting.dataset.partitioning
+        self._rows, self._representation, self._model = rows, representation, model
+        self._edges = setting.dataset.edges("train")
+        self._reader = WindowReader(self._edges, setting.memory.window_edges)
+        self._sampler = make_sampler(setting.config)
+        self._resident = NOWHERE
+        self.items = self._edges.total
+
+    def enter(self, step: Step) -> None:
+        bases = self._rows.base_rows()
+        self._resident = Resident(step.resident, sum(self._partitioning.size(k) for k in step.resident),
+                                  self._partitioning.rows, np.array([bases[k] for k in step.resident]))
+
+    def windows(self, step: Step) -> list[Window]:
+        return windows_of(step, self._edges.counts, self._setting.memory.window_edges, self._config.training.batch_size)
+
+    def open(self, epoch: int, window: Window, following: Window | None) -> LinkWindow:
+        edges = self._reader.take(window)
+        if following is not None:
+            self._reader.prefetch(following)
+        to_rows(edges, self._edges.counts, self._rows.base_rows())
+        if self._config.negatives.log_q:
+            self._correct(edges)
+        place = (epoch, window.step, window.first_batch)
+        order = shuffled(window.edges, generator_for(self._config.training.seed, "shuffle", *place))
+        return LinkWindow(self._rows, window, epoch, edges, order, self._config.training.batch_size)
+
+    def prepare(self, batch: EdgeBatch) -> PreparedBatch[SampledLinks]:
+        sampled = self._sampler.sample(batch, self._resident)
+        seed = seed_for(self._config.training.seed, "neighbours", batch.epoch, batch.step, batch.index)
+        places = self._representation.prepare(sampled.places, (batch.src, batch.dst), seed)
+        return PreparedBatch(batch, SampledLinks(sampled, places), places.rows, {**places.arrays, "rel": batch.rel})
+
+    def gradients(self, prepared: PreparedBatch[SampledLinks], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        sampled = prepared.sampled
+        vectors = self._representation.vectors(sampled.places, arrived, sampled.edges.seed)
+        loss, grads = self._model.gradients(DeviceBatch.of(sampled.edges, vectors.values, arrived.tensor("rel")))
+        return loss, vectors.backward(grads)
+
+    def evaluate(self) -> dict[str, Any]:
+        """Rank among the rows behind the buffer, which may then hold any partitions."""
+        return evaluate_trained(self._setting, self._rows, self._model)
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def _correct(self, edges: WindowEdges) -> None:
+        """What the window's draws take from scores."""
+        main, fraction = self._rows.main, self._config.negatives.degree_fraction
+        each = [log_q(ends, main.slots * main.slot_rows, self._resident.nodes, fraction) for ends in (edges.dst, edges.src)]
+        self._resident = replace(self._resident, log_q=np.stack(each))
+
+
+@dataclass(frozen=True)
+class LinkWindow:
+    """Edges of a window as rows of the main buffer, and the order in which they are trained."""
+
+    rows: ResidentRows
+    window: Window
+    epoch: int
+    edges: WindowEdges
+    order: np.ndarray
+    batch_size: int
+
+    def batches(self, start: int) -> Iterator[EdgeBatch]:
+        for index, part in batch_slices(self.window, self.batch_size, start):
+            picks = self.order[part]
+            src, dst, rel = (column[picks].astype(np.int64) for column in (self.edges.src, self.edges.dst, self.edges.rel))
+            yield EdgeBatch(self.epoch, self.window.step, index, src, dst, rel)
+
+    def touched(self) -> Ids:
+        every = max(1, len(self.edges.src) // HOT_SAMPLE)
+        ends = np.concatenate([self.edges.src[::every], self.edges.dst[::every]])
+        return self.rows.node_ids(ends.astype(np.int64))

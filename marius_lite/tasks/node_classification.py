@@ -1,0 +1,169 @@
+"""Classification of nodes: an encoder over sampled neighbourhoods of the training nodes; its vectors are scores of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+import torch
+
+from marius_lite.config.encoder_memory import encoder_device_bytes, reached
+from marius_lite.config.resolve_nodes import node_sizes
+from marius_lite.config.schema import Config
+from marius_lite.device.chooser import Load, node_loads
+from marius_lite.device.cuda import Needs
+from marius_lite.encode.encoders import initial_encoder, input_width
+from marius_lite.encode.representation import Encoded, PreparedPlaces, Representation
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.facts import facts_of, node_facts
+from marius_lite.nn.classifier import NodeClassifier
+from marius_lite.ordering.plan import make_node_plan
+from marius_lite.rows.batch import Arrived, PreparedBatch
+from marius_lite.rows.resident import Ids, ResidentRows
+from marius_lite.sampling.node_batches import TrainingNodes, node_batches, node_window
+from marius_lite.sampling.windows import Window
+from marius_lite.seeds import seed_for
+from marius_lite.tasks.labelling import labelling, labelling_of
+from marius_lite.tasks.node_evaluation import blocks, by_partition, classify_split
+from marius_lite.tasks.task import Setting
+from marius_lite.types import EpochPlan, NodeBatch, Step
+
+
+class NodeClassification:
+    """See `tasks.task.Task`."""
+
+    unit = "nodes"
+
+    def plan(self, dataset: Dataset, config: Config, epoch: int) -> EpochPlan:
+        return make_node_plan(dataset.partitioning.partitions, int(config.storage.capacity),
+                              dataset.manifest.training_partitions or 1, config.training.seed, epoch)
+
+    def make_model(self, dataset: Dataset, config: Config, trains: bool) -> NodeClassifier:
+        return make_classifier(dataset, config, trains)
+
+    def input_dropout(self, config: Config) -> float:
+        return config.model.dropout
+
+    def device_needs(self, dataset: Dataset, config: Config) -> Needs:
+        facts = facts_of(dataset, config, cuda=True)
+        sizes = node_sizes(config, facts, node_facts(dataset), int(config.storage.capacity))
+        return Needs(encoder_device_bytes(config, sizes, 0))
+
+    def loads(self, dataset: Dataset, config: Config) -> list[Load]:
+        facts, training = facts_of(dataset, config, cuda=True), training_nodes(dataset)
+        sizes = node_sizes(config, facts, node_facts(dataset), int(config.storage.capacity))
+        most, plan = reached(config, sizes.seeds, sizes.here)[0][-1], self.plan(dataset, config, 0)
+        return node_loads(plan, [len(training.of(step.targets)) for step in plan.steps], dataset.partitioning.rows,
+                          config.training.batch_size, most)
+
+    def learning(self, setting: Setting, rows: ResidentRows, representation: Representation,
+                 model: NodeClassifier) -> NodeLearning:
+        assert isinstance(representation, Encoded)
+        return NodeLearning(setting, rows, representation, model)
+
+
+def make_classifier(dataset: Dataset, config: Config, trains: bool) -> NodeClassifier:
+    """The model with its initial weights, which follow from the run's seed, on the CPU; its loss counts classes as training
+    nodes have them, where it is to be trained."""
+    labels = dataset.labels
+    assert labels is not None
+    encoder = initial_encoder(config, input_width(dataset, config), labels.classes, dataset.manifest.relations)
+    weights = None
+    if trains and config.loss.class_weights != "none":
+        weights = class_weights(config, training_nodes(dataset).labels, labels.classes)
+    return NodeClassifier(encoder, labelling(dataset).loss, weights)
+
+
+def class_weights(config: Config, labels: npt.NDArray[Any], classes: int) -> torch.Tensor | None:
+    """`loss.class_weights` as float32 (classes,); None where all classes count alike. ``labels``: as `TrainingNodes` has them."""
+    asked = config.loss.class_weights
+    if asked == "none":
+        return None
+    if asked == "balanced":
+        return torch.from_numpy(labelling_of(labels).balanced(labels, classes)).float()
+    return torch.tensor(asked, dtype=torch.float32)
+
+
+def training_nodes(dataset: Dataset) -> TrainingNodes:
+    """Ids and labels of the training nodes."""
+    ids, labels = dataset.node_split("train"), dataset.labels
+    assert labels is not None
+    if not len(ids):
+        raise UserError(f"{dataset.path}: no node is for training: preprocess with --train-nodes or --node-split")
+    known, at = labels.room(len(ids)), 0
+    for k, offsets in by_partition(ids, dataset.partitioning.rows):
+        read = labels.reader(k)
+        for part in blocks(offsets, labels.classes):
+            known[at : at + len(part)] = read(part)
+            at += len(part)
+    return TrainingNodes(ids, known, dataset.partitioning.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class SampledNodes:
+    """What a batch's nodes were prepared to; ``seed`` feeds whatever it still draws (dropout)."""
+
+    places: PreparedPlaces
+    seed: int
+
+
+class NodeLearning:
+    """See `tasks.task.Learning`."""
+
+    def __init__(self, setting: Setting, rows: ResidentRows, representation: Encoded, model: NodeClassifier):
+        self._setting, self._config = setting, setting.config
+        self._rows, self._representation, self._model = rows, representation, model
+        self._training = training_nodes(setting.dataset)
+        self.items = len(self._training.ids)
+
+    def enter(self, step: Step) -> None:
+        """The training nodes come with each window."""
+
+    def windows(self, step: Step) -> list[Window]:
+        return [node_window(step.index, len(self._training.of(step.targets)), self._config.training.batch_size)]
+
+    def open(self, epoch: int, window: Window, following: Window | None) -> NodeWindow:
+        targets = NodeClassification().plan(self._setting.dataset, self._config, epoch).steps[window.step].targets
+        training = self._config.training
+        return NodeWindow(window, epoch, self._training.of(targets), training.batch_size, training.seed)
+
+    def prepare(self, batch: NodeBatch) -> PreparedBatch[SampledNodes]:
+        place, seed = (batch.epoch, batch.step, batch.index), self._config.training.seed
+        places = self._representation.prepare_nodes(batch.nodes, seed_for(seed, "neighbours", *place))
+        labels = self._training.labels_of(batch.nodes)
+        return PreparedBatch(batch, SampledNodes(places, seed_for(seed, "dropout", *place)), places.rows,
+                             {**places.arrays, "labels": labels})
+
+    def gradients(self, prepared: PreparedBatch[SampledNodes], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        sampled = prepared.sampled
+        vectors = self._representation.vectors_of_nodes(sampled.places, arrived, sampled.seed)
+        loss, d_scores = self._model.gradients(vectors.values, arrived.tensor("labels"))
+        return loss, vectors.backward([d_scores])
+
+    def evaluate(self) -> dict[str, Any]:
+        checksums, learned, config = self._rows.flush(), self._rows.learned, self._config
+        return classify_split(self._setting.dataset, self._model, config, config.evaluation.split, self._setting.folder,
+                              learned.expecting(checksums) if learned else None)
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class NodeWindow:
+    """The training nodes of a step."""
+
+    window: Window
+    epoch: int
+    ids: Ids
+    batch_size: int
+    seed: int
+
+    def batches(self, start: int) -> Iterator[NodeBatch]:
+        return node_batches(self.epoch, self.window, self.ids, self.batch_size, self.seed, start)
+
+    def touched(self) -> Ids:
+        return self.ids[:0]  # they are few; what counts is whom their neighbourhoods reach
