@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +31,7 @@ class HeldTable:
     def store(self, places: Sent, count: int, block: torch.Tensor) -> None:
         self._copy(count, source=block.data_ptr(), target=self.records.data_ptr(), target_rows=places.device)
 
-    def _copy(self, count: int, **ends: int) -> None:
+    def _copy(self, count: int, **ends: Any) -> None:
         if count:
             stride = self._width * 4
             self._accelerator.library.copy_rows(device=self._accelerator.index, stream=self._accelerator.computing.handle,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,7 @@ class ZeroCopy:
     def close(self) -> None:
         self._pinned.close()
 
-    def _copy(self, stream: Stream, count: int, **ends: int) -> None:
+    def _copy(self, stream: Stream, count: int, **ends: Any) -> None:
         if count:
             self._accelerator.library.copy_rows(
                 device=self._accelerator.index, stream=stream.handle, count=count, columns=self._stride // 4,

@@ -102,7 +102,7 @@ class AdjacencyWriter:
         for piece in self._edges.block(range(p.partitions), parts, PIECE, wanted):
             src, dst, rels, *weight = piece.columns
             append_in_edges(src, dst, rels, piece.buckets, piece.ends, p.partitions, p.rows, nodes.start, cursors, sources, rel,
-                            *weight, weights=weights)
+                            weight[0] if weight else None, weights)
             bar.update(len(src))
         for k, begin, end in zip(parts, starts.tolist(), starts[1:].tolist()):
             at = k * p.rows - nodes.start

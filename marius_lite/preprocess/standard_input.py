@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
 from marius_lite import files
 from marius_lite._native import crc32c
 from marius_lite.preprocess.options import Options
@@ -53,7 +55,7 @@ def _copy(stream: IO[bytes], spooled: Path) -> None:
     try:
         with spooled.open("wb") as file:
             while block := stream.read(1 << 20):
-                checksum = crc32c(block, checksum)
+                checksum = crc32c(np.frombuffer(block, np.uint8), checksum)
                 file.write(block)
         os.utime(spooled, ns=(checksum, checksum))
     except OSError as error:

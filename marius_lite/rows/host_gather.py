@@ -36,7 +36,7 @@ class HostGather:
     def _gather(self, rows: Rows, out: npt.NDArray[np.float32]) -> None:
         if self._type == "float32":
             gather(self._table, rows, out, self._threads)
-        elif self._type == "int8":
+        elif self._scales is not None:
             gather(self._table, rows, out, scales=self._scales, threads=self._threads)
         else:
             gather(self._table.view(np.uint16), rows, out, bfloat16=self._type == "bfloat16", threads=self._threads)

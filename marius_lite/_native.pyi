@@ -1,0 +1,541 @@
+"""
+Native core of marius_lite: partition I/O, row kernels, distances, graph building, neighbour sampling, the way to CUDA.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, overload
+
+import numpy
+from numpy.typing import NDArray
+
+
+def crc32c(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], initial: int = 0) -> int:
+    """
+    CRC-32C of uint8 data (n,), continuing the checksum `initial` of the bytes before.
+    """
+
+def crc32c_stretches(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, checksums: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Continue checksums[s] by the elements of `size` bytes of `data` from ends[s - 1] to ends[s].
+    """
+
+def crc32c_combine(first: int, second: int, second_size: int) -> int:
+    """
+    CRC-32C of A followed by B from those of A and B and B's length in bytes.
+    """
+
+def read_file_range(path: str, offset: int, out: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], direct: bool = True, threads: int = 4) -> None:
+    """
+    Fill uint8 `out` (n,) with the file's bytes from `offset`. OSError; RuntimeError when it ends early.
+    """
+
+def write_file(path: str, data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], direct: bool = True, threads: int = 4) -> int:
+    """
+    Write uint8 data (n,) beside `path`, rename over it, unsynced. Returns the CRC-32C. OSError.
+    """
+
+def write_file_range(path: str, offset: int, data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], direct: bool = True, threads: int = 4) -> int:
+    """
+    Write uint8 data (n,) into the file from `offset`, a multiple of 4096, unsynced: it then has the bytes before and these. Returns the CRC-32C of data. OSError.
+    """
+
+def probe(directory: str) -> dict[str, bool | int]:
+    """
+    What the machine and the folder's file system support, and its memory in bytes.
+    """
+
+class PartitionBuffer:
+    """Partitions of a table in memory; see csrc/io/partition_buffer.h."""
+
+    def __init__(self, directory: str, partitions: int, rows: int, stride: int, slots: int, threads: int = 4, direct: bool = True, finite: bool = False) -> None: ...
+
+    @property
+    def memory(self) -> NDArray[numpy.uint8]:
+        """uint8 (slots * slot_rows, stride); stays valid after close."""
+
+    @property
+    def slot_rows(self) -> int: ...
+
+    @property
+    def direct(self) -> bool: ...
+
+    def enter(self, now: Sequence[int], next: Sequence[int]) -> None:
+        """
+        Make `now` resident; prefetch what fits of `next`; let all else go in the background.
+        """
+
+    def adopt(self, partition: int) -> int:
+        """
+        Give a partition a zeroed slot without reading its file; it is dirty. Returns the slot.
+        """
+
+    def slot(self, partition: int) -> int: ...
+
+    def state(self, partition: int) -> str: ...
+
+    def mark_dirty(self, partitions: Sequence[int]) -> None: ...
+
+    def flush(self) -> None:
+        """Write all that is dirty and wait for every write."""
+
+    def checksums(self) -> dict[int, int]:
+        """CRC-32C by partition, as last written or expected."""
+
+    def expect(self, checksums: Mapping[int, int]) -> None:
+        """Verify these whenever the partitions are loaded."""
+
+    def counters(self) -> dict[str, float]: ...
+
+    def close(self) -> None:
+        """Wait for writes under way, end the threads; dirty data is dropped."""
+
+def default_threads() -> int:
+    """CPUs this process may run on; what threads=0 means."""
+
+@overload
+def gather(table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
+    """
+    out[i] = the first out.shape[1] columns of table[rows[i]]. float32 (n, w), int64 (m,), float32 (m, d).
+    """
+
+@overload
+def gather(table: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], *, bfloat16: bool, threads: int = 0) -> None:
+    """
+    The same from the bits of 16-bit numbers, (n, w) uint16: float16, or bfloat16.
+    """
+
+@overload
+def gather(table: Annotated[NDArray[numpy.int8], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], *, scales: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int = 0) -> None:
+    """The same from int8 (n, w), each column times its scale, float32 (w,)."""
+
+def sort_rows(rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32]]:
+    """
+    (unique int64 (u,), order int32 (m,), starts int32 (u+1,)): unique ascends; positions order[starts[s]:starts[s+1]] hold unique[s], ascending.
+    """
+
+def common_rows(left: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
+    """
+    (positions in left, positions in right), int32, of the rows that stand in both; each ascends without repetition.
+    """
+
+def segment_sum(parts: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
+    """
+    out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), laid end to end; added in that order, for any number of threads.
+    """
+
+@overload
+def neighbour_sum(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu')], weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, mean: bool = False, threads: int = 0) -> None: ...
+
+@overload
+def neighbour_sum(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu')], weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, mean: bool = False, threads: int = 0) -> None:
+    """
+    out[t] = sum, or mean, of weights[e] * x[indices[e]] over e in indptr[t]:indptr[t+1]. float32 (s, w), int64 (t+1,), int32 or int64 (e,), float32 (t, d), float32 (e,); d <= w.
+    """
+
+@overload
+def neighbour_sum_backward(grad: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, mean: bool = False, base: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)] | None = None, threads: int = 0) -> None: ...
+
+@overload
+def neighbour_sum_backward(grad: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, mean: bool = False, base: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)] | None = None, threads: int = 0) -> None:
+    """
+    From the gradient of neighbour_sum's targets, float32 (t, d), that of its sources, out (s, d), plus base (b, d) in the first b rows. The same bits for any number of threads.
+    """
+
+def sgd_step(table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, threads: int = 0) -> None:
+    """value -= lr * g, in place; rows ascend and are unique."""
+
+def row_adagrad_step(table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, eps: float, threads: int = 0) -> None:
+    """
+    state += mean(g^2); value -= lr * g / (sqrt(state) + eps). One state column.
+    """
+
+def adagrad_step(table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, eps: float, threads: int = 0) -> None:
+    """state += g^2; value -= lr * g / (sqrt(state) + eps). d state columns."""
+
+def adam_step(table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, beta1: float, beta2: float, eps: float, threads: int = 0) -> None:
+    """Adam, bias-corrected by each row's own steps. 2 d + 1 state columns."""
+
+def distance_scores(distance: str, query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
+    """
+    scores[i, j] = -distance of query[i] and candidates[j], l1 or complex_l2 (real parts first, imaginary parts after). float32 (n, d), (m, d), (n, m).
+    """
+
+def distance_gradients(distance: str, query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], d_scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], d_query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], d_candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
+    """
+    From the gradient of distance_scores' scores, float32 (n, m): sets d_query (n, d), adds to d_candidates (m, d). The same bits for any number of threads.
+    """
+
+def softmax_loss(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], losses: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int = 0) -> None:
+    """
+    losses[r] = log(sum(exp(scores[r]))) - scores[r, 0]; scores[r] becomes its gradient. float32 (r, c), (r,).
+    """
+
+def shared_softmax_usable() -> bool:
+    """
+    Whether this processor, as its operating system lets this process use it, can do shared_softmax.
+    """
+
+def shared_softmax(query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], positive: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], hidden_queries: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], hidden_candidates: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], losses: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], d_positive: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], d_query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], d_candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], add: bool, threads: int = 0) -> None:
+    """
+    losses[i] = log(exp(positive[i]) + sum over j of exp(query[i] . candidates[j])) - positive[i], by products of bfloat16, without the hidden pairs (ordered by candidate), and the gradients of the losses' sum; d_candidates are set or added to. float32 (n, d), (m, d), (n,); int64. The same bits for the same number of threads.
+    """
+
+class EdgeLayout:
+    """
+    How edges are packed into records; `carried`: words that each carries besides.
+    """
+
+    def __init__(self, rows: int, partitions: int, relations: int, carried: int = 0) -> None: ...
+
+    @property
+    def words(self) -> int: ...
+
+    def pack_stored(self, src: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], carried: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, *, first: int, bucket_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, nodes: int, relations: int, split: int, threads: int, out: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """
+        Stored edges of another layout, of `rows` nodes a partition, to records; `first`: edges that come before them.
+        """
+
+    def bucket(self, record: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+        """Flat index of the bucket a record lies in."""
+
+    def unpack(self, records: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu')], nodes: int, drop_duplicates: bool, counts: EdgeCounts, out: Annotated[NDArray[numpy.uint32], dict(shape=(None, None, None), order='C', device='cpu')], carried: Annotated[NDArray[numpy.uint64], dict(shape=(None, None, None), order='C', device='cpu')] | None = None) -> tuple[int, int, int]:
+        """
+        Sorted records to per-split offsets in `out` (3, 3, n); counts what passes. Returns edges written per split.
+        """
+
+    @overload
+    def pack(self, src: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], carried: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, node_ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], split_ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], relation_ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, split: int, bounds: object | None, key: int, undirected: bool, threads: int, out: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu')]) -> int: ...
+
+    @overload
+    def pack(self, src: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], carried: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, node_ids: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], split_ids: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], relation_ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, split: int, bounds: object | None, key: int, undirected: bool, threads: int, out: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu')]) -> int: ...
+
+class EdgeCounts:
+    """What is counted while sorted records pass; the arrays are filled."""
+
+    @overload
+    def __init__(self, buckets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], relations: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], totals: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], out_degrees: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None = None, in_degrees: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None = None, seen: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')] | None = None) -> None: ...
+
+    @overload
+    def __init__(self, buckets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], relations: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], totals: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], out_degrees: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')] | None, in_degrees: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')] | None, seen: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')] | None) -> None: ...
+
+@overload
+def count_ends(offsets: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], buckets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], partitions: int, rows: int, of_columns: bool, first: int, mark: int, seen: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], degrees: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None) -> None: ...
+
+@overload
+def count_ends(offsets: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], buckets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], partitions: int, rows: int, of_columns: bool, first: int, mark: int, seen: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], degrees: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')] | None) -> None:
+    """
+    Count where edges begin or, `of_columns`, end, among the nodes from `first` on; the edges of buckets[s] end at ends[s].
+    """
+
+@overload
+def append_in_edges(src: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], buckets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], partitions: int, rows: int, first: int, cursors: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], sources: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], rels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None, weight: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')] | None = None) -> None: ...
+
+@overload
+def append_in_edges(src: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], buckets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], partitions: int, rows: int, first: int, cursors: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], sources: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], rels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None, weight: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')] | None = None) -> None:
+    """
+    Append edges, those of buckets[s] up to ends[s], to the in-lists of the nodes from `first` on: list i goes on at cursors[i], which moves.
+    """
+
+def sort_records(records: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu')], threads: int = 1) -> None:
+    """Sort records (n, words) uint64 in place by their words in turn."""
+
+def count_not_above(records: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu')], bound: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+    """How many leading records of a sorted array are <= bound."""
+
+class IntIdTable:
+    """Raw int64 ids to provisional ids, in order of first sight."""
+
+    def __init__(self, key: int, mask: int = 18446744073709551615) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most it takes until its ids are ranked, if few more come."""
+
+    def close(self) -> None:
+        """No more ids come: gives the memory of finding them back."""
+
+    def rank(self, order: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], rank: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None: ...
+
+    def add(self, raw: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    def take(self, ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+class StringIdTable:
+    """Raw byte strings to provisional ids, in order of first sight."""
+
+    def __init__(self, key: int, mask: int = 18446744073709551615) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most it takes until its ids are ranked, if few more come."""
+
+    def close(self) -> None:
+        """No more ids come: gives the memory of finding them back."""
+
+    def rank(self, order: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], rank: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None: ...
+
+    def add(self, offsets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    def offsets(self, ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    def take(self, ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+class IntRunMerge:
+    """Merges runs of raw ids on disk, and numbers what is distinct."""
+
+    def __init__(self, runs: Sequence[tuple[str, str, int, int]], numbers: Sequence[str], values: str, ends: str, *, key: int, mask: int, wide: bool, buffer: int) -> None: ...
+
+    def advance(self, count: int) -> int:
+        """Merge up to `count` more ids; fewer at the end."""
+
+    @property
+    def merged(self) -> int: ...
+
+class StringRunMerge:
+    """Merges runs of raw ids on disk, and numbers what is distinct."""
+
+    def __init__(self, runs: Sequence[tuple[str, str, int, int]], numbers: Sequence[str], values: str, ends: str, *, key: int, mask: int, wide: bool, buffer: int) -> None: ...
+
+    def advance(self, count: int) -> int:
+        """Merge up to `count` more ids; fewer at the end."""
+
+    @property
+    def merged(self) -> int: ...
+
+def hash_ints(raw: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], key: int, out: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+def unhash_ints(hashes: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], key: int, out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """The ids that have these hashes."""
+
+def hash_strings(offsets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], key: int, out: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+def mark_ids(ids: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bound: int, bitmap: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> bool:
+    """
+    Set the bits of ids and copy them to `out`; false, and nothing set, where one is not below the bound.
+    """
+
+def hashes_of_marked(bitmap: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], key: int, first: int, last: int, out: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    """
+    Hashes in [first, last] of the ids that are set, in no order; returns how many, also where `out` is shorter.
+    """
+
+class NeighbourSampler:
+    """Samples in-neighbours among resident partitions; sources are uint32."""
+
+    def __init__(self, rows_per_partition: int, nodes: int) -> None: ...
+
+    def enter(self, k: int, base_row: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sources: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
+        """Use partition k's in-edges, by reference, until `leave`."""
+
+    def leave(self, k: int) -> None: ...
+
+    def move(self, k: int, base_row: int) -> None:
+        """Partition k stays, its first row is another one."""
+
+    @property
+    def edges_moved(self) -> int: ...
+
+    def sample(self, seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fanouts: Sequence[int | Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]], seed: int, threads: int = 0, exclude: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, both: bool = False) -> dict[str, Any]:
+        """
+        Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.Sample documents.
+        """
+
+class WideNeighbourSampler:
+    """A NeighbourSampler whose sources are uint64."""
+
+    def __init__(self, rows_per_partition: int, nodes: int) -> None: ...
+
+    def enter(self, k: int, base_row: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sources: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
+        """Use partition k's in-edges, by reference, until `leave`."""
+
+    def leave(self, k: int) -> None: ...
+
+    def move(self, k: int, base_row: int) -> None:
+        """Partition k stays, its first row is another one."""
+
+    @property
+    def edges_moved(self) -> int: ...
+
+    def sample(self, seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fanouts: Sequence[int | Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]], seed: int, threads: int = 0, exclude: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, both: bool = False) -> dict[str, Any]:
+        """
+        Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.Sample documents.
+        """
+
+def neighbour_draws(seed: int, hop: int, node: int, degree: int, fanout: int) -> object:
+    """
+    Which of a node's `degree` candidates a sampler takes, uint64 (fanout,).
+    """
+
+def neighbour_keys(seed: int, hop: int, node: int, degree: int, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> object:
+    """
+    Keys, float64 (degree,), of a node's in-edges: those with the smallest are drawn by weight, or by relation.
+    """
+
+def pack_arcs(src: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], node_rank: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], relation_rank: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, split: int, bounds: object | None, key: int, undirected: bool, out: Annotated[NDArray[numpy.uint64], dict(shape=(None, 2), order='C', device='cpu')]) -> int:
+    """Both arcs of each training edge as records to sort; returns how many."""
+
+class ArcWriter:
+    """Sorted arcs to blocks of bytes; equal arcs add up."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def arcs(self) -> int: ...
+
+    @property
+    def waiting(self) -> int: ...
+
+    def append(self, records: Annotated[NDArray[numpy.uint64], dict(shape=(None, 2), order='C', device='cpu')]) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def take(self, out: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """The waiting bytes as one block."""
+
+class ClusterPass:
+    """One pass of label propagation: no cluster grows beyond `most`."""
+
+    def __init__(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], sizes: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], weights: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, most: int, seed: int) -> None: ...
+
+    def read(self, block: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def finish(self) -> int:
+        """How many nodes changed their cluster."""
+
+class Contraction:
+    """Arcs between nodes to records of arcs between their clusters."""
+
+    def __init__(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def read(self, block: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+        """How many records wait."""
+
+    def finish(self) -> int: ...
+
+    def take(self, out: Annotated[NDArray[numpy.uint64], dict(shape=(None, 2), order='C', device='cpu')]) -> None: ...
+
+class RefinePass:
+    """
+    One pass that moves nodes to where more of their arcs lead, within room.
+    """
+
+    def __init__(self, parts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], loads: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], room: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, first: int, loss: int) -> None: ...
+
+    def read(self, block: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def finish(self) -> int:
+        """How many nodes moved."""
+
+class ListsBetween:
+    """Arcs among a stretch of nodes as arrays, numbered from its first."""
+
+    def __init__(self, begin: int, end: int, nodes: int, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], targets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    def read(self, block: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def finish(self) -> int:
+        """How many arcs there are."""
+
+def number_clusters(labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], sizes: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    """
+    Labels to 0, 1, 2, ... in place; `sizes` are used up. Returns how many clusters there are.
+    """
+
+def lay_out(parents: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], free: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], starts: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Places of nodes side by side inside their clusters, which begin at `free`.
+    """
+
+def deal_nodes(parts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], first: int, room: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+    """
+    Make both groups fill their room exactly, keeping the order of (partition, node).
+    """
+
+def place_nodes(parts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], order: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], rank: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Give ids partition after partition; `order` and `rank` are overwritten.
+    """
+
+class Pinned:
+    """
+    Pinned host memory; keeps its array alive. Closed by close() or when it goes.
+    """
+
+    @property
+    def address(self) -> int:
+        """Where devices see the first byte. RuntimeError when closed."""
+
+    @property
+    def chunks(self) -> int:
+        """Registrations it took."""
+
+    @property
+    def bytes(self) -> int: ...
+
+    def close(self) -> None:
+        """
+        Unpin; closing twice is harmless. No device may use the memory any more.
+        """
+
+class CudaLibrary:
+    """
+    The CUDA library in a file; see csrc/cuda/api.h. OSError when it cannot be loaded, RuntimeError when it is another version, and for every error of a call. Launches return at once; memory they name must live until the stream has come past them.
+    """
+
+    def __init__(self, path: str) -> None: ...
+
+    def device_count(self) -> int:
+        """GPUs; 0 without a driver."""
+
+    def device_facts(self, device: int) -> dict[str, Any]:
+        """
+        name, pci_bus_id, compute_capability, multiprocessors, can_map_host_memory, driver_version, runtime_version, memory (bytes).
+        """
+
+    def pin(self, array: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')], boundary: int, device: int, threads: int = 0) -> Pinned:
+        """
+        Pin a writable, contiguous uint8 array in chunks that end on multiples of `boundary` bytes; its pages are touched by `threads` threads first (0: every CPU).
+        """
+
+    def copy_rows(self, *, device: int, stream: int, source: int, target: int, count: int, source_stride: int, target_stride: int, columns: int, source_type: str = 'float32', target_type: str = 'float32', source_rows: int = 0, target_rows: int = 0, index_bytes: int = 8, max_sms: int = 0, seen: int = 0) -> None:
+        """
+        target[target_rows[i]] = source[source_rows[i]] for i < count; rows 0: i itself. Strides in bytes; types float32, float16, bfloat16, or bytes (copied as they are); target rows do not repeat. max_sms: multiprocessors taken at most, 0: all; seen: 1024 uint32, set to 1 at the numbers of those that ran it.
+        """
+
+    def segment_sum(self, *, device: int, stream: int, parts: Sequence[tuple[int, int]], order: int, starts: int, segments: int, out: int, dim: int) -> None:
+        """
+        out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of at most 8 parts (address, count) laid end to end, in that order; float32 (segments, dim); int32 order and starts. Positions are not checked.
+        """
+
+    def row_step(self, *, device: int, stream: int, kind: str, block: int, count: int, stride: int, dim: int, grads: int, lr: float, eps: float = 1.000000013351432e-10, beta1: float = 0.8999999761581421, beta2: float = 0.9990000128746033) -> None:
+        """
+        One step of sgd, row_adagrad, adagrad or adam on records 0 .. count - 1 of a block, `stride` bytes apart.
+        """
+
+    def copy(self, *, device: int, stream: int, target: int, source: int, bytes: int) -> None:
+        """Copy bytes between any two memories, in the stream's order."""
+
+    def neighbours(self, device: int, stream: int, stage: str, **fields: Any) -> None:
+        """
+        A stage of neighbour sampling: find, expand, draw, take, meet, tell, label or settle; the other arguments are the fields of marius_cuda_neighbours in csrc/cuda/api.h, addresses and numbers.
+        """
+
+    def host_gather(self, *, device: int, stream: int, table: int, table_stride: int, rows: int, count: int, block: int, block_stride: int, bytes: int, threads: int = 0) -> None:
+        """
+        On the CPU, in the stream's order: block[i] = the first `bytes` bytes of table[rows[i]]; int64 rows; strides in bytes; all host memory, left alone until the stream has come past.
+        """
+
+    def host_scatter(self, *, device: int, stream: int, table: int, table_stride: int, rows: int, count: int, block: int, block_stride: int, bytes: int, threads: int = 0) -> None:
+        """
+        On the CPU, in the stream's order: table[rows[i]] = block[i]; as host_gather. Rows do not repeat.
+        """

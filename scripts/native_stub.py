@@ -1,0 +1,48 @@
+"""Make marius_lite/_native.pyi, the types of the native functions, from the compiled module: scripts/native_stub.py [--check]
+
+With --check nothing is written, and the exit code is 1 where the file is not what the module says.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+STUB = Path(__file__).parents[1] / "marius_lite" / "_native.pyi"
+MODULE = "marius_lite._native"
+# What the bindings do not say: what functions return whose result is a dict, a tuple or an object.
+RETURNS = {
+    "probe": "dict[str, bool | int]",
+    "counters": "dict[str, float]",
+    "memory": "NDArray[numpy.uint8]",
+    "sort_rows": "tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32]]",
+    "common_rows": "tuple[NDArray[numpy.int32], NDArray[numpy.int32]]",
+    "sample": "dict[str, Any]",
+    "device_facts": "dict[str, Any]",
+}
+
+
+def make_stub() -> str:
+    import importlib
+
+    from nanobind.stubgen import StubGen
+
+    module = importlib.import_module(MODULE)
+    generator = StubGen(module)
+    generator.put(module)
+    stub: str = generator.get().replace("**fields)", "**fields: Any)").replace("import Annotated, ", "import Annotated, Any, ")
+    for name, result in RETURNS.items():
+        stub = re.sub(rf"(def {name}\(.*\)) -> (dict|tuple|object):", rf"\1 -> {result}:", stub)
+    return stub
+
+
+def main() -> None:
+    stub = make_stub()
+    if "--check" in sys.argv:
+        sys.exit(STUB.read_text() != stub)
+    STUB.write_text(stub)
+
+
+if __name__ == "__main__":
+    main()
