@@ -4,8 +4,8 @@ import shutil
 
 import numpy as np
 import zarr
-from marius_lite._native import crc32c
 
+from marius_lite._native import crc32c
 from marius_lite.graph import Dataset, EdgeBuckets
 from marius_lite.graph.dataset import file_checksum
 from marius_lite.preprocess.adjacency import AdjacencyWriter

@@ -18,9 +18,9 @@ import machine_facts
 import numpy as np
 import numpy.typing as npt
 import torch
-from marius_lite._native import PartitionBuffer
 
 import marius_lite.device.accelerator as devices
+from marius_lite._native import PartitionBuffer
 from marius_lite.config.machine import available_memory, total_memory
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.links import Table

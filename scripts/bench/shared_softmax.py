@@ -20,8 +20,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 from machine_facts import cpu_name
-from marius_lite._native import shared_softmax_usable
 
+from marius_lite._native import shared_softmax_usable
 from marius_lite.nn import scoring, untiled
 from marius_lite.nn.losses import Softmax
 from marius_lite.nn.precision import products_in

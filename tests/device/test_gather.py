@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from marius_lite._native import gather
 
 

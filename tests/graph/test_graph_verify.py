@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from marius_lite._native import crc32c
 from weighted_dataset import with_weights
 
+from marius_lite._native import crc32c
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset, verify, verify_nodes
 from marius_lite.graph.dataset import file_checksum

@@ -4,9 +4,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from marius_lite._native import distance_gradients, distance_scores
 
 import marius_lite.nn.similarities as similarities
+from marius_lite._native import distance_gradients, distance_scores
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from marius_lite._native import shared_softmax, shared_softmax_usable
 
+from marius_lite._native import shared_softmax, shared_softmax_usable
 from marius_lite.nn import scoring, untiled
 from marius_lite.nn.losses import Logistic, Softmax
 from marius_lite.nn.precision import products_in

@@ -4,8 +4,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from marius_lite._native import EdgeLayout, crc32c
 
+from marius_lite._native import EdgeLayout, crc32c
 from marius_lite.graph.adjacency import ARRAYS, Adjacency, PartitionLists, checksum_columns
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning

@@ -8,8 +8,8 @@ import numpy as np
 import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from marius_lite._native import crc32c
 
+from marius_lite._native import crc32c
 from marius_lite.preprocess import columns
 from marius_lite.preprocess.columns import ColumnWriter
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from marius_lite._native import hash_ints, hash_strings
 from preprocess_tools import data_files, decoded, make
 
+from marius_lite._native import hash_ints, hash_strings
 from marius_lite.errors import UserError
 from marius_lite.graph import verify_nodes
 from marius_lite.graph.ids import hash_raw_ids, order_key, string_buffers

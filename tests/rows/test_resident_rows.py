@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from marius_lite._native import crc32c
 
+from marius_lite._native import crc32c
 from marius_lite.config.load import load
 from marius_lite.device.cuda import Needs, open_batches
 from marius_lite.errors import RunError

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from marius_lite._native import common_rows
 
+from marius_lite._native import common_rows
 from marius_lite.sampling.batch_rows import RowTracker, read_rows
 from marius_lite.types import EdgeBatch, SampledBatch
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from marius_lite._native import crc32c
 
+from marius_lite._native import crc32c
 from marius_lite.errors import NotFinite, RunError, UserError
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import SPAN_BYTES, RowTable

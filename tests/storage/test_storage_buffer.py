@@ -3,7 +3,6 @@
 import gc
 import re
 
-import marius_lite._native as _native
 import numpy as np
 import pytest
 import zarr
@@ -18,6 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+import marius_lite._native as _native
 from marius_lite.errors import RunError
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable

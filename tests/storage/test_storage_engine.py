@@ -1,12 +1,12 @@
 """Reading ranges of one-dimensional arrays, and what the machine supports."""
 
-import marius_lite._native as _native
 import numpy as np
 import pytest
 import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import marius_lite._native as _native
 from marius_lite.errors import RunError, UserError
 from marius_lite.storage.engine import empty_for_range, probe, read_array_range, read_range
 
