@@ -136,7 +136,7 @@ class _EdgeCheck:
                                                          f"{bound[wrong]:,}")
 
     def _check_order(self, low: int, flat: npt.NDArray[np.int64], columns: Columns) -> None:
-        """By bucket, which holds by itself, destination, source, relation."""
+        """Check that a bucket's edges are ordered by destination, source, relation. Buckets themselves come in order."""
         src, dst, rel = columns[: len(COLUMNS)]
         keys: Columns = [flat, dst, src, rel]
         if self._last:

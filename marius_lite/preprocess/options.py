@@ -101,8 +101,8 @@ class Options:
                 "--split cannot stand beside --valid or --test: give files or fractions, not both"
             )
         if node_ids is not None and features is None and labels is None:
-            raise UserError(f"--node-ids {node_ids}: says whose the rows of a feature or label file are: give that file with "
-                            "--features or --labels")
+            raise UserError(f"--node-ids {node_ids}: gives the node ids of the rows in a feature or label file: name that file "
+                            "with --features or --labels")
         if same.get("feature_dtype", "auto") != "auto" and features is None:
             raise UserError(f"--feature-dtype {same['feature_dtype']}: there are no features: give their file with --features")
         node_lists = {name: Path(file) for name, file in zip(SPLITS, (train_nodes, valid_nodes, test_nodes)) if file is not None}

@@ -27,9 +27,10 @@ Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
 
 
 class Passes:
-    """Of the command whose digest is ``command``, in folder ``root``; what another command left there is removed.
+    """The passes of one command in folder ``root``: which are finished, and what they found.
 
-    ``seconds``: by pass, those of finished passes of earlier runs included.
+    ``command``: digest of the command. What another command left in the folder is removed. ``seconds``: by pass, with the
+    finished passes of earlier runs.
     """
 
     def __init__(self, root: Path, command: str, keep: Sequence[str] = ()):
