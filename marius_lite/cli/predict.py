@@ -29,7 +29,7 @@ def predict(run: options.Run,
     if task_of(run) == "node_classification":
         return _classes(run, queries, checkpoint, dataset, as_json)
     if queries is None:
-        raise UserError("--queries is missing: a file of queries, one a line, such as `src rel ?`")
+        raise UserError("--queries is missing: give a file with one query in each line, such as `src rel ?`")
     answered = predict_links(run, queries, topk, known, checkpoint, exclude_self, dataset)
     if as_json:
         print(json.dumps({"queries": answered}))
@@ -37,7 +37,7 @@ def predict(run: options.Run,
     for query in answered:
         asked = ["?" if part is None else str(part) for part in (query["src"], query["rel"], query["dst"])]
         for part in query["untrained"]:
-            log.warning("%s: no training edge has the %s %s: nothing was learned of it, but from features",
+            log.warning("%s: no training edge has the %s %s: the model knows it from features alone, if there are any",
                         "\t".join(map(printable, asked)), "relation" if part == "rel" else "node", printable(str(query[part])))
         if as_json:
             continue

@@ -189,7 +189,7 @@ def _check_node_sets(lists: Mapping[str, Path], fractions: str | None, labels: b
     if lists and fractions is not None:
         raise UserError(f"--node-split cannot stand beside {given[0]}: give lists or fractions, not both")
     if given and not labels:
-        raise UserError(f"{given[0]}: says which labelled nodes are for what: give the class numbers with --labels FILE")
+        raise UserError(f"{given[0]}: splits the labelled nodes: give their classes with --labels FILE")
     if lists and "train" not in lists:
         raise UserError(f"{given[0]}: nothing to learn from: give the training nodes with --train-nodes FILE")
 
@@ -277,7 +277,7 @@ def _check_texts(given: Mapping[str, str | None]) -> None:
         try:
             (text or "").encode()
         except UnicodeEncodeError:
-            raise UserError(f"{option} {text}: is not UTF-8, as files are: write it in a terminal of that encoding") from None
+            raise UserError(f"{option} {text}: is not UTF-8, but files are: write it in a terminal of that encoding") from None
 
 
 def _delimiter(text: str) -> str | None:

@@ -107,7 +107,7 @@ class Passes:
         for entry in done.values():
             for name, expected in entry.get("files", {}).items():
                 if (path := self._root / name).is_file() and list(size_and_checksum(path)) != expected:
-                    log.warning(f"{printable(str(path))}: was changed since the run that made it was interrupted: starting over")
+                    log.warning(f"{printable(str(path))}: was changed since the run that wrote it was interrupted: starting over")
                     return True
         return False
 
