@@ -1,4 +1,4 @@
-"""Train graph embeddings larger than memory, on one machine.
+"""Train graph embeddings and graph neural networks larger than memory, on one machine.
 
 The functions do what the commands do; importing the package loads neither torch nor zarr.
 """

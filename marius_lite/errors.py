@@ -1,4 +1,4 @@
-"""What can go wrong, in two kinds: the user's input, and the run."""
+"""Errors, in two kinds: of the user's input, and of the run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class UserError(MariusError, ValueError):
 
 
 class MemoryWanted(UserError):
-    """What was asked for takes more memory than was given; with more of it the same command goes on from what it has done."""
+    """The task takes more memory than was given. With more of it the same command goes on from what it has done."""
 
 
 class RunError(MariusError, RuntimeError):
@@ -20,4 +20,4 @@ class RunError(MariusError, RuntimeError):
 
 
 class NotFinite(RunError):
-    """What a model learned is no number any more."""
+    """The model has diverged: a number in it is not finite."""

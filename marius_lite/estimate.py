@@ -1,4 +1,4 @@
-"""What a run will take, before it runs: memory, disk, swaps, and bytes moved in each epoch. Counted from the real plans."""
+"""Say what a run will take before it runs: memory, disk, swaps, and bytes moved in each epoch. Counted from the real plans."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ class Moved:
 
 
 def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool) -> Iterator[Moved]:
-    """The epochs of a run, one after the other: the same plans, transitions and flushes as the trainer's.
+    """Count the loads and writes of a run's epochs, one after the other: the same plans, transitions and flushes as the
+    trainer's.
 
     ``config`` must be resolved. ``learned`` rows are made at the start, which is not counted, and written when they leave; a
     ranking leaves one partition of them resident.
@@ -120,7 +121,7 @@ def plan_of(config: Config, data: Dataset) -> Plan:
 
 
 def sizes_of(config: Config, data: Dataset) -> Sizes:
-    """What a resolved configuration moves of a dataset."""
+    """The bytes of a dataset that a resolved configuration moves."""
     rows, inputs = data.partitioning.rows, config.model.inputs
     adjacency, features = data.adjacency, data.features
     lists = [0] * data.partitioning.partitions
@@ -133,7 +134,7 @@ def sizes_of(config: Config, data: Dataset) -> Sizes:
 
 
 def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any]:
-    """Memory, disk and bytes moved by a run of ``config`` on ``dataset``; nothing is trained or written.
+    """Plan a run of ``config`` on ``dataset``: memory, disk and bytes moved. Nothing is trained or written.
 
     Sizes are bytes. Raises UserError where dataset, memory and capacity disagree.
     """

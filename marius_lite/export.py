@@ -1,4 +1,4 @@
-"""Export: trained node and relation vectors, or classes of nodes, with raw ids, as Parquet or NumPy files, by partition."""
+"""Export trained node and relation vectors, or classes of nodes, with raw ids, as Parquet or NumPy files, by partition."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Names = Mapping[str, Sequence[str]]
 
 def export_run(run: Path | str, output: Path | str, format: str = "parquet",
                checkpoint: str | None = None, dataset: Path | str | None = None) -> dict[str, Any]:
-    """Write a checkpoint's vectors, or what it says of the nodes' classes, into the new folder ``output``; a summary of what was
-    written. ``dataset``: where the run's dataset is, if it was moved."""
+    """Write a checkpoint's vectors, or the classes it gives to nodes, into the new folder ``output``. Returns a summary.
+    ``dataset``: where the run's dataset is, if it was moved."""
     from marius_lite.train.opened import open_checkpoint, open_links
 
     found = open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)
@@ -52,10 +52,10 @@ def export_run(run: Path | str, output: Path | str, format: str = "parquet",
 
 
 def export_classes(found: Checkpoint, output: Path, format: str) -> dict[str, Any]:
-    """Of every node its split, its likeliest class and the probability of each class, as `export` writes vectors. Where nodes may
-    have several classes these are all whose probability is at least a half: ``classes``, lists.
+    """Write for every node its split, its likeliest class and the probability of each class, as `export` writes vectors. Where
+    nodes may have several classes, lists ``classes`` hold all whose probability is at least a half.
 
-    Classes are told by their names where the dataset has names; export.json lists them in the order of the probabilities. Arrays
+    Classes are given by their names where the dataset has names; export.json lists them in the order of the probabilities. Arrays
     hold numbers of classes and of splits; of several classes, a truth value for each.
     """
     from marius_lite.tasks.labelling import labelling
@@ -143,7 +143,7 @@ def relation_tables(relations: Values, count: int) -> Iterator[tuple[str, Values
 
 
 def write_parquet(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
-    """One row group per block; lists for what is wider than a number."""
+    """Write Parquet, one row group for each block; what is wider than a number becomes lists."""
     writer = None
     try:
         for ids, columns in blocks:
@@ -169,7 +169,7 @@ def _arrow(values: npt.NDArray[Any], names: Sequence[str] | None) -> pa.Array:
 
 
 def _lists(values: npt.NDArray[np.bool_], names: Sequence[str] | None) -> pa.Array:
-    """Of each row of truth values the numbers, or the names, of the columns that are true."""
+    """For each row of truth values, the numbers or names of the columns that are true."""
     rows, columns = np.nonzero(values)
     offsets = np.searchsorted(rows, np.arange(len(values) + 1)).astype(np.int32)
     items = pa.array(columns.astype(np.int64))
@@ -177,7 +177,7 @@ def _lists(values: npt.NDArray[np.bool_], names: Sequence[str] | None) -> pa.Arr
 
 
 def write_npy(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
-    """Rows of the main column behind a NumPy header in ``name``.npy, others in files of their own; ids beside."""
+    """Write NumPy files: the main column in ``name``.npy, others in files of their own, ids beside."""
     with ExitStack() as opened:
         outputs: dict[str, Any] = {}
         for ids, columns in blocks:
@@ -193,7 +193,7 @@ def write_npy(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) 
 
 
 def write_zarr(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
-    """Uncompressed arrays of ``rows`` rows in the group ``folder``; ids beside."""
+    """Write uncompressed Zarr arrays of ``rows`` rows in the group ``folder``, ids beside."""
     import zarr
 
     group = zarr.open_group(folder, mode="a")

@@ -55,7 +55,7 @@ def sync_tree(root: Path) -> None:
 
 
 def read(path: Path) -> bytes:
-    """A small file. Raises one of ABSENT, or RunError where the disk fails, so that it is not taken for a damaged file."""
+    """Read a small file. Raises one of ABSENT, or RunError where the disk fails, so that it is not taken for a damaged file."""
     try:
         return path.read_bytes()
     except ABSENT:
@@ -65,20 +65,20 @@ def read(path: Path) -> bytes:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What JSON says. Raises ValueError for text that is none: Python raises RecursionError for thousands of brackets."""
+    """Parse JSON. Raises ValueError for text that is not JSON: Python raises RecursionError for thousands of brackets."""
     try:
         return json.loads(text)
     except RecursionError as error:
-        raise ValueError("too many brackets within each other") from error
+        raise ValueError("too many nested brackets") from error
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file says. Raises what `read` and `parse_json` raise."""
+    """Read a JSON file. Raises what `read` and `parse_json` raise."""
     return parse_json(read(path))
 
 
 def read_numbers(path: Path, dtype: npt.DTypeLike, most: int | None = None, offset: int = 0) -> npt.NDArray[Any]:
-    """Numbers of a raw file from byte ``offset`` to its end, or the first ``most`` of them. Raises RunError.
+    """Read numbers of a raw file from byte ``offset`` to its end, or the first ``most`` of them. Raises RunError.
 
     numpy.fromfile takes a read that fails for the end of the file.
     """
@@ -200,10 +200,10 @@ def disk_error(error: OSError, path: Path | str) -> RunError:
 
 @contextmanager
 def reading(path: Path | str) -> Iterator[None]:
-    """What a library raises about the file or folder ``path`` that it is reading, as one line. Nothing else belongs in the block.
+    """Turn what a library raises about the file or folder ``path`` into one line. Only the reading belongs in the block.
 
-    Raises UserError for a file that is not there or not what it should be, RunError for a disk that fails. Libraries tell of
-    damage by whatever they stumble over (struct.error, KeyError, UnicodeDecodeError, ...), so that no list would be whole.
+    Raises UserError for a file that is not there or not what it should be, RunError for a disk that fails. Libraries report
+    damage as whatever they stumble over (struct.error, KeyError, UnicodeDecodeError, ...), so that no list would be whole.
     """
     try:
         yield
@@ -263,13 +263,13 @@ def lock(path: Path) -> Iterator[None]:
 
 
 def hold(folder: Path) -> int:
-    """Keep a folder from those who ask `alone` before they remove it: a descriptor, to be closed. Raises FileNotFoundError."""
+    """Hold a folder, so that those who ask `alone` do not remove it. Returns a descriptor to close. Raises FileNotFoundError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with _where_locked():
             fcntl.flock(descriptor, fcntl.LOCK_SH)  # waits for one who is removing it
         if os.fstat(descriptor).st_ino != folder.stat().st_ino:
-            raise FileNotFoundError(errno.ENOENT, "another folder took its place", str(folder))
+            raise FileNotFoundError(errno.ENOENT, "another folder was put in its place", str(folder))
     except BaseException:
         os.close(descriptor)
         raise
@@ -278,7 +278,7 @@ def hold(folder: Path) -> int:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[bool]:
-    """Whether nobody holds a folder; until the block ends nobody begins to. Where there are no locks nobody does."""
+    """Whether nobody holds a folder. Until the block ends nobody can begin to. Without locks, nobody holds it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         unheld = True
@@ -303,7 +303,7 @@ def _where_locked() -> Iterator[None]:
 
 
 def most_open() -> int:
-    """How many files this process may have open, once its limit is raised as far as it may be."""
+    """Raise the limit of open files as far as possible, and return it."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard if hard != resource.RLIM_INFINITY else 1 << 20

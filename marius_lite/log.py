@@ -1,4 +1,4 @@
-"""What the program says of itself while it works: the logger `marius_lite`.
+"""Messages of the program while it works: the logger `marius_lite`.
 
 The command line prints it (`on_standard_error`). In a program that uses the library, Python prints the warnings on standard
 error, as those of every logger that nobody has configured, and `logging.basicConfig(level=logging.INFO)` shows the rest.

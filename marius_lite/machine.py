@@ -1,4 +1,4 @@
-"""What this machine offers, and what was found to work on it."""
+"""Describe this machine, and what was found to work on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIBRARIES = ("torch", "numpy", "zarr", "pyarrow")
 
 
 def describe(directory: Path) -> dict[str, Any]:
-    """Facts of the machine; disk abilities are probed in ``directory``. Sizes in bytes."""
+    """Describe the machine. Disk abilities are probed in ``directory``. Sizes are in bytes."""
     return {
         "marius_lite": marius_lite.__version__,
         "python": platform.python_version(),

@@ -39,7 +39,7 @@ class MetricsLog:
                 self._flushed = time.monotonic()
 
     def sync(self) -> int:
-        """Make all lines durable; the file's length in bytes."""
+        """Make all lines durable. Returns the file's length in bytes."""
         with self._errors():
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -58,7 +58,7 @@ class MetricsLog:
 
 
 def read(path: Path, start: int = 0) -> list[dict[str, Any]]:
-    """The lines of a metrics file from byte ``start`` on; a last line cut short by a crash is left out."""
+    """Read the lines of a metrics file from byte ``start`` on; a last line cut short by a crash is left out."""
     if not path.exists():
         return []
     with open(path, "rb") as file:

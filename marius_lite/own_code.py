@@ -1,4 +1,4 @@
-"""Whether code that is not installed may be imported: a configuration names a module, and a run folder may be somebody else's."""
+"""Decide whether code that is not installed may be imported. A configuration names it, and may be somebody else's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _allowed: ContextVar[bool] = ContextVar("allowed", default=False)
 
 @contextmanager
 def allowing_code(allowed: bool) -> Iterator[None]:
-    """Until the block ends, code from anywhere may be imported if ``allowed``."""
+    """Allow code from anywhere to be imported until the block ends, if ``allowed``."""
     token = _allowed.set(allowed or _allowed.get())
     try:
         yield
@@ -28,7 +28,7 @@ def allowing_code(allowed: bool) -> Iterator[None]:
 
 
 def code_allowed() -> bool:
-    """Whether the user said so, by option or by the environment."""
+    """Whether the user allowed such code, by the option or by the environment."""
     return _allowed.get() or os.environ.get(VARIABLE) == "1"
 
 

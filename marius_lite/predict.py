@@ -1,4 +1,4 @@
-"""Prediction: the best answers to questions like (source, relation, ?), by streaming the table; or the classes of nodes."""
+"""Predict: answer questions like (source, relation, ?) by streaming the table; or give the classes of nodes."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk:
     """Answer every query with a checkpoint's model: the lines of a file, or rows like ("a", "likes", None) of a list or an array.
 
     One dict a query: {"src", "rel", "dst", "answers": [{"id", "score"}, ...], "untrained": [...]}, raw ids, None for what was
-    asked. Answers that edges of the dataset give are left out unless ``known``; with ``exclude_self`` the node asked
-    about is no answer either: None means so where fewer than one training edge in 1,000 is a self-loop. ``untrained`` names the
-    parts of the query, "src", "rel" or "dst", that no training edge has: the model has learned nothing of them, but from
-    features. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for queries with mistakes.
+    asked. Answers that edges of the dataset give are left out unless ``known``; ``exclude_self`` leaves
+    out the node asked about; None means so where fewer than one training edge in 1,000 is a self-loop. ``untrained`` names the
+    parts of the query, "src", "rel" or "dst", that no training edge has: the model knows these from features alone.
+    ``dataset``: where the run's dataset is, if it was moved. Raises UserError for queries with mistakes.
     """
     from marius_lite.train.opened import open_run
 
@@ -84,8 +84,8 @@ def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk:
 @torch.no_grad()
 def answer(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, questions: Questions,
            topk: int, known: Sequence[EdgeSource], without_self: bool = False) -> Answers:
-    """The ``topk`` best nodes for each question, without the answers that ``known`` edges give; ``without_self``: nor the node
-    that it is about.
+    """Find the ``topk`` best nodes for each question, without the answers that ``known`` edges give; ``without_self``: nor the
+    node that it is about.
 
     Memory grows with the answers and with BLOCK, not with the graph. Of equal scores the lower node id leads.
     Raises UserError for topk below 1, RunError for scores that are not numbers.
@@ -126,7 +126,7 @@ def _best(pages: Pages, tiles: Tiles, candidates: Candidates, known: KnownAnswer
 
 
 def read_questions(queries: Path | Iterable[Triple], dataset: Dataset) -> Questions:
-    """Lines ``src,rel,?`` or ``?,rel,dst`` of raw ids (``src,?`` or ``?,dst`` without relations), or rows of them.
+    """Read queries: lines ``src,rel,?`` or ``?,rel,dst`` of raw ids (``src,?`` or ``?,dst`` without relations), or rows of them.
 
     Commas or tabs stand between; blank lines are skipped; rows have None or "?" for what is asked. Raises UserError naming the
     line, from 1, or the row, from 0, for anything else and for ids that the dataset lacks.
@@ -147,7 +147,7 @@ def read_questions(queries: Path | Iterable[Triple], dataset: Dataset) -> Questi
 
 
 def _untrained(dataset: Dataset, questions: Questions) -> Iterator[list[str]]:
-    """For each question the parts of it, of `src`, `rel` and `dst`, that no training edge has."""
+    """For each question, those of `src`, `rel` and `dst` that no training edge has."""
     nodes, relations = trained_nodes(dataset, questions.node), trained_relations(dataset)[questions.rel]
     for side, node, relation in zip(questions.side.tolist(), nodes.tolist(), relations.tolist()):
         yield [name for name, trained in ((("src", "dst")[side], node), ("rel", relation)) if not trained]
@@ -187,7 +187,7 @@ def _example(fields: int) -> str:
 
 
 def _is_int64(text: str) -> bool:
-    """Whether it is such an integer; one of more than 4,300 digits Python refuses to read."""
+    """Whether ``text`` is an int64. Python refuses to read integers of more than 4,300 digits."""
     return re.fullmatch(r"-?\d{1,1000}", text) is not None and -2**63 <= int(text) < 2**63
 
 
@@ -234,7 +234,7 @@ def task_of(run: Path | str) -> str:
 
 def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = None,
                   checkpoint: str | None = None, dataset: Path | str | None = None) -> Iterator[dict[str, Any]]:
-    """What a node-classification checkpoint says of nodes: of all, or of raw ids from a file, one a line, or from a list.
+    """Classify nodes with a checkpoint: all, or raw ids from a file, one in each line, or from a list.
 
     One dict a node, in order of node id: {"id", "split", "class", "probabilities": {class: probability}}; classes by their names,
     where the dataset has names. Where nodes may have several classes, "classes" in place of "class" lists those whose probability
@@ -247,7 +247,7 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
 
     with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:
         if found.config.task != "node_classification":
-            raise UserError(f"{run}: its task is {found.config.task}, it tells no classes: ask for links, with --queries")
+            raise UserError(f"{run}: its task is {found.config.task}, so it has no classes: ask for links with --queries")
         labels = found.dataset.labels
         assert labels is not None
         kind = labelling(found.dataset)
@@ -262,7 +262,7 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
 
 
 def read_nodes(nodes: Path | Iterable[Any], dataset: Dataset) -> Ids:
-    """Node ids, ascending, each once, of the raw ids in a file, one a line, or in a list."""
+    """Read raw ids from a file, one in each line, or from a list. Returns their node ids, ascending, each once."""
     path = nodes if isinstance(nodes, Path) else "nodes"
     if isinstance(nodes, Path):
         lines = [(f"line {number}", line.strip()) for number, line in enumerate(_text(nodes).splitlines(), 1) if line.strip()]

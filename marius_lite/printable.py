@@ -1,4 +1,4 @@
-"""Text from elsewhere (raw ids, names in archives, cells) as a terminal may show it."""
+"""Make text from elsewhere (raw ids, names in archives, cells) safe for a terminal."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ UNPRINTABLE = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""``text`` on one line; a character that a terminal would obey, or that hides or turns others, as its escape: ``\x1b``."""
+    r"""Return ``text`` on one line. Characters that a terminal obeys, or that hide or turn others, become escapes: ``\x1b``."""
     return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -1,4 +1,4 @@
-"""How far a long pass over bytes, edges or rows is."""
+"""Show how far a long pass over bytes, edges or rows is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVERY = 30.0
 
 
 class Lines(StringIO):
-    """What tqdm draws, told to the logger line by line."""
+    """A stream that passes what tqdm draws to the logger, line by line."""
 
     def write(self, text: str, /) -> int:
         if line := text.strip():

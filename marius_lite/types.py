@@ -104,14 +104,14 @@ class Pairs:
 
 
 def one_after_another(pairs: Sequence[Pairs], size: int) -> Pairs:
-    """Pairs of several batches of ``size`` edges each, whose edges stand one batch after another."""
+    """Join the pairs of several batches of ``size`` edges each, whose edges stand one batch after another."""
     return Pairs(np.concatenate([each.edges + size * place for place, each in enumerate(pairs)]),
                  np.concatenate([each.columns for each in pairs]))
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What is taken from the scores of a side's answers (n,) and negatives (chunks, count); float32."""
+    """Corrections that are subtracted from the scores of a side's answers (n,) and negatives (chunks, count); float32."""
 
     answers: npt.NDArray[np.float32]
     negatives: npt.NDArray[np.float32]
@@ -166,7 +166,7 @@ class BatchRows:
 
     @property
     def nbytes(self) -> int:
-        """Of all its arrays."""
+        """Bytes of all its arrays."""
         named = sum(there.nbytes + here.nbytes for _, there, here in self.again)
         return sum(each.nbytes for each in (self.rows, self.hot, self.inverse, self.order, self.starts)) + named
 

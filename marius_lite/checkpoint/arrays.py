@@ -1,4 +1,4 @@
-"""What says how a checkpoint's rows lie: Zarr's own files, which its state knows by a checksum, too."""
+"""Check the Zarr files that describe how a checkpoint's rows lie; the state has their checksum too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def arrays_checksum(checkpoint: Path) -> int:
 
 
 def check_arrays(checkpoint: Path, expected: int) -> None:
-    """Raise UserError for files that are not what the state says."""
+    """Raise UserError where these files differ from what the state says."""
     if arrays_checksum(checkpoint) != expected:
         raise UserError(f"{checkpoint}: {' or '.join(FILES)} is missing, damaged or was changed: choose another checkpoint with "
                         "--checkpoint")

@@ -17,14 +17,14 @@ NAME = "dense.safetensors"
 
 
 def write_dense(folder: Path, tensors: dict[str, torch.Tensor]) -> int:
-    """Write ``tensors`` to the checkpoint ``folder``, unsynced; the file's crc32c. Raises OSError."""
+    """Write ``tensors`` to the checkpoint ``folder``, unsynced, and return the file's crc32c. Raises OSError."""
     data = save({name: tensor.contiguous() for name, tensor in tensors.items()})
     (folder / NAME).write_bytes(data)
     return int(crc32c(np.frombuffer(data, np.uint8)))
 
 
 def read_dense(checkpoint: Path, expected: int) -> dict[str, torch.Tensor]:
-    """The tensors of a checkpoint, on the CPU. Raises UserError for a file that is missing or was damaged."""
+    """Read the tensors of a checkpoint, on the CPU. Raises UserError for a file that is missing or was damaged."""
     file = checkpoint / NAME
     try:
         data = read(file)

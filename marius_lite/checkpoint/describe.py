@@ -1,4 +1,4 @@
-"""What a run holds, for `info`."""
+"""Describe a run, for `info`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from marius_lite.graph.dataset import file_checksum
 
 
 def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
-    """A run's record and checkpoints; with ``verify`` every chunk of every checkpoint is read and compared.
+    """Describe a run's record and checkpoints; with ``verify`` every chunk of every checkpoint is read and compared.
 
     ``verified`` is False where there was none to compare. Raises UserError for what is damaged.
     """
@@ -38,7 +38,7 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
 
 
 def _verified(run: RunFolder, name: str) -> bool:
-    """Whether it could be verified: False where the run has pruned it meanwhile."""
+    """Verify a checkpoint. False if the run removed it meanwhile."""
     try:
         held = hold(run, name)
     except UserError:
@@ -54,7 +54,7 @@ def _verified(run: RunFolder, name: str) -> bool:
 
 
 def _model(config: dict[str, Any]) -> dict[str, Any]:
-    """What its model is made of: a decoder scores links, an encoder tells classes by itself."""
+    """The parts of the model: a decoder where links are scored, an encoder."""
     model = config["model"]
     encoder = {name: model[name] for name in ("encoder", "layers", "inputs")} if model["encoder"] != "none" else {}
     rows = {"dim": model["dim"]} if model["inputs"] != "features" or config["task"] == "link_prediction" else {}
@@ -62,7 +62,7 @@ def _model(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def verify_checkpoint(path: Path) -> None:
-    """Raises UserError for the first file that is not what the checkpoint recorded."""
+    """Raise UserError for the first file that differs from what the checkpoint recorded."""
     state = read_state(path)
     check_arrays(path, state.arrays)
     read_dense(path, state.dense)

@@ -26,7 +26,7 @@ def place(name: str) -> tuple[int, ...] | None:
 
 
 def named(run: RunFolder) -> list[Path]:
-    """All folders that are called like a checkpoint, by place. Others, such as a copy 2.0.0.bak, are left alone."""
+    """All folders with the name of a checkpoint, in order of place. Others, such as a copy 2.0.0.bak, are left alone."""
     if not run.checkpoints.exists():
         return []
     folders = [path for path in run.checkpoints.iterdir() if place(path.name) and not path.is_symlink() and path.is_dir()]
@@ -34,7 +34,7 @@ def named(run: RunFolder) -> list[Path]:
 
 
 def published(run: RunFolder) -> list[Path]:
-    """Those of them that have a state."""
+    """All checkpoints that have a state, in order of place."""
     return [path for path in named(run) if (path / STATE).exists()]
 
 
@@ -53,7 +53,7 @@ def pointed(run: RunFolder, pointer: str) -> str | None:
 
 
 def find(run: RunFolder, name: str | None) -> Path | None:
-    """The checkpoint ``name`` (its folder's name, ``latest`` or ``best``); without a name the latest, None if there is none.
+    """Find the checkpoint ``name`` (its folder's name, ``latest`` or ``best``); without a name the latest, None if there is none.
 
     Without links the latest is the one that is furthest, the best what its state says. Raises UserError for one that is not
     there or has no state: no other is taken in its stead.
@@ -94,7 +94,7 @@ def _missing(run: RunFolder, name: str | None, wanted: str | None) -> UserError:
 
 
 def find_to_read(run: RunFolder, name: str | None) -> Path | None:
-    """`find`, but without a name the best, where evaluations chose one: later ones may know training edges by heart.
+    """Find a checkpoint as `find` does, but without a name the best, if evaluations chose one: later ones may overfit.
 
     Where runs do not keep the best, it may be gone; then the latest.
     """
@@ -104,15 +104,16 @@ def find_to_read(run: RunFolder, name: str | None) -> Path | None:
         best = _meant(run, BEST)
         found = find(run, BEST if best is not None and (run.checkpoints / best).is_dir() else None)
         if found and not (run.checkpoints / BEST).exists() and found != (latest := find(run, None)):
-            log.warning("%s: a copy without its links `latest` and `best`: taking %s, the best known without them; %s may "
-                        "be better: choose with --checkpoint", run.checkpoints, found.name, latest.name if latest else "another")
+            log.warning("%s: this copy lacks the links `latest` and `best`: taking %s, the best known without them; "
+                        "%s may be better: choose with --checkpoint", run.checkpoints, found.name,
+                        latest.name if latest else "another")
         return found
     return find(run, name)
 
 
 def hold(run: RunFolder, name: str | None) -> tuple[Path, int] | None:
-    """`find_to_read`, and a descriptor: until it is closed the checkpoint is not pruned. The kernel closes it when the holder
-    dies."""
+    """Find a checkpoint as `find_to_read` does, and open a descriptor: until it is closed the checkpoint is not pruned. The
+    kernel closes it when the holder dies."""
     while (found := find_to_read(run, name)) is not None:
         with suppress(FileNotFoundError):  # pruned this very moment
             return found, files.hold(found)

@@ -60,7 +60,7 @@ class RunFolder:
 
 @contextmanager
 def create(path: Path, dataset: Dataset, config: Config, facts: dict[str, Any]) -> Iterator[RunFolder]:
-    """A new run folder with its record, locked until the block ends. Raises UserError where something stands already."""
+    """Make a new run folder with its record, locked until the block ends. Raises UserError where something exists already."""
     _require_new(path)
     files.make_folder(path)
     run = RunFolder(path)
@@ -86,7 +86,7 @@ def _new_record(path: Path, dataset: Dataset, config: Config, facts: dict[str, A
 
 
 def where(run: Path, dataset: Dataset) -> dict[str, str]:
-    """What the record of the run in the folder ``run`` says of its dataset."""
+    """The entry about the dataset in the record of the run in the folder ``run``."""
     return {"relative": os.path.relpath(dataset.path.resolve(), run.resolve()), "absolute": str(dataset.path.resolve()),
             "fingerprint": dataset.fingerprint}
 
@@ -97,7 +97,7 @@ def write_record(run: RunFolder, record: dict[str, Any]) -> None:
 
 
 def read_record(run: RunFolder) -> dict[str, Any]:
-    """The record of an existing run. Raises UserError for what is no run, a newer one, or not as it was written."""
+    """Read the record of an existing run. Raises UserError for a folder that is no run, a newer format, or a changed record."""
     files.check_encodable(run.path)
     try:
         record = parse_yaml(files.read(run.config_file))
@@ -130,7 +130,7 @@ def config_of(run: RunFolder, record: dict[str, Any]) -> Config:
 
 
 def open_dataset(run: RunFolder, record: dict[str, Any], moved_to: Path | None = None) -> Dataset:
-    """The dataset the run was started on: ``moved_to``, or where it was, by its relative path first.
+    """Open the dataset that the run was started on: ``moved_to``, or where it was, by its relative path first.
 
     Raises UserError if it is gone, damaged or another.
     """

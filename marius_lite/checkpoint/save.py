@@ -81,7 +81,7 @@ def _discard(checkpoint: Path) -> None:
 
 
 def _point(run: RunFolder, pointer: str, name: str) -> None:
-    """Make ``latest`` or ``best`` a link to a checkpoint; a folder that a copy made of it goes."""
+    """Make ``latest`` or ``best`` a link to a checkpoint. A folder that a copy made of the link is removed."""
     path = run.checkpoints / pointer
     if path.is_dir() and not path.is_symlink():
         _discard(path)
@@ -89,7 +89,7 @@ def _point(run: RunFolder, pointer: str, name: str) -> None:
 
 
 def _point_best(run: RunFolder, best: Best | None) -> None:
-    """Make the link say what the run's state says, which may be older after the run was taken back."""
+    """Make ``best`` point where the run's state says, which may be an older checkpoint after the run went back."""
     pointer = run.checkpoints / BEST
     if best and (run.checkpoints / best.checkpoint).exists():
         if not pointer.is_symlink() or pointer.readlink().name != best.checkpoint:
@@ -108,13 +108,13 @@ def mark_best(run: RunFolder, name: str, keep: int) -> None:
 
 
 def go_back(run: RunFolder, checkpoint: Path) -> None:
-    """The run goes on from here: later checkpoints stay until a new one stands, but nothing goes on from them any more."""
+    """Let the run go on from ``checkpoint``. Later checkpoints stay until a new one is written, but are no longer used."""
     _point(run, LATEST, checkpoint.name)
     _point_best(run, read_state(checkpoint).best)
 
 
 def prune(run: RunFolder, keep: int) -> None:
-    """Remove all but the newest ``keep`` checkpoints and the best one, and folders that are none for want of a state.
+    """Remove all but the newest ``keep`` checkpoints and the best one, and folders without a state.
 
     Those beyond the latest belong to a part of the run that was taken back: they go too. What a reader holds stays until the
     next time.

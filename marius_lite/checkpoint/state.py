@@ -33,7 +33,7 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Best:
-    """The best evaluation so far, and the checkpoint it was made of."""
+    """The best evaluation so far, and its checkpoint."""
 
     checkpoint: str
     value: float
@@ -98,7 +98,7 @@ def read_state(checkpoint: Path) -> State:
 
 
 def read_copy(checkpoint: Path) -> State:
-    """The same of a folder whatever it is called."""
+    """Read the state of a checkpoint folder, whatever its name."""
     file = checkpoint / STATE
     try:
         tree = read_json(file)

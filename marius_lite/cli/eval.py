@@ -9,7 +9,7 @@ import typer
 from marius_lite.cli import options
 
 MOST_CLASSES = 12
-"""Up to so many the confusion matrix is easily read; --json has that of more."""
+"""Up to so many classes the confusion matrix is printed; --json always has it."""
 
 
 def eval(run: options.Run,
@@ -17,7 +17,10 @@ def eval(run: options.Run,
          exclude_self: options.ExcludeSelf = None,
          checkpoint: options.Checkpoint = None, dataset: options.Moved = None, as_json: options.Json = False,
          quiet: options.Quiet = False, allow_code: options.AllowCode = False) -> None:
-    """Rank every edge of a split among all nodes, known edges left out, or classify its nodes, with the model of a checkpoint."""
+    """Measure a checkpoint's model on a split: rank its edges among all nodes, or classify its nodes.
+
+    Other known edges are left out of the ranking.
+    """
     from marius_lite.cli.output import show, show_confusion
     from marius_lite.train.evaluate_run import evaluate_run
 

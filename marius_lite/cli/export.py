@@ -11,10 +11,10 @@ from marius_lite.cli import options
 
 def export(run: options.Run,
            output: options.Output,
-           format: Annotated[str, typer.Option("--format", help="parquet, npy or zarr.")] = "parquet",
+           format: Annotated[str, typer.Option("--format", help="Format of the files: parquet, npy or zarr.")] = "parquet",
            checkpoint: options.Checkpoint = None, dataset: options.Moved = None, as_json: options.Json = False,
            allow_code: options.AllowCode = False) -> None:
-    """Write what a checkpoint holds of nodes and relations with their raw ids: vectors, or classes and their probabilities."""
+    """Write a checkpoint's results to files, with raw ids: vectors of nodes and relations, or classes and their probabilities."""
     from marius_lite.cli.output import show
     from marius_lite.export import export_run
 

@@ -11,11 +11,11 @@ from marius_lite.cli import options
 
 
 def info(folder: Annotated[Optional[Path], typer.Argument(metavar="[DATASET | RUN]", help="A folder made by preprocess or "  # noqa: UP045
-                                                          "train; without one, the machine.")] = None,
-         verify: Annotated[bool, typer.Option("--verify", help="Read everything: compare it with its checksums, and with what "
+                                                          "train. Without one, info describes the machine.")] = None,
+         verify: Annotated[bool, typer.Option("--verify", help="Read everything. Compare it with its checksums, and with what "
                                                          "the manifest says of it.")] = False,
          as_json: options.Json = False) -> None:
-    """What a dataset or a run holds, or what this machine offers."""
+    """Show what a dataset or a run holds, or what this machine offers."""
     from marius_lite.cli.output import show, warn
 
     facts = describe(folder, verify)
@@ -25,7 +25,7 @@ def info(folder: Annotated[Optional[Path], typer.Argument(metavar="[DATASET | RU
 
 
 def describe(folder: Path | None, verify: bool) -> dict[str, Any]:
-    """The facts to print, by what kind of folder it is. Raises UserError for a folder of no known kind."""
+    """Return the facts to print, for a dataset, a run or the machine. Raises UserError for a folder of no known kind."""
     if folder is None:
         from marius_lite.machine import describe as describe_machine
 

@@ -22,9 +22,9 @@ MOST_TOLD = 600
 
 
 def app() -> typer.Typer:
-    """The typer app with every command of COMMANDS, each from the module of its name."""
+    """Build the typer app with every command of COMMANDS, each from the module of its name."""
     cli = typer.Typer(name="marius-lite", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-                      help="Train graph embeddings larger than memory, on one machine.")
+                      help="Train graph embeddings and graph neural networks larger than memory, on one machine.")
     cli.callback()(_root)
     for name in COMMANDS:
         cli.command(name)(getattr(import_module(f"marius_lite.cli.{name}"), name))
@@ -43,14 +43,14 @@ def _print_version(given: bool) -> None:
 
 
 def main() -> None:
-    """Entry point: exit code 0 done, 1 the run failed, 2 wrong input, 128 + n after signal n."""
+    """Run the command line, then exit: 0 done, 1 the run failed, 2 wrong input, 128 + n after signal n."""
     _open_standard_files()
     remember_ctrl_c()
     sys.exit(run(sys.argv[1:]))
 
 
 def _open_standard_files() -> None:
-    """What the caller closed leads nowhere: else the next file that is opened would be standard error."""
+    """Open standard files that the caller closed, on /dev/null: else the next file that is opened would be standard error."""
     while (file := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(file)
@@ -58,7 +58,7 @@ def _open_standard_files() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; the exit code."""
+    """Run one command and return its exit code."""
     try:
         with on_standard_error():
             status = app()(args=arguments, standalone_mode=False, prog_name="marius-lite")
@@ -80,7 +80,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _unexpected(error: Exception) -> int:
-    """The last resort: a mistake of this program, or damage that nobody thought of."""
+    """Report an error that nobody expected: a mistake of this program, or damage of a new kind."""
     if os.environ.get(TRACEBACK) == "1":
         traceback.print_exception(error)
     told = f"{type(error).__name__}: {error}"[:MOST_TOLD]

@@ -24,7 +24,7 @@ def show(result: Mapping[str, Any], as_json: bool) -> None:
 
 
 def show_confusion(counts: Sequence[Sequence[int]], names: Iterable[Any]) -> None:
-    """Print how often nodes of each class were given which, a line for each class."""
+    """Print the confusion matrix: how often nodes of each class were given which class, a line for each class."""
     print("confusion: a row for each class, a column for each answer")
     shown = [printable(str(name))[:MOST_NAME] for name in names]
     width, count = max(map(len, shown)), max(len(str(value)) for row in counts for value in row)

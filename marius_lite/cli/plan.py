@@ -10,7 +10,7 @@ from marius_lite.cli import options
 
 def plan(dataset: options.Dataset, config: options.ConfigFile = None, sets: options.Sets = None,
          as_json: options.Json = False, allow_code: options.AllowCode = False) -> None:
-    """Memory, disk, swaps and bytes moved per epoch of a training run, without training."""
+    """Show what a training run would take, without training: memory, disk, swaps, and bytes moved in each epoch."""
     import json
 
     from marius_lite.estimate import plan_run

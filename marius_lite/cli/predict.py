@@ -18,18 +18,18 @@ from marius_lite.printable import printable
 
 def predict(run: options.Run,
             queries: options.Queries = None,
-            topk: Annotated[int, typer.Option(min=1, help="Answers to each query.")] = 10,
-            known: Annotated[bool, typer.Option("--known", help="Also give answers that edges of the dataset give.")] = False,
+            topk: Annotated[int, typer.Option(min=1, help="Number of answers to each query.")] = 10,
+            known: Annotated[bool, typer.Option("--known", help="Also give answers that are edges of the dataset.")] = False,
             exclude_self: options.ExcludeSelf = None,
             checkpoint: options.Checkpoint = None, dataset: options.Moved = None, as_json: options.Json = False,
             quiet: options.Quiet = False, allow_code: options.AllowCode = False) -> None:
-    """The best answers to queries, by a checkpoint's model; or nodes' splits, classes and probabilities of each class."""
+    """Answer queries with a checkpoint's model: the best answers, or the split, class and probabilities of nodes."""
     from marius_lite.predict import predict_links, task_of
 
     if task_of(run) == "node_classification":
         return _classes(run, queries, checkpoint, dataset, as_json)
     if queries is None:
-        raise UserError("--queries is missing: a file of queries, one a line, such as `src rel ?`")
+        raise UserError("--queries is missing: give a file with one query in each line, such as `src rel ?`")
     answered = predict_links(run, queries, topk, known, checkpoint, exclude_self, dataset)
     if as_json:
         print(json.dumps({"queries": answered}))
@@ -37,7 +37,7 @@ def predict(run: options.Run,
     for query in answered:
         asked = ["?" if part is None else str(part) for part in (query["src"], query["rel"], query["dst"])]
         for part in query["untrained"]:
-            log.warning("%s: no training edge has the %s %s: nothing was learned of it, but from features",
+            log.warning("%s: no training edge has the %s %s: the model knows it from features alone, if there are any",
                         "\t".join(map(printable, asked)), "relation" if part == "rel" else "node", printable(str(query[part])))
         if as_json:
             continue
@@ -47,12 +47,12 @@ def predict(run: options.Run,
 
 
 def _shown() -> Callable[[str], str]:
-    """How ids and names are written: a file or another program gets them as they are, a terminal no control characters."""
+    """Return what writes ids and names: as they are to a file or another program, without control characters to a terminal."""
     return printable if sys.stdout.isatty() else str
 
 
 def _classes(run: Path, nodes: Path | None, checkpoint: str | None, dataset: Path | None, as_json: bool) -> None:
-    """One line a node, or one JSON object, written piece by piece: there may be many nodes."""
+    """Print one line for each node, or one JSON object, piece by piece: there may be many nodes."""
     from marius_lite.predict import predict_nodes
 
     first = True

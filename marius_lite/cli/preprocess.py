@@ -19,19 +19,19 @@ def preprocess(
         list[str],
         typer.Argument(
             metavar="EDGES...",
-            help="Edge files or quoted patterns: delimited text, PACE/DIMACS .gr, METIS, MatrixMarket or N-Triples (plain, gz, "
-            "zst, bz2, xz), Parquet, .npy (or FILE.npz:KEY) of shape (E, 2), (E, 3) or (2, E), COO or CSR in .npz, a "
-            "torch_geometric Data in .pt; one OGB, GraphBolt or Marius folder; - for standard input. Text in archives: "
-            "FILE.zip:MEMBER, FILE.tar.gz:MEMBER, or 'FILE.zip:*.txt'.",
+            help="Edge files or quoted patterns. Text (plain, gz, zst, bz2, xz): delimited columns, PACE/DIMACS .gr, METIS, "
+            "MatrixMarket or N-Triples. Tables and arrays: Parquet, .npy (or FILE.npz:KEY) of shape (E, 2), (E, 3) or (2, E), "
+            "COO or CSR in .npz, a torch_geometric Data in .pt. One OGB, GraphBolt or Marius folder. Text in archives: "
+            "FILE.zip:MEMBER, FILE.tar.gz:MEMBER, or 'FILE.zip:*.txt'. - is standard input.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The dataset folder to make.")],
     valid: Annotated[
         list[str] | None,
-        typer.Option(help="Validation edges; may be given several times.", rich_help_panel=EDGES),
+        typer.Option(help="Validation edges. May be given several times.", rich_help_panel=EDGES),
     ] = None,
     test: Annotated[
-        list[str] | None, typer.Option(help="Test edges; may be given several times.", rich_help_panel=EDGES)
+        list[str] | None, typer.Option(help="Test edges. May be given several times.", rich_help_panel=EDGES)
     ] = None,
     split: Annotated[
         str | None,
@@ -41,19 +41,19 @@ def preprocess(
             rich_help_panel=EDGES,
         ),
     ] = None,
-    format: Annotated[str, typer.Option(help="auto, which looks at the content, or text, parquet, arrow, npy, "
-                                       "gr, metis, mtx, nt, marius, torch.", rich_help_panel=EDGES)] = "auto",
+    format: Annotated[str, typer.Option(help="text, parquet, arrow, npy, gr, metis, mtx, nt, marius or torch; auto "
+                                       "looks at the content.", rich_help_panel=EDGES)] = "auto",
     ids: Annotated[
         str,
         typer.Option(
-            help="auto, int (0 to 2^63 - 1) or str; auto looks at the first rows.", rich_help_panel=EDGES
+            help="int (0 to 2^63 - 1) or str; auto looks at the first rows.", rich_help_panel=EDGES
         ),
     ] = "auto",
     columns: Annotated[
         str | None,
         typer.Option(
-            help="The file's columns in order, src,rel,dst or src,dst in any order, perhaps with weight and time (_ for one to "
-            "ignore), or header names in the order source, relation, destination.",
+            help="What the file's columns are, in their order: src, rel, dst, weight, time, and _ for one to ignore, for example "
+            "src,dst,weight. Or the names in the header of the source, relation and destination column.",
             rich_help_panel=EDGES,
         ),
     ] = None,
@@ -61,36 +61,36 @@ def preprocess(
         str | None,
         typer.Option(
             metavar="COL",
-            help="The column, by its name in the header, or the array of an .npz archive, that holds the edges' weights; for "
+            help="The column that holds the edges' weights, by its name in the header, or the array of an .npz archive. For "
             "columns without names see --columns.",
             rich_help_panel=EDGES,
         ),
     ] = None,
     weight_default: Annotated[
         float | None,
-        typer.Option(metavar="X", help="The weight of edges whose weight is empty, null or NaN; without it such rows are bad.",
+        typer.Option(metavar="X", help="The weight of edges whose weight is empty, null or NaN. Without it such rows are bad.",
                      rich_help_panel=EDGES),
     ] = None,
     timestamp: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="The column or array that holds the edges' times, integers, likewise.",
+        typer.Option(metavar="COL", help="The column or array that holds the edges' times, which are integers.",
                      rich_help_panel=EDGES),
     ] = None,
     features: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Node features, shape (nodes, width): row i belongs to the integer id i. A .npy array, FILE.npz:KEY (an array, "
-            "or the parts of a CSR matrix: KEY_indptr, _indices, _data, _shape), Parquet (columns of numbers, or one of lists), "
-            "or a Zarr array. Every row makes a node, with edges or without.",
+            help="Node features, shape (nodes, width). Row i belongs to the integer id i, or see --node-ids. A .npy array, "
+            "FILE.npz:KEY (an array, or the parts of a CSR matrix: KEY_indptr, _indices, _data, _shape), Parquet (columns of "
+            "numbers, or one of lists), or a Zarr array. Every row makes a node, with edges or without.",
             rich_help_panel=NODES,
         ),
     ] = None,
     feature_dtype: Annotated[
         str,
         typer.Option(
-            help="What features are stored as: float32, float16, bfloat16, int8 (with a scale for each column, off by at most "
-            "1/254 of the column's largest magnitude); auto keeps float16 and makes all else float32.",
+            help="Storage type of features: float32, float16, bfloat16, or int8 (with a scale for each column, off by at most "
+            "1/254 of the column's largest magnitude). auto keeps float16 and makes all else float32.",
             rich_help_panel=NODES,
         ),
     ] = "auto",
@@ -98,8 +98,8 @@ def preprocess(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Text, one id a line, or a .npy array of integer ids: row i of --features and --labels belongs to the i-th id "
-            "instead.",
+            help="Raw ids of the rows of --features and --labels: text with one id in each line, or a .npy array of integers. "
+            "Row i then belongs to the i-th id.",
             rich_help_panel=NODES,
         ),
     ] = None,
@@ -107,10 +107,10 @@ def preprocess(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Class labels, integers or names: a .npy array (or FILE.npz:KEY) of shape (nodes,), a Parquet column, or text "
-            "with one in each line: row i belongs to the integer id i; or two columns of text or Parquet, a node's id and its "
-            "class. -1, NaN and an empty cell beside an id are no label. Or an array of shape (nodes, classes), 1 for "
-            "each class that a node has, else 0. Every row makes a node.",
+            help="Class labels, integers or names. One for each row: a .npy array (or FILE.npz:KEY) of shape (nodes,), a Parquet "
+            "column, or text; row i belongs to the integer id i, or see --node-ids. Or two columns of text or Parquet, a "
+            "node's id and its class. Or an array of shape (nodes, classes), 1 for each class that a node has, else 0. -1, "
+            "NaN and an empty cell beside an id are no label. Every row makes a node.",
             rich_help_panel=NODES,
         ),
     ] = None,
@@ -118,9 +118,9 @@ def preprocess(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The type of each node, by name: text or Parquet with two columns, raw id and type, or a .npy array (or "
-            "FILE.npz:KEY) of shape (nodes, 2), or (nodes,), whose row i is about the integer id i. Every node needs one; every "
-            "row makes a node. --delimiter, --header and --comment hold for this file too.",
+            help="The type of each node, by name. Text or Parquet with two columns, raw id and type; or a .npy array (or "
+            "FILE.npz:KEY) of shape (nodes, 2), or of shape (nodes,), whose row i belongs to the integer id i. Every node needs "
+            "a type. Every row makes a node. --delimiter, --header and --comment hold for this file too.",
             rich_help_panel=NODES,
         ),
     ] = None,
@@ -128,22 +128,22 @@ def preprocess(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The nodes to train on: their ids, text with one a line, or a .npy array (or FILE.npz:KEY) of integers, or a "
-            "mask, true for them. They are put into the first partitions.",
+            help="The nodes to train on: text with one id in each line, a .npy array (or FILE.npz:KEY) of integer ids, or a mask "
+            "that is true for them. They are put into the first partitions.",
             rich_help_panel=NODES,
         ),
     ] = None,
     valid_nodes: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The nodes to validate on, likewise.", rich_help_panel=NODES)
+        Path | None, typer.Option(metavar="FILE", help="The nodes to validate on, as --train-nodes.", rich_help_panel=NODES)
     ] = None,
     test_nodes: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The nodes to test on, likewise.", rich_help_panel=NODES)
+        Path | None, typer.Option(metavar="FILE", help="The nodes to test on, as --train-nodes.", rich_help_panel=NODES)
     ] = None,
     mask_split: Annotated[
         int | None,
         typer.Option(
             metavar="K",
-            help="Which split to take of masks of shape (nodes, splits) or (splits, nodes), from 0.",
+            help="Which split to take, from 0, if masks have the shape (nodes, splits) or (splits, nodes).",
             rich_help_panel=NODES,
         ),
     ] = None,
@@ -157,31 +157,31 @@ def preprocess(
     delimiter: Annotated[
         str,
         typer.Option(
-            help="auto, one character, or tab, comma, space, semicolon, pipe, or whitespace: any number of spaces and tabs.",
+            help="One character, or tab, comma, space, semicolon, pipe, or whitespace (any number of spaces and tabs), or auto.",
             rich_help_panel=TEXT,
         ),
     ] = "auto",
-    header: Annotated[str, typer.Option(help="auto, yes or no.", rich_help_panel=TEXT)] = "auto",
+    header: Annotated[str, typer.Option(help="Whether the first row is titles: yes, no, auto.", rich_help_panel=TEXT)] = "auto",
     comment: Annotated[
-        str, typer.Option(help="Lines that start with this are left out; '' for none.", rich_help_panel=TEXT)
+        str, typer.Option(help="Lines that start with this are left out. '' keeps all lines.", rich_help_panel=TEXT)
     ] = "#",
     partitions: Annotated[
-        str, typer.Option(help="auto, or a number from 1 to 1024.", rich_help_panel=OUTPUT)
+        str, typer.Option(help="Number of partitions, from 1 to 1024, or auto.", rich_help_panel=OUTPUT)
     ] = "auto",
     partitioner: Annotated[
         str,
         typer.Option(
-            help="random, or locality: fewer edges between partitions, so that sampling finds more neighbours in memory, but "
-            "what is in memory at a time is less like the whole graph: compare both. Not for knowledge-graph embeddings. metis: "
-            "the same by METIS (pip install 'marius-lite\\[metis]'), for graphs that fit in --memory.",
+            help="random, locality or metis. locality: fewer edges between partitions. Sampling then finds more neighbours in "
+            "memory, but what is in memory at a time is less like the whole graph. Compare both; not for knowledge-graph "
+            "embeddings. metis: the same by METIS (pip install 'marius-lite\\[metis]'), for graphs that fit in --memory.",
             rich_help_panel=OUTPUT,
         ),
     ] = "random",
     memory: Annotated[
         str,
         typer.Option(
-            help="What preprocess may take, whatever the input (bytes, or with a unit); libraries come on top, at most 300 MB. "
-            "The dataset does not depend on it.",
+            help="Memory that preprocess may take, whatever the input (bytes, or with a unit). Libraries come on top, at most "
+            "300 MB. The dataset does not depend on it.",
             rich_help_panel=OUTPUT,
         ),
     ] = "4GB",
@@ -191,8 +191,8 @@ def preprocess(
     adjacency: Annotated[
         str,
         typer.Option(
-            help="none, or in: also store the training edges by destination, which neighbour sampling needs; "
-            "auto: in where there are --labels.",
+            help="none, in or auto. in: also store the training edges by destination, which neighbour sampling needs. auto: in, "
+            "if there are --labels; else none.",
             rich_help_panel=OUTPUT,
         ),
     ] = "auto",
@@ -206,20 +206,20 @@ def preprocess(
     drop_duplicates: Annotated[
         bool,
         typer.Option("--drop-duplicates", rich_help_panel=CLEAN,
-                     help="Store equal edges of a split once, whatever their weights and times; the one that stays has "
+                     help="Store equal edges of a split once, whatever their weights and times. The one that stays has "
                           "the smallest weight that is not negative."),
     ] = False,
     drop_self_loops: Annotated[
         bool,
         typer.Option(
             "--drop-self-loops",
-            help="Leave out edges from a node to itself; the node stays.",
+            help="Leave out edges from a node to itself. The node stays.",
             rich_help_panel=CLEAN,
         ),
     ] = False,
     on_bad_row: Annotated[
-        str, typer.Option(help="error, or skip: leave out rows that cannot be read, and list them in bad_rows.parquet. A damaged "
-                   "file is an error all the same.", rich_help_panel=CLEAN)
+        str, typer.Option(help="error or skip. skip: leave out rows that cannot be read, and list them in bad_rows.parquet. A "
+                   "damaged file is an error all the same.", rich_help_panel=CLEAN)
     ] = "error",
     json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
 ) -> None:

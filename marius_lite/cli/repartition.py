@@ -14,17 +14,16 @@ def repartition(
     dataset: options.Dataset,
     output: options.Output,
     partitions: Annotated[str, typer.Option(metavar="N", help="A number from 1 to 1024.")],
-    memory: Annotated[str, typer.Option(help="Bound on the edges being sorted and on a partition's neighbour lists (bytes, or "
-                                        "with a unit).")] = "4GB",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a dataset that is there already; it may be DATASET "
+    memory: Annotated[str, typer.Option(help="Memory for sorting edges and for a partition's neighbour lists (bytes, or with "
+                                        "a unit).")] = "4GB",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a dataset that is there already. It may be DATASET "
                                             "itself.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Make a dataset again with another number of partitions, without its raw files.
 
-    Node ids stay as they are: with random ids the result is what preprocess makes with --partitions N. Those that --partitioner
-    locality gave were made for another number, so that more edges than necessary may lie between partitions: the share is
-    printed.
+    Node ids stay as they are. With random ids the result is what preprocess makes with --partitions N. Ids by --partitioner
+    locality were made for another number, so more edges than necessary may lie between partitions. Their share is printed.
     """
     from marius_lite.preprocess.repartition import Wish
     from marius_lite.preprocess.repartition import repartition as run

@@ -10,7 +10,7 @@ def resume(run: options.Run, checkpoint: options.From = None, sets: options.Sets
            verbose: options.Verbose = False, allow_code: options.AllowCode = False) -> None:
     """Continue a run from its latest checkpoint as if nothing had happened.
 
-    With --checkpoint the run goes back to that place: later checkpoints are removed once a new one stands.
+    With --checkpoint the run goes back to that place. Later checkpoints are removed once a new one is written.
     """
     from marius_lite.cli.output import show
     from marius_lite.train.run import resume_run

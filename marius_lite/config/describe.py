@@ -1,4 +1,4 @@
-"""docs/configuration.md, from the schema: python -m marius_lite.config.describe > docs/configuration.md"""
+"""Write docs/configuration.md from the schema: python -m marius_lite.config.describe > docs/configuration.md"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from marius_lite.config.schema import Config
 
 
 def as_markdown() -> str:
-    """One table: key, default, allowed names, meaning."""
+    """Return one table: key, default, meaning, allowed names."""
     lines = ["# Configuration", "",
              "One schema for YAML files (`--config`), `--set key.path=value` and the Python API.", "",
              "`plan` prints what `auto` becomes.",
@@ -21,7 +21,7 @@ def as_markdown() -> str:
         default = field.get_default(call_default_factory=True)
         meaning = field.description or ""
         names = _names(field.annotation)
-        allowed = f" ({', '.join(names)})" if len(names) > 1 else ""
+        allowed = f". One of: {', '.join(names)}" if len(names) > 1 else ""
         lines.append(f"| `{path}` | {_text(default)} | {meaning}{allowed} |")
     return "\n".join(lines) + "\n"
 
@@ -42,7 +42,7 @@ def _names(annotation: object) -> list[str]:
 
 
 def _text(value: object) -> str:
-    """As YAML writes it."""
+    """The value as YAML writes it."""
     return {"True": "true", "False": "false", "None": "null"}.get(str(value), str(value))
 
 

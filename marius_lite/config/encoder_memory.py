@@ -1,4 +1,4 @@
-"""What an encoder's batches take, on the host and on a device: the neighbourhoods of their seeds, rows, values and gradients."""
+"""Memory of an encoder's batches, on the host and on a device: neighbourhoods of the seeds, rows, values and gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FANOUTS = (15, 10, 5)
 
 @dataclass(frozen=True)
 class Resident:
-    """At most what batches are sampled from: ``nodes``, in so many ``ranges``, their ``edges``, of so many ``relations``."""
+    """The most that batches are sampled from: resident ``nodes`` in some ``ranges`` of ids, their ``edges`` and ``relations``."""
 
     nodes: int
     edges: int
@@ -29,8 +29,12 @@ class Resident:
 
 @dataclass(frozen=True)
 class EncoderSizes:
-    """``seeds`` of a batch, at most; what is ``here``; numbers that the encoder begins and ends with; ``tables`` that hold what
-    it begins with, ``stride`` bytes a node together; ``labels``: entries of a seed where it may have several classes, else 0."""
+    """What the memory of an encoder's batch depends on.
+
+    ``seeds``: the most that a batch has. ``here``: what is resident. ``in_width``, ``out_width``: numbers of a node in the
+    encoder's input and output. ``tables``: how many hold that input, with ``stride`` bytes a node together. ``labels``: entries
+    of a seed where it may have several classes, else 0.
+    """
 
     seeds: int
     here: Resident
@@ -42,7 +46,7 @@ class EncoderSizes:
 
 
 def fanouts_of(config: Config) -> tuple[Fanout, ...]:
-    """One for each layer."""
+    """The fanouts, one for each layer."""
     asked = config.sampling.fanouts
     if asked == "auto":
         return tuple(FANOUTS[min(hop, len(FANOUTS) - 1)] for hop in range(len(config.model.layers) + 1))
@@ -50,7 +54,7 @@ def fanouts_of(config: Config) -> tuple[Fanout, ...]:
 
 
 def uniform(config: Config) -> bool:
-    """Whether a node draws so many of all its neighbours alike, hop after hop."""
+    """Whether all neighbours of a node are drawn alike, neither by relation nor by weight."""
     return not config.sampling.weighted and all(isinstance(fanout, int) for fanout in fanouts_of(config))
 
 
@@ -60,7 +64,7 @@ def samples_on_device(config: Config) -> bool:
 
 
 def most_drawn(fanout: Fanout, relations: int) -> int:
-    """Edges that a node draws at a hop, at most; all of them count as the first of FANOUTS."""
+    """The most edges that a node draws at a hop. A fanout of all edges counts as the first of FANOUTS."""
     if isinstance(fanout, int):
         return fanout if fanout >= 0 else FANOUTS[0]
     named = [most_drawn(number, 1) for name, number in fanout.items() if name != DEFAULT]
@@ -68,21 +72,21 @@ def most_drawn(fanout: Fanout, relations: int) -> int:
 
 
 def resident(facts: Facts, capacity: int) -> Resident:
-    """Of ``capacity`` partitions; an edge takes 4 bytes of their lists, or more."""
+    """What is resident with ``capacity`` partitions. An edge takes 4 bytes of their lists, or more."""
     ranges = max(1, min(capacity, facts.partitions - capacity + 1))
     nodes = min(capacity * facts.rows_per_partition, facts.nodes)
     return Resident(nodes, capacity * facts.lists // 4, facts.relations, ranges)
 
 
 def reached(config: Config, seeds: int, here: Resident) -> tuple[list[int], list[int]]:
-    """(nodes within 0, 1, ... hops of the seeds, edges of the hops 1, 2, ...): at most all that is here."""
+    """(nodes within 0, 1, ... hops of the seeds, edges of the hops 1, 2, ...): at most all that are resident."""
     fanouts = [most_drawn(fanout, here.relations) for fanout in fanouts_of(config)]
     sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), here.nodes) for hop in range(len(fanouts) + 1)]
     return sizes, [min(nodes * fanout, here.edges) for nodes, fanout in zip(sizes, fanouts)]
 
 
 def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> int:
-    """A batch's sampled nodes and edges, its rows, and each layer's values and gradients; ``learned``: rows take gradients.
+    """Bytes of a batch: sampled nodes and edges, rows, each layer's values and gradients; ``learned``: rows take gradients.
 
     Rows are gathered once, and made anew by each thing that changes them. The first layer of sage and gcn sums rows for its
     targets, before or after it maps the sources; a user's class may keep as many numbers of every source, and more.
@@ -114,7 +118,7 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict
 
 
 def encoder_host_bytes_for_device(config: Config, sizes: EncoderSizes) -> int:
-    """Host memory beside the buffers while a device trains: staged rows and ids of the batches under way, ids being prepared."""
+    """Host memory beside the buffers while a device trains: staged rows and ids of batches under way, ids being prepared."""
     nodes, drawn = reached(config, sizes.seeds, sizes.here)
     ids = _packet(nodes, sum(drawn), sizes)
     if config.task == "link_prediction":
@@ -123,24 +127,23 @@ def encoder_host_bytes_for_device(config: Config, sizes: EncoderSizes) -> int:
 
 
 def _keys(config: Config, edges: int) -> int:
-    """What the sampler keeps of the edges that it draws, where it chooses them by keys: by relation or by weight."""
+    """Bytes of the sampler's keys of drawn edges. It has them where it draws by relation or by weight."""
     return 0 if uniform(config) else 8 * edges
 
 
 def _labels(config: Config, sizes: EncoderSizes) -> int:
-    """A byte for each class of the seeds of batches that wait, compute and are sampled; float32 of labels, losses and weights."""
+    """Bytes of labels: one a class for seeds of batches that wait, compute and are sampled; float32 labels, losses, weights."""
     return sizes.seeds * sizes.labels * (config.training.staleness + 2 + 3 * 4)
 
 
 def _sampling(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
-    """What a device's sampler takes: seeds, and edges between them that are excluded; a table of nodes, and the one before it;
+    """Bytes of a device's sampler: seeds, and edges between them that are excluded; a table of nodes, and the one before it;
     nodes and rows; of nodes that are expanded, what they draw from; of edges, what is drawn, and labels."""
     return 160 * sizes.seeds + (96 + 32) * nodes[-1] + (80 + 16 * sizes.here.ranges) * nodes[-2] + 72 * edges
 
 
 def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSizes) -> int:
-    """Each layer's values and gradients, but for the rows that the first begins with: of nodes, and where messages are made one
-    by one, of edges."""
+    """Bytes of each layer's values and gradients without the input rows: of nodes, and of edges where each makes a message."""
     model = config.model
     widths = [sizes.in_width, *model.layers, sizes.out_width]
     kept = 4 + (model.norm != "none") + model.residual + (model.dropout > 0)
@@ -152,8 +155,8 @@ def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSi
 
 
 def _attention(nodes: list[int], edges: list[int], widths: list[int], heads: int) -> int:
-    """Of gat's layers: sources and targets mapped, twice; of the edges, and of each target's to itself, five sets of numbers
-    (sources', summed with targets', activated, weighted, and a gradient), their ids, and numbers of a head."""
+    """Bytes of gat's layers: sources and targets mapped, twice; of the edges, and of each target's to itself, five sets of
+    numbers (sources', summed with targets', activated, weighted, and a gradient), their ids, and numbers of a head."""
     total = 0
     for layer, width in enumerate([*widths[1:-1], heads * widths[-1]]):
         hops = len(edges) - layer
@@ -163,19 +166,20 @@ def _attention(nodes: list[int], edges: list[int], widths: list[int], heads: int
 
 
 def _by_relation(nodes: list[int], edges: list[int], widths: list[int], heads: int) -> int:
-    """Of rgcn's layers: a mean for each target and relation, mapped, at most as many as edges; gradients; sorted ids of edges."""
+    """Bytes of rgcn's layers: a mean for each target and relation, mapped, as many as edges at most; gradients; sorted ids."""
     drawn = [sum(edges[: len(edges) - layer]) for layer in range(len(edges))]
     return sum(count * (4 * 2 * (into + out) + 64) for count, into, out in zip(drawn, widths, widths[1:]))
 
 
 def _own_layers(nodes: int, edges: int, widths: list[int]) -> int:
-    """Of a class of the user's, whose layers see all that was sampled. Nobody knows what it keeps. torch_geometric's models take
-    no more than messages twice as wide as the input, with gradients, then four sets of numbers of an edge and two of a node."""
+    """Bytes of a user's own class, whose layers see all that was sampled. Nobody knows what it keeps. The models of
+    torch_geometric take no more than messages twice as wide as the input, with gradients, then four sets of numbers of an edge
+    and two of a node."""
     messages = edges + nodes  # some let each node send to itself
     return 4 * (4 * widths[0] * messages + sum(widths[1:]) * (4 * messages + 2 * nodes))
 
 
 def _packet(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
-    """Rows of each table with what batches share; offsets, edges with relations, degrees, labels."""
+    """Bytes of the ids sent for a batch: rows of each table with what batches share; offsets, edges, degrees, labels."""
     rows = sizes.tables * nodes[-1] * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4)
     return rows + 8 * (nodes[-2] + 1) + 8 * edges + 4 * nodes[-1] + (sizes.labels or 8) * sizes.seeds

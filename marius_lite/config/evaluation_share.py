@@ -20,7 +20,7 @@ were measured on two graphs, with wide features and two encoders, on an AMD EPYC
 
 
 def with_share(config: Config, facts: Facts) -> EvaluationSection:
-    """``every_epochs`` and ``max_edges`` as numbers. The split must be there."""
+    """Return the evaluation section with ``every_epochs`` and ``max_edges`` as numbers. The split must exist."""
     settings, each = config.evaluation, _edges_an_epoch(config, facts)
     epochs = 1 if settings.every_epochs == "auto" else max(1, settings.every_epochs)
     most = settings.max_edges if settings.max_edges != "auto" else max(FEW_EDGES, min(MOST_EDGES, epochs * each))
@@ -47,7 +47,7 @@ def _edges_an_epoch(config: Config, facts: Facts) -> int:
 
 
 def _nodes_an_epoch(config: Config, facts: Facts) -> float:
-    """Nodes of the neighbourhoods that an epoch samples, where neighbours are anyone alike."""
+    """Nodes of the neighbourhoods that an epoch samples, where all neighbours are drawn alike."""
     items = facts.nodes_to_classify.training if facts.nodes_to_classify else int(facts.bucket_counts.sum())
     size = max(1, min(items, config.training.batch_size))
     seeds = size if facts.nodes_to_classify else batch_places(config, facts.nodes)

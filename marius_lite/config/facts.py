@@ -1,4 +1,4 @@
-"""What resolving a configuration must know of the dataset, the record and the machine."""
+"""Facts of the dataset, the record and the machine that resolve a configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """Of the nodes to classify: ``training`` of them fill the first ``training_partitions``; the largest split has
+    """Facts of the nodes to classify: ``training`` of them fill the first ``training_partitions``; the largest split has
     ``evaluated``. ``multi_label``: a node may have several classes."""
 
     classes: int

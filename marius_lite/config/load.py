@@ -1,4 +1,4 @@
-"""YAML, ``--set key.path=value`` and plain dicts into one checked `Config`; errors name path, value and what is allowed."""
+"""Make one checked `Config` of YAML, ``--set key.path=value`` and dicts; errors name path, value and what is allowed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from marius_lite.errors import UserError
 
 
 def load(file: Path | str | None = None, sets: Sequence[str] = (), values: Mapping[str, Any] | None = None) -> Config:
-    """Values from ``file``, which may be `preset:NAME`, then ``values`` over them, then each ``key.path=value`` of ``sets``.
-    Raises UserError."""
+    """Load a configuration: values from ``file``, which may be `preset:NAME`, then ``values`` over them, then each
+    ``key.path=value`` of ``sets``. Raises UserError."""
     over: dict[str, Any] = dict(values or {})
     for item in sets:
         over = presets.merged(over, _setting(item))
@@ -43,7 +43,7 @@ def _setting(item: str) -> dict[str, Any]:
 
 
 def check(tree: Mapping[str, Any], where: str) -> Config:
-    """A dict of sections into a Config. Raises UserError with one line for the first thing that is wrong."""
+    """Turn a dict of sections into a Config. Raises UserError with one line for the first thing that is wrong."""
     try:
         config = Config.model_validate(tree)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What the machine gives this process: memory, processors, a GPU. No torch."""
+"""Memory, processors and GPU that this process may use. No torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def available_memory() -> int:
-    """Bytes this process may still take: the kernel's MemAvailable, or what its control groups leave if that is less."""
+    """Bytes that this process may still take: the kernel's MemAvailable, or what its control groups leave if that is less."""
     available = _meminfo("MemAvailable")
     for limit, usage in _cgroup_limits():
         available = min(available, max(limit - usage, 0))
@@ -19,7 +19,7 @@ def total_memory() -> int:
 
 
 def memory_limit() -> int:
-    """Bytes this process may hold in all: the machine's memory, or its control groups' limit if that is less."""
+    """Bytes that this process may take in all: the machine's memory, or its control groups' limit if that is less."""
     return min([total_memory(), *(limit for limit, _ in _cgroup_limits())])
 
 

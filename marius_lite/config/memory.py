@@ -1,4 +1,4 @@
-"""Where every byte of ``storage.memory`` goes: the same sum is planned, printed, and kept by the run."""
+"""Plan where every byte of ``storage.memory`` goes. The same sum is planned, printed, and kept by the run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class MemoryPlan:
         return self.buffer + self.edges + self.workspace + self.evaluation
 
     def told(self) -> str:
-        """What takes how much, the most first."""
+        """Each purpose with its bytes as text, the largest first."""
         parts = {"slots": self.buffer, "edges": self.edges, "a batch": self.workspace, "evaluation": self.evaluation}
         return ", ".join(f"{name} {format_bytes(size)}" for name, size in sorted(parts.items(), key=lambda part: -part[1]))
 
@@ -64,8 +64,8 @@ def slot_bytes(rows_per_partition: int, stride: int) -> int:
 
 
 def negatives_shape(config: Config, resident: int) -> tuple[int, int, int]:
-    """(sets, chunks, count) of a batch's negatives, where ``resident`` nodes are in memory: all of them are one set for both
-    sides."""
+    """(sets, chunks, count) of a batch's negatives, where ``resident`` nodes are in memory. With `negatives.count: all` these are
+    one set for both sides."""
     negatives = config.negatives
     return (1, 1, resident) if negatives.count == "all" else (2, negatives.chunks, negatives.count)
 
@@ -76,8 +76,8 @@ def batch_places(config: Config, resident: int) -> int:
 
 
 def workspace_bytes(config: Config, relations: int, resident: int, threads: int) -> int:
-    """Gathered rows, their gradients and sums, queries, one tile of scores and its temporaries, a chunk's candidates and their
-    gradients, relations."""
+    """Bytes of a batch: gathered rows, their gradients and sums, queries, one tile of scores and its temporaries, a chunk's
+    candidates and their gradients, relations."""
     batch, dim = config.training.batch_size, config.model.dim
     _, chunks, count = negatives_shape(config, resident)
     gathered = batch_places(config, resident) * dim * 4
@@ -94,7 +94,7 @@ def workspace_bytes(config: Config, relations: int, resident: int, threads: int)
 
 
 def _untiled_bytes(queries: int, dim: int, threads: int) -> int:
-    """What `csrc/score/shared_softmax.cpp` packs, and what each thread holds of a block of candidates and of the queries."""
+    """Bytes that `csrc/score/shared_softmax.cpp` packs, and that each thread needs for a block of candidates and the queries."""
     queries, dim = (-(-count // 32) * 32 for count in (queries, dim))
     return 4 * queries * dim + threads * (4 * UNTILED_BLOCK * (queries + dim) + 4 * queries * (dim + 2))
 
@@ -105,7 +105,8 @@ def largest_window(step_buckets: list[tuple[tuple[int, int], ...]], counts: npt.
 
 
 def packet_bytes(edges: int, places: int) -> int:
-    """The ids of a batch on a device: rows and held places as int64, three lists of int32, each look back's two, relations."""
+    """Bytes of a batch's ids on a device: rows and held places as int64, three lists of int32, each look back's two,
+    relations."""
     return places * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4) + 4 + edges * 8
 
 
@@ -125,7 +126,7 @@ def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:
 
 
 def advice(config: Config, memory: MemoryPlan) -> str:
-    """What lowers that which takes the most memory."""
+    """Advice on how to lower the part that takes the most memory."""
     encoder = config.model.encoder != "none"
     partitions = "preprocess with more partitions (or `repartition`)"
     batch = "sampling.fanouts" if config.task == "node_classification" else "negatives.count"

@@ -15,7 +15,7 @@ LESS_IS_BETTER = ("mean_rank", "log_loss")
 
 
 def better(metric: str, value: float | None, than: float | None) -> bool:
-    """Whether a figure beats another; one that does not exist (None) beats none, and is beaten by any."""
+    """Whether a figure is better than another. A missing figure (None) is worse than any."""
     if value is None or than is None:
         return value is not None
     return value < than if metric in LESS_IS_BETTER else value > than

@@ -1,4 +1,4 @@
-"""Settings that suit a kind of graph: YAML files beside this one, and the choice among them for a dataset.
+"""Presets: settings that suit a kind of graph, as YAML files beside this one, and the choice among them for a dataset.
 
 A preset is a configuration file. Its section ``decoders`` holds what another decoder than the preset's own needs.
 """
@@ -33,7 +33,7 @@ LARGE_ROWS = 0.5
 
 @dataclass(frozen=True)
 class Shape:
-    """What a choice among presets looks at. ``classified``: nodes have features, labels, splits and in-edge lists."""
+    """Facts that choose a preset. ``classified``: nodes have features, labels, splits and in-edge lists."""
 
     nodes: int
     edges: int
@@ -43,7 +43,7 @@ class Shape:
 
 
 def suitable(shape: Shape) -> tuple[str, str]:
-    """The preset for a dataset, and why."""
+    """Choose the preset for a dataset, and say why."""
     for name, fits, why in _choices(shape):
         if fits:
             return name, why
@@ -65,12 +65,12 @@ def _choices(shape: Shape) -> list[tuple[str, bool, str]]:
 
 
 def _held(name: str, shape: Shape) -> bool:
-    """Whether rows with a state of as many numbers, as long as in the preset, are small beside the free memory."""
+    """Whether the preset's rows, with as many numbers of optimizer state, are small beside the free memory."""
     return bool(shape.nodes * 2 * read(name, None)["model"]["dim"] * 4 <= LARGE_ROWS * shape.available_memory)
 
 
 def read(name: str, decoder: str | None) -> dict[str, Any]:
-    """A preset's sections, for its own decoder or another."""
+    """Read a preset's sections, for its own decoder or another."""
     if name not in PRESETS:
         raise UserError(f"{PREFIX}{name}: no such preset: there are {', '.join(PRESETS)}")
     text = files("marius_lite.config").joinpath(f"presets/{name}.yaml").read_text(encoding="utf-8")
@@ -81,7 +81,7 @@ def read(name: str, decoder: str | None) -> dict[str, Any]:
 
 
 def merged(under: Any, over: Any) -> Any:
-    """``over`` where it says something, ``under`` elsewhere."""
+    """Merge two trees: values of ``over`` where it has some, of ``under`` elsewhere."""
     if not isinstance(under, dict) or not isinstance(over, dict):
         return over
     return {**under, **{key: merged(under.get(key), value) for key, value in over.items()}}

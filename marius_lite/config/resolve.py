@@ -1,4 +1,4 @@
-"""Every ``auto`` to a value, for one dataset on one machine. Pure: the facts come in, nothing is looked up."""
+"""Turn every ``auto`` into a value, for one dataset on one machine. Pure: the facts come in, nothing is looked up."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
-    """The configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
+    """Return the configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
     config = _with_evaluation(config, facts).model_copy(update={"device": _device(config, facts)})
     config = config.model_copy(update={"sampling": config.sampling.model_copy(update={"device": _sampling_device(config)})})
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
@@ -72,7 +72,7 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
 
 
 def device_needs(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> dict[str, int]:
-    """Bytes on the device by purpose; nothing on the CPU."""
+    """Bytes needed on the device, by purpose; nothing on the CPU."""
     if config.device == "cpu":
         return {}
     held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
@@ -97,7 +97,7 @@ def _with_evaluation(config: Config, facts: Facts) -> Config:
     settings = config.evaluation
     if facts.why_whole and settings.split != "auto" and settings.every_epochs:
         raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} {facts.why_whole}: "
-                        "leave the split out, or take another encoder")
+                        "leave `evaluation.split` out, or take another encoder")
     if settings.split == "auto":
         every = settings.every_epochs if "valid" in facts.splits and not facts.why_whole else 0
         settings = settings.model_copy(update={"split": "valid", "every_epochs": every})
@@ -118,7 +118,7 @@ def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, Memo
             if capacity == facts.partitions or len(fitting) == CAPACITIES_COMPARED:
                 break
     if not fitting:
-        raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions and what goes with them need "
+        raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions and their batches need "
                         f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}")
     _, capacity, memory = min(fitting, key=lambda found: (found[0], -found[1]))
     return capacity, memory
@@ -190,6 +190,6 @@ def _sampling_device(config: Config) -> str:
     """``auto`` stays where both are possible: it is measured while the run trains."""
     asked = config.sampling.device
     if asked == "cuda" and config.device == "cpu":
-        raise UserError("`sampling.device` is cuda, but `device` is cpu: the CPU draws neighbours, or the GPU that trains: "
-                        "use `sampling.device: cpu`, or `device: cuda` where there is a GPU")
+        raise UserError("`sampling.device` is cuda, but `device` is cpu: only the CPU, or the GPU that trains, can draw "
+                        "neighbours: use `sampling.device: cpu`, or `device: cuda` where there is a GPU")
     return asked if config.device != "cpu" and config.model.encoder != "none" and samples_on_device(config) else "cpu"

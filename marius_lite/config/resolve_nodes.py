@@ -1,4 +1,4 @@
-"""`auto` for the classification of nodes: what stands in memory are features, learned rows, and the resident nodes' edges."""
+"""Resolve `auto` for node classification, whose memory is features, learned rows, and in-edges of resident nodes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ CLASSIFIED_BYTES = 24
 
 
 def inputs_of(config: Config, facts: Facts) -> str:
-    """What is learned from: features, embeddings or both. Raises UserError for features that are not there."""
+    """The inputs of a run: features, embeddings or both. Raises UserError for features that the dataset lacks."""
     asked = config.model.inputs if config.model.encoder != "none" else "embeddings"
     if asked in ("features", "both") and not facts.features:
-        raise UserError(f"`model.inputs` is {asked}, but the dataset has no features: preprocess with --features, or learn "
-                        "embeddings")
+        raise UserError(f"`model.inputs` is {asked}, but the dataset has no features: preprocess with --features, or set "
+                        "`model.inputs` to embeddings")
     inputs = asked if asked != "auto" else "features" if facts.features else "embeddings"
     if inputs == "embeddings" and config.model.normalize_features:
         raise UserError("`model.normalize_features` is true, but there are no features to learn from: leave it out")
@@ -33,7 +33,7 @@ def input_stride(config: Config, facts: Facts) -> int:
 
 
 def input_width(config: Config, facts: Facts) -> int:
-    """Numbers of a node that an encoder begins with."""
+    """Numbers of a node in the encoder's input."""
     inputs = inputs_of(config, facts)
     return (facts.feature_width if inputs != "embeddings" else 0) + (config.model.dim if inputs != "features" else 0)
 
@@ -45,7 +45,7 @@ def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) ->
 
 
 def link_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
-    """Of link prediction: every place of a batch is a seed."""
+    """Sizes of link prediction's batches: every place of a batch is a seed."""
     here = resident(facts, capacity)
     return EncoderSizes(batch_places(config, here.nodes), here, input_width(config, facts), config.model.dim,
                         input_stride(config, facts), 2 if inputs_of(config, facts) == "both" else 1)
@@ -68,8 +68,8 @@ def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -
 
 
 def evaluation_bytes(config: Config, nodes: int, classified: int = 0) -> int:
-    """Of a ranking or an inference beside the buffer, with the degrees of all nodes where the encoder may ask for them, and of
-    the nodes ``classified`` their ids, labels and the scores of one class."""
+    """Bytes of a ranking or an inference beside the buffer, with the degrees of all nodes where the encoder may ask for them, and
+    of the nodes ``classified`` their ids, labels and the scores of one class."""
     if config.evaluation.every_epochs == 0:
         return 0
     degrees = 4 * nodes if config.model.encoder == "gcn" or ":" in config.model.encoder else 0
@@ -81,7 +81,7 @@ def loss_of(nodes: NodeFacts) -> str:
 
 
 def resolve_nodes(config: Config, facts: Facts, nodes: NodeFacts, budget: int) -> tuple[int, MemoryPlan]:
-    """The capacity, and its memory. Raises UserError where they disagree."""
+    """Choose the capacity, and return it with its memory. Raises UserError where they disagree."""
     weights, asked, partitions = config.loss.class_weights, config.storage.capacity, facts.partitions
     if config.loss.name not in ("auto", loss := loss_of(nodes)):
         several = "any number of classes" if nodes.multi_label else "one class"
@@ -99,5 +99,5 @@ def resolve_nodes(config: Config, facts: Facts, nodes: NodeFacts, budget: int) -
         memory = node_memory(config, facts, nodes, capacity)
         if memory.total <= budget:
             return capacity, memory
-    raise UserError(f"`storage.memory` is {format_bytes(budget)}, but one resident partition and what goes with it need "
+    raise UserError(f"`storage.memory` is {format_bytes(budget)}, but one resident partition and its batches need "
                     f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}")

@@ -1,4 +1,4 @@
-"""Rules between keys that a schema of single keys cannot express."""
+"""Check rules between keys, which a schema of single keys cannot express."""
 
 from __future__ import annotations
 

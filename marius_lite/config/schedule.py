@@ -1,4 +1,4 @@
-"""What is due at the end of an epoch: the trainer acts on it, `plan` counts with it."""
+"""Say what is due at the end of an epoch. The trainer acts on it, `plan` counts with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML text to plain values, or one line that says why not."""
+"""Parse YAML text to plain values, or say in one line why not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parse_yaml(text: str | bytes) -> Any:
 
 
 def shown(value: object) -> str:
-    """A value as Python writes it, no longer than a message bears: YAML's anchors can stand for billions of items."""
+    """A value as Python writes it, cut to the length of a message: YAML's anchors can stand for billions of items."""
     short = reprlib.Repr()
     short.maxlevel = 3
     short.maxstring = short.maxother = short.maxlong = MOST_SHOWN

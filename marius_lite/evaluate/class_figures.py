@@ -1,4 +1,4 @@
-"""All figures of nodes with one class each: counted, and ranked by class."""
+"""Figures of nodes with one class each: from counts, and from ranking by class."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from marius_lite.evaluate.ranked_classes import Odds
 
 
 class ClassFigures:
-    """Of at most ``nodes`` nodes and their ``classes``; scratch files lie in ``folder``, and go when the block ends."""
+    """Collects the figures of at most ``nodes`` nodes and their ``classes``; scratch files lie in ``folder``, and go when the
+    block ends."""
 
     def __init__(self, nodes: int, classes: int, folder: Path):
         self._counts, self._odds = ClassCounts(classes), Odds(nodes, classes, folder)

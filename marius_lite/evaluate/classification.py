@@ -1,4 +1,4 @@
-"""How well classes are told: figures from counts that grow with the classes alone."""
+"""Figures of a classification, from counts that grow with the classes alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MATRIX = 256
 
 
 class ClassCounts:
-    """Counts, for each class, of nodes that have it, that were said to have it, and both; exact whatever the batches.
+    """Counts for each class: nodes that have it, nodes that were given it, and both. Exact whatever the batches.
 
     ``classes``: how many there are. Labels below 0 mean no label: such nodes are left out.
     """

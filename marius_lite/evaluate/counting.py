@@ -1,4 +1,4 @@
-"""How many candidates of one partition beat, or tie with, the true answers; and how the query nodes themselves do."""
+"""Count the candidates of one partition that beat, or tie with, the true answers; and compare the query nodes themselves."""
 
 from __future__ import annotations
 

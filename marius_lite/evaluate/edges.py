@@ -20,7 +20,7 @@ Ids = npt.NDArray[np.int64]
 
 
 class EdgeSource(Protocol):
-    """What evaluation needs of `marius_lite.graph.edges.EdgeBuckets`."""
+    """The part of `marius_lite.graph.edges.EdgeBuckets` that evaluation uses."""
 
     partitioning: Partitioning
 

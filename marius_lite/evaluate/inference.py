@@ -1,8 +1,8 @@
-"""Vectors of all nodes from an encoder and every neighbour: layer by layer, out of core.
+"""Compute an encoder's vectors of all nodes from all neighbours, layer by layer, out of core.
 
-What a layer makes of all nodes is the next one's input, so that every node is worked out once for each layer, however the
-neighbourhoods overlap; it stays in memory where it fits, and is a table on disk where not. Destinations go in chunks as large as
-the memory allows; what a chunk needs are the rows of its own nodes and of their neighbours, each once.
+The results of a layer are the next one's input. So every node is worked out once for each layer, however the neighbourhoods
+overlap. The results stay in memory where they fit, else in a table on disk. Destinations are taken in chunks as large as the
+memory allows. A chunk needs the rows of its own nodes and of their neighbours, each once.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ Ids = npt.NDArray[np.int64]
 
 
 class Features(Protocol):
-    """What is asked of nodes' features, by partition."""
+    """The nodes' features, read by partition."""
 
     def read(self, k: int) -> npt.NDArray[Any]:
         """The rows of partition k's nodes: (size, width)."""
 
 
 class InLists(Protocol):
-    """What is asked of `marius_lite.graph.adjacency.PartitionLists`."""
+    """The part of `marius_lite.graph.adjacency.PartitionLists` that inference uses."""
 
     @property
     def indptr(self) -> npt.NDArray[np.int64]: ...
@@ -60,7 +60,7 @@ class InLists(Protocol):
 
 
 class Adjacency(Protocol):
-    """In-edges, by partition of their destinations."""
+    """In-edges, read by partition of their destinations."""
 
     def read(self, k: int) -> InLists: ...
 
@@ -74,7 +74,7 @@ def infer(encoder: Layered, features: Features, adjacency: Adjacency, partitioni
     UserError where ``output`` exists, the disk is too small, or one node's neighbours do not fit in ``memory``.
     """
     if output.exists():
-        raise UserError(f"{output}: it exists already: choose another name, or remove it")
+        raise UserError(f"{output}: exists already: choose another name, or remove it")
     scratch = output.with_name(output.name + ".tmp")
     remove_tree(scratch)
     _require_space(encoder, partitioning, scratch)
@@ -103,7 +103,7 @@ def infer(encoder: Layered, features: Features, adjacency: Adjacency, partitioni
 
 
 def _room(path: Path, partitioning: Partitioning, width: int, held: int, memory: int) -> LayerRows:
-    """For rows that are made: in memory where there is room beside ``held`` bytes, else in a table at ``path``."""
+    """Make room for new rows: in memory where they fit beside ``held`` bytes, else in a table at ``path``."""
     if held + partitioning.nodes * width * 4 <= memory * HELD_SHARE:
         return HeldRows(partitioning, width)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def _room(path: Path, partitioning: Partitioning, width: int, held: int, memory:
 
 
 def true_degrees(adjacency: Adjacency, partitioning: Partitioning) -> npt.NDArray[np.float32]:
-    """In-degrees of all nodes, float32 (nodes,), their own loops left out, as GCN counts them."""
+    """In-degrees of all nodes, float32 (nodes,), without self-loops, as GCN counts them."""
     degrees = np.empty(partitioning.nodes, np.float32)
     for k in range(partitioning.partitions):
         ids = partitioning.range(k)
@@ -173,12 +173,12 @@ class _Layer:
                 edges = int(indptr[first + 1] - indptr[first])
                 raise UserError(f"storage.memory: layer {self.layer + 1} of the encoder over all {edges} in-edges of node "
                                 f"{ids.start + first} needs {format_bytes(taken + self._bytes(1, edges))}, "
-                                f"{format_bytes(self.memory)} are left for it: allow more, or make more partitions")
+                                f"{format_bytes(self.memory)} are left for it: give more storage.memory, or make more partitions")
             yield _Chunk(ids.start + first, ids.start + low, int(indptr[first]), int(indptr[low]))
             first = low
 
     def _bytes(self, targets: int, edges: int) -> int:
-        """What a chunk takes at most: its edges, its rows, and the layer's own work."""
+        """The most bytes that a chunk takes: its edges, its rows, and the layer's own work."""
         sources = targets + min(edges, self.partitioning.nodes)
         rows = sources * self.before.width * 4
         results = 4 * targets * (self.encoder.widths[self.layer] + 3 * padded_width(self.after.width, np.float32))
@@ -209,7 +209,7 @@ class _Layer:
 
 
 def _narrowed(encoder: Layered, layer: int, rows: torch.Tensor) -> torch.Tensor:
-    """What a layer keeps of single rows (n, width): all, or what its maps that come before any neighbour make of them."""
+    """The part of single rows (n, width) that a layer keeps: all, or the result of the maps it applies before any neighbour."""
     if layer == len(encoder.widths) or encoder.early_width(layer) is None:
         return rows
     return encoder.early(layer, rows)
@@ -228,7 +228,7 @@ def _fill(rows: LayerRows, encoder: Layered, features: Features, partitioning: P
 
 
 def _require_space(encoder: Layered, partitioning: Partitioning, path: Path) -> None:
-    """Of two layers' tables at a time, as if none stayed in memory."""
+    """Raise UserError unless the disk has room for two layers' tables at a time, as if none stayed in memory."""
     widths = [encoder.early_width(layer) or width for layer, width in enumerate((encoder.in_width, *encoder.widths[:-1]))]
     widths.append(encoder.widths[-1])
     padded = [padded_width(width, np.float32) for width in widths]

@@ -1,4 +1,4 @@
-"""What all nodes have between two layers of an encoder: in memory where it fits, else in a table on disk."""
+"""Rows of all nodes between two layers of an encoder: in memory where they fit, else in a table on disk."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ Write = Callable[[Rows], None]
 
 
 class LayerRows(Protocol):
-    """Rows (nodes, ``width``) float32, of which ``held`` bytes stand in memory."""
+    """Rows (nodes, ``width``) float32. ``held``: bytes of them in memory."""
 
     width: int
     held: int
 
     def writing(self, k: int) -> AbstractContextManager[Write]:
-        """What writes partition k's rows, from its first on, some (n, width) at a time."""
+        """Return what writes partition k's rows, from its first on, some (n, width) at a time."""
 
     def read(self, ids: Ids, out: Rows) -> None:
-        """Rows of ascending node ids, into ``out`` (n, width)."""
+        """Read rows of ascending node ids into ``out`` (n, width)."""
 
     def remove(self) -> None:
-        """Give back what they take."""
+        """Free the memory or the disk that the rows take."""
 
 
 class HeldRows:
-    """In memory."""
+    """Rows in memory: one array of all nodes."""
 
     def __init__(self, partitioning: Partitioning, width: int):
         self.width, self._partitioning = width, partitioning
@@ -46,7 +46,7 @@ class HeldRows:
         self.held = self._rows.nbytes
 
     def of(self, k: int) -> Rows:
-        """Those of partition k, to be changed in place."""
+        """The rows of partition k, which may be changed in place."""
         ids = self._partitioning.range(k)
         return self._rows[ids.start : ids.stop]
 
@@ -69,9 +69,9 @@ class HeldRows:
 
 
 class FiledRows:
-    """In a new table at ``path``, padded with zeros to its stride; nothing is synced, as no crash outlives what it is for.
+    """Rows in a new table at ``path``, padded with zeros to its stride. Nothing is synced: nobody needs the table after a crash.
 
-    What was written is compared with its checksum when it is read.
+    Rows are compared with their checksum when they are read.
     """
 
     held = 0
@@ -116,7 +116,7 @@ class FiledRows:
             _read_rows(self.table(), k, ids[part] - self._partitioning.range(k).start, out[part])
 
     def in_memory(self) -> HeldRows:
-        """All of them, each read once."""
+        """Read all rows into memory, each once."""
         held = HeldRows(self._partitioning, self.width)
         for k in range(self._partitioning.partitions):
             self.table().read_into(k, held.of(k))

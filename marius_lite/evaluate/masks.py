@@ -15,7 +15,7 @@ Ids = npt.NDArray[np.int64]
 
 
 class Masks:
-    """For the candidates of partition k; ``known`` are its known answers."""
+    """Masks for the candidates of partition k; ``known`` are its known answers."""
 
     def __init__(self, queries: Queries, candidates: Candidates, k: int, known: Known):
         tiles = known.position // CANDIDATES
@@ -41,13 +41,13 @@ class Masks:
         return torch.from_numpy(rows), torch.from_numpy(columns)
 
     def selves(self, start: int, stop: int, low: int, high: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Likewise of the query nodes themselves, known answers or not."""
+        """The same for the query nodes themselves, known answers or not."""
         rows, columns = _inside(self._selves[start:stop], low, high)
         return torch.from_numpy(rows), torch.from_numpy(columns)
 
 
 def _positions(nodes: Ids, candidates: Candidates, k: int) -> Ids:
-    """Of each node as a candidate of partition k, -1 where it is none."""
+    """The position of each node as a candidate of partition k, -1 where it is none."""
     found = np.full(len(nodes), -1, np.int64)
     offsets = nodes - candidates.first_id(k)
     here = np.flatnonzero((offsets >= 0) & (offsets < candidates.partition_size(k)))

@@ -1,4 +1,4 @@
-"""How well classes are told where nodes may have several: figures of each class for itself, and over all."""
+"""Figures of a classification where nodes may have several classes: of each class for itself, and over all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Scores = npt.NDArray[np.float32]
 
 
 class MultiLabelFigures:
-    """Counts, for each class, of nodes that have it, that were said to have it, and both; and what ranks them.
+    """Counts for each class: nodes that have it, nodes that were given it, and both; and the scores that rank them.
 
     Of at most ``nodes`` nodes and their ``classes``; scratch files lie in ``folder``, and go when the block ends. A class is said
     of a node where its score is at least 0, its probability at least a half. Labels below 0 mean no label: such nodes are left

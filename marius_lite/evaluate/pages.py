@@ -12,7 +12,7 @@ from marius_lite.graph.partitioning import Partitioning
 
 
 class Buffer(Protocol):
-    """What is used of `marius_lite.storage.buffer.PartitionBuffer`."""
+    """The part of `marius_lite.storage.buffer.PartitionBuffer` that paging uses."""
 
     slots: int
     rows: npt.NDArray[np.float32]

@@ -24,7 +24,8 @@ Values = npt.NDArray[np.float32]
 
 
 class Odds:
-    """Of at most ``nodes`` nodes and their ``classes``; the file lies in ``folder`` and goes when the block ends."""
+    """Collects scores of at most ``nodes`` nodes and their ``classes``. The file lies in ``folder`` and goes when the block
+    ends."""
 
     def __init__(self, nodes: int, classes: int, folder: Path):
         self._nodes, self._classes = nodes, classes

@@ -1,4 +1,4 @@
-"""The training edges as their destinations see them: for each node the sources of its in-edges, read by partition."""
+"""In-edge lists: for each node the sources of its training edges, read by partition."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ARRAYS = ("indptr", "sources", "rel", "weight")
 
 
 def source_dtype(nodes: int) -> np.dtype[Any]:
-    """What holds the node ids of a graph: uint32 while they fit."""
+    """The dtype of a graph's node ids: uint32 while they fit, else uint64."""
     return np.dtype(np.uint32 if nodes <= 1 << 32 else np.uint64)
 
 
 def checksum_columns(has_weights: bool) -> int:
-    """How many checksums a partition has: of ARRAYS, the last one only where there are weights."""
+    """The number of checksums of a partition: one for each of ARRAYS, for the last one only where there are weights."""
     return len(ARRAYS) if has_weights else len(ARRAYS) - 1
 
 
@@ -60,7 +60,7 @@ class Adjacency:
         self._checked = checked
 
     def edge_bytes(self, weights: bool = False) -> int:
-        """Of one in-edge: its source's id, its relation where there are several, and its weight where it is read."""
+        """Bytes of one in-edge: its source's id, its relation where there are several, and its weight where it is read."""
         return source_dtype(self.partitioning.nodes).itemsize + 4 * self.has_relations + 4 * weights
 
     @cached_property
@@ -77,7 +77,7 @@ class Adjacency:
         return read_numbers(self.folder / "checksums/c/0/0", np.uint32).reshape(-1, checksum_columns(self.has_weights))
 
     def read(self, k: int, weights: bool = False, own_pages: bool = False) -> PartitionLists:
-        """The lists of partition k's nodes, past the page cache, with ``weights`` where they are asked for.
+        """Read the lists of partition k's nodes, past the page cache, with ``weights`` where they are asked for.
 
         ``own_pages``: each array in memory pages of its own, so that it can be pinned. Raises UserError where preprocess wrote
         other bytes.

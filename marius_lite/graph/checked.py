@@ -1,4 +1,4 @@
-"""The files of a dataset against the checksums in its manifest."""
+"""Compare the files of a dataset with the checksums in its manifest."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CheckedFiles:
         self._compared: set[str] = set()
 
     def check(self, path: Path) -> None:
-        """A file, or every file below a folder. Raises UserError where preprocess wrote other bytes or none."""
+        """Check a file, or every file below a folder. Raises UserError where preprocess wrote other bytes or none."""
         inside = path.relative_to(self._dataset).as_posix()
         names = [inside] if inside in self._files else [name for name in self._files if name.startswith(f"{inside}/")]
         if not names:
@@ -48,7 +48,7 @@ class CheckedFiles:
                 self._compare(name)
 
     def check_descriptions(self) -> None:
-        """The ``zarr.json`` of every array, which say how its bytes are to be read."""
+        """Check the ``zarr.json`` of every array, which says how its bytes are to be read."""
         for name in self._files:
             if name.endswith("/zarr.json") and name not in self._compared:
                 self._compare(name)

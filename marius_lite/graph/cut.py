@@ -1,4 +1,4 @@
-"""How well a partitioning suits its graph."""
+"""Measure how well a partitioning suits its graph."""
 
 from __future__ import annotations
 

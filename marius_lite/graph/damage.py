@@ -1,4 +1,4 @@
-"""What is said of a dataset that does not hold what its manifest says."""
+"""Messages about a dataset that differs from its manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Progress = Callable[[int], object]  # told how many bytes were read
 
 
 def damaged(path: Path, what: str) -> UserError:
-    """One line: which file, what is wrong with it and where."""
+    """Make an error of one line: which file, what is wrong with it and where."""
     return UserError(f"{path}: {what}: {REDO}")
 
 
@@ -28,7 +28,7 @@ def first(wrong: npt.NDArray[np.bool_]) -> int | None:
 
 
 def check_array(dataset: Dataset, path: Path, length: int, dtype: npt.DTypeLike | None, chunk: int | None = None) -> None:
-    """A one-dimensional array of ``length`` entries, all of whose chunk files are in the manifest."""
+    """Check that ``path`` is a one-dimensional array of ``length`` entries, and that the manifest lists all its chunk files."""
     try:
         found = open_flat(path)
     except (ValueError, KeyError, TypeError, IndexError) as error:
@@ -43,7 +43,7 @@ def check_array(dataset: Dataset, path: Path, length: int, dtype: npt.DTypeLike 
 
 
 def check_size(dataset: Dataset, file: Path, size: int) -> None:
-    """A file of the manifest of so many bytes."""
+    """Check that the manifest lists a file, with ``size`` bytes."""
     found = dataset.manifest.files.get(file.relative_to(dataset.path).as_posix())
     if found is None:
         raise damaged(file, "does not stand in the manifest")

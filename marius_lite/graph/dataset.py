@@ -39,7 +39,8 @@ class Dataset:
 
     @classmethod
     def open(cls, path: str | Path) -> Dataset:
-        """Open a folder; every file must be there in its recorded size, and what describes arrays unchanged. Raises UserError.
+        """Open a folder. Every file must exist in its recorded size, and the descriptions of arrays be unchanged. Raises
+        UserError.
 
         What is read later is compared with a checksum before it is used.
         """
@@ -104,7 +105,7 @@ class Dataset:
 
     @property
     def class_names(self) -> list[str]:
-        """What the classes of the labels are called, in order of their numbers; empty where nodes have no labels."""
+        """The names of the classes, in order of their numbers; empty where nodes have no labels."""
         shape = self.manifest.labels
         return list(self.manifest.class_names or map(str, range(shape.classes if shape else 0)))
 
@@ -117,7 +118,7 @@ class Dataset:
 
     @cached_property
     def types(self) -> NodeTypes | None:
-        """The types of the nodes, None where they have none."""
+        """The types of the nodes, None where the dataset has none."""
         names = self.manifest.node_types
         return None if names is None else NodeTypes(self._nodes, self.manifest.nodes, names)
 
@@ -179,11 +180,11 @@ class Dataset:
         return self._relations.lookup(raw)
 
     def size(self, name: str) -> int:
-        """Bytes of a file of the manifest, 0 where it does not stand there."""
+        """Bytes of a file in the manifest, 0 where it is not listed."""
         return self.manifest.files.get(name, (0, 0))[0]
 
     def verify(self) -> None:
-        """Check everything against what the manifest says, see `graph.verify`. Raises UserError."""
+        """Compare everything with the manifest, see `graph.verify`. Raises UserError."""
         from marius_lite.graph.verify import verify_dataset
 
         verify_dataset(self)

@@ -1,4 +1,4 @@
-"""The configuration of a run that was given none: the preset that suits the dataset."""
+"""Choose the configuration of a run without one: the preset that suits the dataset."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PLAIN_LINKS = [presets.PREFIX + name for name in ("social", "kg-large")]
 
 
 def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = ()) -> Config:
-    """`load`, from the suitable preset where there is no ``file``; the log tells which, and why.
+    """Load a configuration, from the preset that suits the dataset where there is no ``file``. The log says which, and why.
 
-    Who chooses a task or an encoder has left what presets know: then the defaults hold that docs/configuration.md lists.
+    No preset is chosen where ``sets`` choose a task or an encoder: the defaults of docs/configuration.md then hold.
     """
     if file is None and not any(item.startswith(("task=", "model.encoder=")) for item in sets):
         name, why = presets.suitable(shape_of(dataset))
         file = presets.PREFIX + name
-        log.info(f"settings of {file} ({why}); `--config {presets.PREFIX}NAME` takes others, of {', '.join(presets.PRESETS)}")
+        log.info(f"settings of {file} ({why}); `--config {presets.PREFIX}NAME` takes another: {', '.join(presets.PRESETS)}")
     return load(file, [*_decoder(dataset, file, sets), *sets])
 
 
@@ -36,10 +36,12 @@ def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> 
         return []
     links = directions(dataset)
     if links.perhaps_each_edge_once:
-        log.info("no edge stands there in both directions: where links have none, `preprocess --undirected` gives better models")
+        log.info("no edge is stored in both directions: where links have none, `preprocess --undirected` gives better "
+                 "models")
     if not links.undirected:
         return []
-    log.info(f"{DECODER}dot, in place of {file}'s own: edges stand there in both directions; --set {DECODER}NAME takes another")
+    log.info(f"{DECODER}dot instead of {file}'s own, because edges are stored in both directions; --set {DECODER}NAME takes "
+             "another")
     return [DECODER + "dot"]
 
 

@@ -134,7 +134,7 @@ class EdgeBuckets:
         return out
 
     def read_into(self, buckets: Iterable[tuple[int, int]], src: Offsets, dst: Offsets, rel: Offsets) -> int:
-        """Read buckets back to back into the given arrays; the number of edges read.
+        """Read buckets back to back into the given arrays. Returns the number of edges read.
 
         Neighbouring buckets of one row are read in one request.
         """

@@ -1,4 +1,4 @@
-"""What `config.resolve` must know, gathered from a dataset's manifest and from the machine."""
+"""Facts that `config.resolve` needs, from a dataset's manifest and from the machine."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from marius_lite.storage.record import record_of
 
 
 def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
+    """Gather the facts for ``config``. Raises UserError where the dataset lacks what it needs."""
     if config.model.encoder != "none":
-        hop_fanouts(config, dataset)  # a relation that is not there is told of before anything is planned or written
+        hop_fanouts(config, dataset)  # UserError for an unknown relation, before anything is planned or written
     record = record_of(config.optimizer.rows.name, config.model.dim)
     to_classify = node_facts(dataset) if config.task == "node_classification" else None
     features = dataset.features if config.model.encoder != "none" else None
@@ -29,7 +30,7 @@ def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
 
 
 def list_bytes(dataset: Dataset, config: Config) -> int:
-    """Bytes of the in-edges of the largest partition. Raises UserError where the dataset has none, or not the weights wanted."""
+    """Bytes of the in-edges of the largest partition. Raises UserError where the dataset lacks the lists or their weights."""
     adjacency = dataset.adjacency
     if adjacency is None:
         raise UserError(f"{dataset.path}: `model.encoder` needs a dataset preprocessed with --adjacency in")
@@ -41,7 +42,7 @@ def list_bytes(dataset: Dataset, config: Config) -> int:
 
 
 def node_facts(dataset: Dataset) -> NodeFacts:
-    """What classification needs of a dataset. Raises UserError, saying what to preprocess it with, where something is missing."""
+    """Facts for node classification. Raises UserError, with the missing options of `preprocess`, where something is missing."""
     labels = dataset.labels
     missing = [option for option, there in (("--labels", labels), ("--train-nodes or --node-split", dataset.node_counts),
                                             ("--adjacency in", dataset.adjacency)) if not there]

@@ -19,7 +19,7 @@ TOLD = 10
 
 
 def hop_fanouts(config: Config, dataset: Dataset) -> tuple[Fanout, ...]:
-    """One for each hop. Raises UserError for a relation that the dataset does not have."""
+    """The fanouts, one for each hop. Raises UserError for a relation that the dataset does not have."""
     asked = fanouts_of(config)
     if all(isinstance(fanout, int) for fanout in asked):
         return tuple(fanout for fanout in asked if isinstance(fanout, int))

@@ -47,7 +47,7 @@ def to_int8(values: Floats, scales: Floats) -> npt.NDArray[np.int8]:
 
 
 def decode(stored: Rows, type: FeatureType, scales: Floats | None = None) -> Floats:
-    """Stored rows (n, width) as float32; ``scales`` (width,) are needed for int8."""
+    """Decode stored rows (n, width) to float32; ``scales`` (width,) are needed for int8."""
     if type == "bfloat16":
         bits = stored.astype(np.uint32)
         bits <<= np.uint32(16)

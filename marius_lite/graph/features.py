@@ -36,7 +36,7 @@ class Features:
         self.table = table.expecting(self.checksums)
 
     def read(self, k: int) -> npt.NDArray[Any]:
-        """The rows of partition k's nodes as stored, in order of node id: shape (size, width), rows 16-byte multiples apart.
+        """Read the rows of partition k's nodes as stored, in order of node id: shape (size, width), rows 16-byte multiples apart.
 
         Reads the whole partition past the page cache. Raises UserError where preprocess wrote other bytes, RunError for a file
         that cannot be read, ValueError for a partition that does not exist.
@@ -48,9 +48,9 @@ class Features:
         return flat.reshape(-1, self.table.width)[: self.table.size(k), : self.width]
 
     def values(self, k: int) -> npt.NDArray[np.float32]:
-        """What the rows of partition k stand for: shape (size, width), float32. Raises as `read` does."""
+        """Read and decode the rows of partition k: shape (size, width), float32. Raises as `read` does."""
         return self.decode(self.read(k))
 
     def decode(self, stored: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """What stored rows, shape (n, width), stand for: float32, a copy."""
+        """Decode stored rows, shape (n, width), to float32: a copy."""
         return decode(stored, self.type, self.scales)

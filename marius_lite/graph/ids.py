@@ -33,7 +33,7 @@ def relation_schema(kind: IdKind) -> pa.Schema:
 
 
 def as_raw(values: Sequence[Any], kind: IdKind) -> pa.Array:
-    """Values a user gave as raw ids of this kind. Raises UserError for what can be no such id."""
+    """Turn values of a user into raw ids of this kind. Raises UserError for a value that cannot be one."""
     if kind == "str":
         return pa.array([str(value) for value in values], pa.string())
     try:

@@ -1,4 +1,4 @@
-"""What a dataset folder holds, in the attributes of its root ``zarr.json``."""
+"""The manifest of a dataset folder, in the attributes of its root ``zarr.json``."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Manifest(BaseModel):
     fingerprint: str = ""
 
     def sealed(self) -> Manifest:
-        """The same with its fingerprint."""
+        """Return the manifest with its fingerprint."""
         return self.model_copy(update={"fingerprint": self._digest()})
 
     def _digest(self) -> str:
@@ -110,7 +110,7 @@ class Manifest(BaseModel):
 
 
 def read_manifest(dataset: Path) -> Manifest:
-    """The manifest of a dataset folder. Raises UserError where there is none, or it cannot be trusted."""
+    """Read the manifest of a dataset folder. Raises UserError where there is none, or it was changed or damaged."""
     check_encodable(dataset)
     root = dataset / "zarr.json"
     redo = "make the dataset again with `marius-lite preprocess`"

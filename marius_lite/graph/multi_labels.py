@@ -28,10 +28,10 @@ class MultiLabels:
         self.table, self.classes = table.expecting(self.checksums), classes
 
     def room(self, nodes: int) -> Rows:
-        """For the labels of so many nodes."""
+        """Return an empty array for the labels of ``nodes`` nodes."""
         return np.empty((nodes, self.classes), MULTI_LABEL)
 
     def reader(self, k: int) -> Callable[[npt.NDArray[np.int64]], Rows]:
-        """What gives the labels (n, classes) of some of partition k's nodes, by their offsets (n,) in it. Raises as
+        """Return what reads labels (n, classes) of partition k's nodes by their offsets (n,) in it. Raises as
         `RowTable.read_rows` does."""
         return lambda offsets: self.table.read_rows(k, offsets, slice(0, self.classes))

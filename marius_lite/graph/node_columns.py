@@ -22,8 +22,8 @@ Files = Mapping[str, tuple[int, int]]
 
 
 def read_chunk(path: Path, elements: int, dtype: np.dtype[Any], checksum: int) -> npt.NDArray[Any]:
-    """A whole chunk file past the page cache. Raises UserError where preprocess wrote other bytes, RunError for one that cannot
-    be read."""
+    """Read a whole chunk file past the page cache. Raises UserError where preprocess wrote other bytes, RunError for one that
+    cannot be read."""
     flat = empty_for_range(dtype, 0, elements)
     read_range(path, 0, flat.view(np.uint8))
     if crc32c(flat.view(np.uint8)) != checksum:
@@ -59,11 +59,11 @@ class Labels(NodeColumn):
         self.classes = classes
 
     def room(self, nodes: int) -> npt.NDArray[np.int64]:
-        """For the labels of so many nodes."""
+        """Return an empty array for the labels of ``nodes`` nodes."""
         return np.empty(nodes, np.int64)
 
     def reader(self, k: int) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
-        """What gives the labels of some of partition k's nodes, by their offsets in it. Raises as `read` does."""
+        """Return what reads labels of partition k's nodes by their offsets in it. Raises as `read` does."""
         entries = self.read(k)
         return lambda offsets: entries[offsets]
 

@@ -20,24 +20,24 @@ Places = npt.NDArray[np.int64]
 
 
 def in_order(names: Sequence[str]) -> list[str]:
-    """Names as a dataset numbers them: as numbers if all of them are, else by their bytes."""
+    """Sort names as a dataset numbers them: as numbers if all of them are, else by their bytes."""
     return sorted(names, key=int) if all(INT.fullmatch(name) for name in names) else sorted(names, key=str.encode)
 
 
 def places_of(column: pa.DictionaryArray, names: pa.Array) -> Places:
-    """Where each type of a column stands among ``names``, -1 for null and for one that does not."""
+    """The place of each type of a column among ``names``, -1 for null and for types that are not there."""
     places = pc.index_in(column.dictionary, value_set=names).take(column.indices)
     found: Places = places.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     return found
 
 
 def typed(codes: Codes, names: pa.Array) -> pa.DictionaryArray:
-    """The column of these codes; its dictionary has all ``names``."""
+    """Make the column of these codes. Its dictionary has all ``names``."""
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), names)
 
 
 def compact(codes: Codes, names: pa.Array) -> pa.DictionaryArray:
-    """The same with a dictionary of the names that occur."""
+    """Make the column of these codes. Its dictionary has only the names that occur."""
     there = np.flatnonzero(np.bincount(codes, minlength=len(names)))
     return pa.DictionaryArray.from_arrays(pa.array(np.searchsorted(there, codes).astype(np.int32)), names.take(pa.array(there)))
 
@@ -50,7 +50,7 @@ class NodeTypes:
         self.names = pa.array(names, pa.string())
 
     def codes(self, start: int, stop: int) -> Codes:
-        """Those of node ids [start, stop)."""
+        """The codes of node ids [start, stop)."""
         found, at = np.empty(max(0, min(stop, self.count) - start), np.uint16), 0
         for part in self._nodes.parts(start, stop, "type"):
             found[at : at + len(part)] = places_of(part, self.names)
@@ -58,5 +58,5 @@ class NodeTypes:
         return found[:at]
 
     def read(self, start: int, stop: int) -> pa.DictionaryArray:
-        """The same as names."""
+        """The types of node ids [start, stop), as names."""
         return typed(self.codes(start, stop), self.names)

@@ -1,4 +1,4 @@
-"""What a run leaves unused of its dataset: said before it starts, because nothing fails of it."""
+"""Remarks on a run's settings, made before it starts: they do not make it fail."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from marius_lite.graph.manifest import Manifest
 
 
 def unused(manifest: Manifest, config: Config) -> list[str]:
-    """What nodes have, or edges carry, and the run does not read, one line each."""
+    """Parts of the dataset that the run does not use, one line each."""
     carried, weighted = manifest.edge_columns or (), config.model.encoder != "none" and config.sampling.weighted
     advice = "" if config.model.encoder == "none" else " (`sampling.weighted: true` draws neighbours by them)"
     said = {f"edges have weights, which this run does not use{advice}": "weight" in carried and not weighted,
             "edges have times, which training does not use": "time" in carried,
             "nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`)":
                 manifest.features is not None and config.model.inputs == "embeddings",
-            "nodes have labels, which link prediction does not use (`task: node_classification` learns them)":
+            "nodes have labels, which link prediction does not use (`task: node_classification` does)":
                 manifest.labels is not None and config.task == "link_prediction"}
     return [line for line, so in said.items() if so]
 
 
 def doubtful(manifest: Manifest, config: Config) -> list[str]:
-    """Settings that work, but hardly do what is wanted, one line each."""
+    """Settings that work, but are probably not wanted, one line each."""
     if config.task == "link_prediction" and config.model.decoder == "dot" and manifest.relations > 1:
         return [f"`model.decoder` is dot, which scores all {manifest.relations:,} relations of the dataset alike: distmult, "
                 "complex, transe or rotate tell them apart"]

@@ -1,4 +1,4 @@
-"""What ``report.json`` of a dataset says to whoever uses it: where edges to be ranked were trained on, or could not be."""
+"""Read ``report.json`` of a dataset, and say which edges to be ranked training gives away, or does not know."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAKS = {
                         "symmetric: --split keeps an edge and its reverse together",
     "inverse_in_train": "join two nodes that a training edge of another relation joins the other way around, which gives the "
                         "answer away if relations have inverses: leave one of two such relations out",
-    "unseen_in_train": "have a node or a relation that no training edge has: nothing is learned of it, but from features",
+    "unseen_in_train": "have a node or a relation that no training edge has: the model learns about it from features alone",
 }
 RARE = {"inverse_in_train": 0.05}
 """Shares up to which a kind is what any graph has, not a fault of its splits."""
@@ -30,7 +30,7 @@ def write_report(path: Path, report: dict[str, Any]) -> None:
 
 
 def read_report(dataset: Path) -> dict[str, Any]:
-    """The report; empty where it is missing or damaged: only warnings depend on it. Earlier versions wrote no checksum."""
+    """Read the report; empty where it is missing or damaged: only warnings depend on it. Earlier versions wrote no checksum."""
     try:
         report = read_json(dataset / REPORT)
         if (sealed := report.pop(CHECKSUM, None)) is not None and sealed != checksum_of(report):
@@ -46,8 +46,8 @@ def read_report(dataset: Path) -> dict[str, Any]:
 
 
 def leak_lines(report: Mapping[str, Any], split: str | None = None) -> list[str]:
-    """What figures on ``split`` (None: each) are worth: a line for each kind of edges of `LEAKS` that there are,
-    but for a share that is `RARE`; `UNKNOWN` where there is no report.
+    """Warnings about figures on ``split`` (None: each): a line for each kind of `LEAKS` whose share is more than `RARE`;
+    `UNKNOWN` where there is no report.
 
     Datasets of earlier versions did not count all kinds: these give no line."""
     if not report or UNKNOWN in report.get("warnings", []):

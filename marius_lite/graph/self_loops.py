@@ -1,4 +1,4 @@
-"""How many training edges lead from nodes to themselves: where hardly any does, no node is an answer about itself."""
+"""Count training edges from a node to itself. Where there are hardly any, a node is no answer to a question about itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PIECE = 1 << 20
 
 
 def self_loop_share(dataset: Dataset) -> float:
-    """Of the training edges. As the manifest says; for datasets of earlier versions the diagonal buckets are read."""
+    """The share of self-loops among the training edges, by the manifest; for older datasets the diagonal buckets are read."""
     loops = dataset.manifest.self_loops
     if loops is None:
         edges = dataset.edges("train")

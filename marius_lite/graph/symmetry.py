@@ -1,4 +1,4 @@
-"""Whether the links of a graph have a direction: they have none where nearly every edge stands there the other way round, too."""
+"""Find out whether the links of a graph have a direction. They have none where the reverse of nearly every edge is an edge."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROLES = 0.1
 
 @dataclass(frozen=True)
 class Directions:
-    """What a sample of a graph's edges tells.
+    """Directions of edges in a sample of a graph.
 
     ``edges``: how many of them were looked at; ``both_ways``: the share of them whose reverse is an edge, too;
     ``one_kind``: whether sources and destinations are largely the same nodes.
@@ -40,7 +40,7 @@ class Directions:
 
     @property
     def perhaps_each_edge_once(self) -> bool:
-        """Whether this may be an undirected graph of which each edge stands there in one direction only; or one of citations."""
+        """Whether this may be an undirected graph whose edges are stored in one direction only; or one of citations."""
         return not self.both_ways and self.edges >= FEWEST and self.one_kind
 
 

@@ -1,4 +1,4 @@
-"""Which nodes and relations no training edge has: of these a model has learned nothing, but from features."""
+"""Find nodes and relations that no training edge has. A model knows them from features alone."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""`info --verify`: all that a dataset holds against what its manifest says of it, a few dozen megabytes at a time.
+"""`info --verify`: compare all that a dataset holds with its manifest, a few dozen megabytes at a time.
 
-What is wrong first is told, as UserError. Bytes are compared with their checksums; then what they mean, for a checksum says
-nothing of bytes that were wrong when they were written.
+The first fault is raised as UserError. Bytes are compared with their checksums. Then their meaning is checked, because a
+checksum does not notice bytes that were wrong when they were written.
 
-That in-edge lists are those of the training edges is told from sums, one for each partition of destinations: of 64-bit hashes of
+In-edge lists are compared with the training edges by sums, one for each partition of destinations: of 64-bit hashes of
 (source, relation, weight, destination), which do not depend on the order of the edges.
 """
 
@@ -52,7 +52,7 @@ def _bytes_to_read(dataset: Dataset) -> int:
 
 
 def _verify_edges(dataset: Dataset, progress: Progress) -> None:
-    """``edges/``, the counts of relations, in-edge lists."""
+    """Check ``edges/``, the counts of relations, and in-edge lists."""
     counts = verify_relations(dataset)
     found, sums = np.zeros_like(counts), np.zeros(0, np.uint64)
     for split in dataset.manifest.edges:
@@ -83,7 +83,7 @@ def _verify_layout(dataset: Dataset) -> None:
 
 
 class _EdgeCheck:
-    """Goes over a split. ``found``: edges of each relation, added to. ``sums``: of hashes, by destination partition."""
+    """Checks a split. ``found``: edges of each relation, added to. ``sums``: of hashes, by destination partition."""
 
     def __init__(self, dataset: Dataset, split: str, found: npt.NDArray[np.int64]):
         self._dataset, self._edges, self._count = dataset, dataset.edges(split), dataset.manifest.edges[split]
@@ -136,7 +136,7 @@ class _EdgeCheck:
                                                          f"{bound[wrong]:,}")
 
     def _check_order(self, low: int, flat: npt.NDArray[np.int64], columns: Columns) -> None:
-        """By bucket, which holds by itself, destination, source, relation."""
+        """Check that a bucket's edges are ordered by destination, source, relation. Buckets themselves come in order."""
         src, dst, rel = columns[: len(COLUMNS)]
         keys: Columns = [flat, dst, src, rel]
         if self._last:
@@ -164,7 +164,7 @@ class _EdgeCheck:
 
 
 def _beside(adjacency: Adjacency) -> list[str]:
-    """What lists hold beside sources."""
+    """Names of the columns that lists have beside sources."""
     return [*(["rel"] if adjacency.has_relations else []), *(["weight"] if adjacency.has_weights else [])]
 
 
@@ -187,15 +187,15 @@ def _verify_lists(dataset: Dataset, adjacency: Adjacency, sums: Sums, progress: 
     check_size(dataset, folder / "checksums/c/0/0", partitioning.partitions * 4 * (4 if adjacency.has_weights else 3))
     expected = np.concatenate([[0], np.cumsum(edges.counts.sum(0))])
     if (wrong := first(adjacency.starts != expected)) is not None:
-        raise damaged(folder / "starts", f"the lists of partition {wrong} begin at {adjacency.starts[wrong]:,}, by the training "
-                                         f"edges at {expected[wrong]:,}")
+        raise damaged(folder / "starts", f"the lists of partition {wrong} begin at {adjacency.starts[wrong]:,}, but by the "
+                                         f"training edges at {expected[wrong]:,}")
     for k in range(partitioning.partitions):
         if _ListCheck(adjacency, k, progress).sum() != sums[k]:
             raise damaged(folder, f"the lists of partition {k} are not those of its training edges")
 
 
 class _ListCheck:
-    """Goes over the lists of partition k."""
+    """Checks the lists of partition k."""
 
     def __init__(self, adjacency: Adjacency, k: int, progress: Progress):
         self._adjacency, self._k, self._progress = adjacency, k, progress
@@ -204,7 +204,7 @@ class _ListCheck:
         self._checksums = dict.fromkeys(("indptr", "sources", *self._beside), 0)
 
     def sum(self) -> Any:
-        """Of the hashes of all edges. Raises UserError for lists that are none."""
+        """The sum of the hashes of all edges. Raises UserError for damaged lists."""
         total, path = np.zeros(1, np.uint64), self._adjacency.folder / "sources"
         last_source, last_node = np.zeros(0, np.uint32), np.zeros(0, np.int64)
         for low, indptr in self._list_bounds():

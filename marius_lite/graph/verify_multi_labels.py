@@ -1,4 +1,4 @@
-"""What `verify` checks of labels where nodes may have several classes."""
+"""Check labels for `verify` where nodes may have several classes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Ids = npt.NDArray[np.int64]
 
 
 def open_multi_labels(dataset: Dataset) -> MultiLabels:
-    """Raises UserError for a table of other rows than the manifest says."""
+    """Open the table of labels. Raises UserError where its rows differ from the manifest."""
     path, partitioning, shape = dataset.path / LABELS, dataset.partitioning, dataset.manifest.labels
     if shape is None:
         raise damaged(dataset.path / "zarr.json", "multi_label without labels")

@@ -1,4 +1,4 @@
-"""What `verify` checks of nodes and relations: raw ids, types, features, labels, splits."""
+"""Check nodes and relations for `verify`: raw ids, types, features, labels, splits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ Ids = npt.NDArray[np.int64]
 
 
 def verify_nodes(dataset: Dataset, progress: Progress) -> None:
-    """``nodes.parquet``: every node id in turn, its row groups inside partitions, raw ids in their order and all different."""
+    """Check ``nodes.parquet``: every node id in turn, its row groups inside partitions, raw ids in their order and all
+    different."""
     path, manifest = dataset.path / "nodes.parquet", dataset.manifest
     _check_table(path, node_schema(manifest.ids, manifest.node_types is not None), manifest.nodes)
     _check_groups(dataset, path)
@@ -171,7 +172,7 @@ def _check_different(path: Path, nodes: int, key: int) -> None:
 
 
 def verify_relations(dataset: Dataset) -> npt.NDArray[np.int64]:
-    """``relations.parquet``; how many edges it says each relation has."""
+    """Check ``relations.parquet``. Returns the edges that it counts of each relation."""
     path, manifest = dataset.path / "relations.parquet", dataset.manifest
     _check_table(path, relation_schema(manifest.relation_ids), manifest.relations)
     with _failing(path):
@@ -201,7 +202,7 @@ def _label_bytes(manifest: Manifest) -> int:
 
 
 def verify_node_tables(dataset: Dataset, progress: Progress) -> None:
-    """``tables/``."""
+    """Check ``tables/``."""
     if dataset.manifest.features is not None:
         _verify_features(dataset, progress)
     if dataset.manifest.labels is not None or dataset.manifest.node_split is not None:

@@ -24,7 +24,7 @@ ORDERINGS: dict[str, Callable[[int, int, np.random.Generator], Schedule]] = {
 
 
 def make_plan(ordering: str, partitions: int, capacity: int, run_seed: int, epoch: int) -> EpochPlan:
-    """The plan of one epoch. The same arguments give the same plan; every epoch draws a fresh permutation.
+    """Make the plan of one epoch. The same arguments give the same plan; every epoch draws a fresh permutation.
 
     ``capacity`` counts partitions resident at the same time; spare slots for prefetching (`spare_slots`) come
     on top.
@@ -47,7 +47,7 @@ def make_plan(ordering: str, partitions: int, capacity: int, run_seed: int, epoc
 
 
 def make_node_plan(partitions: int, capacity: int, training: int, run_seed: int, epoch: int) -> EpochPlan:
-    """The plan of an epoch that classifies nodes; training nodes fill the first ``training`` partitions.
+    """Make the plan of an epoch that classifies nodes; training nodes fill the first ``training`` partitions.
 
     Same arguments, same plan. Raises UserError for a capacity that cannot work.
     """
@@ -62,7 +62,7 @@ def make_node_plan(partitions: int, capacity: int, training: int, run_seed: int,
 
 
 def choose(partitions: int, capacity: int) -> str:
-    """What `storage.ordering: auto` means for training link prediction."""
+    """Choose the ordering for `storage.ordering: auto` in link prediction."""
     return "in_memory" if capacity >= partitions else "comet"
 
 

@@ -1,4 +1,4 @@
-"""What an ordering decides: who is resident at each step, and which step trains each bucket."""
+"""What an ordering decides: which partitions are resident at each step, and which step trains each bucket."""
 
 from __future__ import annotations
 

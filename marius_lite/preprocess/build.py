@@ -158,7 +158,8 @@ class Build:
             self.node_types), lambda gathered: gathered.spooled)
         if (needed := gathered.dictionaries.key_bytes) > options.memory // 4 and not self.passes.any_of("sort", "write"):
             raise MemoryWanted(f"--memory: the ids that were read take {files.format_bytes(needed)} of it, a quarter at most: "
-                               "give about as much as before, and the same command goes on, or start afresh with --overwrite")
+                               "give about as much as before and run the same command, which goes on, or start afresh with "
+                               "--overwrite")
         numbering = once("number", Numbering, [work / "number"], lambda: number_ids(
             gathered.dictionaries, options.seed, work / "number", options.memory // 2, self.threads))
         kind, names, relation_ids = gathered.relations.finish()

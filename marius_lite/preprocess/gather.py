@@ -222,8 +222,8 @@ class Gatherer:
         """What edges carry, as words. Raises UserError where the files before were different."""
         columns = {name: values for name, values in (("weight", edges.weight), ("time", edges.time)) if values is not None}
         if self.seen.carried not in (None, tuple(columns)):
-            raise UserError(f"{path}: its edges carry {', '.join(columns) or 'nothing'}, those of the files before "
-                            f"{', '.join(self.seen.carried or ()) or 'nothing'}: all files must have the same columns")
+            raise UserError(f"{path}: its edges have {', '.join(columns) or 'no values'}, those of earlier files "
+                            f"{', '.join(self.seen.carried or ()) or 'no values'}: all files must have the same columns")
         self.seen.carried = tuple(columns)
         return carried_words([values.to_numpy() for values in columns.values()]) if columns else None
 

@@ -1,4 +1,4 @@
-"""A list of raw ids as keys, in a file: whose the rows of a feature file are, which nodes are for training."""
+"""A list of raw ids as keys, in a file: the nodes of a feature file's rows, or the nodes for training."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class NodeData:
             self._require_one_way(names)
         if self.labels is not None and self.labels.ids is None and self.labels.rows != self.rows.count:
             raise UserError(f"{self.labels.path}: {self.labels.rows} rows, {self.rows.path} has {self.rows.count}: row "
-                            "i of both belongs to the same node: give as many labels as feature rows, -1 where there is none")
+                            "i of both belongs to the same node: give as many labels as feature rows, -1 for no label")
         self.sets: NodeLists | NodeFractions | None = None
         if options.node_lists:
             self.sets = NodeLists(options.node_lists, None if self.rows.names else self.rows.count, options.mask_split)

@@ -67,11 +67,11 @@ class NodeLists:
         place = int(wrong.argmax())
         node = f"{ids.place(at + place)}: node {raw_at(raw_ids, int(found[place]))!r}"
         if labels[found[place]] < -1:
-            raise UserError(f"{node} is unknown, no row of the labels is its: give raw ids of nodes that have a label")
+            raise UserError(f"{node} is unknown, no row of the labels belongs to it: give raw ids of nodes that have a label")
         if not first[place] or codes[found[place]]:
             other = NODE_SPLITS[codes[found[place]] - 1] if codes[found[place]] else "this list"
             raise UserError(f"{node} stands in {other} already: list each node once")
-        raise UserError(f"{node} has no label (-1): a node of a split needs one: remove it here, or give its class")
+        raise UserError(f"{node} has no label (-1): a node of a split needs one: remove the node here, or give its class")
 
 
 class NodeFractions:

@@ -162,8 +162,8 @@ class TypeSource:
         if first_without is not None:
             missing = nodes - int(counts.sum())
             raise UserError(f"{self._file.path}: {missing:,} of {nodes:,} nodes {'has' if missing == 1 else 'have'} no type, "
-                            f"{raw_at(numbering.raw_ids, first_without)!r} for one: every node needs one: add a row for it, with "
-                            "a type such as `unknown` where you know none")
+                            f"{raw_at(numbering.raw_ids, first_without)!r} for one: every node needs a type: add a row for it, "
+                            "with the type `unknown` if you do not know it")
         return PlacedTypes(folder / "codes", names, counts.tolist())
 
     def _two_types(self, numbering: Numbering, given: TypeKeys, node: int) -> UserError:

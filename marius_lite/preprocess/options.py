@@ -101,8 +101,8 @@ class Options:
                 "--split cannot stand beside --valid or --test: give files or fractions, not both"
             )
         if node_ids is not None and features is None and labels is None:
-            raise UserError(f"--node-ids {node_ids}: says whose the rows of a feature or label file are: give that file with "
-                            "--features or --labels")
+            raise UserError(f"--node-ids {node_ids}: gives the node ids of the rows in a feature or label file: name that file "
+                            "with --features or --labels")
         if same.get("feature_dtype", "auto") != "auto" and features is None:
             raise UserError(f"--feature-dtype {same['feature_dtype']}: there are no features: give their file with --features")
         node_lists = {name: Path(file) for name, file in zip(SPLITS, (train_nodes, valid_nodes, test_nodes)) if file is not None}
@@ -189,7 +189,7 @@ def _check_node_sets(lists: Mapping[str, Path], fractions: str | None, labels: b
     if lists and fractions is not None:
         raise UserError(f"--node-split cannot stand beside {given[0]}: give lists or fractions, not both")
     if given and not labels:
-        raise UserError(f"{given[0]}: says which labelled nodes are for what: give the class numbers with --labels FILE")
+        raise UserError(f"{given[0]}: splits the labelled nodes: give their classes with --labels FILE")
     if lists and "train" not in lists:
         raise UserError(f"{given[0]}: nothing to learn from: give the training nodes with --train-nodes FILE")
 
@@ -277,7 +277,7 @@ def _check_texts(given: Mapping[str, str | None]) -> None:
         try:
             (text or "").encode()
         except UnicodeEncodeError:
-            raise UserError(f"{option} {text}: is not UTF-8, as files are: write it in a terminal of that encoding") from None
+            raise UserError(f"{option} {text}: is not UTF-8, but files are: write it in a terminal of that encoding") from None
 
 
 def _delimiter(text: str) -> str | None:

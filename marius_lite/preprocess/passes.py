@@ -27,9 +27,10 @@ Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
 
 
 class Passes:
-    """Of the command whose digest is ``command``, in folder ``root``; what another command left there is removed.
+    """The passes of one command in folder ``root``: which are finished, and what they found.
 
-    ``seconds``: by pass, those of finished passes of earlier runs included.
+    ``command``: digest of the command. What another command left in the folder is removed. ``seconds``: by pass, with the
+    finished passes of earlier runs.
     """
 
     def __init__(self, root: Path, command: str, keep: Sequence[str] = ()):
@@ -106,7 +107,7 @@ class Passes:
         for entry in done.values():
             for name, expected in entry.get("files", {}).items():
                 if (path := self._root / name).is_file() and list(size_and_checksum(path)) != expected:
-                    log.warning(f"{printable(str(path))}: was changed since the run that made it was interrupted: starting over")
+                    log.warning(f"{printable(str(path))}: was changed since the run that wrote it was interrupted: starting over")
                     return True
         return False
 

@@ -28,7 +28,7 @@ def check_output(output: Path, overwrite: bool) -> None:
     is_empty = output.is_dir() and not any(output.iterdir())
     if output.is_symlink() or not (is_dataset or is_empty):
         raise UserError(
-            f"{output}: exists and is no dataset, --overwrite does not remove it: choose another --output"
+            f"{output}: exists and is no dataset, so --overwrite does not remove it: choose another --output"
         )
 
 

@@ -152,7 +152,7 @@ class NeighbourLists:
         weights = lists.weights
         if weights is not None and len(weights) and not (weights.min() >= 0 and weights.max() < np.inf):
             raise UserError(f"{self._adjacency.folder}: the edges into partition {k} have weights from {weights.min()} to "
-                            f"{weights.max()}: `sampling.weighted` takes finite weights of 0 and more: set it to false, or "
+                            f"{weights.max()}: `sampling.weighted` takes finite weights of 0 or more: set it to false, or "
                             "preprocess edges with such weights")
         return lists
 

@@ -50,7 +50,7 @@ class PartitionBuffer:
             self._native.enter([int(k) for k in now], [int(k) for k in next])
 
     def adopt(self, k: int) -> npt.NDArray[np.float32]:
-        """Partition k's rows (size, width), zeroed and dirty, without reading its file."""
+        """Make partition k resident, its rows (size, width) zeroed and dirty, without reading its file."""
         with self._errors():
             self._native.adopt(k)
         return self.view(k)
@@ -65,11 +65,11 @@ class PartitionBuffer:
         return self.rows[base : base + self.table.size(k)]
 
     def mark_dirty(self, partitions: Iterable[int]) -> None:
-        """Rows of these resident partitions were changed."""
+        """Say that rows of these resident partitions were changed."""
         self._native.mark_dirty([int(k) for k in partitions])
 
     def flush(self) -> dict[int, int]:
-        """Write all that is dirty, wait for every write. CRC-32C of each file written or expected so far.
+        """Write all dirty partitions and wait for every write. Returns the CRC-32C of each file written or expected so far.
 
         The files are complete, but not synced.
         """
@@ -78,7 +78,7 @@ class PartitionBuffer:
         return dict(self._native.checksums())
 
     def expect(self, checksums: Mapping[int, int]) -> None:
-        """The files' CRC-32C: verified whenever a partition is loaded, RunError on a difference."""
+        """Take the files' CRC-32C, which are verified whenever a partition is loaded, RunError on a difference."""
         self._native.expect(dict(checksums))
 
     def state(self, k: int) -> str:

@@ -1,4 +1,4 @@
-"""What the machine supports, and reading ranges of one-dimensional arrays past the page cache."""
+"""Read ranges of one-dimensional arrays past the page cache; find out what the machine supports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCK = 4096  # alignment of direct I/O
 
 
 def probe(directory: Path) -> dict[str, bool | int]:
-    """What works in ``directory`` and on this machine, each tried once.
+    """Try what works in ``directory`` and on this machine, each once.
 
     direct_io, hard_links, huge_pages, crc32c_instruction (bool); memory_total, memory_available, memory_limit
     (bytes; the limit is the container's, or the total where there is none).
@@ -70,7 +70,7 @@ def _parse_flat(path: Path, _modified: int) -> FlatArray:
 
 def read_array_range(path: Path, start: int, stop: int, out: npt.NDArray[Any] | None = None,
                      direct: bool = True) -> npt.NDArray[Any]:
-    """Elements [start, stop) of the one-dimensional Zarr array at ``path``, past the page cache.
+    """Read elements [start, stop) of the one-dimensional Zarr array at ``path``, past the page cache.
 
     ``out``: contiguous, shape (stop - start,), of the array's dtype, made when absent. Raises ValueError for
     a range outside the array, RunError for files that cannot be read or are too short.

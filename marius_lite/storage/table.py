@@ -128,7 +128,7 @@ class RowTable:
         return replace(self, checksums=dict(checksums))
 
     def read_into(self, k: int, out: npt.NDArray[Any]) -> None:
-        """The first columns of all rows of partition k, into ``out`` (size, columns), compared with the checksum on the way.
+        """Read the first columns of all rows of partition k into ``out`` (size, columns), compared with the checksum on the way.
 
         Takes a few MiB. Raises RunError for a file that cannot be read or does not match its checksum.
         """
@@ -156,7 +156,7 @@ class RowTable:
 
     def read_rows(self, k: int, offsets: npt.ArrayLike,
                   columns: slice = slice(None)) -> npt.NDArray[Any]:
-        """Columns of some rows of partition k, in the order asked for: shape (len(offsets), columns).
+        """Read columns of some rows of partition k, in the order asked for: shape (len(offsets), columns).
 
         ``offsets``: int, inside the partition, repeats allowed. Takes, beside the result, a few MiB at most.
         Raises ValueError for an offset outside the partition, RunError when the file cannot be read or was changed.

@@ -41,7 +41,7 @@ def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = 
     if (share := result["self_best"] or 0) > MOST_SELF_BEST and share > 2 * (loops := self_loop_share(found.dataset)):
         log.warning("the node asked about scores best of all for %.1f %% of its own questions (self_best), but %.2g %% of the "
                     "training edges lead from a node to itself: %s", 100 * share, 100 * loops,
-                    "it is left out here, and of predict's answers" if result["query_node"] == "left_out" else
+                    "it is left out here, and from the answers of `predict`" if result["query_node"] == "left_out" else
                     "leave it out of figures and answers with `--exclude-self`")
     return _written(found, split, result)
 

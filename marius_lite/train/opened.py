@@ -98,7 +98,7 @@ def _open_links(found: Checkpoint, stack: ExitStack) -> OpenedRun:
     config = found.config
     if config.task != "link_prediction":
         raise UserError(f"{found.run.path}: its task is {config.task}, it has no links to predict: "
-                        "`marius-lite predict` without queries, or `ml.predict_nodes`, tells the classes of nodes")
+                        "`marius-lite predict` without queries, or `ml.predict_nodes`, gives the classes of nodes")
     model = make_model(found.dataset, config)
     build.load_weights(model, read_dense(found.path, found.state.dense), found.path)
     model.eval()

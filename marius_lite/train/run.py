@@ -98,8 +98,8 @@ def _changed(config: Config, sets: Sequence[str]) -> Config:
     for item in sets:
         key = item.partition("=")[0]
         if not key.startswith(CHANGEABLE):
-            raise UserError(f"--set {item}: a run cannot change `{key}` when it is resumed, its rows and its order depend on it: "
-                            f"only {', '.join(CHANGEABLE)} may change; start a new run for anything else")
+            raise UserError(f"--set {item}: `resume` cannot change `{key}`, because the rows and the order of batches depend "
+                            f"on it: only {', '.join(CHANGEABLE)} may change; start a new run for anything else")
     return check(_merged(config, sets), "configuration of the run")
 
 

@@ -148,7 +148,7 @@ class Trainer:
         self._meter.evaluation(epoch, result)  # last: where this line stands, all of the above is done
 
     def _stalled(self) -> bool:
-        """Whether the last evaluations were none better than one before them, as many as early stopping bears."""
+        """Whether the last ``training.early_stopping`` evaluations brought no better figure than the best before them."""
         patience = self.config.training.early_stopping
         return bool(patience) and self.state.since >= patience
 
