@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,20 +16,16 @@ import pyarrow.parquet as pq
 import marius_lite
 from marius_lite import files
 from marius_lite.errors import UserError
-from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.graph.dataset import Dataset
 
 if TYPE_CHECKING:
-    from marius_lite.train.opened import Checkpoint
+    from marius_lite.tasks.task import Blocks, Columns, Exported
 
 BLOCK_BYTES = 64 << 20
 ID_BYTES = 64
 """Guess of what a raw id takes in a file."""
 
 Values = npt.NDArray[np.float32]
-Columns = dict[str, npt.NDArray[Any]]
-"""What is written beside ids: the first is the main one, (m, width); others are (m,), or (m, width) truth values."""
-Blocks = Iterator[tuple[pa.Array, Columns]]
 Names = Mapping[str, Sequence[str]]
 """Of columns whose numbers stand for names: the names by number."""
 
@@ -37,64 +33,30 @@ Names = Mapping[str, Sequence[str]]
 def export_run(run: Path | str, output: Path | str, format: str = "parquet",
                checkpoint: str | None = None, dataset: Path | str | None = None) -> dict[str, Any]:
     """Write a checkpoint's vectors, or the classes it gives to nodes, into the new folder ``output``. Returns a summary.
-    ``dataset``: where the run's dataset is, if it was moved."""
-    from marius_lite.train.opened import open_checkpoint, open_links
 
-    found = open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)
-    if found.config.task == "node_classification":
-        with closing(found):
-            return export_classes(found, Path(output), format)
-    with closing(open_links(found)) as opened:
-        settings = opened.config.model
-        relations = opened.model.relations.detach().cpu().numpy()
-        return export(opened.buffer, opened.dataset, settings.dim, relations, Path(output), format,
-                      {"checkpoint": opened.checkpoint.name, "decoder": settings.decoder})
+    nodes and relations (row i belongs to id i of ``ids``) and export.json. parquet: nodes.parquet and relations.parquet with
+    columns raw_id and vector. npy: nodes.npy (N, dim) and relations.npy, float32, their raw ids in *_ids.npy (integers) or
+    *_ids.txt (one a line). zarr: arrays nodes and relations in a group, their ids as with npy. Reciprocal relations get files of
+    their own, reciprocal_relations. Only values are written, no optimizer state.
 
+    Of classified nodes: the split, the likeliest class and the probability of each class. Where nodes may have several classes,
+    lists ``classes`` hold all whose probability is at least a half. Classes are given by their names where the dataset has names;
+    export.json lists them in the order of the probabilities. Arrays hold numbers of classes and of splits; of several classes, a
+    truth value for each.
 
-def export_classes(found: Checkpoint, output: Path, format: str) -> dict[str, Any]:
-    """Write for every node its split, its likeliest class and the probability of each class, as `export` writes vectors. Where
-    nodes may have several classes, lists ``classes`` hold all whose probability is at least a half.
-
-    Classes are given by their names where the dataset has names; export.json lists them in the order of the probabilities. Arrays
-    hold numbers of classes and of splits; of several classes, a truth value for each.
+    ``dataset``: where the run's dataset is, if it was moved. Raises UserError for an existing ``output`` or an unknown format.
     """
-    from marius_lite.tasks.labelling import labelling
-    from marius_lite.train.class_probabilities import SPLITS, class_probabilities
+    from marius_lite.tasks import task_of
+    from marius_lite.tasks.checkpoint import open_checkpoint
 
-    dataset, labels = found.dataset, found.dataset.labels
-    assert labels is not None
-    names, column = dataset.manifest.class_names, labelling(dataset).column
-    _check_place(output, format, dataset, labels.classes)
-    with class_probabilities(found) as classified:
-        blocks: Blocks = ((each.raw, {"probabilities": each.probabilities, "split": each.split, column: each.answers})
-                          for each in classified)
-        facts = {"classes": [*(names or range(labels.classes))], "splits": list(SPLITS), "checkpoint": found.path.name,
-                 "encoder": found.config.model.encoder}
-        return _export(dataset, output, format, [("nodes", blocks, dataset.manifest.nodes)],
-                       {"split": SPLITS, **({column: names} if names else {})}, facts)
+    with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:
+        task = task_of(found.config)
+        check_place(Path(output), format, found.dataset, task.exported_width(found))
+        with task.exported(found) as exported:
+            return write_exported(found.dataset, Path(output), format, exported)
 
 
-def export(buffer: Buffer, dataset: Dataset, dim: int, relations: Values, output: Path, format: str,
-           facts: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Write the folder ``output``: nodes and relations (row i belongs to id i of ``ids``) and export.json.
-
-    parquet: nodes.parquet and relations.parquet with columns raw_id and vector. npy: nodes.npy (N, dim) and
-    relations.npy, float32, their raw ids in *_ids.npy (integers) or *_ids.txt (one a line). zarr: arrays nodes and relations
-    in a group, their ids as with npy. ``relations``:
-    (relations or twice as many, relation_dim); the second half, the reciprocal ones, gets files of its own,
-    reciprocal_relations. Only values are written, no optimizer state. Raises UserError for an existing
-    ``output`` or an unknown format.
-    """
-    _check_place(output, format, dataset, dim)
-    manifest = dataset.manifest
-    ids = pa.array(dataset.relation_names())
-    tables = [("nodes", node_blocks(buffer, dataset, dim), manifest.nodes),
-              *((name, iter([(ids, {"vector": rows})]), len(rows))
-                for name, rows in relation_tables(relations, manifest.relations))]
-    return _export(dataset, output, format, tables, {}, {"relations": manifest.relations, "dim": dim, **(facts or {})})
-
-
-def _check_place(output: Path, format: str, dataset: Dataset, width: int) -> None:
+def check_place(output: Path, format: str, dataset: Dataset, width: int) -> None:
     if format not in WRITERS:
         raise UserError(f"--format {format}: unknown: use one of {', '.join(WRITERS)}")
     if output.exists():
@@ -102,17 +64,16 @@ def _check_place(output: Path, format: str, dataset: Dataset, width: int) -> Non
     files.require_space(output, dataset.manifest.nodes * (width * 4 + ID_BYTES), "the export")
 
 
-def _export(dataset: Dataset, output: Path, format: str, tables: Sequence[tuple[str, Blocks, int]], names: Names,
-            facts: dict[str, Any]) -> dict[str, Any]:
-    """Write tables (name, blocks, rows), all of them or nothing."""
+def write_exported(dataset: Dataset, output: Path, format: str, exported: Exported) -> dict[str, Any]:
+    """Write the folder ``output``, all of it or nothing. Returns a summary."""
     beside = output.with_name(f".{output.name}.tmp")
     files.remove_tree(beside)
-    summary = {"format": format, "nodes": dataset.manifest.nodes, **facts, "dataset": dataset.fingerprint,
+    summary = {"format": format, "nodes": dataset.manifest.nodes, **exported.facts, "dataset": dataset.fingerprint,
                "program_version": marius_lite.__version__}
     try:
         beside.mkdir(parents=True)
-        for name, blocks, rows in tables:
-            WRITERS[format](beside, name, blocks, rows, names)
+        for name, blocks, rows in exported.tables:
+            WRITERS[format](beside, name, blocks, rows, exported.names)
         (beside / "export.json").write_text(json.dumps(summary, indent=1) + "\n")
         files.sync_tree(beside)
         files.publish(beside, output)
@@ -121,25 +82,6 @@ def _export(dataset: Dataset, output: Path, format: str, tables: Sequence[tuple[
     finally:
         files.remove_tree(beside)
     return {"output": str(output), **summary}
-
-
-def node_blocks(buffer: Buffer, dataset: Dataset, dim: int) -> Blocks:
-    """(raw ids, vectors (m, dim)) of all nodes in order of node id, in blocks of at most BLOCK_BYTES."""
-    pages = Pages(buffer, dataset.partitioning, dim)
-    rows = max(1, BLOCK_BYTES // (dim * 4))
-    for k, values in pages.each(range(dataset.partitioning.partitions)):
-        span = dataset.partitioning.range(k)
-        ids = dataset.raw_ids(span.start, span.stop)
-        for start in range(0, len(values), rows):
-            yield ids[start:start + rows], {"vector": np.ascontiguousarray(values[start:start + rows])}
-
-
-def relation_tables(relations: Values, count: int) -> Iterator[tuple[str, Values]]:
-    """(file name, rows) of the relations and of the reciprocal ones; nothing where a decoder has none."""
-    if relations.size:
-        yield "relations", relations[:count]
-        if len(relations) > count:
-            yield "reciprocal_relations", relations[count:]
 
 
 def write_parquet(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
@@ -237,5 +179,5 @@ def _header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> dict[str, Any]:
     return {"shape": shape, "fortran_order": False, "descr": np.lib.format.dtype_to_descr(dtype)}
 
 
-Writer = Callable[[Path, str, Blocks, int, Names], None]
+Writer = Callable[[Path, str, "Blocks", int, Names], None]
 WRITERS: dict[str, Writer] = {"parquet": write_parquet, "npy": write_npy, "zarr": write_zarr}

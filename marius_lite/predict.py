@@ -68,7 +68,7 @@ def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk:
     parts of the query, "src", "rel" or "dst", that no training edge has: the model knows these from features alone.
     ``dataset``: where the run's dataset is, if it was moved. Raises UserError for queries with mistakes.
     """
-    from marius_lite.train.opened import open_run
+    from marius_lite.tasks.opened_links import open_run
 
     with closing(open_run(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as opened:
         data = opened.dataset
@@ -241,9 +241,9 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
     is at least a half. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for a run of another
     task and for ids that the dataset lacks.
     """
+    from marius_lite.tasks.checkpoint import open_checkpoint
+    from marius_lite.tasks.class_probabilities import SPLITS, class_probabilities
     from marius_lite.tasks.labelling import labelling
-    from marius_lite.train.class_probabilities import SPLITS, class_probabilities
-    from marius_lite.train.opened import open_checkpoint
 
     with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:
         if found.config.task != "node_classification":

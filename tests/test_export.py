@@ -14,6 +14,7 @@ from marius_lite.preprocess.build import preprocess
 from marius_lite.preprocess.options import Options
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
+from marius_lite.tasks import link_vectors
 
 NODES, DIM, WIDTH, P = 40, 5, 12, 3
 
@@ -44,7 +45,9 @@ def run_export(world, output, format, relations=None):
     if relations is None:
         relations = np.arange(4 * 3, dtype=np.float32).reshape(4, 3)
     with PartitionBuffer(table, 2) as buffer:
-        return export.export(buffer, dataset, DIM, relations, output, format, {"decoder": "complex"})
+        export.check_place(output, format, dataset, DIM)
+        vectors = link_vectors.link_vectors(buffer, dataset, DIM, relations, {"decoder": "complex"})
+        return export.write_exported(dataset, output, format, vectors)
 
 
 def expected(world):
@@ -53,9 +56,9 @@ def expected(world):
     return numbers[:, None] + np.arange(DIM, dtype=np.float32) / 8
 
 
-@pytest.mark.parametrize("block_bytes", [64, export.BLOCK_BYTES])
+@pytest.mark.parametrize("block_bytes", [64, link_vectors.BLOCK_BYTES])
 def test_npy(world, tmp_path, monkeypatch, block_bytes):
-    monkeypatch.setattr(export, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(link_vectors, "BLOCK_BYTES", block_bytes)
     summary = run_export(world, tmp_path / "out", "npy")
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "nodes.npy", mmap_mode="r"), expected(world))
     if isinstance(world[2][0], int):
@@ -70,9 +73,9 @@ def test_npy(world, tmp_path, monkeypatch, block_bytes):
     assert facts.items() <= summary.items()
 
 
-@pytest.mark.parametrize("block_bytes", [64, export.BLOCK_BYTES])
+@pytest.mark.parametrize("block_bytes", [64, link_vectors.BLOCK_BYTES])
 def test_parquet(world, tmp_path, monkeypatch, block_bytes):
-    monkeypatch.setattr(export, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(link_vectors, "BLOCK_BYTES", block_bytes)
     run_export(world, tmp_path / "out", "parquet")
     frame = polars.read_parquet(tmp_path / "out" / "nodes.parquet")
     assert frame["raw_id"].to_list() == world[2]

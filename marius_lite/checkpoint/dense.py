@@ -11,7 +11,7 @@ from safetensors.torch import load, save
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
-from marius_lite.files import read
+from marius_lite.files import MOST_REASON, read
 
 NAME = "dense.safetensors"
 
@@ -33,3 +33,21 @@ def read_dense(checkpoint: Path, expected: int) -> dict[str, torch.Tensor]:
         return load(data)
     except (OSError, SafetensorError) as error:
         raise UserError(f"{file}: cannot be read: {error}: choose another checkpoint with --checkpoint") from None
+
+
+def load_weights(model: torch.nn.Module, tensors: dict[str, torch.Tensor], checkpoint: Path) -> None:
+    """The model's part of a checkpoint's dense tensors into ``model``. Raises UserError where they are another model's."""
+    try:
+        model.load_state_dict(_part(tensors, "model."))
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:MOST_REASON]
+        raise UserError(f"{checkpoint}: its weights are not those of the model in config.yaml ({reason}): undo what was changed "
+                        "there") from error
+
+
+def optimizer_state(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return _part(tensors, "optimizer.")
+
+
+def _part(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -10,11 +10,15 @@ from marius_lite.encode.vectors import InputRows, vector_rows
 from marius_lite.evaluate.edges import select_edges
 from marius_lite.evaluate.ranking import QueryNode, RankingOptions, rank
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.self_loops import self_loops_are_rare
+from marius_lite.graph.self_loops import self_loop_share, self_loops_are_rare
+from marius_lite.log import log
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.tasks.task import Setting
+
+MOST_SELF_BEST = 0.05
+"""Of the queries, above which a warning is due where training edges do not lead from nodes to themselves about as often."""
 
 
 def evaluate_trained(setting: Setting, rows: ResidentRows, model: LinkPredictionModel) -> dict[str, Any]:
@@ -47,3 +51,12 @@ def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredict
     return rank(buffer, dataset.partitioning, config.model.dim, model,
                 select_edges(edges, max_edges, config.training.seed),
                 [dataset.edges(name) for name in dataset.manifest.edges], options, split, dataset.relation_names())
+
+
+def warn_of_self_answers(result: dict[str, Any], dataset: Dataset) -> None:
+    """Where nodes are the best answers to questions about themselves far more often than training says."""
+    if (share := result["self_best"] or 0) > MOST_SELF_BEST and share > 2 * (loops := self_loop_share(dataset)):
+        log.warning("the node asked about scores best of all for %.1f %% of its own questions (self_best), but %.2g %% of the "
+                    "training edges lead from a node to itself: %s", 100 * share, 100 * loops,
+                    "it is left out here, and from the answers of `predict`" if result["query_node"] == "left_out" else
+                    "leave it out of figures and answers with `--exclude-self`")

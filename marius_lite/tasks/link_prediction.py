@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -17,23 +18,26 @@ from marius_lite.config.schema import Config
 from marius_lite.device.chooser import Load, expected_loads
 from marius_lite.device.cuda import Needs
 from marius_lite.device.held import HOT_SAMPLE
-from marius_lite.encode.encoders import initial_encoder, input_width
 from marius_lite.encode.representation import PreparedPlaces, Representation
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
-from marius_lite.nn.decoders import DECODERS
+from marius_lite.graph.report import leak_lines, read_report
+from marius_lite.log import log
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.ordering.plan import make_plan
 from marius_lite.rows.batch import Arrived, PreparedBatch
-from marius_lite.rows.first_rows import draw_of
 from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.negatives import NegativeSampler, Resident, Sampler
 from marius_lite.sampling.windows import Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
 from marius_lite.seeds import generator_for, seed_for
-from marius_lite.tasks.link_evaluation import evaluate_trained
-from marius_lite.tasks.task import Setting
+from marius_lite.tasks.checkpoint import Checkpoint
+from marius_lite.tasks.link_evaluation import evaluate_split, evaluate_trained, warn_of_self_answers
+from marius_lite.tasks.link_model import make_model
+from marius_lite.tasks.link_vectors import link_vectors
+from marius_lite.tasks.opened_links import open_links
+from marius_lite.tasks.task import Exported, Setting
 from marius_lite.types import DeviceBatch, EdgeBatch, EpochPlan, SampledBatch, Step
 
 NOWHERE = Resident((), 0, 1, np.empty(0, np.int64))
@@ -67,24 +71,31 @@ class LinkPrediction:
         return expected_loads(self.plan(dataset, config, 0), dataset.edges("train").counts, dataset.partitioning.rows,
                               config.training.batch_size, prod(negatives_shape(config, nodes)))
 
+    def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:
+        return leak_lines(read_report(dataset.path), split)
+
+    def evaluate(self, found: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
+        for line in self.leaks(found.dataset, split):
+            log.warning("%s", line)
+        with closing(open_links(found)) as opened:
+            result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None, exclude_self,
+                                    compared=True)
+        warn_of_self_answers(result, found.dataset)
+        return result
+
+    def exported_width(self, found: Checkpoint) -> int:
+        return found.config.model.dim
+
+    @contextmanager
+    def exported(self, found: Checkpoint) -> Iterator[Exported]:
+        with closing(open_links(found)) as opened:
+            relations = opened.model.relations.detach().cpu().numpy()
+            yield link_vectors(opened.buffer, opened.dataset, opened.config.model.dim, relations,
+                               {"checkpoint": opened.checkpoint.name, "decoder": opened.config.model.decoder})
+
     def learning(self, setting: Setting, rows: ResidentRows, representation: Representation,
                  model: LinkPredictionModel) -> LinkLearning:
         return LinkLearning(setting, rows, representation, model)
-
-
-def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
-    """The model with its initial relations, on the CPU."""
-    model, loss = config.model, config.loss
-    encoder = None
-    if model.encoder != "none":
-        encoder = initial_encoder(config, input_width(dataset, config), model.dim, dataset.manifest.relations)
-    options = {"logistic": {"margin": loss.offset, "temperature": loss.adversarial_temperature},
-               "margin": {"margin": loss.margin}}
-    return LinkPredictionModel(
-        model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"),
-        reciprocal=model.reciprocal, loss=loss.name, loss_options=options.get(loss.name), dropout=model.dropout,
-        n3_weight=config.regularizer.weight, relation_weight=loss.relation_weight,
-        relation_draw=draw_of(config.init.relations, DECODERS[model.decoder].relation_draw(model.dim)), encoder=encoder)
 
 
 def make_sampler(config: Config) -> Sampler:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy.typing as npt
 import torch
 
 from marius_lite.config.encoder_memory import encoder_device_bytes, reached
@@ -14,21 +14,22 @@ from marius_lite.config.resolve_nodes import node_sizes
 from marius_lite.config.schema import Config
 from marius_lite.device.chooser import Load, node_loads
 from marius_lite.device.cuda import Needs
-from marius_lite.encode.encoders import initial_encoder, input_width
 from marius_lite.encode.representation import Encoded, PreparedPlaces, Representation
-from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of, node_facts
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.ordering.plan import make_node_plan
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows
-from marius_lite.sampling.node_batches import TrainingNodes, node_batches, node_window
+from marius_lite.sampling.node_batches import node_batches, node_window
 from marius_lite.sampling.windows import Window
 from marius_lite.seeds import seed_for
-from marius_lite.tasks.labelling import labelling, labelling_of
-from marius_lite.tasks.node_evaluation import blocks, by_partition, classify_split
-from marius_lite.tasks.task import Setting
+from marius_lite.tasks.checkpoint import Checkpoint
+from marius_lite.tasks.class_probabilities import SPLITS, class_probabilities, open_classifier
+from marius_lite.tasks.labelling import labelling
+from marius_lite.tasks.node_evaluation import classify_split
+from marius_lite.tasks.node_model import make_classifier, training_nodes
+from marius_lite.tasks.task import Blocks, Exported, Setting
 from marius_lite.types import EpochPlan, NodeBatch, Step
 
 
@@ -59,47 +60,37 @@ class NodeClassification:
         return node_loads(plan, [len(training.of(step.targets)) for step in plan.steps], dataset.partitioning.rows,
                           config.training.batch_size, most)
 
+    def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:
+        return []
+
+    def evaluate(self, found: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
+        return classify_split(found.dataset, open_classifier(found), found.config, split, found.run.path, found.table)
+
+    def exported_width(self, found: Checkpoint) -> int:
+        return classes_of(found)
+
+    @contextmanager
+    def exported(self, found: Checkpoint) -> Iterator[Exported]:
+        dataset, classes = found.dataset, classes_of(found)
+        names, column = dataset.manifest.class_names, labelling(dataset).column
+        with class_probabilities(found) as classified:
+            blocks: Blocks = ((each.raw, {"probabilities": each.probabilities, "split": each.split, column: each.answers})
+                              for each in classified)
+            facts = {"classes": [*(names or range(classes))], "splits": list(SPLITS), "checkpoint": found.path.name,
+                     "encoder": found.config.model.encoder}
+            yield Exported([("nodes", blocks, dataset.manifest.nodes)], {"split": SPLITS, **({column: names} if names else {})},
+                           facts)
+
     def learning(self, setting: Setting, rows: ResidentRows, representation: Representation,
                  model: NodeClassifier) -> NodeLearning:
         assert isinstance(representation, Encoded)
         return NodeLearning(setting, rows, representation, model)
 
 
-def make_classifier(dataset: Dataset, config: Config, trains: bool) -> NodeClassifier:
-    """The model with its initial weights, which follow from the run's seed, on the CPU; its loss counts classes as training
-    nodes have them, where it is to be trained."""
-    labels = dataset.labels
+def classes_of(found: Checkpoint) -> int:
+    labels = found.dataset.labels
     assert labels is not None
-    encoder = initial_encoder(config, input_width(dataset, config), labels.classes, dataset.manifest.relations)
-    weights = None
-    if trains and config.loss.class_weights != "none":
-        weights = class_weights(config, training_nodes(dataset).labels, labels.classes)
-    return NodeClassifier(encoder, labelling(dataset).loss, weights)
-
-
-def class_weights(config: Config, labels: npt.NDArray[Any], classes: int) -> torch.Tensor | None:
-    """`loss.class_weights` as float32 (classes,); None where all classes count alike. ``labels``: as `TrainingNodes` has them."""
-    asked = config.loss.class_weights
-    if asked == "none":
-        return None
-    if asked == "balanced":
-        return torch.from_numpy(labelling_of(labels).balanced(labels, classes)).float()
-    return torch.tensor(asked, dtype=torch.float32)
-
-
-def training_nodes(dataset: Dataset) -> TrainingNodes:
-    """Ids and labels of the training nodes."""
-    ids, labels = dataset.node_split("train"), dataset.labels
-    assert labels is not None
-    if not len(ids):
-        raise UserError(f"{dataset.path}: no node is for training: preprocess with --train-nodes or --node-split")
-    known, at = labels.room(len(ids)), 0
-    for k, offsets in by_partition(ids, dataset.partitioning.rows):
-        read = labels.reader(k)
-        for part in blocks(offsets, labels.classes):
-            known[at : at + len(part)] = read(part)
-            at += len(part)
-    return TrainingNodes(ids, known, dataset.partitioning.rows)
+    return labels.classes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,15 @@ A `Task` describes; the `Learning` that it opens for a run knows what is residen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import torch
 
 from marius_lite.config.memory import MemoryPlan
@@ -25,6 +27,7 @@ from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.windows import Window
+from marius_lite.tasks.checkpoint import Checkpoint
 from marius_lite.types import Batch, EpochPlan, Step
 
 Ids = npt.NDArray[np.int64]
@@ -90,6 +93,22 @@ class Learning(Protocol):
     def close(self) -> None: ...
 
 
+Columns = dict[str, npt.NDArray[Any]]
+"""What is written beside ids: the first is the main one, (m, width); others are (m,), or (m, width) truth values."""
+Blocks = Iterator[tuple[pa.Array, Columns]]
+"""Raw ids and what is written beside them, block after block."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """``tables``: name, blocks and rows of each; ``names``: of columns whose numbers stand for names, the names by number;
+    ``facts``: what else the summary says."""
+
+    tables: Sequence[tuple[str, Blocks, int]]
+    names: Mapping[str, Sequence[str]]
+    facts: dict[str, Any]
+
+
 class Task(Protocol):
     unit: str
     """What is trained, in the plural."""
@@ -107,5 +126,17 @@ class Task(Protocol):
 
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
         """Rows that the steps of the first epoch touch."""
+
+    def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:
+        """What makes figures on ``split``, or any, better than they are, one line each."""
+
+    def evaluate(self, found: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
+        """Figures of all of a split with a checkpoint's model; says what is doubtful about them."""
+
+    def exported_width(self, found: Checkpoint) -> int:
+        """Numbers of a node in what is exported."""
+
+    def exported(self, found: Checkpoint) -> AbstractContextManager[Exported]:
+        """What a checkpoint has of every node."""
 
     def learning(self, setting: Setting, rows: ResidentRows, representation: Representation, model: Any) -> Learning: ...

@@ -8,15 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from marius_lite import files
-from marius_lite.graph.report import leak_lines, read_report
-from marius_lite.graph.self_loops import self_loop_share
-from marius_lite.log import log
-from marius_lite.tasks.link_evaluation import evaluate_split
-from marius_lite.tasks.node_evaluation import classify_split
-from marius_lite.train.opened import Checkpoint, open_checkpoint, open_classifier, open_links
-
-MOST_SELF_BEST = 0.05
-"""Of the queries, above which a warning is due where training edges do not lead from nodes to themselves about as often."""
+from marius_lite.tasks import task_of
+from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
 
 
 def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = None,
@@ -28,22 +21,8 @@ def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = 
     a self-loop. Where it is not excluded, ``without_self`` has the figures without it. ``dataset``: where the run's dataset is,
     if it was moved.
     """
-    found = open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)
-    if found.config.task == "node_classification":
-        with closing(found):
-            result = classify_split(found.dataset, open_classifier(found), found.config, split, found.run.path, found.table)
-            return _written(found, split, result)
-    for line in leak_lines(read_report(found.dataset.path), split):
-        log.warning("%s", line)
-    with closing(open_links(found)) as opened:
-        result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None,
-                                exclude_self, compared=True)
-    if (share := result["self_best"] or 0) > MOST_SELF_BEST and share > 2 * (loops := self_loop_share(found.dataset)):
-        log.warning("the node asked about scores best of all for %.1f %% of its own questions (self_best), but %.2g %% of the "
-                    "training edges lead from a node to itself: %s", 100 * share, 100 * loops,
-                    "it is left out here, and from the answers of `predict`" if result["query_node"] == "left_out" else
-                    "leave it out of figures and answers with `--exclude-self`")
-    return _written(found, split, result)
+    with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:
+        return _written(found, split, task_of(found.config).evaluate(found, split, exclude_self))
 
 
 def _written(found: Checkpoint, split: str, result: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from marius_lite import files
 from marius_lite.checkpoint import run_folder
 from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.arrays import check_arrays
-from marius_lite.checkpoint.dense import read_dense
+from marius_lite.checkpoint.dense import load_weights, optimizer_state, read_dense
 from marius_lite.checkpoint.find import find
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
@@ -28,11 +28,12 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.remarks import doubtful, unused
-from marius_lite.graph.report import leak_lines, read_report
 from marius_lite.log import log
 from marius_lite.metrics import MetricsLog, read
-from marius_lite.storage.record import record_of
-from marius_lite.train import build
+from marius_lite.rows.table import create_table, open_table, table_bytes
+from marius_lite.tasks import task_of
+from marius_lite.tasks.resolved import resolved
+from marius_lite.train.build import build
 from marius_lite.train.trainer import Trainer
 
 CHANGEABLE = ("training.epochs", "training.early_stopping", "optimizer.rows.lr", "optimizer.dense.lr", "optimizer.schedule.",
@@ -46,11 +47,11 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
     Raises UserError for wrong input, RunError when the run fails, Interrupted after a signal and its checkpoint.
     """
     data = Dataset.open(Path(dataset))
-    resolved, _ = build.resolved(data, config or config_for(data, None))
-    check_device(resolved.device)
-    _require_disk(Path(run), data, resolved)
-    with run_folder.create(Path(run), data, resolved, _machine_facts()) as folder:
-        return _run(folder, data, resolved, None)
+    settings, _ = resolved(data, config or config_for(data, None))
+    check_device(settings.device)
+    _require_disk(Path(run), data, settings)
+    with run_folder.create(Path(run), data, settings, _machine_facts()) as folder:
+        return _run(folder, data, settings, None)
 
 
 def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[str] = (),
@@ -63,7 +64,7 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
     record = run_folder.read_record(folder)
     with folder.locked():
         data = run_folder.open_dataset(folder, record, Path(dataset) if dataset is not None else None)
-        config, _ = build.resolved(data, _changed(run_folder.config_of(folder, record), sets))
+        config, _ = resolved(data, _changed(run_folder.config_of(folder, record), sets))
         checkpoints.recover(folder)
         remove_left_vectors(folder.path)
         place = find(folder, checkpoint)
@@ -108,10 +109,10 @@ def _merged(config: Config, sets: Sequence[str]) -> dict[str, Any]:
 
 
 def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -> dict[str, Any]:
-    config, memory = build.resolved(data, config)
+    config, memory = resolved(data, config)
     if place is None:
         files.remove_tree(folder.live)
-        table = build.create_table(folder.live, data, config)
+        table = create_table(folder.live, data, config)
         state = None
     else:
         state = read_state(place)
@@ -120,16 +121,16 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
         check_arrays(place, state.arrays)
         checkpoints.restore_live(folder, place)
         _tell_missing_lines(folder.metrics_file, state.metrics_length)
-        table = build.open_table(folder.live, data, config, state.checksums)
+        table = open_table(folder.live, data, config, state.checksums)
     with (closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
-          closing(build.build(folder, data, config, memory, metrics, table)) as parts):
+          closing(build(folder, data, config, memory, metrics, table)) as parts):
         if state is None:
             state = State(Cursor(), data.fingerprint, parts.work.initialise(), 0)
         else:
             assert place is not None
             tensors = read_dense(place, state.dense)
-            build.load_weights(parts.model, tensors, place)
-            parts.optimizer.load_state_tensors(build.optimizer_state(tensors))
+            load_weights(parts.model, tensors, place)
+            parts.optimizer.load_state_tensors(optimizer_state(tensors))
         _announce(data, config, memory, place)
         finished = Trainer(parts, state).train()
         return _summary(folder, finished, config.training.metric)
@@ -145,8 +146,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, place: Path | N
              "" if config.training.threads == 1 else "s")
     for line in unused(data.manifest, config):
         log.info("%s", line)
-    leaks = leak_lines(read_report(data.path)) if config.task == "link_prediction" else []
-    for line in [*doubtful(data.manifest, config), *leaks]:
+    for line in [*doubtful(data.manifest, config), *task_of(config).leaks(data)]:
         log.warning("%s", line)
 
 
@@ -165,12 +165,9 @@ def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:
 
 def _require_disk(run: Path, data: Dataset, config: Config) -> None:
     """Live rows and the checkpoints kept: each epoch rewrites every partition, so none of them share for long."""
-    if config.model.inputs == "features":
-        return
-    record = record_of(config.optimizer.rows.name, config.model.dim)
-    table = data.partitioning.partitions * data.partitioning.rows * record.stride
     copies = 1 + checkpoints_kept(config)
-    files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
+    if table := table_bytes(data, config):
+        files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
 
 
 def _machine_facts() -> dict[str, Any]:

@@ -22,8 +22,8 @@ from torch_geometric.nn import GAT, GCN, GraphSAGE
 from torch_geometric.utils import scatter
 
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
+from marius_lite.nn.allocator import keep_large_blocks
 from marius_lite.nn.encoders import Block, LayerGraph, make_encoder
-from marius_lite.train.allocator import keep_large_blocks
 
 CLOCK = time.perf_counter
 HOP_NODES, HOP_EDGES = (1_000, 7_223, 43_005, 102_351), (8_991, 65_990, 209_569)

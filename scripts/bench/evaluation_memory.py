@@ -20,17 +20,19 @@ from pathlib import Path
 from marius_lite.config.load import load
 from marius_lite.graph.dataset import Dataset
 from marius_lite.storage.buffer import PartitionBuffer
-from marius_lite.train import build
-from marius_lite.tasks.link_prediction import make_model
-from marius_lite.tasks.link_evaluation import evaluate_split
+from marius_lite.nn.torch_settings import prepare_torch
 from marius_lite.rows.first_rows import initialise
+from marius_lite.rows.table import create_table
+from marius_lite.tasks.link_evaluation import evaluate_split
+from marius_lite.tasks.link_model import make_model
+from marius_lite.tasks.resolved import resolved
 
 folder, work, edges, memory = sys.argv[1:]
 if folder:
     dataset = Dataset.open(folder)
-    config, plan = build.resolved(dataset, load(sets=[f"storage.memory={memory}", "evaluation.split=train"]))
-    build.prepare_torch(config)
-    table = build.create_table(Path(work), dataset, config)
+    config, plan = resolved(dataset, load(sets=[f"storage.memory={memory}", "evaluation.split=train"]))
+    prepare_torch(config)
+    table = create_table(Path(work), dataset, config)
     with PartitionBuffer(table, plan.slots) as buffer:
         initialise(buffer, config)
         start = time.perf_counter()

@@ -23,7 +23,7 @@ from on_device import Buffer, Clock, Ids, Report
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.links import Staged
 from marius_lite.device.streams import Stream
-from marius_lite.train.allocator import keep_large_blocks
+from marius_lite.nn.allocator import keep_large_blocks
 
 WIDTHS = (256, 400, 512, 1024, 2048)
 CONTIGUOUS = 4096

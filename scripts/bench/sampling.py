@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from marius_lite.graph import Dataset
+from marius_lite.nn.allocator import keep_large_blocks
 from marius_lite.preprocess import make_dataset
 from marius_lite.sampling.neighbours import NeighbourLists
-from marius_lite.train.allocator import keep_large_blocks
 
 
 def dataset_of(a: argparse.Namespace) -> Dataset:

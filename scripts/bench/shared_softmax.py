@@ -23,12 +23,12 @@ from machine_facts import cpu_name
 
 from marius_lite._native import shared_softmax_usable
 from marius_lite.nn import scoring, untiled
+from marius_lite.nn.allocator import keep_large_blocks
 from marius_lite.nn.losses import Softmax
 from marius_lite.nn.precision import products_in
 from marius_lite.nn.side_grads import SideGrads
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.train.allocator import keep_large_blocks
 
 
 def main() -> None:

@@ -59,7 +59,7 @@ def test_exported_vectors_are_the_encoders_of_the_whole_graph(cli, featured, tmp
     import torch
 
     from marius_lite.graph.dataset import Dataset
-    from marius_lite.train.opened import open_run
+    from marius_lite.tasks.opened_links import open_run
 
     run = tmp_path / "run"
     assert cli("train", featured, "--run", run, *options("model.inputs=both", "model.normalize_features=true")) == 0

@@ -16,7 +16,7 @@ import marius_lite as ml
 from marius_lite.config.load import load
 from marius_lite.graph import Dataset
 from marius_lite.nn.classifier import binary_cross_entropy
-from marius_lite.tasks.node_classification import class_weights, training_nodes
+from marius_lite.tasks.node_model import class_weights, training_nodes
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 

@@ -145,7 +145,8 @@ def test_a_model_of_torch_geometric_is_evaluated_as_its_own_forward_would(cli, c
     chances = np.load(tmp_path / "out" / "nodes.npy")
 
     from marius_lite.graph.dataset import Dataset
-    from marius_lite.train.opened import open_checkpoint, open_classifier
+    from marius_lite.tasks.checkpoint import open_checkpoint
+    from marius_lite.tasks.class_probabilities import open_classifier
 
     model, data = open_classifier(open_checkpoint(tmp_path / "run", None)), Dataset.open(communities)
     x = torch.from_numpy(np.concatenate([data.features.values(k) for k in range(8)]))

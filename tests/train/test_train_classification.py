@@ -10,7 +10,7 @@ import torch
 
 import marius_lite as ml
 from marius_lite.config.load import load
-from marius_lite.tasks.node_classification import class_weights
+from marius_lite.tasks.node_model import class_weights
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 

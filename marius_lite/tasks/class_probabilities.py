@@ -10,11 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from marius_lite.checkpoint.dense import load_weights, read_dense
 from marius_lite.encode.vectors import InputRows, vectors
 from marius_lite.graph.node_columns import NODE_SPLITS
+from marius_lite.nn.classifier import NodeClassifier
+from marius_lite.tasks.checkpoint import Checkpoint
 from marius_lite.tasks.labelling import labelling
 from marius_lite.tasks.node_evaluation import blocks, by_partition
-from marius_lite.train.opened import Checkpoint, open_classifier
+from marius_lite.tasks.node_model import make_classifier
 
 SPLITS = ("none", *NODE_SPLITS)
 """By the codes that a dataset stores."""
@@ -55,3 +58,10 @@ def class_probabilities(found: Checkpoint, nodes: Ids | None = None) -> Iterator
                                      said.probabilities.astype(np.float32))
 
         yield classified()
+
+
+def open_classifier(found: Checkpoint) -> NodeClassifier:
+    """The model of a node-classification checkpoint."""
+    model = make_classifier(found.dataset, found.config, trains=False)
+    load_weights(model, read_dense(found.path, found.state.dense), found.path)
+    return model.eval()

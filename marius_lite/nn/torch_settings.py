@@ -1,0 +1,19 @@
+"""Settings of torch for the whole process, made before anything is computed."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from marius_lite.config.schema import Config
+from marius_lite.nn.allocator import bound_kernel_caches, keep_large_blocks
+
+
+def prepare_torch(config: Config) -> None:
+    """Threads, deterministic kernels where the run promises them, and an allocator that keeps its pages."""
+    bound_kernel_caches()
+    keep_large_blocks()
+    torch.set_num_threads(int(config.training.threads))
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS is not deterministic, and torch refuses
+    torch.use_deterministic_algorithms(config.training.staleness == 0)

@@ -1,0 +1,46 @@
+"""The table of a run's learned rows, in ``live/`` and in checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.storage.record import record_of
+from marius_lite.storage.table import RowTable, create_group
+
+NODES = "nodes"
+
+
+def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | None:
+    """A Zarr group with an empty table of the run's records, where it learns rows."""
+    create_group(path)
+    if config.model.inputs == "features":
+        return None
+    record = record_of(config.optimizer.rows.name, config.model.dim)
+    return RowTable.create(path / NODES, dataset.partitioning.nodes, record.width, dataset.partitioning.rows, {
+        "values": [0, record.dim], "state": [record.dim, record.dim + record.state_columns],
+        "decoder": config.model.decoder, "row_optimizer": config.optimizer.rows.name})
+
+
+def table_bytes(dataset: Dataset, config: Config) -> int:
+    """What its files take on disk; 0 where no rows are learned."""
+    if config.model.inputs == "features":
+        return 0
+    record, partitioning = record_of(config.optimizer.rows.name, config.model.dim), dataset.partitioning
+    return partitioning.partitions * partitioning.rows * record.stride
+
+
+def open_table(path: Path, dataset: Dataset, config: Config, checksums: Mapping[int, int]) -> RowTable | None:
+    """What `create_table` made, in ``live/`` or a checkpoint, and what its files hold. Raises UserError for another table."""
+    if config.model.inputs == "features":
+        return None
+    table, partitioning = RowTable.open(path / NODES), dataset.partitioning
+    width = record_of(config.optimizer.rows.name, config.model.dim).width
+    if table != RowTable(table.path, partitioning.nodes, width, partitioning.rows):
+        found = f"{table.nodes:,} rows of {table.width} {table.dtype}, {table.rows_per_partition:,} in a file"
+        wanted = f"{partitioning.nodes:,} of {width} float32, {partitioning.rows:,} in a file"
+        raise UserError(f"{table.path}: {found}, the run has {wanted}: damaged, choose another checkpoint with --checkpoint")
+    return table.expecting(checksums)

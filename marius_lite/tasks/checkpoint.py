@@ -1,0 +1,60 @@
+"""A run opened for reading: what eval, predict and export share."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from marius_lite.checkpoint import run_folder
+from marius_lite.checkpoint.arrays import check_arrays
+from marius_lite.checkpoint.find import hold
+from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.checkpoint.state import State, read_state
+from marius_lite.config.memory import MemoryPlan
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.nn.torch_settings import prepare_torch
+from marius_lite.rows.table import open_table
+from marius_lite.storage.table import RowTable
+from marius_lite.tasks.resolved import resolved
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One checkpoint of a run: where it is, how it was configured, the memory to read it in, its learned rows with their
+    checksums. It is not pruned before it is closed."""
+
+    run: RunFolder
+    path: Path
+    state: State
+    config: Config
+    memory: MemoryPlan
+    dataset: Dataset
+    table: RowTable | None
+    _stack: ExitStack = field(repr=False)
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+def open_checkpoint(path: Path, name: str | None, moved_to: Path | None = None) -> Checkpoint:
+    """``moved_to``: where the run's dataset is now. Raises UserError where there is no such checkpoint or dataset."""
+    run = RunFolder(path)
+    record = run_folder.read_record(run)
+    dataset = run_folder.open_dataset(run, record, moved_to)
+    held = hold(run, name)
+    if held is None:
+        raise UserError(f"{path}: no checkpoint yet: `marius-lite resume {path}` trains until there is one")
+    with ExitStack() as stack:
+        stack.callback(os.close, held[1])
+        state = read_state(held[0])
+        if state.fingerprint != dataset.fingerprint:
+            raise UserError(f"{held[0]}: belongs to another dataset than {dataset.path}")
+        config, memory = resolved(dataset, run_folder.config_of(run, record))
+        prepare_torch(config)
+        check_arrays(held[0], state.arrays)
+        table = open_table(held[0], dataset, config, state.checksums)
+        return Checkpoint(run, held[0], state, config, memory, dataset, table, stack.pop_all())

@@ -1,0 +1,26 @@
+"""The model of link prediction, with its first weights."""
+
+from __future__ import annotations
+
+from marius_lite.config.schema import Config
+from marius_lite.encode.encoders import initial_encoder, input_width
+from marius_lite.graph.dataset import Dataset
+from marius_lite.nn.decoders import DECODERS
+from marius_lite.nn.model import LinkPredictionModel
+from marius_lite.rows.first_rows import draw_of
+from marius_lite.seeds import generator_for
+
+
+def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
+    """The model with its initial relations, on the CPU."""
+    model, loss = config.model, config.loss
+    encoder = None
+    if model.encoder != "none":
+        encoder = initial_encoder(config, input_width(dataset, config), model.dim, dataset.manifest.relations)
+    options = {"logistic": {"margin": loss.offset, "temperature": loss.adversarial_temperature},
+               "margin": {"margin": loss.margin}}
+    return LinkPredictionModel(
+        model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"),
+        reciprocal=model.reciprocal, loss=loss.name, loss_options=options.get(loss.name), dropout=model.dropout,
+        n3_weight=config.regularizer.weight, relation_weight=loss.relation_weight,
+        relation_draw=draw_of(config.init.relations, DECODERS[model.decoder].relation_draw(model.dim)), encoder=encoder)

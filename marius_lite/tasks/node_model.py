@@ -1,0 +1,54 @@
+"""The model that classifies nodes, with its first weights, and the nodes that it is trained on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+import torch
+
+from marius_lite.config.schema import Config
+from marius_lite.encode.encoders import initial_encoder, input_width
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.nn.classifier import NodeClassifier
+from marius_lite.sampling.node_batches import TrainingNodes
+from marius_lite.tasks.labelling import labelling, labelling_of
+from marius_lite.tasks.node_evaluation import blocks, by_partition
+
+
+def make_classifier(dataset: Dataset, config: Config, trains: bool) -> NodeClassifier:
+    """The model with its initial weights, which follow from the run's seed, on the CPU; its loss counts classes as training
+    nodes have them, where it is to be trained."""
+    labels = dataset.labels
+    assert labels is not None
+    encoder = initial_encoder(config, input_width(dataset, config), labels.classes, dataset.manifest.relations)
+    weights = None
+    if trains and config.loss.class_weights != "none":
+        weights = class_weights(config, training_nodes(dataset).labels, labels.classes)
+    return NodeClassifier(encoder, labelling(dataset).loss, weights)
+
+
+def class_weights(config: Config, labels: npt.NDArray[Any], classes: int) -> torch.Tensor | None:
+    """`loss.class_weights` as float32 (classes,); None where all classes count alike. ``labels``: as `TrainingNodes` has them."""
+    asked = config.loss.class_weights
+    if asked == "none":
+        return None
+    if asked == "balanced":
+        return torch.from_numpy(labelling_of(labels).balanced(labels, classes)).float()
+    return torch.tensor(asked, dtype=torch.float32)
+
+
+def training_nodes(dataset: Dataset) -> TrainingNodes:
+    """Ids and labels of the training nodes."""
+    ids, labels = dataset.node_split("train"), dataset.labels
+    assert labels is not None
+    if not len(ids):
+        raise UserError(f"{dataset.path}: no node is for training: preprocess with --train-nodes or --node-split")
+    known, at = labels.room(len(ids)), 0
+    for k, offsets in by_partition(ids, dataset.partitioning.rows):
+        read = labels.reader(k)
+        for part in blocks(offsets, labels.classes):
+            known[at : at + len(part)] = read(part)
+            at += len(part)
+    return TrainingNodes(ids, known, dataset.partitioning.rows)

@@ -1,0 +1,65 @@
+"""A link-prediction checkpoint, opened for questions: its model, and what its decoder scores."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from marius_lite.checkpoint.dense import load_weights, read_dense
+from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.config.schema import Config
+from marius_lite.encode.vectors import InputRows, rows_behind, vector_rows
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.nn.model import LinkPredictionModel
+from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
+from marius_lite.tasks.link_model import make_model
+
+
+@dataclass(frozen=True)
+class OpenedRun:
+    """A link-prediction checkpoint: ``buffer`` holds what its decoder scores, rows or an encoder's vectors of them."""
+
+    run: RunFolder
+    checkpoint: Path
+    config: Config
+    dataset: Dataset
+    buffer: PartitionBuffer
+    model: LinkPredictionModel
+    _stack: ExitStack = field(repr=False)
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+def open_run(path: Path, checkpoint: str | None, moved_to: Path | None = None) -> OpenedRun:
+    """A link-prediction checkpoint by its name. Raises UserError where there is none."""
+    return open_links(open_checkpoint(path, checkpoint, moved_to))
+
+
+def open_links(found: Checkpoint) -> OpenedRun:
+    """A checkpoint behind a read-only buffer, and its model; it is closed with them. Raises UserError for one that predicts no
+    links."""
+    with ExitStack() as stack:
+        stack.callback(found.close)
+        return _open_links(found, stack)
+
+
+def _open_links(found: Checkpoint, stack: ExitStack) -> OpenedRun:
+    config = found.config
+    if config.task != "link_prediction":
+        raise UserError(f"{found.run.path}: its task is {config.task}, it has no links to predict: "
+                        "`marius-lite predict` without queries, or `ml.predict_nodes`, gives the classes of nodes")
+    model = make_model(found.dataset, config)
+    load_weights(model, read_dense(found.path, found.state.dense), found.path)
+    model.eval()
+    if model.encoder is None:
+        assert found.table is not None
+        buffer = stack.enter_context(rows_behind(found.table, config, found.memory.slots))
+    else:
+        inputs = InputRows(found.dataset, config, found.table)
+        buffer = stack.enter_context(vector_rows(found.dataset, config, model.encoder, inputs, found.memory.slots,
+                                                 found.run.path))
+    return OpenedRun(found.run, found.path, config, found.dataset, buffer, model, stack.pop_all())

@@ -1,0 +1,16 @@
+"""A configuration without ``auto``, for a dataset on this machine."""
+
+from __future__ import annotations
+
+from marius_lite.config.memory import MemoryPlan
+from marius_lite.config.resolve import resolve
+from marius_lite.config.schema import Config
+from marius_lite.device.library import usable
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.facts import facts_of
+from marius_lite.nn.evaluable import with_encoder
+
+
+def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
+    """See `config.resolve.resolve`."""
+    return resolve(config, with_encoder(config, facts_of(dataset, config, usable())))
