@@ -40,37 +40,38 @@ from marius_lite.graph.node_types import NodeTypes
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.report import REPORT, write_report
 from marius_lite.log import log
-from marius_lite.preprocess import buckets, locality
-from marius_lite.preprocess.adjacency import AdjacencyWriter, list_edge_bytes, require_memory
-from marius_lite.preprocess.arcs import ArcLists
-from marius_lite.preprocess.background import read_ahead
-from marius_lite.preprocess.bad_rows import BAD_ROWS, BadRows
-from marius_lite.preprocess.buckets import SplitWriter, Tally, with_bar, write_buckets
-from marius_lite.preprocess.columns import create_group, write_node_column
 from marius_lite.preprocess.command import command_digest
-from marius_lite.preprocess.degrees import DegreeFacts, degree_facts
-from marius_lite.preprocess.disk import DiskPlan, require_rest, require_space, sizes_after
-from marius_lite.preprocess.edge_types import EdgeType, edge_types
-from marius_lite.preprocess.features import FeatureWriter, StoredRows
-from marius_lite.preprocess.gather import Gathered, gather
-from marius_lite.preprocess.locality import Locality
-from marius_lite.preprocess.metis_partitioner import Metis
-from marius_lite.preprocess.node_data import NodeData, NodeLabels, open_node_data
-from marius_lite.preprocess.node_types import PlacedTypes, TypeSource, open_node_types
-from marius_lite.preprocess.numbering import Ids, Numbering, id_dtype, number_ids
+from marius_lite.preprocess.disk.background import read_ahead
+from marius_lite.preprocess.disk.columns import create_group, write_node_column
+from marius_lite.preprocess.disk.passes import LAST, Files, Passes, all_of_it
+from marius_lite.preprocess.disk.place import WORK, check_output, checksums, make_groups, new_dataset, settle
+from marius_lite.preprocess.disk.sort import WORD_BYTES, ExternalSort, Records, SortedRun, files_of, merge
+from marius_lite.preprocess.disk.spool import Keys, SpooledEdges
+from marius_lite.preprocess.disk_plan import DiskPlan, require_rest, require_space, sizes_after
+from marius_lite.preprocess.edges import buckets
+from marius_lite.preprocess.edges.adjacency import AdjacencyWriter, list_edge_bytes, require_memory
+from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, with_bar, write_buckets
+from marius_lite.preprocess.edges.degrees import DegreeFacts, degree_facts
+from marius_lite.preprocess.gather.bad_rows import BAD_ROWS, BadRows
+from marius_lite.preprocess.gather.gather import Gathered, gather
+from marius_lite.preprocess.gather.rows import rows_counted, rows_expected
+from marius_lite.preprocess.ids.numbering import Ids, Numbering, id_dtype, number_ids
+from marius_lite.preprocess.ids.relations import write_relations
+from marius_lite.preprocess.ids.renumber import Renumbering, TrainingFirst, write_nodes
+from marius_lite.preprocess.nodes.edge_types import EdgeType, edge_types
+from marius_lite.preprocess.nodes.features import FeatureWriter, StoredRows
+from marius_lite.preprocess.nodes.node_data import NodeData, NodeLabels, open_node_data
+from marius_lite.preprocess.nodes.node_types import PlacedTypes, TypeSource, open_node_types
 from marius_lite.preprocess.options import SPLITS, Options, split_bounds
-from marius_lite.preprocess.partitions import choose_partitions
-from marius_lite.preprocess.passes import LAST, Files, Passes, all_of_it
-from marius_lite.preprocess.place import WORK, check_output, checksums, make_groups, new_dataset, settle
+from marius_lite.preprocess.partition import locality
+from marius_lite.preprocess.partition.arcs import ArcLists
+from marius_lite.preprocess.partition.locality import Locality
+from marius_lite.preprocess.partition.metis_partitioner import Metis
+from marius_lite.preprocess.partition.partitions import choose_partitions
 from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import find_files
-from marius_lite.preprocess.relations import write_relations
-from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
 from marius_lite.preprocess.report import make_report
-from marius_lite.preprocess.rows import rows_counted, rows_expected
-from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, SortedRun, files_of, merge
-from marius_lite.preprocess.spool import Keys, SpooledEdges
 from marius_lite.printable import printable
 from marius_lite.progress_bar import progress_bar
 from marius_lite.seeds import seed_for

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.buckets import count_dtype, node_bytes
+from marius_lite.preprocess.edges.buckets import count_dtype, node_bytes
 
 
 class Bounds(Protocol):

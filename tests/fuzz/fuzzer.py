@@ -34,7 +34,7 @@ BY_FUNCTION = {**fuzz_inputs.AREAS, **fuzz_settings.AREAS}
 BASE = "base"
 READING = ("info", "eval", "predict", "export")
 LIGHT = ["marius_lite.preprocess.build", "marius_lite.preprocess.report", "marius_lite.preprocess.repartition",
-         "marius_lite.preprocess.readers.csr_rows", "marius_lite.preprocess.locality", "marius_lite.graph.verify",
+         "marius_lite.preprocess.readers.csr_rows", "marius_lite.preprocess.partition.locality", "marius_lite.graph.verify",
          "marius_lite.graph.describe", "marius_lite.config.load", "marius_lite.estimate",
          *(f"marius_lite.cli.{name}" for name in main.COMMANDS)]
 HEAVY = ["torch._dynamo", "torch._inductor", "torch.onnx", "marius_lite.train.run", "marius_lite.train.evaluate_run",

@@ -6,7 +6,7 @@ from preprocess_tools import data_files, make
 
 from marius_lite import _native
 from marius_lite.errors import UserError
-from marius_lite.preprocess.adjacency import AdjacencyWriter
+from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
 from marius_lite.storage.engine import read_array_range
 
 

@@ -2,7 +2,7 @@
 
 import pyarrow.parquet as pq
 
-from marius_lite.preprocess.bad_rows import ROWS_AT_ONCE, SCHEMA, BadRows, warning
+from marius_lite.preprocess.gather.bad_rows import ROWS_AT_ONCE, SCHEMA, BadRows, warning
 from marius_lite.preprocess.readers.raw import BadRow
 
 

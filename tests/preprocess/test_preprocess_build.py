@@ -20,7 +20,8 @@ from preprocess_tools import data_files, decoded, make, shared
 
 from marius_lite.errors import RunError, UserError
 from marius_lite.graph import Dataset
-from marius_lite.preprocess import build, sort
+from marius_lite.preprocess import build
+from marius_lite.preprocess.disk import sort
 
 INTS = st.integers(0, 2**63 - 1) | st.integers(0, 12)
 TEXTS = st.text(
@@ -221,7 +222,7 @@ def test_after_a_full_disk_the_same_command_goes_on(random_edges, monkeypatch, w
     if where == "nodes.parquet":
         monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", lambda *_, **__: full())
     else:
-        monkeypatch.setattr(f"marius_lite.preprocess.{where}", full)
+        monkeypatch.setattr(f"marius_lite.preprocess.disk.{where}", full)
     monkeypatch.setattr(build, "sort_memory", lambda _: 15_000)
     with pytest.raises(RunError, match="disk is full"):
         make(random_edges / "d", random_edges / "a.tsv")

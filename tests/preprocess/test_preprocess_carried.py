@@ -10,7 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from preprocess_tools import data_files, make
 
-from marius_lite.preprocess import build, sort
+from marius_lite.preprocess import build
+from marius_lite.preprocess.disk import sort
 
 WEIGHTS = st.floats(width=32, allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -0.0, 1.0, 2.0**-149])
 TIMES = st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 2)

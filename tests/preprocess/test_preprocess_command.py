@@ -9,8 +9,9 @@ import zarr
 from preprocess_tools import make
 
 from marius_lite.errors import MemoryWanted, UserError
-from marius_lite.preprocess import build, command, keys
+from marius_lite.preprocess import build, command
 from marius_lite.preprocess.command import command_digest
+from marius_lite.preprocess.ids import keys
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.folders import with_folders_opened
 

@@ -9,9 +9,10 @@ from pydantic import TypeAdapter
 
 from marius_lite import _native
 from marius_lite.graph import Dataset
-from marius_lite.preprocess import buckets, degrees, plan
-from marius_lite.preprocess.buckets import Tally, count_dtype
-from marius_lite.preprocess.degrees import degree_facts
+from marius_lite.preprocess import plan
+from marius_lite.preprocess.edges import buckets, degrees
+from marius_lite.preprocess.edges.buckets import Tally, count_dtype
+from marius_lite.preprocess.edges.degrees import degree_facts
 
 NODES, MOST = 300, 2**32 - 1
 
@@ -89,7 +90,7 @@ def test_a_whole_dataset_with_64_bits(dataset, tmp_path, monkeypatch):
     expected = make(tmp_path / "d", edges, partitions=5, adjacency="in")
     for module in (buckets, degrees, plan):
         monkeypatch.setattr(module, "count_dtype", lambda _: np.uint64)
-    monkeypatch.setattr("marius_lite.preprocess.adjacency.count_dtype", lambda _: np.uint64)
+    monkeypatch.setattr("marius_lite.preprocess.edges.adjacency.count_dtype", lambda _: np.uint64)
     made = make(tmp_path / "wide", edges, partitions=5, adjacency="in")
     assert made.fingerprint == expected.fingerprint
     assert [lists.sources.tolist() for lists in map(made.adjacency.read, range(5))] == [

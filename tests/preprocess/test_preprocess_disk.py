@@ -12,9 +12,9 @@ from preprocess_tools import data_files, make
 
 from marius_lite import files
 from marius_lite.errors import RunError, UserError
-from marius_lite.preprocess import disk, repartition_dataset
-from marius_lite.preprocess.disk import DiskPlan
-from marius_lite.preprocess.passes import Passes
+from marius_lite.preprocess import disk_plan, repartition_dataset
+from marius_lite.preprocess.disk.passes import Passes
+from marius_lite.preprocess.disk_plan import DiskPlan
 from marius_lite.preprocess.repartition import Repartition
 
 ROWS, NODES = 2_000_000, 250_000
@@ -54,7 +54,7 @@ class Watch:
 
     def look(self):
         name = self._pass
-        self.most[name] = max(self.most.get(name, 0), disk.used_bytes(self.folder))
+        self.most[name] = max(self.most.get(name, 0), disk_plan.used_bytes(self.folder))
 
     def _poll(self):
         while not self._over.wait(0.005):

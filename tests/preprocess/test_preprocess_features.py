@@ -22,7 +22,7 @@ from marius_lite.errors import RunError, UserError
 from marius_lite.graph import Dataset, Partitioning
 from marius_lite.graph.dataset import file_checksum
 from marius_lite.preprocess import build
-from marius_lite.preprocess.features import FeatureWriter, stored_bytes
+from marius_lite.preprocess.nodes.features import FeatureWriter, stored_bytes
 from marius_lite.preprocess.readers.features import FeatureFile
 
 DTYPES = st.sampled_from(["<f2", "<f4", ">f4", "<f8", "<i2", "<i8", ">u4", "?"])

@@ -7,7 +7,9 @@ import pytest
 from preprocess_tools import data_files, decoded, make, shared
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess import arcs, build, sort
+from marius_lite.preprocess import build
+from marius_lite.preprocess.disk import sort
+from marius_lite.preprocess.partition import arcs
 
 NODES, COMMUNITIES = 4_000, 40
 

@@ -16,7 +16,8 @@ from preprocess_tools import data_files, decoded, make
 
 from marius_lite.cli.main import run
 from marius_lite.errors import UserError
-from marius_lite.preprocess import edge_types, keys, node_types, renumber
+from marius_lite.preprocess.ids import keys, renumber
+from marius_lite.preprocess.nodes import edge_types, node_types
 
 TYPES = ("paper", "author", "field of study", "ü", "#1")
 

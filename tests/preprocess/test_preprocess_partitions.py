@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marius_lite.preprocess.partitions import choose_partitions
+from marius_lite.preprocess.partition.partitions import choose_partitions
 
 
 @given(st.integers(1, 10**10), st.integers(1, 10**12))

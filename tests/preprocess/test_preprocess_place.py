@@ -9,7 +9,7 @@ from preprocess_tools import data_files, make
 
 from marius_lite.errors import RunError, UserError
 from marius_lite.graph import Dataset
-from marius_lite.preprocess import place
+from marius_lite.preprocess.disk import place
 
 
 @pytest.fixture

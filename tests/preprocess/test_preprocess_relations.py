@@ -7,7 +7,7 @@ import pytest
 from preprocess_tools import make
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.relations import RelationKeys
+from marius_lite.preprocess.ids.relations import RelationKeys
 
 
 def test_keys_go_on_from_block_to_block():

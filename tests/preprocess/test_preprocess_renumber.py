@@ -7,10 +7,10 @@ import pytest
 
 from marius_lite import files
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess import renumber
-from marius_lite.preprocess.id_runs import IdRunWriter
-from marius_lite.preprocess.numbering import ids_from
-from marius_lite.preprocess.renumber import Renumbering, TrainingFirst, write_nodes
+from marius_lite.preprocess.ids import renumber
+from marius_lite.preprocess.ids.id_runs import IdRunWriter
+from marius_lite.preprocess.ids.numbering import ids_from
+from marius_lite.preprocess.ids.renumber import Renumbering, TrainingFirst, write_nodes
 
 NODES = 1000
 

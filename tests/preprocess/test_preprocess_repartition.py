@@ -14,7 +14,10 @@ import marius_lite
 from marius_lite.errors import RunError, UserError
 from marius_lite.graph import Dataset
 from marius_lite.graph.report import UNKNOWN, leak_lines
-from marius_lite.preprocess import gather, renumber, repartition, repartition_dataset, sort
+from marius_lite.preprocess import repartition, repartition_dataset
+from marius_lite.preprocess.disk import sort
+from marius_lite.preprocess.gather import gather
+from marius_lite.preprocess.ids import renumber
 
 NODES = 300
 
@@ -89,7 +92,7 @@ def test_the_same_bytes_for_any_memory(inputs, tmp_path, monkeypatch):
     much = repartition_dataset(tmp_path / "old", tmp_path / "much", 4)
     monkeypatch.setattr(sort, "LEAST_RECORDS", 64)
     monkeypatch.setattr(repartition, "sort_memory", lambda _: 9_000)
-    monkeypatch.setattr("marius_lite.preprocess.rechunk.PIECE", 1000)
+    monkeypatch.setattr("marius_lite.preprocess.disk.rechunk.PIECE", 1000)
     little = repartition_dataset(tmp_path / "old", tmp_path / "little", 4, memory="1MiB")
     assert "sort" in json.loads((little.path / "report.json").read_text())["seconds"]
     assert data_files(much.path) == data_files(little.path)
@@ -134,7 +137,7 @@ def test_after_a_full_disk_the_same_command_goes_on(inputs, tmp_path, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device", "some/file")
 
     preprocessed(inputs, tmp_path / "old", *KINDS["relations and splits"], 2)
-    monkeypatch.setattr(f"marius_lite.preprocess.{where}", full)
+    monkeypatch.setattr(f"marius_lite.preprocess.disk.{where}", full)
     monkeypatch.setattr(repartition, "sort_memory", lambda _: 15_000)
     with pytest.raises(RunError, match="disk is full"):
         repartition_dataset(tmp_path / "old", tmp_path / "new", 5)

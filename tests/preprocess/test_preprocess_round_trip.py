@@ -16,7 +16,9 @@ from preprocess_tools import data_files, decoded, make
 from marius_lite.errors import UserError
 from marius_lite.graph import verify_nodes
 from marius_lite.graph.ids import hash_raw_ids, order_key, string_buffers
-from marius_lite.preprocess import build, keys, sort
+from marius_lite.preprocess import build
+from marius_lite.preprocess.disk import sort
+from marius_lite.preprocess.ids import keys
 
 NOT_IN_TEXT = "\t\r\n\ufeff"  # the last, at the start of a file, is no part of its text
 DENSE = st.integers(0, 40)
@@ -150,7 +152,7 @@ def test_same_bytes_however_it_is_made(graph, options, random):
         random.shuffle(paths)
         assert checked(folder / "b", edges, paths, options) == first
         if kind != "text":
-            patch.setattr("marius_lite.preprocess.gather.open_keys", keys.TableKeys)
+            patch.setattr("marius_lite.preprocess.gather.gather.open_keys", keys.TableKeys)
             assert checked(folder / "c", edges, paths, options) == first
 
 

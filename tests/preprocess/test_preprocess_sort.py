@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marius_lite.preprocess import sort
+from marius_lite.preprocess.disk import sort
 
 
 @settings(max_examples=60, deadline=None)

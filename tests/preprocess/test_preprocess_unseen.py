@@ -11,7 +11,7 @@ from preprocess_tools import make
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.report import leak_lines
 from marius_lite.graph.trained import trained_nodes, trained_relations
-from marius_lite.preprocess import unseen
+from marius_lite.preprocess.edges import unseen
 
 EDGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 9)), min_size=1, max_size=30)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.node_types import Codes, NodeTypes
-from marius_lite.preprocess.node_types import CODE_BYTES
+from marius_lite.preprocess.nodes.node_types import CODE_BYTES
 
 PIECE = 1 << 18
 NODES_SHARE = 8  # of --memory, that the types of all nodes may take meanwhile

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from marius_lite._native import StringIdTable
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind, relation_schema, string_buffers
-from marius_lite.preprocess.id_runs import strings
-from marius_lite.preprocess.keys import string_bytes, string_offsets
-from marius_lite.preprocess.spool import Keys
+from marius_lite.preprocess.disk.spool import Keys
+from marius_lite.preprocess.ids.id_runs import strings
+from marius_lite.preprocess.ids.keys import string_bytes, string_offsets
 from marius_lite.seeds import seed_for
 
 CANONICAL_INT = re.compile(r"0|-?[1-9][0-9]{0,17}")

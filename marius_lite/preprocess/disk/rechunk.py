@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
-from marius_lite.preprocess.passes import Files
+from marius_lite.preprocess.disk.passes import Files
 from marius_lite.storage.engine import read_range
 
 PIECE = 4 << 20

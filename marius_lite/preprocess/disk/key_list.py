@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from marius_lite.files import read_numbers
-from marius_lite.preprocess.spool import KEY_BYTES, Keys
+from marius_lite.preprocess.disk.spool import KEY_BYTES, Keys
 
 BLOCK = 1 << 20
 

@@ -15,9 +15,9 @@ from marius_lite.errors import RunError
 from marius_lite.files import disk_errors, read_numbers
 from marius_lite.graph.edges import CARRIED, COLUMNS
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
+from marius_lite.preprocess.disk.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
+from marius_lite.preprocess.disk.sort import Records
 from marius_lite.preprocess.options import SPLITS
-from marius_lite.preprocess.sort import Records
 from marius_lite.progress_bar import progress_bar
 
 PIECE = 1 << 18

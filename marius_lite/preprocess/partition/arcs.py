@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from marius_lite import files
 from marius_lite._native import ArcWriter, read_file_range, write_file
-from marius_lite.preprocess.sort import Records
+from marius_lite.preprocess.disk.sort import Records
 
 Block = npt.NDArray[np.uint8]
 PIECE = 1 << 14

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import hash_raw_ids
 from marius_lite.graph.node_columns import NODE_SPLITS
-from marius_lite.preprocess.id_runs import IdRun
-from marius_lite.preprocess.key_list import KeyList
-from marius_lite.preprocess.node_rows import raw_at
-from marius_lite.preprocess.numbering import Ids, Numbering
+from marius_lite.preprocess.disk.key_list import KeyList
+from marius_lite.preprocess.ids.id_runs import IdRun
+from marius_lite.preprocess.ids.numbering import Ids, Numbering
+from marius_lite.preprocess.nodes.node_rows import raw_at
 from marius_lite.preprocess.options import split_bounds
 from marius_lite.preprocess.readers.node_ids import IdList
 from marius_lite.preprocess.readers.node_masks import open_set

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import crc32c, read_file_range, write_file
-from marius_lite.preprocess.background import WriteBehind
+from marius_lite.preprocess.disk.background import WriteBehind
 
 Keys = npt.NDArray[np.uint32]
 KEY_BYTES, CARRIED_BYTES = 4, 8

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from marius_lite import files
 from marius_lite.graph.ids import IdKind, node_schema
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.id_runs import INT_BYTES, IdRun
-from marius_lite.preprocess.node_sets import Codes
-from marius_lite.preprocess.numbering import Ids, ids_from
+from marius_lite.preprocess.ids.id_runs import INT_BYTES, IdRun
+from marius_lite.preprocess.ids.numbering import Ids, ids_from
+from marius_lite.preprocess.nodes.node_sets import Codes
 
 GROUP_ROWS, GROUP_BYTES = 1 << 20, 64 << 20  # of nodes.parquet: no row group is larger, or crosses partitions
 SLICE = 1 << 20

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.id_runs import IdRun
+from marius_lite.preprocess.ids.id_runs import IdRun
 from marius_lite.preprocess.readers.node_ids import IdList
 
 BLOCK = 1 << 16

@@ -20,21 +20,21 @@ from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
 from marius_lite.log import log
-from marius_lite.preprocess.bad_rows import BadRows, warning
-from marius_lite.preprocess.buckets import carried_words
-from marius_lite.preprocess.keys import DenseKeys, Dictionaries, NodeKeys, TableKeys, open_keys
-from marius_lite.preprocess.misread import Misreads, shown
-from marius_lite.preprocess.node_data import NodeData, NodeKeyLists
-from marius_lite.preprocess.node_types import TypeKeys, TypeSource
+from marius_lite.preprocess.disk.passes import Files
+from marius_lite.preprocess.disk.spool import Keys, Spool, SpoolBlock, SpooledEdges, SpoolShape, read_spool
+from marius_lite.preprocess.edges.buckets import carried_words
+from marius_lite.preprocess.gather.bad_rows import BadRows, warning
+from marius_lite.preprocess.gather.misread import Misreads, shown
+from marius_lite.preprocess.ids.keys import DenseKeys, Dictionaries, NodeKeys, TableKeys, open_keys
+from marius_lite.preprocess.ids.relations import NO_RELATIONS, RelationKeys, Relations
+from marius_lite.preprocess.nodes.node_data import NodeData, NodeKeyLists
+from marius_lite.preprocess.nodes.node_types import TypeKeys, TypeSource
 from marius_lite.preprocess.options import SPLITS, Options
-from marius_lite.preprocess.passes import Files
 from marius_lite.preprocess.readers.detect import open_reader
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
 from marius_lite.preprocess.readers.source import InputFile
 from marius_lite.preprocess.readers.tables import TableReader
 from marius_lite.preprocess.readers.text import TextReader
-from marius_lite.preprocess.relations import NO_RELATIONS, RelationKeys, Relations
-from marius_lite.preprocess.spool import Keys, Spool, SpoolBlock, SpooledEdges, SpoolShape, read_spool
 from marius_lite.printable import printable
 from marius_lite.progress_bar import progress_bar
 

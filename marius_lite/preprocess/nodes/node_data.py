@@ -20,10 +20,11 @@ from marius_lite.files import format_bytes
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import FeatureShape, Source
 from marius_lite.graph.node_columns import NODE_SPLITS
-from marius_lite.preprocess.key_list import KeyList, KeyListWriter
-from marius_lite.preprocess.node_rows import NodeRows, raw_at
-from marius_lite.preprocess.node_sets import Codes, Labels, NodeFractions, NodeLists, ids_of
-from marius_lite.preprocess.numbering import Ids, Numbering
+from marius_lite.preprocess.disk.key_list import KeyList, KeyListWriter
+from marius_lite.preprocess.disk.spool import Keys
+from marius_lite.preprocess.ids.numbering import Ids, Numbering
+from marius_lite.preprocess.nodes.node_rows import NodeRows, raw_at
+from marius_lite.preprocess.nodes.node_sets import Codes, Labels, NodeFractions, NodeLists, ids_of
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.plan import pass_memory
 from marius_lite.preprocess.readers.array_file import keys_of
@@ -32,7 +33,6 @@ from marius_lite.preprocess.readers.labels import LabelFile, open_label_file
 from marius_lite.preprocess.readers.multi_labels import MultiLabelFile
 from marius_lite.preprocess.readers.node_ids import IdList, open_ids
 from marius_lite.preprocess.readers.source import locate, magic_of
-from marius_lite.preprocess.spool import Keys
 
 NODE_BYTES = 8  # a node takes while labels and splits are placed: a label twice, or a label, a split and a mark
 MARK_BYTES = 4  # the same where there are features only

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from marius_lite._native import count_ends
 from marius_lite.graph.edges import COLUMNS, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.buckets import Tally, count_dtype, node_bytes
+from marius_lite.preprocess.edges.buckets import Tally, count_dtype, node_bytes
+from marius_lite.preprocess.edges.unseen import unseen_edges
 from marius_lite.preprocess.options import SPLITS
-from marius_lite.preprocess.unseen import unseen_edges
 
 QUANTILES = (0.5, 0.9, 0.99)
 PIECE = 1 << 18  # edges at once

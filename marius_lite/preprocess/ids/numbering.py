@@ -19,9 +19,9 @@ import numpy.typing as npt
 from marius_lite._native import IntRunMerge, StringRunMerge, hashes_of_marked, sort_records, unhash_ints
 from marius_lite.files import read_numbers
 from marius_lite.graph.ids import order_key
-from marius_lite.preprocess import keys
-from marius_lite.preprocess.id_runs import IdRun, IdRunWriter
-from marius_lite.preprocess.keys import Dictionaries
+from marius_lite.preprocess.ids import keys
+from marius_lite.preprocess.ids.id_runs import IdRun, IdRunWriter
+from marius_lite.preprocess.ids.keys import Dictionaries
 from marius_lite.progress_bar import progress_bar
 
 Ids = npt.NDArray[Any]

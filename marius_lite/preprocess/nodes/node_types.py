@@ -20,15 +20,15 @@ from marius_lite.files import read_numbers
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
 from marius_lite.graph.node_types import MOST_TYPES, Codes, compact, in_order
-from marius_lite.preprocess.key_list import KeyList, KeyListWriter
-from marius_lite.preprocess.node_rows import raw_at
-from marius_lite.preprocess.node_sets import ids_of
-from marius_lite.preprocess.numbering import Ids, Numbering
+from marius_lite.preprocess.disk.key_list import KeyList, KeyListWriter
+from marius_lite.preprocess.disk.spool import Keys
+from marius_lite.preprocess.ids.numbering import Ids, Numbering
+from marius_lite.preprocess.ids.relations import MEMORY_SHARE
+from marius_lite.preprocess.ids.renumber import Renumbering, Types
+from marius_lite.preprocess.nodes.node_rows import raw_at
+from marius_lite.preprocess.nodes.node_sets import ids_of
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.node_types import open_types
-from marius_lite.preprocess.relations import MEMORY_SHARE
-from marius_lite.preprocess.renumber import Renumbering, Types
-from marius_lite.preprocess.spool import Keys
 
 CODE_BYTES = 2
 NODE_BYTES = 4  # a node takes while types are placed

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from marius_lite import files
 from marius_lite._native import ClusterPass, Contraction, RefinePass, deal_nodes, lay_out, number_clusters
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.arcs import ArcLists
-from marius_lite.preprocess.sort import ExternalSort
+from marius_lite.preprocess.disk.sort import ExternalSort
+from marius_lite.preprocess.partition.arcs import ArcLists
 from marius_lite.progress_bar import progress_bar
 from marius_lite.seeds import seed_for
 

@@ -16,19 +16,19 @@ from marius_lite.errors import RunError
 from marius_lite.files import format_bytes
 from marius_lite.graph.edges import CARRIED
 from marius_lite.log import log
-from marius_lite.preprocess.adjacency import list_edge_bytes
-from marius_lite.preprocess.buckets import count_dtype
-from marius_lite.preprocess.columns import CHUNK, chunk_length
-from marius_lite.preprocess.features import stored_bytes
-from marius_lite.preprocess.gather import Gathered
-from marius_lite.preprocess.node_data import NodeData
-from marius_lite.preprocess.node_types import CODE_BYTES
-from marius_lite.preprocess.numbering import Numbering, id_dtype
+from marius_lite.preprocess.disk.columns import CHUNK, chunk_length
+from marius_lite.preprocess.disk.sort import WORD_BYTES
+from marius_lite.preprocess.disk.spool import CARRIED_BYTES, KEY_BYTES
+from marius_lite.preprocess.edges.adjacency import list_edge_bytes
+from marius_lite.preprocess.edges.buckets import count_dtype
+from marius_lite.preprocess.gather.gather import Gathered
+from marius_lite.preprocess.ids.numbering import Numbering, id_dtype
+from marius_lite.preprocess.nodes.features import stored_bytes
+from marius_lite.preprocess.nodes.node_data import NodeData
+from marius_lite.preprocess.nodes.node_types import CODE_BYTES
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.plan import sort_memory
 from marius_lite.preprocess.readers.source import InputFile, magic_of
-from marius_lite.preprocess.sort import WORD_BYTES
-from marius_lite.preprocess.spool import CARRIED_BYTES, KEY_BYTES
 
 COLUMN_BYTES = 4  # src, dst, rel of a stored edge
 OFFSET_BYTES, COUNT_BYTES, CHECKSUM_BYTES = 8, 24, 4  # of a bucket: where it begins, edges of each split, checksum of a column

@@ -11,8 +11,8 @@ from marius_lite._native import ListsBetween
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.arcs import ArcLists
-from marius_lite.preprocess.locality import Locality, Parts
+from marius_lite.preprocess.partition.arcs import ArcLists
+from marius_lite.preprocess.partition.locality import Locality, Parts
 from marius_lite.seeds import seed_for
 
 ARC_BYTES, NODE_BYTES = 112, 256

@@ -12,7 +12,7 @@ import zarr
 
 from marius_lite._native import crc32c_combine, write_file, write_file_range
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.background import WriteBehind
+from marius_lite.preprocess.disk.background import WriteBehind
 
 CHUNK = 4 << 20
 LEAST_PIECE = 1 << 16

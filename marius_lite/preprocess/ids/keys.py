@@ -20,8 +20,8 @@ from marius_lite import files
 from marius_lite._native import IntIdTable, StringIdTable, mark_ids, write_file
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind, order_key, string_buffers
-from marius_lite.preprocess.id_runs import IdRun, IdRunWriter, pieces
-from marius_lite.preprocess.spool import KEY_BYTES, Keys
+from marius_lite.preprocess.disk.spool import KEY_BYTES, Keys
+from marius_lite.preprocess.ids.id_runs import IdRun, IdRunWriter, pieces
 
 DENSE_SHARE = 32  # integers below so small a part of the memory's bytes are keys: up to three times, each takes 4 bytes
 TABLE_SHARE = 2  # a table may take half of the memory

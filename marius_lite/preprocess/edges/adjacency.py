@@ -20,8 +20,8 @@ from marius_lite.files import read_numbers
 from marius_lite.graph.adjacency import ARRAYS, PartitionLists, checksum_columns, source_dtype
 from marius_lite.graph.edges import COLUMNS, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.buckets import count_dtype
-from marius_lite.preprocess.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
+from marius_lite.preprocess.disk.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
+from marius_lite.preprocess.edges.buckets import count_dtype
 from marius_lite.progress_bar import progress_bar
 
 PIECE = 1 << 18
