@@ -47,10 +47,10 @@ from marius_lite.preprocess.disk_plan import CHECKSUM_BYTES, COUNT_BYTES, OFFSET
 from marius_lite.preprocess.edges import buckets
 from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
 from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, carried_words, count_dtype, with_bar, write_buckets
-from marius_lite.preprocess.edges.degrees import degree_facts
+from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted
 from marius_lite.preprocess.ids.renumber import Types, write_names
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
-from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory, split_memory
+from marius_lite.preprocess.plan import column_memory, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.report import partition_facts
 from marius_lite.progress_bar import progress_bar
 from marius_lite.storage.engine import open_flat

@@ -36,7 +36,7 @@ def test_lists_that_cannot_fit_are_refused_once_nodes_are_known(tmp_path, monkey
     """Long before the sort: a partition has so many nodes, and the largest no fewer edges than the mean."""
     edges = np.arange(800_000).reshape(-1, 2) % nodes
     np.save(tmp_path / "e.npy", edges)
-    monkeypatch.setattr("marius_lite.preprocess.build.Build._pack", lambda *_: pytest.fail("sorted already"))
+    monkeypatch.setattr("marius_lite.preprocess.edges.sorting.EdgeSort.pack", lambda *_: pytest.fail("sorted already"))
     with pytest.raises(UserError, match=f"--adjacency in: the lists of a partition at the least, {said}, 0.79 MB are free"):
         make(tmp_path / "d", tmp_path / "e.npy", partitions=2, memory=memory, adjacency="in")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".d.tmp", "e.npy"]

@@ -20,7 +20,7 @@ from preprocess_tools import data_files, decoded, make, shared
 
 from marius_lite.errors import RunError, UserError
 from marius_lite.graph import Dataset
-from marius_lite.preprocess import build
+from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk import sort
 
 INTS = st.integers(0, 2**63 - 1) | st.integers(0, 12)
@@ -100,7 +100,7 @@ def test_same_bytes_for_any_memory_and_file_order(random_edges, monkeypatch):
     options = {"partitions": 4, "split": "0.8,0.1,0.1"}
     make(random_edges / "much", files, **options)
     monkeypatch.setattr(sort, "LEAST_RECORDS", 64)
-    monkeypatch.setattr(build, "sort_memory", lambda _: 15_000)
+    monkeypatch.setattr(plan, "sort_memory", lambda _: 15_000)
     make(random_edges / "little", files[::-1], memory="1MiB", **options)
     assert json.loads((random_edges / "little/report.json").read_text())["sorted_runs"] > 5
     assert data_files(random_edges / "much") == data_files(random_edges / "little")
@@ -223,7 +223,7 @@ def test_after_a_full_disk_the_same_command_goes_on(random_edges, monkeypatch, w
         monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", lambda *_, **__: full())
     else:
         monkeypatch.setattr(f"marius_lite.preprocess.disk.{where}", full)
-    monkeypatch.setattr(build, "sort_memory", lambda _: 15_000)
+    monkeypatch.setattr(plan, "sort_memory", lambda _: 15_000)
     with pytest.raises(RunError, match="disk is full"):
         make(random_edges / "d", random_edges / "a.tsv")
     assert not (random_edges / "d").exists()

@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from preprocess_tools import data_files, make
 
-from marius_lite.preprocess import build
+from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk import sort
 
 WEIGHTS = st.floats(width=32, allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -0.0, 1.0, 2.0**-149])
@@ -58,7 +58,7 @@ def test_what_edges_carry(edges, columns, partitions, undirected, drop_duplicate
             assert all(edge in wanted[edge[:3]] for edge in found)
         else:
             assert found == wanted
-        patch.setattr(build, "sort_memory", lambda _: 1)
+        patch.setattr(plan, "sort_memory", lambda _: 1)
         patch.setattr(sort, "LEAST_RECORDS", 8)
         make(folder / "other", folder / "e.csv", memory="1MiB", **options)
         assert data_files(folder / "other") == data_files(folder / "d")

@@ -14,10 +14,12 @@ from marius_lite.preprocess.command import command_digest
 from marius_lite.preprocess.ids import keys
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.folders import with_folders_opened
+from marius_lite.preprocess.readers.source import find_files
 
 
 def digest(folder, **options):
-    return command_digest(with_folders_opened(Options.parse(edges=[str(folder)], output=folder.parent / "d", **options)))
+    opened = with_folders_opened(Options.parse(edges=[str(folder)], output=folder.parent / "d", **options))
+    return command_digest(opened, find_files(opened))
 
 
 def test_what_stands_beside_the_edges(tmp_path):

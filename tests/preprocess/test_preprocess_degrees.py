@@ -9,7 +9,6 @@ from pydantic import TypeAdapter
 
 from marius_lite import _native
 from marius_lite.graph import Dataset
-from marius_lite.preprocess import plan
 from marius_lite.preprocess.edges import buckets, degrees
 from marius_lite.preprocess.edges.buckets import Tally, count_dtype
 from marius_lite.preprocess.edges.degrees import degree_facts
@@ -88,7 +87,7 @@ def test_64_bits_say_the_same(dataset, tmp_path, monkeypatch):
 def test_a_whole_dataset_with_64_bits(dataset, tmp_path, monkeypatch):
     edges = dataset.path.parent / "e.npy"
     expected = make(tmp_path / "d", edges, partitions=5, adjacency="in")
-    for module in (buckets, degrees, plan):
+    for module in (buckets, degrees):
         monkeypatch.setattr(module, "count_dtype", lambda _: np.uint64)
     monkeypatch.setattr("marius_lite.preprocess.edges.adjacency.count_dtype", lambda _: np.uint64)
     made = make(tmp_path / "wide", edges, partitions=5, adjacency="in")

@@ -15,7 +15,7 @@ from preprocess_tools import make
 
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset
-from marius_lite.preprocess import build
+from marius_lite.preprocess import plan
 
 FLOATS = st.floats(-(2.0**99), 2.0**99, width=32)
 MATRICES = arrays(np.float32, st.tuples(st.integers(1, 20), st.integers(1, 20)), elements=FLOATS)
@@ -34,7 +34,7 @@ def everything(dataset, read):
 @settings(max_examples=12, deadline=None)
 @given(MATRICES, st.sampled_from(["float32", "float64"]), st.integers(1, 4), st.sampled_from([100, 10**6]))
 def test_int8_is_within_half_a_scale(array, given_as, partitions, memory):
-    with tempfile.TemporaryDirectory() as name, patch.object(build, "pass_memory", lambda _: memory):
+    with tempfile.TemporaryDirectory() as name, patch.object(plan, "pass_memory", lambda _: memory):
         dataset = featured(Path(name), array.astype(given_as), feature_dtype="int8", partitions=partitions)
         raw = dataset.raw_ids(0, len(array)).to_numpy()
         stored, values = (everything(dataset, read) for read in (dataset.features.read, dataset.features.values))

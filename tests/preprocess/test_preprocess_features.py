@@ -21,7 +21,7 @@ from preprocess_tools import data_files, make
 from marius_lite.errors import RunError, UserError
 from marius_lite.graph import Dataset, Partitioning
 from marius_lite.graph.dataset import file_checksum
-from marius_lite.preprocess import build
+from marius_lite.preprocess import plan
 from marius_lite.preprocess.nodes.features import FeatureWriter, stored_bytes
 from marius_lite.preprocess.readers.features import FeatureFile
 
@@ -49,7 +49,7 @@ def named_nodes(draw):
 def test_each_node_has_the_row_of_its_raw_id(nodes, dtype, width, partitions, memory, seed):
     kind, names, named, edges = nodes
     source = np.arange(len(names) * width).reshape(-1, width).astype(dtype)
-    with tempfile.TemporaryDirectory() as name, patch.object(build, "pass_memory", lambda _: memory):
+    with tempfile.TemporaryDirectory() as name, patch.object(plan, "pass_memory", lambda _: memory):
         folder = Path(name)
         (folder / "e.tsv").write_text("".join(f"{s}\t{d}\n" for s, d in edges), newline="")
         np.save(folder / "x.npy", source)

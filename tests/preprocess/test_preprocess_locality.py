@@ -1,15 +1,16 @@
 """--partitioner locality: the same graph under other ids, in full partitions, with fewer edges between them."""
 
 import json
+import os
 
 import numpy as np
 import pytest
 from preprocess_tools import data_files, decoded, make, shared
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess import build
+from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk import sort
-from marius_lite.preprocess.partition import arcs
+from marius_lite.preprocess.partition import arcs, places
 
 NODES, COMMUNITIES = 4_000, 40
 
@@ -69,9 +70,9 @@ def test_same_bytes_for_any_memory_threads_and_file_order(tmp_path, planted, mon
     options = {"partitions": 4, "split": "0.8,0.1,0.1", "partitioner": "locality"}
     make(tmp_path / "much", files, **options)
     monkeypatch.setattr(sort, "LEAST_RECORDS", 64)
-    monkeypatch.setattr(build, "sort_memory", lambda _: 40_000)
+    monkeypatch.setattr(plan, "sort_memory", lambda _: 40_000)
     monkeypatch.setattr(arcs, "MOST_BLOCK_BYTES", 500)
-    monkeypatch.setattr(build.os, "sched_getaffinity", lambda _: range(5))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(5))
     make(tmp_path / "little", files[::-1], memory="1MiB", **options)
     assert report(tmp_path / "little")["sorted_runs"] > 5
     assert data_files(tmp_path / "much") == data_files(tmp_path / "little")
@@ -167,7 +168,7 @@ def test_one_partition_needs_no_partitioner(tmp_path, planted):
 def test_unknown_partitioner_and_too_many_nodes_are_refused(tmp_path, planted, monkeypatch):
     with pytest.raises(UserError, match="--partitioner spectral: unknown: use one of random, locality, metis"):
         make(tmp_path / "d", planted, partitioner="spectral")
-    monkeypatch.setattr(build, "MOST_NODES", 1_000)
+    monkeypatch.setattr(places, "MOST_NODES", 1_000)
     with pytest.raises(UserError, match="--partitioner locality: 4,000 nodes, it takes at most 1,000: use random"):
         make(tmp_path / "d", planted, partitions=4, partitioner="locality")
     assert not (tmp_path / "d").exists()

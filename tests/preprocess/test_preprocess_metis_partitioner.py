@@ -1,5 +1,7 @@
 """--partitioner metis: the same graph under other ids, in full partitions, cut no worse than by locality; or refused."""
 
+import os
+
 import numpy as np
 import pytest
 from preprocess_tools import data_files, decoded, make
@@ -17,7 +19,6 @@ from test_preprocess_locality import (
 )
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess import build
 
 pytest.importorskip("pymetis", reason="METIS needs the extra `metis`")
 
@@ -49,7 +50,7 @@ def test_same_bytes_for_any_memory_threads_and_file_order_others_for_another_see
     options = {"partitions": 4, "split": "0.8,0.1,0.1", "partitioner": "metis"}
     make(tmp_path / "much", files, **options)
     make(tmp_path / "other", files, seed=1, **options)
-    monkeypatch.setattr(build.os, "sched_getaffinity", lambda _: range(5))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(5))
     make(tmp_path / "little", files[::-1], memory="20MB", **options)
     assert data_files(tmp_path / "much") == data_files(tmp_path / "little") != data_files(tmp_path / "other")
 

@@ -16,7 +16,7 @@ from preprocess_tools import data_files, decoded, make
 from marius_lite.errors import UserError
 from marius_lite.graph import verify_nodes
 from marius_lite.graph.ids import hash_raw_ids, order_key, string_buffers
-from marius_lite.preprocess import build
+from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk import sort
 from marius_lite.preprocess.ids import keys
 
@@ -146,7 +146,7 @@ def test_same_bytes_however_it_is_made(graph, options, random):
             return
         patch.setattr(os, "sched_getaffinity", lambda _: {0})
         patch.setattr(keys, "TABLE_SHARE", 1 << 40)  # a dictionary for each file
-        patch.setattr(build, "sort_memory", lambda _: 1)
+        patch.setattr(plan, "sort_memory", lambda _: 1)
         patch.setattr(sort, "LEAST_RECORDS", 8)
         options["memory"] = "1MiB" if options["memory"] == "4GB" else "4GB"
         random.shuffle(paths)

@@ -13,6 +13,7 @@ from preprocess_tools import data_files, make
 from marius_lite.errors import UserError
 from marius_lite.preprocess.command import command_digest
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.source import find_files
 from marius_lite.preprocess.standard_input import on_disk
 
 TEXT = "".join(f"n{i % 97}\tr{i % 3}\tn{i * 2 % 101}\n" for i in range(2000)).encode()
@@ -65,5 +66,5 @@ def test_the_same_bytes_are_the_same_file(tmp_path):
     digests = []
     for data in (TEXT, TEXT, TEXT[:-1] + b"!"):
         with on_disk(Options.parse(edges=["-"], output=tmp_path / "d"), io.BytesIO(data)) as found:
-            digests.append(command_digest(found))
+            digests.append(command_digest(found, find_files(found)))
     assert digests[0] == digests[1] != digests[2]

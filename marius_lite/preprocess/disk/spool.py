@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from marius_lite._native import crc32c, read_file_range, write_file
 from marius_lite.preprocess.disk.background import WriteBehind
 
 Keys = npt.NDArray[np.uint32]
+Ids = npt.NDArray[Any]  # that keys stand for: uint32 or uint64
 KEY_BYTES, CARRIED_BYTES = 4, 8
 
 

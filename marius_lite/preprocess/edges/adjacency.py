@@ -17,10 +17,13 @@ from tqdm import tqdm
 from marius_lite._native import append_in_edges, crc32c
 from marius_lite.errors import MemoryWanted
 from marius_lite.files import read_numbers
-from marius_lite.graph.adjacency import ARRAYS, PartitionLists, checksum_columns, source_dtype
+from marius_lite.graph.adjacency import ADJACENCY, ARRAYS, PartitionLists, checksum_columns, source_dtype
 from marius_lite.graph.edges import COLUMNS, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
+from marius_lite.preprocess.disk.passes import Files
+from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.edges.buckets import count_dtype
 from marius_lite.progress_bar import progress_bar
 
@@ -123,3 +126,14 @@ def require_memory(partitioning: Partitioning, edges: int, where: str, edge_byte
 def list_edge_bytes(nodes: int, relations: bool, weights: bool) -> int:
     """What an edge takes in the lists."""
     return source_dtype(nodes).itemsize + 4 * relations + 4 * weights
+
+
+def write_adjacency(site: Site, edges: EdgeBuckets, relations: int) -> Files:
+    """``adjacency/in`` of the training edges, where it is asked for."""
+    options = site.options
+    if options.adjacency == "none":
+        return {}
+    writer = AdjacencyWriter(edges, site.root / ADJACENCY, site.work / "in_degrees", relations, plan.pass_memory(options),
+                             plan.column_memory(options))
+    writer.write()
+    return writer.files

@@ -17,6 +17,7 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.edges.buckets import Tally, count_dtype, node_bytes
 from marius_lite.preprocess.edges.unseen import unseen_edges
 from marius_lite.preprocess.options import SPLITS
+from marius_lite.preprocess.plan import Bounds
 
 QUANTILES = (0.5, 0.9, 0.99)
 PIECE = 1 << 18  # edges at once
@@ -36,6 +37,13 @@ class DegreeFacts:
     without_edges: int
     unseen: dict[str, int]
     unseen_edges: dict[str, int]
+
+
+def degrees_counted(partitioning: Partitioning, options: Bounds, edges: int) -> type[np.unsignedinteger[Any]] | None:
+    """The dtype that counts the degrees of every node while ``edges`` are written, None where an 8th of the memory does not hold
+    them."""
+    dtype = count_dtype(edges)
+    return dtype if partitioning.nodes * node_bytes(dtype) <= options.memory // 8 else None
 
 
 def degree_facts(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, in_degrees: Path,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -293,7 +293,7 @@ class Gatherer:
             self._use_tables()
 
 
-def gather(inputs: list[InputFile], options: Options, folder: Path, threads: int, bad_rows: BadRows,
+def gather(inputs: Sequence[InputFile], options: Options, folder: Path, threads: int, bad_rows: BadRows,
            node_data: NodeData | None = None, node_types: TypeSource | None = None) -> Gathered:
     """Read every file. Raises UserError for bad input, and where a split has no edges at all."""
     gatherer = Gatherer(options, folder, threads, bad_rows, node_data, node_types)

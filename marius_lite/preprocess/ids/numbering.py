@@ -9,22 +9,23 @@ What is kept on disk is enough to make, for one dictionary at a time, the array 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from marius_lite._native import IntRunMerge, StringRunMerge, hashes_of_marked, sort_records, unhash_ints
 from marius_lite.files import read_numbers
 from marius_lite.graph.ids import order_key
+from marius_lite.preprocess.disk.background import read_ahead
+from marius_lite.preprocess.disk.spool import Ids, SpooledEdges
 from marius_lite.preprocess.ids import keys
 from marius_lite.preprocess.ids.id_runs import IdRun, IdRunWriter
 from marius_lite.preprocess.ids.keys import Dictionaries
 from marius_lite.progress_bar import progress_bar
 
-Ids = npt.NDArray[Any]
 MOST_BUFFER, LEAST_BUFFER = 4 << 20, 1 << 14
 BUFFERS = 3  # of each run that is merged: its values, their ends, the ids they get
 MERGED_AT_ONCE = 1 << 18
@@ -54,6 +55,15 @@ class Numbering:
             return ids
         rank: Ids = read_numbers(self.dictionaries.rank_path(dictionary), np.uint32)
         return read_numbers(self.numbers[dictionary], id_dtype(self.nodes))[rank] if self.numbers else rank
+
+
+def with_ids(edges: Iterator[SpooledEdges], numbering: Numbering) -> Iterator[tuple[SpooledEdges, Ids]]:
+    """Spooled edges, and the id of each key of their dictionary."""
+    known, ids = -1, np.empty(0, np.uint32)
+    for spooled in read_ahead(edges):
+        if spooled.dictionary != known:
+            known, ids = spooled.dictionary, numbering.ids(spooled.dictionary)
+        yield spooled, ids
 
 
 def number_ids(dictionaries: Dictionaries, seed: int, folder: Path, memory: int, threads: int) -> Numbering:

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from marius_lite import files
 from marius_lite.graph.ids import IdKind, node_schema
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.preprocess.disk.spool import Ids
 from marius_lite.preprocess.ids.id_runs import INT_BYTES, IdRun
-from marius_lite.preprocess.ids.numbering import Ids, ids_from
-from marius_lite.preprocess.nodes.node_sets import Codes
+from marius_lite.preprocess.ids.numbering import ids_from
 
 GROUP_ROWS, GROUP_BYTES = 1 << 20, 64 << 20  # of nodes.parquet: no row group is larger, or crosses partitions
 SLICE = 1 << 20
@@ -28,6 +28,7 @@ MOST_STRETCH_BYTES = 1 << 30  # Arrow's strings have offsets of 32 bits
 COPIES = 2  # in memory of the raw ids of a stretch, while they are put in order
 PLACE_BYTES = 16  # beside a raw id: its place, where it ends
 TAKEN_AT_ONCE = 1 << 16
+Codes = npt.NDArray[np.uint8]  # the split of each node, by id
 Types = Callable[[int, int], pa.DictionaryArray]  # of node ids [start, stop): a dictionary of the names that occur, in order
 
 

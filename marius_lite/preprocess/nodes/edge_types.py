@@ -8,15 +8,30 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.graph.ids import IdFile
 from marius_lite.graph.node_types import Codes, NodeTypes
+from marius_lite.preprocess.disk.site import Site
+from marius_lite.preprocess.nodes.named import Named
 from marius_lite.preprocess.nodes.node_types import CODE_BYTES
 
 PIECE = 1 << 18
 NODES_SHARE = 8  # of --memory, that the types of all nodes may take meanwhile
 MOST_COUNTED, MOST_LISTED = 1 << 20, 10_000
 EdgeType = dict[str, Any]
+
+
+def types_said(site: Site, named: Named, edges: Mapping[str, EdgeBuckets], relations: pa.Array) -> dict[str, Any]:
+    """For the report: nodes by type, and edges by relation and types, where these can be counted."""
+    if (types := named.types) is None:
+        return {}
+    ids = IdFile(site.root / "nodes.parquet", named.numbering.raw_ids.kind)
+    nodes = NodeTypes(ids, named.partitioning.nodes, types.names)
+    counted = site.passes.once("edge types", list[EdgeType], [], lambda: edge_types(
+        edges, nodes, relations.to_pylist(), site.options.memory))
+    return {"node_types": types.report, **({"edge_types": counted} if counted else {})}
 
 
 def edge_types(edges: Mapping[str, EdgeBuckets], nodes: NodeTypes, relations: Sequence[Any], memory: int) -> list[EdgeType]:

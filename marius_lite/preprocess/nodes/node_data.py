@@ -21,10 +21,11 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import FeatureShape, Source
 from marius_lite.graph.node_columns import NODE_SPLITS
 from marius_lite.preprocess.disk.key_list import KeyList, KeyListWriter
-from marius_lite.preprocess.disk.spool import Keys
-from marius_lite.preprocess.ids.numbering import Ids, Numbering
+from marius_lite.preprocess.disk.spool import Ids, Keys
+from marius_lite.preprocess.ids.numbering import Numbering
+from marius_lite.preprocess.ids.renumber import Codes
 from marius_lite.preprocess.nodes.node_rows import NodeRows, raw_at
-from marius_lite.preprocess.nodes.node_sets import Codes, Labels, NodeFractions, NodeLists, ids_of
+from marius_lite.preprocess.nodes.node_sets import Labels, NodeFractions, NodeLists, ids_of
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.plan import pass_memory
 from marius_lite.preprocess.readers.array_file import keys_of

@@ -12,8 +12,10 @@ from marius_lite.errors import UserError
 from marius_lite.graph.ids import hash_raw_ids
 from marius_lite.graph.node_columns import NODE_SPLITS
 from marius_lite.preprocess.disk.key_list import KeyList
+from marius_lite.preprocess.disk.spool import Ids
 from marius_lite.preprocess.ids.id_runs import IdRun
-from marius_lite.preprocess.ids.numbering import Ids, Numbering
+from marius_lite.preprocess.ids.numbering import Numbering
+from marius_lite.preprocess.ids.renumber import Codes
 from marius_lite.preprocess.nodes.node_rows import raw_at
 from marius_lite.preprocess.options import split_bounds
 from marius_lite.preprocess.readers.node_ids import IdList
@@ -21,7 +23,6 @@ from marius_lite.preprocess.readers.node_masks import open_set
 from marius_lite.seeds import seed_for
 
 Labels = npt.NDArray[np.int32]
-Codes = npt.NDArray[np.uint8]
 USUAL = {
     "train": ("train", "train_idx", "train_mask"),
     "valid": ("valid", "val", "valid_idx", "val_idx", "valid_mask", "val_mask"),

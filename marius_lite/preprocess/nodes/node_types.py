@@ -21,8 +21,8 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
 from marius_lite.graph.node_types import MOST_TYPES, Codes, compact, in_order
 from marius_lite.preprocess.disk.key_list import KeyList, KeyListWriter
-from marius_lite.preprocess.disk.spool import Keys
-from marius_lite.preprocess.ids.numbering import Ids, Numbering
+from marius_lite.preprocess.disk.spool import Ids, Keys
+from marius_lite.preprocess.ids.numbering import Numbering
 from marius_lite.preprocess.ids.relations import MEMORY_SHARE
 from marius_lite.preprocess.ids.renumber import Renumbering, Types
 from marius_lite.preprocess.nodes.node_rows import raw_at
