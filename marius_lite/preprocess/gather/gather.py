@@ -33,8 +33,6 @@ from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.detect import open_reader
 from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
 from marius_lite.preprocess.readers.source import InputFile
-from marius_lite.preprocess.readers.tables import TableReader
-from marius_lite.preprocess.readers.text import TextReader
 from marius_lite.printable import printable
 from marius_lite.progress_bar import progress_bar
 
@@ -152,7 +150,7 @@ class Gatherer:
             self._say(file, reader)
             if reader.columns is not None:
                 self._settle(file.path, reader.columns, reader.kind)
-            titles = reader.titles if isinstance(reader, TextReader | TableReader) else ()
+            titles = reader.titles
             if titles:
                 self._require_order(file.path, titles)
             self._announce(reader.nodes or range(0))
