@@ -9,11 +9,8 @@ from pathlib import Path
 from tempfile import mkstemp
 
 import pytest
-
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "end_to_end")]
-
-from disk_model import Disk, Folder  # noqa: E402, F401
-from faults import Faults, fault_library  # noqa: E402, F401
+from disk_model import Disk, Folder  # noqa: F401
+from faults import Faults, fault_library  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 CHANGES = "rename,write,pwrite,ftruncate,create,mkdir,unlink,rmdir,fsync"

@@ -1,10 +1,21 @@
 """--partitioner locality: the same graph under other ids, in full partitions, with fewer edges between them."""
 
-import json
 import os
 
 import numpy as np
 import pytest
+from planted_graphs import (
+    NODES,
+    graph_of_self_loops_and_one_edge,
+    graph_without_edges,
+    hub,
+    multigraph,
+    nodes_of,
+    path,
+    planted_graph,
+    report,
+    star,
+)
 from preprocess_tools import data_files, decoded, make, shared
 
 from marius_lite.errors import UserError
@@ -12,30 +23,11 @@ from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk import sort
 from marius_lite.preprocess.partition import arcs, places
 
-NODES, COMMUNITIES = 4_000, 40
-
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
     """40 communities of 100 nodes, nine of ten edges inside one."""
     return planted_graph(tmp_path_factory.mktemp("planted"), np.random.default_rng(0))
-
-
-def planted_graph(folder, rng, edges=30_000):
-    size = NODES // COMMUNITIES
-    src = rng.integers(NODES, size=edges)
-    dst = np.where(rng.random(edges) < 0.9, src // size * size + rng.integers(size, size=edges), rng.integers(NODES, size=edges))
-    names = rng.permutation(NODES)
-    np.save(folder / "edges.npy", names[np.stack([src, dst], 1)])
-    return folder / "edges.npy"
-
-
-def report(folder):
-    return json.loads((folder / "report.json").read_text())
-
-
-def nodes_of(dataset):
-    return dataset.raw_ids(0, dataset.manifest.nodes).to_pylist()
 
 
 @pytest.mark.parametrize("partitions", [2, 7, 16])
@@ -102,32 +94,6 @@ def test_training_nodes_stay_first(tmp_path, planted):
     found = np.concatenate([near.labels.read(k) for k in range(8)])
     assert (found == labels[nodes_of(near)]).all()
     assert report(tmp_path / "near")["edge_cut"] < 0.8 * report(tmp_path / "random")["edge_cut"]
-
-
-def graph_without_edges(rng):
-    return np.array([[3, 3], [4, 4], [4, 4]])
-
-
-def graph_of_self_loops_and_one_edge(rng):
-    return np.concatenate([np.stack([np.arange(50), np.arange(50)], 1), [[1, 2]]])
-
-
-def multigraph(rng):
-    return np.repeat(rng.integers(20, size=(30, 2)), rng.integers(1, 40, 30), axis=0)
-
-
-def hub(rng):
-    edges = rng.integers(3_000, size=(9_000, 2))
-    edges[::3, 0] = 5
-    return edges
-
-
-def star(rng):
-    return np.stack([np.zeros(999, int), np.arange(1, 1000)], 1)
-
-
-def path(rng):
-    return np.stack([np.arange(999), np.arange(1, 1000)], 1)
 
 
 @pytest.mark.parametrize("graph", [graph_without_edges, graph_of_self_loops_and_one_edge, multigraph, hub, star, path])

@@ -28,7 +28,7 @@ from marius_lite.preprocess.readers.features import FeatureFile
 DTYPES = st.sampled_from(["<f2", "<f4", ">f4", "<f8", "<i2", "<i8", ">u4", "?"])
 INTS = st.integers(0, 2**63 - 1) | st.integers(0, 50)
 TEXTS = st.text(st.characters(exclude_characters="\ufeff", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
-ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parents[2]}"}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{Path(__file__).parents[1]}:{Path(__file__).parents[3]}"}
 
 
 @st.composite

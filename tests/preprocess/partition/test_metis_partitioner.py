@@ -4,8 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from preprocess_tools import data_files, decoded, make
-from test_preprocess_locality import (
+from planted_graphs import (
     NODES,
     graph_of_self_loops_and_one_edge,
     graph_without_edges,
@@ -17,6 +16,7 @@ from test_preprocess_locality import (
     report,
     star,
 )
+from preprocess_tools import data_files, decoded, make
 
 from marius_lite.errors import UserError
 
