@@ -27,7 +27,7 @@ class Written:
 
 
 class EdgeWriting:
-    """Writes what ``sort`` sorts. Edges carry columns ``carried``, and have one of so many ``relations``."""
+    """Writes what ``sort`` sorts. Edges carry columns ``carried``."""
 
     def __init__(self, sort: EdgeSort, partitioning: Partitioning, carried: tuple[str, ...]):
         self._sort, self._site, self._amounts = sort, sort.site, sort.amounts

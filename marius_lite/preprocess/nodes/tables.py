@@ -21,7 +21,7 @@ from marius_lite.preprocess.nodes.named import Named
 from marius_lite.preprocess.nodes.node_data import NodeData, NodeLabels
 
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
-PIECE = 1 << 18  # rows whose ids are turned at once
+ROWS_AT_ONCE = 1 << 18  # whose ids are turned
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class _TableWriter:
         work, last = self.site.work, self.named.last
         row_ids, renumber, dtype = work / "row_ids", last.open(), last.dtype
         with open(row_ids, "wb") as out:
-            for at in range(0, file.rows, PIECE):
-                ids = files.read_numbers(self.labels.row_ids, dtype, PIECE, at * np.dtype(dtype).itemsize)
+            for at in range(0, file.rows, ROWS_AT_ONCE):
+                ids = files.read_numbers(self.labels.row_ids, dtype, ROWS_AT_ONCE, at * np.dtype(dtype).itemsize)
                 out.write(renumber(ids).data)
         del renumber
         writer = FeatureWriter(file, self.site.root / place, row_ids, dtype, self.named.partitioning, work / place.name,
