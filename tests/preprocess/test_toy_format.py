@@ -73,7 +73,7 @@ def test_it_is_named_among_the_others(toy):
         make(toy.parent / "d", toy, format="other")
 
 
-def test_without_its_line_it_is_text(toy, monkeypatch):
+def test_without_its_line_it_is_unknown(toy, monkeypatch):
     monkeypatch.delitem(FORMATS, "toy")
     with pytest.raises(UserError, match="--format toy: unknown"):
         make(toy.parent / "d", toy, format="toy")
