@@ -1,9 +1,10 @@
-"""Imports go down the floors, in Python and in C++, and the light commands never load torch."""
+"""Imports go down the floors, in Python and in C++, and never round in a circle; the light commands never load torch."""
 
 import ast
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,23 @@ FLOORS = dict(enumerate([
     ["cli"],
 ]))
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
+ROOMS = [  # of preprocess, each above the one before
+    ["formats", "plan"],
+    ["options"],
+    ["readers"],
+    ["disk"],
+    ["edges"],
+    ["ids"],
+    ["nodes"],
+    ["partition"],
+    ["gather"],
+    ["disk_plan", "naming", "manifest", "report", "standard_input"],
+    ["command"],
+    ["build", "repartition"],
+    ["make"],
+    ["__init__"],
+]
+ROOM_OF = {name: floor for floor, names in enumerate(ROOMS) for name in names}
 TORCH_FREE = {"errors", "types", "seeds", "sealed", "printable", "files", "own_code", "log", "progress_bar", "metrics", "config",
               "ordering", "storage", "graph", "preprocess", "sampling", "estimate", "machine"}
 CPP_FLOORS = {"base": 0, "io": 1, "rows": 2, "graph": 2, "score": 3, "cuda": 4, "bind": 5}
@@ -39,11 +57,11 @@ def modules():
 
 
 def imported(tree):
-    """(package or module below marius_lite, node) for each import, those in functions and TYPE_CHECKING too."""
+    """(what is imported, node) for each import, those in functions and under TYPE_CHECKING too."""
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module] if node.module != "marius_lite" else [f"marius_lite.{a.name}" for a in node.names]
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         for name in names:
@@ -59,6 +77,31 @@ def test_imports_go_down(path, package):
             if target != package and target in FLOOR_OF:
                 assert FLOOR_OF[target] < FLOOR_OF[package] or FLOOR_OF[package] == FLOOR_OF[target] == 0, \
                     f"{path}:{node.lineno}: {package} imports {target} from floor {FLOOR_OF[target]}"
+
+
+def test_each_floor_has_what_it_names():
+    for names, folder in ((FLOOR_OF.keys() - {"_native"}, ROOT / "marius_lite"), (ROOM_OF, ROOT / "marius_lite" / "preprocess")):
+        assert {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()} >= set(names)
+
+
+def test_rooms_of_preprocess_go_down():
+    prefix = "marius_lite.preprocess."
+    for path in sorted((ROOT / "marius_lite" / "preprocess").rglob("*.py")):
+        room = path.relative_to(ROOT / "marius_lite" / "preprocess").with_suffix("").parts[0]
+        assert room in ROOM_OF, f"{path}: {room} has no floor"
+        for name, node in imported(ast.parse(path.read_text())):
+            if name.startswith(prefix):
+                target = name.removeprefix(prefix).split(".")[0]
+                assert target == room or ROOM_OF[target] < ROOM_OF[room], f"{path}:{node.lineno}: {room} imports {target}"
+
+
+def test_no_module_is_imported_by_what_it_imports():
+    known = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+             for path in sorted((ROOT / "marius_lite").rglob("*.py"))}
+    del known["marius_lite"]  # of which only the version is asked
+    graph = {module: {next((one for one in (name, name.rpartition(".")[0]) if one in known), module)
+                      for name, _ in imported(ast.parse(path.read_text()))} - {module} for module, path in known.items()}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which has the circle
 
 
 @pytest.mark.parametrize(("path", "package"), list(modules()), ids=lambda v: str(v) if isinstance(v, str) else v.stem)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from marius_lite.preprocess.formats import FORMATS
 from marius_lite.printable import printable
 
 EDGES, NODES, TEXT, CLEAN, OUTPUT = "Input", "Nodes", "Text input", "Cleaning", "Result"
@@ -41,8 +42,8 @@ def preprocess(
             rich_help_panel=EDGES,
         ),
     ] = None,
-    format: Annotated[str, typer.Option(help="text, parquet, arrow, npy, gr, metis, mtx, nt, marius or torch; auto "
-                                       "looks at the content.", rich_help_panel=EDGES)] = "auto",
+    format: Annotated[str, typer.Option(help=f"auto, which looks at the content, or {', '.join(FORMATS)}.",
+                                       rich_help_panel=EDGES)] = "auto",
     ids: Annotated[
         str,
         typer.Option(

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.errors import UserError
-from marius_lite.graph.dataset import REDO, Dataset
+from marius_lite.graph.checked import REDO
+from marius_lite.graph.folder import DatasetFolder
 from marius_lite.storage.engine import open_flat
 
 Progress = Callable[[int], object]  # told how many bytes were read
@@ -27,7 +28,7 @@ def first(wrong: npt.NDArray[np.bool_]) -> int | None:
     return int(rows.argmax()) if rows.any() else None
 
 
-def check_array(dataset: Dataset, path: Path, length: int, dtype: npt.DTypeLike | None, chunk: int | None = None) -> None:
+def check_array(dataset: DatasetFolder, path: Path, length: int, dtype: npt.DTypeLike | None, chunk: int | None = None) -> None:
     """Check that ``path`` is a one-dimensional array of ``length`` entries, and that the manifest lists all its chunk files."""
     try:
         found = open_flat(path)
@@ -42,7 +43,7 @@ def check_array(dataset: Dataset, path: Path, length: int, dtype: npt.DTypeLike 
         check_size(dataset, found.chunk_path(k), found.chunk * found.dtype.itemsize)
 
 
-def check_size(dataset: Dataset, file: Path, size: int) -> None:
+def check_size(dataset: DatasetFolder, file: Path, size: int) -> None:
     """Check that the manifest lists a file, with ``size`` bytes."""
     found = dataset.manifest.files.get(file.relative_to(dataset.path).as_posix())
     if found is None:

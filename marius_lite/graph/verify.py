@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from marius_lite._native import crc32c, hash_ints
 from marius_lite.graph.adjacency import ARRAYS, Adjacency, source_dtype
+from marius_lite.graph.checked import file_checksum
 from marius_lite.graph.damage import Progress, check_array, check_size, damaged, first
-from marius_lite.graph.dataset import Dataset, file_checksum
 from marius_lite.graph.edges import CARRIED, COLUMNS
+from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.verify_nodes import node_table_bytes, verify_node_tables, verify_nodes, verify_relations
 from marius_lite.progress_bar import progress_bar
 from marius_lite.storage.engine import read_array_range
@@ -31,7 +32,7 @@ Sums = npt.NDArray[np.uint64]
 Columns = list[npt.NDArray[Any]]
 
 
-def verify_dataset(dataset: Dataset) -> None:
+def verify_dataset(dataset: DatasetFolder) -> None:
     """Check everything, with a bar of the bytes read. Raises UserError: the file, the place, what to do."""
     with progress_bar("verify", "B", _bytes_to_read(dataset)) as bar:
         _verify_files(dataset, bar.update)
@@ -41,7 +42,7 @@ def verify_dataset(dataset: Dataset) -> None:
         verify_node_tables(dataset, bar.update)
 
 
-def _bytes_to_read(dataset: Dataset) -> int:
+def _bytes_to_read(dataset: DatasetFolder) -> int:
     """All files for their checksums, and what they hold again."""
     manifest, files = dataset.manifest, dataset.manifest.files
     edge = 4 * len(COLUMNS) + sum(np.dtype(CARRIED[name]).itemsize for name in manifest.edge_columns or ())
@@ -51,7 +52,7 @@ def _bytes_to_read(dataset: Dataset) -> int:
     return found + manifest.nodes * node_table_bytes(dataset)
 
 
-def _verify_edges(dataset: Dataset, progress: Progress) -> None:
+def _verify_edges(dataset: DatasetFolder, progress: Progress) -> None:
     """Check ``edges/``, the counts of relations, and in-edge lists."""
     counts = verify_relations(dataset)
     found, sums = np.zeros_like(counts), np.zeros(0, np.uint64)
@@ -66,13 +67,13 @@ def _verify_edges(dataset: Dataset, progress: Progress) -> None:
         _verify_lists(dataset, dataset.adjacency, sums, progress)
 
 
-def _verify_files(dataset: Dataset, progress: Progress) -> None:
+def _verify_files(dataset: DatasetFolder, progress: Progress) -> None:
     for name, (size, expected) in dataset.manifest.files.items():
         if file_checksum(dataset.path / name, size, progress) != expected:
             raise damaged(dataset.path / name, "does not match its checksum")
 
 
-def _verify_layout(dataset: Dataset) -> None:
+def _verify_layout(dataset: DatasetFolder) -> None:
     manifest, partitioning, root = dataset.manifest, dataset.partitioning, dataset.path / "zarr.json"
     found = (manifest.partitions, manifest.rows_per_partition)
     if found != (partitioning.partitions, partitioning.rows):
@@ -85,7 +86,7 @@ def _verify_layout(dataset: Dataset) -> None:
 class _EdgeCheck:
     """Checks a split. ``found``: edges of each relation, added to. ``sums``: of hashes, by destination partition."""
 
-    def __init__(self, dataset: Dataset, split: str, found: npt.NDArray[np.int64]):
+    def __init__(self, dataset: DatasetFolder, split: str, found: npt.NDArray[np.int64]):
         self._dataset, self._edges, self._count = dataset, dataset.edges(split), dataset.manifest.edges[split]
         self._found = found
         self.sums: Sums = np.zeros(dataset.partitioning.partitions, np.uint64)
@@ -176,7 +177,7 @@ def _hashes(*columns: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return found
 
 
-def _verify_lists(dataset: Dataset, adjacency: Adjacency, sums: Sums, progress: Progress) -> None:
+def _verify_lists(dataset: DatasetFolder, adjacency: Adjacency, sums: Sums, progress: Progress) -> None:
     """``sums``: of the training edges, by destination partition."""
     partitioning, edges, folder = dataset.partitioning, dataset.edges("train"), adjacency.folder
     check_array(dataset, folder / "starts", partitioning.partitions + 1, np.int64)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.graph.damage import check_size, damaged, first
-from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.multi_labels import MultiLabels
 from marius_lite.graph.node_columns import LABELS, MULTI_LABEL
 from marius_lite.graph.partitioning import Partitioning
@@ -16,7 +16,7 @@ from marius_lite.storage.table import padded_width
 Ids = npt.NDArray[np.int64]
 
 
-def open_multi_labels(dataset: Dataset) -> MultiLabels:
+def open_multi_labels(dataset: DatasetFolder) -> MultiLabels:
     """Open the table of labels. Raises UserError where its rows differ from the manifest."""
     path, partitioning, shape = dataset.path / LABELS, dataset.partitioning, dataset.manifest.labels
     if shape is None:

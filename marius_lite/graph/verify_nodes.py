@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from marius_lite.errors import UserError
 from marius_lite.files import ABSENT, disk_error
 from marius_lite.graph.damage import Progress, check_array, check_size, damaged, first
-from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.ids import hash_raw_ids, node_schema, order_key, relation_schema
 from marius_lite.graph.manifest import Manifest
 from marius_lite.graph.node_columns import LABELS, MULTI_LABEL, NODE_SPLITS, SPLIT
@@ -33,7 +33,7 @@ Hashes = npt.NDArray[np.uint64]
 Ids = npt.NDArray[np.int64]
 
 
-def verify_nodes(dataset: Dataset, progress: Progress) -> None:
+def verify_nodes(dataset: DatasetFolder, progress: Progress) -> None:
     """Check ``nodes.parquet``: every node id in turn, its row groups inside partitions, raw ids in their order and all
     different."""
     path, manifest = dataset.path / "nodes.parquet", dataset.manifest
@@ -108,7 +108,7 @@ def _failing(path: Path) -> Iterator[None]:
         raise disk_error(error, path) from error
 
 
-def _check_groups(dataset: Dataset, path: Path) -> None:
+def _check_groups(dataset: DatasetFolder, path: Path) -> None:
     with _failing(path), pq.ParquetFile(path) as file:
         begin = 0
         for group in range(file.num_row_groups):
@@ -171,7 +171,7 @@ def _check_different(path: Path, nodes: int, key: int) -> None:
             seen[found] = low + place
 
 
-def verify_relations(dataset: Dataset) -> npt.NDArray[np.int64]:
+def verify_relations(dataset: DatasetFolder) -> npt.NDArray[np.int64]:
     """Check ``relations.parquet``. Returns the edges that it counts of each relation."""
     path, manifest = dataset.path / "relations.parquet", dataset.manifest
     _check_table(path, relation_schema(manifest.relation_ids), manifest.relations)
@@ -186,7 +186,7 @@ def verify_relations(dataset: Dataset) -> npt.NDArray[np.int64]:
     return counts
 
 
-def node_table_bytes(dataset: Dataset) -> int:
+def node_table_bytes(dataset: DatasetFolder) -> int:
     """What ``tables/`` hold of a node, where they can be read."""
     manifest, features = dataset.manifest, 0
     if manifest.features is not None:
@@ -201,7 +201,7 @@ def _label_bytes(manifest: Manifest) -> int:
     return padded_width(manifest.labels.classes, MULTI_LABEL) * MULTI_LABEL.itemsize
 
 
-def verify_node_tables(dataset: Dataset, progress: Progress) -> None:
+def verify_node_tables(dataset: DatasetFolder, progress: Progress) -> None:
     """Check ``tables/``."""
     if dataset.manifest.features is not None:
         _verify_features(dataset, progress)
@@ -209,7 +209,7 @@ def verify_node_tables(dataset: Dataset, progress: Progress) -> None:
         _verify_labels(dataset, progress)
 
 
-def _verify_features(dataset: Dataset, progress: Progress) -> None:
+def _verify_features(dataset: DatasetFolder, progress: Progress) -> None:
     try:
         features = dataset.features
     except (KeyError, ValueError) as error:
@@ -242,7 +242,7 @@ def _not_finite(rows: npt.NDArray[Any], type: str) -> npt.NDArray[np.bool_]:
     return ~np.isfinite(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, bool)
 
 
-def _verify_labels(dataset: Dataset, progress: Progress) -> None:
+def _verify_labels(dataset: DatasetFolder, progress: Progress) -> None:
     """Labels are of the classes there are; splits are as large as the manifest says, training nodes first, all labelled."""
     manifest, partitioning = dataset.manifest, dataset.partitioning
     classes = manifest.labels.classes if manifest.labels else 0
@@ -283,5 +283,5 @@ def _batches_of_nodes(partitioning: Partitioning, most: int) -> Iterator[Ids]:
             yield np.arange(low, min(low + most, span.stop))
 
 
-def _column(dataset: Dataset, place: Path, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def _column(dataset: DatasetFolder, place: Path, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     return read_array_range(dataset.path / place, int(ids[0]), int(ids[-1]) + 1)

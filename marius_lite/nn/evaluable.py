@@ -9,12 +9,7 @@ from importlib.util import find_spec
 from marius_lite.config.facts import Facts
 from marius_lite.config.resolve_nodes import input_width
 from marius_lite.config.schema import Config
-from marius_lite.errors import UserError
-
-
-def without_geometric(why: object) -> UserError:
-    return UserError(f"model.encoder: graph neural networks need torch_geometric, which cannot be imported ({why}): pip install "
-                     "'marius-lite[gnn]'")
+from marius_lite.nn.geometric import without_geometric
 
 
 def with_encoder(config: Config, facts: Facts) -> Facts:

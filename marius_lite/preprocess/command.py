@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +21,23 @@ from marius_lite.files import reading
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.folders import nodes_said
 from marius_lite.preprocess.readers.marius_bin import FACTS, is_marius_bin
-from marius_lite.preprocess.readers.source import find_files, locate
+from marius_lite.preprocess.readers.source import InputFile, locate
 from marius_lite.preprocess.standard_input import is_spooled
 
 STRETCHES, STRETCH_BYTES = 16, 1 << 12  # of each file, the first and the last among them
 
 
-def command_digest(options: Options) -> str:
+def command_digest(options: Options, inputs: Sequence[InputFile]) -> str:
     """Of the options but those that do not shape the dataset, and of the files as they are now, with what stands beside them."""
     shaping = dataclasses.replace(options, memory=0, output=options.output.absolute(), overwrite=False)
     given = (options.features, options.labels, options.node_ids, options.node_types, *options.node_lists.values())
     node_files = [file if file.exists() else locate(file)[0] for file in given if file is not None]
-    paths = [file.path for file in find_files(options)] + node_files
+    paths = [*(file.path for file in inputs), *node_files]
     paths += [facts for path in paths if is_marius_bin(path) and (facts := path.parent.parent / FACTS).exists()]
     whole = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path]) if file.is_file()]
-    inputs = [_seen(file) for file in whole]
+    seen = [_seen(file) for file in whole]
     said = [nodes_said(path) for path in paths if path.is_file()]
-    return hashlib.sha256(repr((marius_lite.__version__, shaping, inputs, said)).encode()).hexdigest()
+    return hashlib.sha256(repr((marius_lite.__version__, shaping, seen, said)).encode()).hexdigest()
 
 
 def _seen(file: Path) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 from marius_lite.errors import UserError
 from marius_lite.files import check_encodable, check_name, parse_bytes
 from marius_lite.graph.ids import IdKind
+from marius_lite.preprocess.formats import AUTO, FORMATS
 
 SPLITS = ("train", "valid", "test")
 ROLES = ("src", "rel", "dst")
@@ -21,7 +22,6 @@ IGNORE = "_"
 WHITESPACE = "whitespace"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "semicolon": ";", "pipe": "|"}
 CHOICES = {
-    "format": ("auto", "text", "parquet", "arrow", "npy", "gr", "metis", "mtx", "nt", "marius", "torch"),
     "ids": ("auto", "int", "str"),
     "header": ("auto", "yes", "no"),
     "on_bad_row": ("error", "skip"),
@@ -88,7 +88,7 @@ class Options:
               test_nodes: str | Path | None = None, node_split: str | None = None, node_types: str | Path | None = None,
               **same: Any) -> Options:
         """Options from the command line's texts. Raises UserError: option, value, what is allowed."""
-        for name, allowed in CHOICES.items():
+        for name, allowed in {"format": (AUTO, *FORMATS), **CHOICES}.items():
             if same.get(name, allowed[0]) not in allowed:
                 raise UserError(
                     f"--{name.replace('_', '-')} {same[name]}: unknown: use one of {', '.join(allowed)}"

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
-
-import numpy as np
-
-from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.buckets import count_dtype, node_bytes
+from typing import Protocol
 
 
 class Bounds(Protocol):
@@ -39,10 +34,3 @@ def column_memory(options: Bounds) -> int:
 def split_memory(options: Bounds) -> int:
     """The part of that for the edges of one split."""
     return column_memory(options) // len(options.splits)
-
-
-def degrees_counted(partitioning: Partitioning, options: Bounds, edges: int) -> type[np.unsignedinteger[Any]] | None:
-    """The dtype that counts the degrees of every node while ``edges`` are written, None where an 8th of the memory does not hold
-    them."""
-    dtype = count_dtype(edges)
-    return dtype if partitioning.nodes * node_bytes(dtype) <= options.memory // 8 else None

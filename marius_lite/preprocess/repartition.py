@@ -37,21 +37,21 @@ from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES, NodeColumn
 from marius_lite.graph.node_types import compact
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.report import REPORT, UNKNOWN, read_report, write_report
-from marius_lite.preprocess import buckets
-from marius_lite.preprocess.adjacency import AdjacencyWriter
-from marius_lite.preprocess.background import read_ahead
-from marius_lite.preprocess.buckets import SplitWriter, Tally, carried_words, count_dtype, with_bar, write_buckets
-from marius_lite.preprocess.columns import create_group, describe_node_column
-from marius_lite.preprocess.degrees import degree_facts
-from marius_lite.preprocess.disk import CHECKSUM_BYTES, COUNT_BYTES, OFFSET_BYTES, SMALL_FILES, require_more
+from marius_lite.preprocess.disk.background import read_ahead
+from marius_lite.preprocess.disk.columns import create_group, describe_node_column
+from marius_lite.preprocess.disk.passes import LAST, Files, Passes, all_of_it
+from marius_lite.preprocess.disk.place import WORK, check_output, checksums, make_groups, new_dataset, settle
+from marius_lite.preprocess.disk.rechunk import rechunk
+from marius_lite.preprocess.disk.sort import WORD_BYTES, ExternalSort, Records, SortedRun, files_of, merge
+from marius_lite.preprocess.disk_plan import CHECKSUM_BYTES, COUNT_BYTES, OFFSET_BYTES, SMALL_FILES, require_more
+from marius_lite.preprocess.edges import buckets
+from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
+from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, carried_words, count_dtype, with_bar, write_buckets
+from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted
+from marius_lite.preprocess.ids.renumber import Types, write_names
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
-from marius_lite.preprocess.passes import LAST, Files, Passes, all_of_it
-from marius_lite.preprocess.place import WORK, check_output, checksums, make_groups, new_dataset, settle
-from marius_lite.preprocess.plan import column_memory, degrees_counted, pass_memory, sort_memory, split_memory
-from marius_lite.preprocess.rechunk import rechunk
-from marius_lite.preprocess.renumber import Types, write_names
+from marius_lite.preprocess.plan import column_memory, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.report import partition_facts
-from marius_lite.preprocess.sort import WORD_BYTES, ExternalSort, Records, SortedRun, files_of, merge
 from marius_lite.progress_bar import progress_bar
 from marius_lite.storage.engine import open_flat
 from marius_lite.storage.table import RowTable

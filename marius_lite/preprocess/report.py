@@ -11,10 +11,10 @@ from marius_lite.graph.cut import balance, edge_cut
 from marius_lite.graph.manifest import Manifest
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.report import leak_lines
-from marius_lite.preprocess.buckets import Tally
-from marius_lite.preprocess.degrees import DegreeFacts
-from marius_lite.preprocess.gather import Seen
-from marius_lite.preprocess.misread import count_warnings
+from marius_lite.preprocess.edges.buckets import Tally
+from marius_lite.preprocess.edges.degrees import DegreeFacts
+from marius_lite.preprocess.gather.gather import Seen
+from marius_lite.preprocess.gather.misread import count_warnings
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.lines import comments_said
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from marius_lite import files
 from marius_lite._native import crc32c
+from marius_lite.preprocess.disk.place import LOCK, check_output
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.place import LOCK, check_output
 
 STDIN = "-"
 NAME, FOLDER_ENDING = "standard input", ".stdin.tmp"

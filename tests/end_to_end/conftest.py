@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from faults import fault_library  # noqa: F401
+from whole_runs import CONFIG, EACH_BATCH, Program
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(Path(__file__).parent)]
-
-from faults import fault_library  # noqa: E402, F401
-from whole_runs import CONFIG, EACH_BATCH, Program  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -28,11 +28,13 @@ import marius_lite.preprocess.build
 import marius_lite.train.evaluate_run
 import marius_lite.train.run
 from marius_lite.cli import main
+from marius_lite.preprocess.readers.detect import formats
 
 
 def serve(path: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
     main.app()  # imports every command's module; what these import when they run is imported above
+    formats()  # imports what reads files of edges
     torch.optim.Adagrad([torch.zeros(1, requires_grad=True)])
     gc.freeze()  # forks share these pages for good
     with socket.socket(socket.AF_UNIX) as server:

@@ -28,15 +28,16 @@ import fuzz_settings
 from fuzz_judge import Command, Ended
 
 from marius_lite.cli import main
+from marius_lite.preprocess.formats import FORMATS
 
 AREAS = [*fuzz_inputs.AREAS, *fuzz_settings.AREAS, *fuzz_results.AREAS]
 BY_FUNCTION = {**fuzz_inputs.AREAS, **fuzz_settings.AREAS}
 BASE = "base"
 READING = ("info", "eval", "predict", "export")
 LIGHT = ["marius_lite.preprocess.build", "marius_lite.preprocess.report", "marius_lite.preprocess.repartition",
-         "marius_lite.preprocess.readers.csr_rows", "marius_lite.preprocess.locality", "marius_lite.graph.verify",
+         "marius_lite.preprocess.readers.csr_rows", "marius_lite.preprocess.partition.locality", "marius_lite.graph.verify",
          "marius_lite.graph.describe", "marius_lite.config.load", "marius_lite.estimate",
-         *(f"marius_lite.cli.{name}" for name in main.COMMANDS)]
+         *(place.partition(":")[0] for place in FORMATS.values()), *(f"marius_lite.cli.{name}" for name in main.COMMANDS)]
 HEAVY = ["torch._dynamo", "torch._inductor", "torch.onnx", "marius_lite.train.run", "marius_lite.train.evaluate_run",
          "marius_lite.export", "marius_lite.predict", "marius_lite.checkpoint.describe"]
 Results = dict[str, dict[int, dict[str, str]]]

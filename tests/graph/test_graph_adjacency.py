@@ -17,7 +17,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph import Dataset
 from marius_lite.graph.adjacency import source_dtype
 from marius_lite.preprocess import make_dataset
-from marius_lite.preprocess.adjacency import AdjacencyWriter
+from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
 
 node = st.integers(0, 30) | st.integers(0, 2)
 

@@ -9,16 +9,13 @@ from pathlib import Path
 from tempfile import mkstemp
 
 import pytest
-
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "end_to_end")]
-
-from disk_model import Disk, Folder  # noqa: E402, F401
-from faults import Faults, fault_library  # noqa: E402, F401
+from disk_model import Disk, Folder  # noqa: F401
+from faults import Faults, fault_library  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 CHANGES = "rename,write,pwrite,ftruncate,create,mkdir,unlink,rmdir,fsync"
-SMALL = {"keys.TABLE_SHARE": 200, "build.sort_memory": 20_000, "build.pass_memory": 30_000, "numbering.MERGED_AT_ONCE": 50,
-         "repartition.sort_memory": 20_000, "repartition.pass_memory": 30_000}
+SMALL = {"ids.keys.TABLE_SHARE": 200, "plan.sort_memory": 20_000, "plan.pass_memory": 30_000,
+         "ids.numbering.MERGED_AT_ONCE": 50, "repartition.sort_memory": 20_000, "repartition.pass_memory": 30_000}
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,13 @@ from importlib import import_module
 
 from marius_lite.cli import main
 from marius_lite.preprocess import build
+from marius_lite.preprocess.readers.detect import formats
 
 
 def serve() -> None:
     main.app()
     assert build
+    formats()  # imports what reads files of edges
     gc.freeze()
     print("ready", flush=True)
     for line in sys.stdin:

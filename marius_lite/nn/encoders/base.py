@@ -15,7 +15,7 @@ from torch import Tensor
 from marius_lite.errors import UserError
 from marius_lite.nn.aggregate import targets_of
 from marius_lite.nn.dropout import dropout
-from marius_lite.nn.evaluable import without_geometric
+from marius_lite.nn.geometric import without_geometric
 from marius_lite.nn.products import linear
 
 NORMS = ("none", "layer", "batch")

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.readers.array_file import ArrayFile, Take, keys_of
-from marius_lite.preprocess.readers.feature_rows import is_number
+from marius_lite.preprocess.readers.number_rows import Rows, is_number
 
 FORMAT = "format"
 PARTS = ("indptr", "indices", "data", "shape")
 PIECE = 1 << 13  # entries that are read at once
 ADVICE = "save indptr, indices, data and shape of a scipy.sparse.csr_array, the names perhaps with a common prefix"
-Rows = npt.NDArray[Any]
 
 
 def csr_named(keys: Sequence[str], names: Sequence[str]) -> str | None:

@@ -5,53 +5,60 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 
 from marius_lite.config.machine import memory_limit
 from marius_lite.errors import UserError
+from marius_lite.preprocess.formats import AUTO, FORMATS
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.folders import nodes_said
-from marius_lite.preprocess.readers.gr import GR, is_gr
+from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.lines import BOM
-from marius_lite.preprocess.readers.marius_bin import MariusReader, is_marius_bin
-from marius_lite.preprocess.readers.matrix_market import MATRIX_MARKET, is_matrix_market
-from marius_lite.preprocess.readers.metis import MetisReader, is_metis
-from marius_lite.preprocess.readers.npy import NpyReader
-from marius_lite.preprocess.readers.ntriples import NTRIPLES, is_ntriples
 from marius_lite.preprocess.readers.raw import Reader
-from marius_lite.preprocess.readers.shape import Layout
-from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progress, magic_of
-from marius_lite.preprocess.readers.sparse import SparseReader, sparse_parts
-from marius_lite.preprocess.readers.tables import ArrowReader, ParquetReader
-from marius_lite.preprocess.readers.text import TextReader
-from marius_lite.preprocess.readers.torch_save import TorchReader, is_torch_save
 
 HEAD_BYTES, LONGEST_LINE = 1 << 16, 1 << 20
 ONLY_COMMENTS = re.compile(rb"(?:(?:[ \t\r]*|#.*|c(?:[ \t].*)?)\n)*(?:#.*|c(?:[ \t].*)?)?")  # of N-Triples and .gr
-LAYOUTS: dict[str, Layout] = {"text": DELIMITED, "gr": GR, "mtx": MATRIX_MARKET, "nt": NTRIPLES}
-TELLING: dict[str, Callable[[bytes], bool]] = {"gr": is_gr, "mtx": is_matrix_market, "nt": is_ntriples}
-TABLES = {"parquet": ParquetReader, "arrow": ArrowReader}
-CONTAINERS = ("zip", "npy", *TABLES)
-TEXTS = {*LAYOUTS, "metis"}
+OTHERWISE = "text"
 LEAST_ID_BYTES = 8  # of a node in the dictionary
 MANY_NODES, NODES_AN_EDGE = 1 << 24, 10_000  # more are no graph, but a damaged number
-VALUED = {"text", "parquet", "arrow", "npy"}
+Formats = dict[str, Format]
 
 
-def format_of(file: InputFile) -> str:
-    """The --format that ``file`` is in, by its first bytes. Raises UserError for a container of other files."""
-    if is_marius_bin(file.path):
-        return "marius"
-    if file.member is None and (found := magic_of(file.path)) in CONTAINERS:
-        return found if found != "zip" else "torch" if is_torch_save(file.path) else "npy"
+def formats() -> Formats:
+    """Every description, by name."""
+    return {name: _described(place) for name, place in FORMATS.items()}
+
+
+def _described(place: str) -> Format:
+    module, _, name = place.partition(":")
+    found: Format = getattr(import_module(module), name)
+    return found
+
+
+def format_of(file: InputFile, known: Formats) -> str:
+    """The --format that ``file`` is in. Raises UserError for a container of other files."""
+    def first(tells: Callable[[Format], bool]) -> str | None:
+        return next((name for name, one in known.items() if tells(one)), None)
+
+    if (told := first(lambda one: one.beside(file.path))) is not None:
+        return told
+    if file.member is None:
+        magic = magic_of(file.path)
+        if (told := first(lambda one: magic in one.magic and one.holds(file.path))) is not None:
+            return told
+    heads = _heads(file, {magic for one in known.values() for magic in one.magic})
+    name = Path(file.member or file.path).name
+    return first(lambda one: any(map(one.begins, heads))) or first(lambda one: one.named(name)) or OTHERWISE
+
+
+def _heads(file: InputFile, containers: set[str]) -> tuple[bytes, bytes]:
+    """What a file of text holds from its beginning, and from where a row is in sight."""
     with closing(ByteStream(file.path, member=file.member)) as stream:
-        if stream.compression in CONTAINERS:
+        if stream.compression in containers:
             raise UserError(f"{file.name}: a {stream.compression} file inside an archive: unpack it and name the file")
         start = stream.read(HEAD_BYTES).removeprefix(BOM)
-        heads = start, _past_comments(stream, start)
-    told = (name for head in heads for name, tells in TELLING.items() if tells(head))
-    return next(told, "metis" if is_metis(Path(file.member or file.path).name) else "text")
+        return start, _past_comments(stream, start)
 
 
 def _past_comments(stream: ByteStream, head: bytes) -> bytes:
@@ -67,7 +74,7 @@ def _only_comments(lines: bytes) -> bool:
 
 def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
     """The reader of one file. Raises UserError for a file that is not what --format says, or has more nodes than fit memory."""
-    reader = _open(file, options, block_bytes, threads, progress)
+    reader = _open(Opening(file, options, block_bytes, threads, progress))
     nodes = 0 if reader.nodes is None else len(reader.nodes)
     if nodes > MANY_NODES and nodes > NODES_AN_EDGE * (edges := reader.rows_expected()):
         reader.close()
@@ -80,35 +87,19 @@ def open_reader(file: InputFile, options: Options, block_bytes: int, threads: in
     return reader
 
 
-def _open(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
-    path, found = file.path, format_of(file)
-    format = found if options.format == "auto" else options.format
-    if format != found and not {format, found} <= TEXTS:
+def _open(opening: Opening) -> Reader:
+    file, options, known = opening.file, opening.options, formats()
+    found = format_of(file, known)
+    name = found if options.format == AUTO else options.format
+    format = known[name]
+    if name != found and not (format.lines and known[found].lines):
         raise UserError(
-            f"{path}: not a {format} file (it looks like {found}): leave out --format, or name the right file"
+            f"{file.path}: not a {name} file (it looks like {found}): leave out --format, or name the right file"
         )
-    if format in TEXTS - {"text"} and options.columns is not None:
-        raise UserError(f"{path}: --columns {','.join(options.columns)}: a {format} file says itself what its columns are: leave "
-                        "out --columns, or force --format text")
-    if format not in VALUED and options.values:
-        raise UserError(f"{file.name}: weights and times are not read from a {format} file: leave out --edge-weight and "
+    if format.own_columns and options.columns is not None:
+        raise UserError(f"{file.path}: --columns {','.join(options.columns)}: a {name} file says itself what its columns are: "
+                        "leave out --columns" + (", or force --format text" if format.lines else ""))
+    if not format.values and options.values:
+        raise UserError(f"{file.name}: weights and times are not read from a {name} file: leave out --edge-weight and "
                         "--timestamp, or write the edges as text, Parquet or arrays")
-    block_rows = max(1 << 12, block_bytes // 16)
-    if format in TABLES:
-        return TABLES[format](path, options, block_rows, progress)
-    if format == "marius":
-        return MariusReader(file, options, block_rows, progress)
-    if format == "torch":
-        return TorchReader(file, options, block_rows, progress)
-    if format == "npy":
-        if magic_of(path) == "zip" and (parts := sparse_parts(file.path, file.key)):
-            return SparseReader(file, parts, options, block_rows, progress)
-        return NpyReader(file, options, block_rows, progress, nodes_said(path))
-    stream = ByteStream(path, progress, file.member)
-    try:
-        if format == "metis":
-            return MetisReader(stream, options, block_bytes // 2, threads)
-        return TextReader(stream, options, block_bytes, threads, LAYOUTS[format], nodes_said(path) if format == "text" else None)
-    except BaseException:
-        stream.close()
-        raise
+    return format.open(opening)

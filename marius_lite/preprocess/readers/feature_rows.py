@@ -1,74 +1,20 @@
-"""Where rows of numbers come from, features or several labels: one opened file, whatever its format."""
+"""Opens a file of rows of numbers: which format it is in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray, keys_of
+from marius_lite.preprocess.readers.csr_rows import CsrRows, csr_prefix
+from marius_lite.preprocess.readers.number_rows import NumberRows, Rows, is_number
+from marius_lite.preprocess.readers.parquet_rows import ParquetRows
 from marius_lite.preprocess.readers.source import locate, magic_of
+from marius_lite.preprocess.readers.zarr_rows import ZarrRows
 
-Rows = npt.NDArray[Any]
 USUAL = ("features", "feat", "x")
 ADVICE = "save a two-dimensional array of numbers, a row for each node, with numpy.save"
-
-
-class NumberRows(Protocol):
-    """``rows`` x ``width`` numbers of ``dtype``. ``name``: file, and key in it, for messages."""
-
-    path: Path
-    name: str
-    rows: int
-    width: int
-    dtype: np.dtype[Any]
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file, or of all files of a folder."""
-        ...
-
-    @property
-    def checksum(self) -> int:
-        """crc32c of these bytes, known when `blocks` has ended."""
-        ...
-
-    @property
-    def together(self) -> int:
-        """Rows that cannot be read apart; asking for less reads them again."""
-        ...
-
-    def row_cost(self) -> int:
-        """Bytes of memory that `blocks` takes for each row."""
-        ...
-
-    def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
-        """(first row, rows) from front to back, at most ``rows`` at a time; the receiver may overwrite them."""
-        ...
-
-
-class OfRows:
-    """What an opened file of such rows holds. ``size`` and ``checksum``: see `NumberRows`."""
-
-    def __init__(self, source: NumberRows):
-        self._source, self.path, self.rows = source, source.path, source.rows
-
-    @property
-    def size(self) -> int:
-        return self._source.size
-
-    @property
-    def checksum(self) -> int:
-        return self._source.checksum
-
-
-def is_number(dtype: np.dtype[Any]) -> bool:
-    """Whether features may be of this type."""
-    return dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize <= 8)
 
 
 class DenseRows(OfArray):
@@ -94,10 +40,6 @@ class DenseRows(OfArray):
 
 def open_rows(file: Path) -> NumberRows:
     """FILE.npy, FILE.npz[:KEY] (an array, or the parts of a CSR matrix), a Parquet file or a Zarr array. Raises UserError."""
-    from marius_lite.preprocess.readers.csr_rows import CsrRows, csr_prefix
-    from marius_lite.preprocess.readers.parquet_rows import ParquetRows
-    from marius_lite.preprocess.readers.zarr_rows import ZarrRows
-
     path, key = locate(file)
     if path.is_dir():
         return ZarrRows(path)

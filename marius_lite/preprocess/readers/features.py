@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.graph.feature_types import STORED, Floats, int8_scales, to_bfloat16, to_int8
-from marius_lite.preprocess.readers.feature_rows import OfRows, Rows, open_rows
+from marius_lite.preprocess.readers.feature_rows import open_rows
+from marius_lite.preprocess.readers.number_rows import OfRows, Rows
 
 KEPT = ("float16", "float32")
 INFINITE_BFLOAT16 = 0x7F80

@@ -11,7 +11,9 @@ import re
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.shape import Layout, Shape, SpacedShape
+from marius_lite.preprocess.readers.text import open_lines
 
 PROBLEM = re.compile(rb"p[ \t]+(tw|sp|edge|col)[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]*\r?")
 COMMENT = b"c"
@@ -52,3 +54,4 @@ def gr_shape(sample: bytes, options: Options, path: str) -> Shape | None:
 
 
 GR = Layout(lambda _: COMMENT, gr_shape)
+FORMAT = Format(lambda opening: open_lines(opening, GR), begins=is_gr, lines=True, own_columns=True)

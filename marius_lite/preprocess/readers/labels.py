@@ -15,7 +15,7 @@ from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
 from marius_lite.preprocess.readers.csr_rows import CsrRows, csr_named
-from marius_lite.preprocess.readers.feature_rows import DenseRows, NumberRows
+from marius_lite.preprocess.readers.feature_rows import DenseRows
 from marius_lite.preprocess.readers.label_values import (
     ADVICE,
     INTEGER,
@@ -27,6 +27,7 @@ from marius_lite.preprocess.readers.label_values import (
     open_labels,
 )
 from marius_lite.preprocess.readers.multi_labels import MultiLabelFile
+from marius_lite.preprocess.readers.number_rows import NumberRows
 from marius_lite.preprocess.readers.parquet_rows import ParquetRows, only_list
 from marius_lite.preprocess.readers.source import locate, magic_of
 from marius_lite.preprocess.readers.titles import MOST_SHOWN

@@ -19,6 +19,7 @@ from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import ROLES, Options
 from marius_lite.preprocess.readers.arrays import checked_edges
+from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of
 from marius_lite.storage.engine import read_range
@@ -37,6 +38,7 @@ class MariusReader:
     """Raises UserError where file and ``dataset.yaml`` do not agree."""
 
     kind: IdKind = "int"
+    titles: tuple[str, ...] = ()
 
     def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress):
         self.path = file.path
@@ -88,3 +90,7 @@ class MariusReader:
             roles = ROLES if self._width == 3 else ("src", "dst")
             columns = {role: pa.array(np.ascontiguousarray(column)) for role, column in zip(roles, block.T)}
             yield checked_edges(str(self.path), first, columns, kind, self._options)
+
+
+FORMAT = Format(lambda opening: MariusReader(opening.file, opening.options, opening.block_rows, opening.progress),
+                beside=is_marius_bin)

@@ -10,8 +10,10 @@ import re
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.gr import first_row
 from marius_lite.preprocess.readers.shape import Layout, Shape, SpacedShape
+from marius_lite.preprocess.readers.text import open_lines
 
 BANNER = b"%%matrixmarket"
 COMMENT = b"%"
@@ -49,3 +51,4 @@ def matrix_market_shape(sample: bytes, options: Options, path: str) -> Shape | N
 
 
 MATRIX_MARKET = Layout(lambda _: COMMENT, matrix_market_shape)
+FORMAT = Format(lambda opening: open_lines(opening, MATRIX_MARKET), begins=is_matrix_market, lines=True, own_columns=True)

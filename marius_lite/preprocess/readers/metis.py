@@ -18,6 +18,7 @@ import pyarrow.csv
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.lines import Block, LineBlocks, count_lines, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 from marius_lite.preprocess.readers.shape import PLAIN_INT, integer_of
@@ -36,6 +37,7 @@ class MetisReader:
     """``read`` gives the edges by their smaller ends, and at the end compares their number with the header's."""
 
     kind: IdKind = "int"
+    titles: tuple[str, ...] = ()
     columns = 2
 
     def __init__(self, stream: ByteStream, options: Options, block_bytes: int, threads: int):
@@ -194,3 +196,8 @@ def is_metis(name: str) -> bool:
     """Whether a file of this name is a METIS graph: only its name can say so, a first line of two numbers is as well an edge."""
     suffixes = [suffix for suffix in Path(name).suffixes if suffix not in COMPRESSED]
     return bool(suffixes) and suffixes[-1] in SUFFIXES
+
+
+FORMAT = Format(lambda opening: opening.of_stream(lambda stream: MetisReader(stream, opening.options, opening.block_bytes // 2,
+                                                                              opening.threads)),
+                named=is_metis, lines=True, own_columns=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from marius_lite.errors import UserError
 from marius_lite.graph.node_columns import MULTI_LABEL
 from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
-from marius_lite.preprocess.readers.feature_rows import NumberRows, OfRows
+from marius_lite.preprocess.readers.number_rows import NumberRows, OfRows
 from marius_lite.preprocess.readers.source import magic_of
 
 BLOCK_BYTES = 1 << 20  # of the file, at once

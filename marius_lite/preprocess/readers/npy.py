@@ -18,9 +18,13 @@ from marius_lite.preprocess.options import COLUMN_ROLES, IGNORE, ROLES, Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
 from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
 from marius_lite.preprocess.readers.edge_values import EDGES, open_relations, open_values
-from marius_lite.preprocess.readers.raw import RawEdges
+from marius_lite.preprocess.readers.folders import nodes_said
+from marius_lite.preprocess.readers.format import Format, Opening
+from marius_lite.preprocess.readers.raw import RawEdges, Reader
 from marius_lite.preprocess.readers.roles import columns_used
-from marius_lite.preprocess.readers.source import InputFile, Progress
+from marius_lite.preprocess.readers.source import InputFile, Progress, magic_of
+from marius_lite.preprocess.readers.sparse import SparseReader, sparse_parts
+from marius_lite.preprocess.readers.torch_save import is_torch_save
 
 ADVICE = "save integers of shape (E, 2), (E, 3) or (2, E)"
 Column = npt.NDArray[Any]
@@ -34,6 +38,7 @@ class NpyReader:
     """
 
     kind: IdKind = "int"
+    titles: tuple[str, ...] = ()
 
     def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress, nodes: int | None = None):
         self.path = file.path
@@ -106,3 +111,19 @@ class NpyReader:
             takes = [stack.enter_context(self._array.entries(place * self._edges)) for place in range(self._width)]
             for first in range(0, self._edges, self._block_rows):
                 yield [take(min(self._block_rows, self._edges - first)) for take in takes]
+
+
+def is_arrays(path: Path) -> bool:
+    """Whether a .npy file or a zip archive holds arrays."""
+    return magic_of(path) == "npy" or not is_torch_save(path)
+
+
+def open_arrays(opening: Opening) -> Reader:
+    """The reader of one array of edges, or of the parts of a sparse matrix."""
+    file, options, rows, progress = opening.file, opening.options, opening.block_rows, opening.progress
+    if magic_of(file.path) == "zip" and (parts := sparse_parts(file.path, file.key)):
+        return SparseReader(file, parts, options, rows, progress)
+    return NpyReader(file, options, rows, progress, nodes_said(file.path))
+
+
+FORMAT = Format(open_arrays, magic=("npy", "zip"), holds=is_arrays, values=True)

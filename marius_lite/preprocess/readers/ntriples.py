@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.gr import first_row
 from marius_lite.preprocess.readers.shape import Layout, Shape
+from marius_lite.preprocess.readers.text import open_lines
 
 COMMENT = b"#"
 UNIT = "\x1f"
@@ -100,3 +102,4 @@ def ntriples_shape(sample: bytes, options: Options, path: str) -> Shape | None:
 
 
 NTRIPLES = Layout(lambda _: COMMENT, ntriples_shape)
+FORMAT = Format(lambda opening: open_lines(opening, NTRIPLES), begins=is_ntriples, lines=True, own_columns=True)

@@ -64,6 +64,11 @@ class Reader(Protocol):
     def columns(self) -> int | None: ...
 
     @property
+    def titles(self) -> tuple[str, ...]:
+        """Of the columns by their roles, where the file has titles."""
+        ...
+
+    @property
     def nodes(self) -> range | None:
         """Raw ids that exist whether or not they have edges, where the file says so."""
         ...

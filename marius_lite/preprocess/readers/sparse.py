@@ -42,6 +42,7 @@ class SparseReader:
     """``parts``: see `sparse_parts`."""
 
     kind: IdKind = "int"
+    titles: tuple[str, ...] = ()
 
     def __init__(self, file: InputFile, parts: tuple[str, ...], options: Options, block_rows: int, progress: Progress):
         self.path = file.path

@@ -16,6 +16,7 @@ from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import VALUES, Options
 from marius_lite.preprocess.readers.arrays import checked_edges, is_value, kind_of
+from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.roles import columns_used, find_roles, require_distinct
 from marius_lite.preprocess.readers.source import Progress, checksum_of
@@ -114,3 +115,9 @@ class ArrowReader(TableReader):
             source.seek(0)
             with pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source) as opened:
                 yield opened.schema, map(opened.get_batch, range(opened.num_record_batches)) if is_file else iter(opened)
+
+
+PARQUET = Format(lambda opening: ParquetReader(opening.file.path, opening.options, opening.block_rows, opening.progress),
+                 magic=("parquet",), values=True)
+ARROW = Format(lambda opening: ArrowReader(opening.file.path, opening.options, opening.block_rows, opening.progress),
+               magic=("arrow",), values=True)

@@ -22,8 +22,10 @@ import pyarrow.csv
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import VALUES, Options
+from marius_lite.preprocess.readers.folders import nodes_said
+from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.lines import Block, LineBlocks, strip_comments
-from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
+from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges, Reader
 from marius_lite.preprocess.readers.roles import columns_used
 from marius_lite.preprocess.readers.shape import ANY_INT, Layout, Shape, integer_of
 from marius_lite.preprocess.readers.sniff import DELIMITED
@@ -322,3 +324,16 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], threa
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def open_lines(opening: Opening, layout: Layout) -> Reader:
+    """The reader of a file of lines, laid out so."""
+    return opening.of_stream(lambda stream: TextReader(stream, opening.options, opening.block_bytes, opening.threads, layout))
+
+
+def _open_delimited(opening: Opening) -> Reader:
+    return opening.of_stream(lambda stream: TextReader(stream, opening.options, opening.block_bytes, opening.threads, DELIMITED,
+                                                       nodes_said(opening.file.path)))
+
+
+FORMAT = Format(_open_delimited, lines=True, values=True)

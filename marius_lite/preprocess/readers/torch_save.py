@@ -24,6 +24,7 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import SKIPPED_AT_ONCE, Take, read_all
 from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
+from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of
 
@@ -94,6 +95,7 @@ class TorchReader:
     """Raises UserError for a file without one graph's edges."""
 
     kind: IdKind = "int"
+    titles: tuple[str, ...] = ()
 
     def __init__(self, file: InputFile, options: Options, block_rows: int, progress: Progress):
         self.path = file.path
@@ -194,3 +196,7 @@ class TorchReader:
             return out
 
         return take
+
+
+FORMAT = Format(lambda opening: TorchReader(opening.file, opening.options, opening.block_rows, opening.progress),
+                magic=("zip",), holds=is_torch_save)

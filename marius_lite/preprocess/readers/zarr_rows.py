@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import zarr
 from zarr.errors import NodeTypeValidationError
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
 from marius_lite.files import reading
-from marius_lite.preprocess.readers.feature_rows import is_number
+from marius_lite.preprocess.readers.number_rows import Rows, is_number
 from marius_lite.preprocess.readers.source import checksum_of
 
 METADATA = ("zarr.json", ".zarray")
 ADVICE = "name the folder of a two-dimensional Zarr array of numbers, a row for each node"
-Rows = npt.NDArray[Any]
 
 
 class ZarrRows:

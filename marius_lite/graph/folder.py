@@ -1,0 +1,182 @@
+"""A dataset folder, opened for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from marius_lite.errors import UserError
+from marius_lite.graph.adjacency import ADJACENCY, Adjacency
+from marius_lite.graph.checked import REDO, CheckedFiles
+from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.graph.ids import IdFile
+from marius_lite.graph.manifest import Manifest, read_manifest
+from marius_lite.graph.node_columns import Labels, NodeSplits
+from marius_lite.graph.node_types import NodeTypes
+from marius_lite.graph.partitioning import Partitioning
+
+if TYPE_CHECKING:
+    from marius_lite.graph.features import Features
+    from marius_lite.graph.multi_labels import MultiLabels
+
+
+class DatasetFolder:
+    """Read-only view of what ``preprocess`` wrote; `open` makes one."""
+
+    def __init__(self, path: Path, manifest: Manifest):
+        self.path = path
+        self.manifest = manifest
+        self.partitioning = Partitioning(manifest.nodes, manifest.partitions)
+        self.checked = CheckedFiles(path, manifest.files)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open a folder. Every file must exist in its recorded size, and the descriptions of arrays be unchanged. Raises
+        UserError.
+
+        What is read later is compared with a checksum before it is used.
+        """
+        path = Path(path)
+        manifest = read_manifest(path)
+        for name, (size, _) in manifest.files.items():
+            file = path / name
+            if not file.is_file():
+                raise UserError(f"{file}: missing: copy the whole dataset folder, or {REDO}")
+            if file.stat().st_size != size:
+                raise UserError(
+                    f"{file}: {file.stat().st_size} bytes, {size} were written: copy the file again, or "
+                    f"{REDO}"
+                )
+        dataset = cls(path, manifest)
+        dataset.checked.check_descriptions()
+        return dataset
+
+    @property
+    def fingerprint(self) -> str:
+        return self.manifest.fingerprint
+
+    def edges(self, split: str) -> EdgeBuckets:
+        """The edges of a split. Raises UserError for a split the dataset does not have, or with other edges than it says."""
+        if split not in self.manifest.edges:
+            raise UserError(
+                f"{self.path}: no split {split!r}: it has {', '.join(self.manifest.edges)}; "
+                "preprocess makes others with --valid, --test or --split"
+            )
+        edges = EdgeBuckets(self.path / "edges" / split, self.partitioning, self.manifest.edge_columns or (), self.checked)
+        if edges.total != self.manifest.edges[split]:
+            raise UserError(f"{edges.folder}: {edges.total:,} edges, the manifest says {self.manifest.edges[split]:,}: {REDO}")
+        return edges
+
+    @cached_property
+    def features(self) -> Features | None:
+        """The nodes' features, None where the dataset has none. Raises UserError where their table cannot be read."""
+        from marius_lite.graph.features import Features  # it loads zarr, which most commands do without
+
+        shape = self.manifest.features
+        return None if shape is None else Features(self.path, shape, self.manifest.files)
+
+    @cached_property
+    def adjacency(self) -> Adjacency | None:
+        """The in-edges of the nodes in training, None where the dataset was made without `--adjacency in`."""
+        if self.manifest.adjacency is None:
+            return None
+        weighted = "weight" in (self.manifest.edge_columns or ())
+        return Adjacency(self.path / ADJACENCY, self.partitioning, self.manifest.relations, weighted, self.checked)
+
+    @cached_property
+    def labels(self) -> Labels | MultiLabels | None:
+        """The nodes' class labels, None where the dataset has none. Raises UserError where their table cannot be read."""
+        shape = self.manifest.labels
+        if shape is None:
+            return None
+        if not self.manifest.multi_label:
+            return Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
+        from marius_lite.graph.multi_labels import MultiLabels  # it loads zarr, which most commands do without
+
+        return MultiLabels(self.path, shape.classes, self.manifest.files)
+
+    @property
+    def class_names(self) -> list[str]:
+        """The names of the classes, in order of their numbers; empty where nodes have no labels."""
+        shape = self.manifest.labels
+        return list(self.manifest.class_names or map(str, range(shape.classes if shape else 0)))
+
+    @cached_property
+    def node_splits(self) -> NodeSplits | None:
+        """Which split each node belongs to, None where nodes are not split."""
+        if self.manifest.node_split is None:
+            return None
+        return NodeSplits(self.path, self.node_counts, self.partitioning, self.manifest.files)
+
+    @cached_property
+    def types(self) -> NodeTypes | None:
+        """The types of the nodes, None where the dataset has none."""
+        names = self.manifest.node_types
+        return None if names is None else NodeTypes(self._nodes, self.manifest.nodes, names)
+
+    @property
+    def node_counts(self) -> dict[str, int]:
+        """How many nodes are for train, valid and test; empty where nodes are not split."""
+        return dict(self.manifest.node_split or {})
+
+    def node_split(self, name: str) -> npt.NDArray[np.int64]:
+        """The node ids of a split in ascending order: those of train stand in the first ``training_partitions`` partitions.
+
+        Raises UserError for a split the dataset does not have, and where its table was changed.
+        """
+        splits = self.node_splits
+        if splits is None or name not in splits.counts:
+            raise UserError(
+                f"{self.path}: no node split {name!r}: it has {', '.join(self.node_counts) or 'none'}; preprocess makes "
+                "them with --train-nodes, --valid-nodes and --test-nodes, or --node-split"
+            )
+        return splits.nodes(name)
+
+    @property
+    def _nodes(self) -> IdFile:
+        return IdFile(self.path / "nodes.parquet", self.manifest.ids, self.checked)
+
+    @property
+    def _relations(self) -> IdFile:
+        return IdFile(self.path / "relations.parquet", self.manifest.relation_ids, self.checked)
+
+    def raw_ids(self, start: int, stop: int) -> pa.Array:
+        """Raw ids of node ids [start, stop): int64 or string; reads only their row groups."""
+        return self._nodes.read(start, stop)
+
+    def node_types(self, start: int, stop: int) -> pa.DictionaryArray:
+        """The types of node ids [start, stop), by name; reads only their row groups.
+
+        Its ``dictionary`` is the manifest's ``node_types``, its ``indices`` (int32) are places there. Raises UserError for a
+        dataset without types."""
+        if self.types is None:
+            raise UserError(f"{self.path}: nodes have no types: preprocess stores them with --node-types FILE")
+        return self.types.read(start, stop)
+
+    def lookup_nodes(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
+        """Node ids of raw ids, -1 where unknown."""
+        return self._nodes.lookup(raw)
+
+    def relation_names(self) -> list[Any]:
+        """Raw ids of the relations, in order of relation id; [""] where the input had no relation column."""
+        names: list[Any] = self._relations.read(0, self.manifest.relations).to_pylist()
+        return names
+
+    def relation_counts(self) -> npt.NDArray[np.int64]:
+        """How many stored edges of all splits each relation has, in order of relation id."""
+        parts = [part.to_numpy() for part in self._relations.parts(0, self.manifest.relations, "count")]
+        return np.concatenate([np.empty(0, np.int64), *parts])
+
+    def lookup_relations(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
+        """Relation ids of raw ids, -1 where unknown."""
+        return self._relations.lookup(raw)
+
+    def size(self, name: str) -> int:
+        """Bytes of a file in the manifest, 0 where it is not listed."""
+        return self.manifest.files.get(name, (0, 0))[0]

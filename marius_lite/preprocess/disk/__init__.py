@@ -1,0 +1,1 @@
+"""What passes leave on disk: records, columns, spools, and which passes are finished."""

@@ -1,0 +1,26 @@
+"""Where a dataset is made: what every pass is told."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from marius_lite.preprocess.disk.passes import Passes
+from marius_lite.preprocess.disk.place import WORK
+from marius_lite.preprocess.options import Options
+
+
+@dataclass(frozen=True)
+class Site:
+    """The dataset of ``options`` is made in folder ``root``, by so many ``threads``; ``passes``: those that are finished."""
+
+    options: Options
+    root: Path
+    passes: Passes
+    threads: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+
+    @property
+    def work(self) -> Path:
+        """The folder for what is needed on the way."""
+        return self.root / WORK

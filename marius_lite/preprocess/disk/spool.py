@@ -1,0 +1,114 @@
+"""Edges in keys (see `keys`), between the pass that reads and the one that sorts: blocks on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite._native import crc32c, read_file_range, write_file
+from marius_lite.preprocess.disk.background import WriteBehind
+
+Keys = npt.NDArray[np.uint32]
+Ids = npt.NDArray[Any]  # that keys stand for: uint32 or uint64
+KEY_BYTES, CARRIED_BYTES = 4, 8
+
+
+@dataclass(frozen=True)
+class SpooledEdges:
+    """Edges of one split: ``src``, ``rel``, ``dst`` keys uint32, ends of dictionary ``dictionary``.
+
+    ``carried``: (edges, columns) uint64, what each carries besides (see `buckets.CARRIED`), or None.
+    """
+
+    split: int
+    dictionary: int
+    src: Keys
+    rel: Keys
+    dst: Keys
+    carried: npt.NDArray[np.uint64] | None = None
+
+
+@dataclass(frozen=True)
+class SpoolShape:
+    """What is kept of an edge beside its ends: its relation (else all are 0), and a word for each column ``carried``."""
+
+    relations: bool
+    carried: tuple[str, ...] = ()
+
+    @property
+    def edge_bytes(self) -> int:
+        return KEY_BYTES * (2 + self.relations) + CARRIED_BYTES * len(self.carried)
+
+
+@dataclass(frozen=True)
+class SpoolBlock:
+    """A file of ``count`` edges, column after column; its crc32c, once the spool is closed."""
+
+    number: int
+    split: int
+    dictionary: int
+    count: int
+    checksum: int = 0
+
+
+class Spool:
+    """Gathers edges into blocks of ``block_edges``, each a file of ``folder``; files are written by another thread."""
+
+    def __init__(self, folder: Path, block_edges: int, shape: SpoolShape):
+        self._folder, self._block_edges, self._shape = folder, block_edges, shape
+        self._writer = WriteBehind()
+        self._parts: list[SpooledEdges] = []
+        self._waiting = 0
+        self.blocks: list[SpoolBlock] = []
+        self._checksums: list[int] = []
+        folder.mkdir(exist_ok=True)
+
+    def append(self, edges: SpooledEdges) -> None:
+        if self._parts and (self._parts[0].split, self._parts[0].dictionary) != (edges.split, edges.dictionary):
+            self.flush()
+        self._parts.append(edges)
+        self._waiting += len(edges.src)
+        if self._waiting >= self._block_edges:
+            self.flush()
+
+    def flush(self) -> None:
+        """Have everything on its way to a file."""
+        parts, count = self._parts, self._waiting
+        self._parts, self._waiting = [], 0
+        if not count:
+            return
+        block = SpoolBlock(len(self.blocks), parts[0].split, parts[0].dictionary, count)
+        self.blocks.append(block)
+        self._writer.call(self._write, block, parts)
+
+    def _write(self, block: SpoolBlock, parts: list[SpooledEdges]) -> None:
+        names = ("src", "dst", "rel") if self._shape.relations else ("src", "dst")
+        columns = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
+        if self._shape.carried:
+            columns.append(np.concatenate([part.carried for part in parts if part.carried is not None]))
+        data = np.concatenate([column.reshape(-1).view(np.uint8) for column in columns])
+        self._checksums.append(crc32c(data))
+        write_file(str(self._folder / str(block.number)), data)
+
+    def close(self) -> None:
+        """Everything is in files."""
+        self.flush()
+        self._writer.close()
+        self.blocks = [replace(block, checksum=checksum) for block, checksum in zip(self.blocks, self._checksums)]
+
+
+def read_spool(folder: Path, blocks: Iterable[SpoolBlock], shape: SpoolShape) -> Iterator[SpooledEdges]:
+    """Every block in turn."""
+    for block in blocks:
+        count = block.count
+        data = np.empty(count * shape.edge_bytes, np.uint8)
+        read_file_range(str(folder / str(block.number)), 0, data)
+        keys = data[: count * KEY_BYTES * (2 + shape.relations)].view(np.uint32).reshape(-1, count)
+        rel = keys[2] if shape.relations else np.zeros(count, np.uint32)
+        carried = data[keys.nbytes :].view(np.uint64).reshape(count, -1) if shape.carried else None
+        yield SpooledEdges(block.split, block.dictionary, keys[0], rel, keys[1], carried)

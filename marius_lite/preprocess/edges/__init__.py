@@ -1,0 +1,1 @@
+"""Stored edges: sorted, written by bucket, counted, listed by destination."""

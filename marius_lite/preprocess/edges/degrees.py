@@ -1,0 +1,132 @@
+"""How many edges the nodes have: from what was counted while edges were written, or by reading them again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite._native import count_ends
+from marius_lite.graph.edges import COLUMNS, EdgeBuckets
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.preprocess.edges.buckets import Tally, count_dtype, node_bytes
+from marius_lite.preprocess.edges.unseen import unseen_edges
+from marius_lite.preprocess.options import SPLITS
+from marius_lite.preprocess.plan import Bounds
+
+QUANTILES = (0.5, 0.9, 0.99)
+PIECE = 1 << 18  # edges at once
+SLICE = 1 << 20  # nodes at once
+Counts = npt.NDArray[Any]  # uint32 or uint64, see `count_dtype`
+NodeCounts = tuple[Counts, Counts, npt.NDArray[np.uint8]]  # out-degrees, in-degrees, seen, as in `Tally`
+
+
+@dataclass(frozen=True)
+class DegreeFacts:
+    """``out``, ``into``: mean, quantiles and maximum of the training degrees. ``without_edges``: nodes that training never sees;
+    ``unseen``: those of them that another split sees, by its name; ``unseen_edges``: the edges of that split with a node or a
+    relation that training never sees."""
+
+    out: dict[str, int | float]
+    into: dict[str, int | float]
+    without_edges: int
+    unseen: dict[str, int]
+    unseen_edges: dict[str, int]
+
+
+def degrees_counted(partitioning: Partitioning, options: Bounds, edges: int) -> type[np.unsignedinteger[Any]] | None:
+    """The dtype that counts the degrees of every node while ``edges`` are written, None where an 8th of the memory does not hold
+    them."""
+    dtype = count_dtype(edges)
+    return dtype if partitioning.nodes * node_bytes(dtype) <= options.memory // 8 else None
+
+
+def degree_facts(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, in_degrees: Path,
+                 memory: int) -> DegreeFacts:
+    """``edges``: by split. In-degrees are also written to ``in_degrees``, by node, of `count_dtype` for the training edges. Where
+    there are other splits, a byte for each node lies beside it for a while: whether training sees it.
+
+    ``memory``: bytes for counts of nodes, where ``tally`` has none."""
+    out, into = _Histogram(), _Histogram()
+    without, unseen = 0, {name: 0 for name in edges if name != SPLITS[0]}
+    dtype = count_dtype(edges[SPLITS[0]].total)
+    trained = in_degrees.with_name("trained")
+    with open(in_degrees, "wb") as file, open(trained if unseen else os.devnull, "wb") as marks:
+        for outs, ins, seen in _sliced(_counted(edges, partitioning, tally, dtype, memory)):
+            out.add(outs)
+            into.add(ins)
+            file.write(ins.astype(dtype, copy=False).data)
+            marks.write((seen & 1).data)
+            without += int(np.count_nonzero(seen & 1 == 0))
+            for name in unseen:
+                unseen[name] += int(np.count_nonzero((seen & 1 == 0) & (seen >> SPLITS.index(name) & 1 == 1)))
+    others = {name: edges[name] for name in unseen}
+    missed = unseen_edges(others, trained, tally.relation_counts[0] > 0, memory)
+    trained.unlink(missing_ok=True)
+    return DegreeFacts(out.facts(), into.facts(), without, unseen, missed)
+
+
+def _counted(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, dtype: type[np.unsignedinteger[Any]],
+             memory: int) -> Iterator[NodeCounts]:
+    """Of nodes in turn: all that the tally has, or as many as the memory holds, from the edges."""
+    if tally.seen is not None and tally.out_degrees is not None and tally.in_degrees is not None:
+        yield tally.out_degrees, tally.in_degrees, tally.seen
+        return
+    rows, step = partitioning.rows, max(1, memory // 4 // node_bytes(dtype))  # those before live while the next are counted
+    step -= step % rows if step > rows else 0  # no partition is gone over twice without need
+    for first in range(0, partitioning.nodes, step):
+        yield _count(edges, partitioning, range(first, min(first + step, partitioning.nodes)), dtype)
+
+
+def _count(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, nodes: range,
+           dtype: type[np.unsignedinteger[Any]]) -> NodeCounts:
+    """From the rows and columns of buckets that these nodes lie in."""
+    outs, ins, seen = np.zeros(len(nodes), dtype), np.zeros(len(nodes), dtype), np.zeros(len(nodes), np.uint8)
+    own, every = range(nodes.start // partitioning.rows, -(-nodes.stop // partitioning.rows)), range(partitioning.partitions)
+    for name, buckets in edges.items():
+        mark = 1 << SPLITS.index(name)
+        for of_columns, rows, columns, degrees in ((False, own, every, outs), (True, every, own, ins)):
+            for piece in buckets.block(rows, columns, PIECE, COLUMNS[of_columns : of_columns + 1]):
+                count_ends(piece.columns[0], piece.buckets, piece.ends, len(every), partitioning.rows, of_columns, nodes.start,
+                           mark, seen, degrees if name == SPLITS[0] else None)
+    return outs, ins, seen
+
+
+def _sliced(counted: Iterator[NodeCounts]) -> Iterator[NodeCounts]:
+    for outs, ins, seen in counted:
+        for at in range(0, len(seen), SLICE):
+            part = slice(at, at + SLICE)
+            yield outs[part], ins[part], seen[part]
+
+
+class _Histogram:
+    """Of degrees: small ones counted exactly, large ones kept, of which there are few."""
+
+    SMALL = 1 << 12
+
+    def __init__(self) -> None:
+        self._small = np.zeros(self.SMALL, np.int64)
+        self._large: list[Counts] = []
+
+    def add(self, degrees: Counts) -> None:
+        large = degrees >= self.SMALL
+        self._large.append(degrees[large])
+        self._small += np.bincount(degrees[~large].astype(np.int64), minlength=self.SMALL)
+
+    def facts(self) -> dict[str, Any]:
+        large = np.sort(np.concatenate(self._large))
+        below = np.cumsum(self._small)
+        nodes = int(below[-1]) + len(large)
+        total = int((self._small * np.arange(self.SMALL)).sum()) + int(large.sum(dtype=np.int64))
+
+        def quantile(q: float) -> int:
+            place = int(np.searchsorted(below, q * nodes))
+            return place if place < self.SMALL else int(large[min(len(large) - 1, int(np.ceil(q * nodes)) - 1 - int(below[-1]))])
+
+        most = int(large[-1]) if len(large) else int(np.flatnonzero(self._small)[-1])
+        return {"mean": round(total / nodes, 3), **{f"p{round(100 * q)}": quantile(q) for q in QUANTILES}, "max": most}

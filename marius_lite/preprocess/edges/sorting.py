@@ -1,0 +1,67 @@
+"""Pass `sort`: spooled edges to sorted records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from marius_lite._native import EdgeLayout
+from marius_lite.preprocess import plan
+from marius_lite.preprocess.disk.site import Site
+from marius_lite.preprocess.disk.sort import WORD_BYTES, ExternalSort
+from marius_lite.preprocess.disk.spool import Ids, Keys, SpooledEdges
+from marius_lite.preprocess.edges.amounts import Amounts
+from marius_lite.preprocess.options import Options, split_bounds
+from marius_lite.progress_bar import progress_bar
+from marius_lite.seeds import seed_for
+
+Renumber = Callable[[Ids], Ids]
+
+
+def split_rules(options: Options, split: int) -> dict[str, Any]:
+    """What decides which split a spooled edge falls into; ``split``: that of its file."""
+    return {"split": split, "bounds": split_bounds(options.fractions) if options.fractions else None,
+            "key": seed_for(options.seed, "split"), "undirected": options.undirected}
+
+
+@dataclass(frozen=True)
+class EdgeSort:
+    """``relation_ids``: by key. ``last`` turns the numbering's ids into those of the dataset, ``dealt`` into those that --split
+    deals edges by, whatever the partitioner."""
+
+    site: Site
+    amounts: Amounts
+    layout: EdgeLayout
+    relation_ids: Keys
+    last: Renumber
+    dealt: Renumber
+
+    @property
+    def fits(self) -> bool:
+        """Whether all records can be sorted in memory."""
+        return self.amounts.records * int(self.layout.words) * WORD_BYTES <= plan.sort_memory(self.site.options)
+
+    def pack(self, edges: Iterator[tuple[SpooledEdges, Ids]]) -> ExternalSort:
+        """Spooled edges with the numbering's ids of their keys to records in last ids, into the sort."""
+        options, threads, runs = self.site.options, self.site.threads, self.site.work / "runs"
+        sorter = ExternalSort(runs, plan.sort_memory(options), threads, self.amounts.records, self.layout.words)
+        known, last, hashed = None, np.empty(0, np.uint32), np.empty(0, np.uint32)
+        with progress_bar("sort", "edge", self.amounts.read) as bar:
+            for spooled, ids in edges:
+                if known is not ids:
+                    known, last = ids, self.last(ids)
+                    hashed = self.dealt(ids) if options.fractions else last
+                width = 2 if options.undirected or (spooled.split and options.reverses_sought) else 1
+                step = sorter.capacity // width
+                for at in range(0, len(spooled.src), step):
+                    part = slice(at, at + step)
+                    count = len(spooled.src[part])
+                    sorter.keep(self.layout.pack(
+                        spooled.src[part], spooled.rel[part], spooled.dst[part],
+                        None if spooled.carried is None else spooled.carried[part], last, hashed, self.relation_ids,
+                        **split_rules(options, spooled.split), threads=threads, out=sorter.room(count * width)))
+                    bar.update(count)
+        return sorter

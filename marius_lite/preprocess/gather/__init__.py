@@ -1,0 +1,1 @@
+"""The pass over the input files, and what it says of them."""

@@ -1,0 +1,309 @@
+"""First pass over the files: raw ids to keys, edges in keys into the spool, what was seen into a record."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from tqdm import tqdm
+
+from marius_lite import files
+from marius_lite.errors import UserError
+from marius_lite.graph.ids import IdKind
+from marius_lite.graph.manifest import Source
+from marius_lite.log import log
+from marius_lite.preprocess.disk.passes import Files
+from marius_lite.preprocess.disk.spool import Keys, Spool, SpoolBlock, SpooledEdges, SpoolShape, read_spool
+from marius_lite.preprocess.edges.buckets import carried_words
+from marius_lite.preprocess.gather.bad_rows import BadRows, warning
+from marius_lite.preprocess.gather.misread import Misreads, shown
+from marius_lite.preprocess.ids.keys import DenseKeys, Dictionaries, NodeKeys, TableKeys, open_keys
+from marius_lite.preprocess.ids.relations import NO_RELATIONS, RelationKeys, Relations
+from marius_lite.preprocess.nodes.node_data import NodeData, NodeKeyLists
+from marius_lite.preprocess.nodes.node_types import TypeKeys, TypeSource
+from marius_lite.preprocess.options import SPLITS, Options
+from marius_lite.preprocess.readers.detect import open_reader
+from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
+from marius_lite.preprocess.readers.source import InputFile
+from marius_lite.printable import printable
+from marius_lite.progress_bar import progress_bar
+
+MOST_BLOCK_BYTES = 8 << 20
+EXAMPLES = 10
+MOST_REASONS = 100
+IDS_AT_ONCE = 1 << 20
+
+
+@dataclass
+class Seen:
+    """What the first pass saw."""
+
+    rows: int = 0
+    comments: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+    self_loops_dropped: int = 0
+    columns: int | None = None
+    carried: tuple[str, ...] | None = None
+    sources: list[Source] = field(default_factory=list)
+    read_as: Counter[str] = field(default_factory=Counter)
+    misread: list[str] = field(default_factory=list)
+    announced: bool = False  # nodes that have perhaps no edge
+
+    @property
+    def warnings(self) -> list[str]:
+        said = warning(self.skipped.total(), self.rows + self.skipped.total())
+        return [*([] if said is None else [said]), *self.misread]
+
+    def note_bad(self, bad: list[BadRow]) -> None:
+        for row in bad:
+            known = row.reason in self.skipped or len(self.skipped) < MOST_REASONS
+            self.skipped[row.reason if known else "other reasons"] += 1
+        self.examples += [str(row) for row in bad[: EXAMPLES - len(self.examples)]]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What the first pass leaves: the spool's blocks, what its keys stand for, what was seen."""
+
+    spool: Path
+    shape: SpoolShape
+    blocks: tuple[SpoolBlock, ...]
+    dictionaries: Dictionaries
+    relations: Relations
+    node_lists: NodeKeyLists | None
+    node_types: TypeKeys | None
+    seen: Seen
+
+    @property
+    def counts(self) -> list[int]:
+        """Spooled edges of each split."""
+        return [sum(block.count for block in self.blocks if block.split == split) for split in range(len(SPLITS))]
+
+    @property
+    def spooled(self) -> Files:
+        """(size, crc32c) of the spool's files."""
+        return {self.spool / str(block.number): (block.count * self.shape.edge_bytes, block.checksum) for block in self.blocks}
+
+    def edges(self) -> Iterator[SpooledEdges]:
+        """Everything spooled, block after block, those of one dictionary together."""
+        return read_spool(self.spool, sorted(self.blocks, key=lambda block: block.dictionary), self.shape)
+
+
+class _TooLarge(Exception):
+    """An integer that can be no key."""
+
+
+class Gatherer:
+    """Owns the dictionaries while files are read; ``kind`` of ids: as asked, else as in the first file."""
+
+    def __init__(self, options: Options, folder: Path, threads: int, bad_rows: BadRows, node_data: NodeData | None = None,
+                 node_types: TypeSource | None = None):
+        self.options, self.node_data, self.node_types, self.bad_rows = options, node_data, node_types, bad_rows
+        self.seen, self._misreads, self._shown = Seen(), Misreads(), True
+        self.kind, self._titles = options.id_kind, tuple[str, ...]()
+        self._folder, self._ids, self._threads = folder, folder / "ids", threads
+        self._relations = RelationKeys(options.seed, options.memory)
+        self._nodes: NodeKeys | None = None
+        self._spool: Spool | None = None
+        self._lists: NodeKeyLists | None = None
+        self._types: TypeKeys | None = None
+        self._started = time.monotonic()
+        self._block_bytes = max(1 << 16, min(MOST_BLOCK_BYTES, options.memory // (16 * (threads + 1))))
+        folder.mkdir(parents=True)
+
+    @property
+    def nodes(self) -> NodeKeys:
+        """The node dictionary. It begins, once the kind of ids is known, with those of the files about nodes."""
+        if self._nodes is None:
+            self._nodes = open_keys(self.kind or "str", self.options.seed, self._ids, self.options.memory, self._threads)
+            self._key_lists()
+        return self._nodes
+
+    @property
+    def _shape(self) -> SpoolShape:
+        return SpoolShape(self.seen.columns == 3, self.seen.carried or ())
+
+    @property
+    def spool(self) -> Spool:
+        if self._spool is None:
+            self._spool = Spool(self._folder / "spool", self._block_edges, self._shape)
+        return self._spool
+
+    @property
+    def _block_edges(self) -> int:
+        return max(1 << 12, min(1 << 21, self.options.memory // 512))
+
+    def read(self, file: InputFile, bar: tqdm[Any]) -> None:
+        """All edges of one file into the spool."""
+        with closing(
+            open_reader(file, self.options, self._block_bytes, self._threads, bar.update)
+        ) as reader:
+            self._say(file, reader)
+            if reader.columns is not None:
+                self._settle(file.path, reader.columns, reader.kind)
+            titles = reader.titles
+            if titles:
+                self._require_order(file.path, titles)
+            self._announce(reader.nodes or range(0))
+            for edges in reader.read(self.kind or "str"):
+                self._look(edges, reader, titles)
+                self._take(edges, file)
+                rate = self.seen.rows / max(1e-3, time.monotonic() - self._started)
+                bar.set_postfix_str(f"{self.seen.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
+            source = Source(name=file.path.name, size=file.path.stat().st_size, crc32c=reader.checksum)
+            if file.member is None or source not in self.seen.sources:
+                self.seen.sources.append(source)
+
+    def finish(self) -> Gathered:
+        """Everything is on disk."""
+        self.spool.close()
+        self.bad_rows.close()
+        self.seen.misread = [*self._misreads.warnings, *(self.node_data.warnings if self.node_data else ()),
+                             *(self.node_types.warnings if self.node_types else ())]
+        given = [*(self.node_data.sources() if self.node_data else ()), *([self.node_types.source] if self.node_types else ())]
+        self.seen.sources += [source for source in given if source not in self.seen.sources]
+        relations = NO_RELATIONS if self.seen.columns == 2 else Relations(self._relations.names(), self.options.ids == "str")
+        return Gathered(self._folder / "spool", self._shape, tuple(self.spool.blocks), self.nodes.finish(), relations,
+                        self._lists, self._types, self.seen)
+
+    def _say(self, file: InputFile, reader: Reader) -> None:
+        """One line for each way of reading, at its first file."""
+        ids = f", ids {self.kind or reader.kind}" if reader.kind else ""
+        said = f"{reader.description}{ids}"
+        if said not in self.seen.read_as:
+            log.info(printable(f"{file.name}: read as {said}"))
+            self._shown = False
+        self.seen.read_as[said] += 1
+
+    def _look(self, edges: RawEdges, reader: Reader, titles: tuple[str, ...]) -> None:
+        """Show the first edges that are read in another way, and look for signs that they are none."""
+        if not len(edges.src):
+            return
+        for line in shown(edges) if not self._shown else ():
+            log.info(line)
+        self._shown = True
+        self._misreads.look(edges, reader.description.startswith("text"), titles)
+
+    def _announce(self, ids: range) -> None:
+        """Nodes that exist whether or not they have edges."""
+        self.seen.announced |= len(ids) > 0
+        for first in range(ids.start, ids.stop, IDS_AT_ONCE):
+            part = pa.array(np.arange(first, min(first + IDS_AT_ONCE, ids.stop)))
+            self._key(part if self.kind == "int" else part.cast(pa.string()))
+
+    def _require_order(self, path: Path, titles: tuple[str, ...]) -> None:
+        """Refuse a file whose columns were taken by place where another has the same in another order."""
+        if titles != self._titles and sorted(titles) == sorted(self._titles):
+            raise UserError(f"{path}: columns {', '.join(titles)}, in another order than in a file before: say which is which by "
+                            f"their names, for example --columns {','.join(self._titles)}")
+        self._titles = titles
+
+    def _settle(self, path: Path, columns: int, kind: IdKind | None) -> None:
+        if self.seen.columns not in (None, columns):
+            raise UserError(
+                f"{path}: {columns} columns are used, the files before have {self.seen.columns}: all "
+                "files must have a relation column, or none (--columns)"
+            )
+        self.seen.columns = columns
+        self.kind = self.kind or kind
+
+    def _carried(self, edges: RawEdges, path: Path) -> npt.NDArray[np.uint64] | None:
+        """What edges carry, as words. Raises UserError where the files before were different."""
+        columns = {name: values for name, values in (("weight", edges.weight), ("time", edges.time)) if values is not None}
+        if self.seen.carried not in (None, tuple(columns)):
+            raise UserError(f"{path}: its edges have {', '.join(columns) or 'no values'}, those of earlier files "
+                            f"{', '.join(self.seen.carried or ()) or 'no values'}: all files must have the same columns")
+        self.seen.carried = tuple(columns)
+        return carried_words([values.to_numpy() for values in columns.values()]) if columns else None
+
+    def _take(self, edges: RawEdges, file: InputFile) -> None:
+        self.seen.comments += edges.comments
+        self.seen.note_bad(edges.bad)
+        self.bad_rows.append(edges.bad)
+        if not len(edges.src):
+            return
+        self.seen.rows += len(edges.src)
+        carried = self._carried(edges, file.path)
+        dictionary, (src, dst) = self._key(edges.src, edges.dst)
+        rel = np.zeros(len(src), np.uint32) if edges.rel is None else self._relations.add(edges.rel)
+        if self.options.drop_self_loops:
+            keep = src != dst
+            self.seen.self_loops_dropped += int(len(src) - keep.sum())
+            src, rel, dst, carried = src[keep], rel[keep], dst[keep], None if carried is None else carried[keep]
+        self.spool.append(SpooledEdges(file.split, dictionary, src, rel, dst, carried))
+
+    def _key(self, *raw: pa.Array) -> tuple[int, list[Keys]]:
+        """(dictionary, keys) of arrays of raw ids, all of one dictionary."""
+        try:
+            return self._key_once(*raw)
+        except _TooLarge:
+            self._use_tables()
+            return self._key_once(*raw)
+
+    def _key_once(self, *raw: pa.Array) -> tuple[int, list[Keys]]:
+        self.nodes.rest()
+        keys = [self.nodes.add(ids) for ids in raw]
+        known = [found for found in keys if found is not None]
+        if len(known) < len(raw):
+            raise _TooLarge
+        return self.nodes.dictionary, known
+
+    def _use_tables(self) -> None:
+        """Integers are too large to be keys themselves: what has been keyed is keyed again."""
+        old, dense = self._spool, self._nodes
+        self._nodes = TableKeys("int", self.options.seed, self._ids, self.options.memory, self._threads)
+        self._spool = None
+        self._key_lists()
+        for ids in dense.marked() if isinstance(dense, DenseKeys) else ():  # those without a spooled edge, too
+            self._key(pa.array(ids))
+        if old is None:
+            return
+        old.close()
+        before = self._folder / "before"
+        (self._folder / "spool").rename(before)
+        for edges in read_spool(before, old.blocks, self._shape):
+            dictionary, (src, dst) = self._key(*(pa.array(ends.astype(np.int64)) for ends in (edges.src, edges.dst)))
+            self.spool.append(SpooledEdges(edges.split, dictionary, src, edges.rel, dst, edges.carried))
+        files.remove_tree(before)
+
+    def _key_lists(self) -> None:
+        folder, kind = self._folder / "lists", self.kind or "str"
+
+        def key(raw: pa.Array) -> tuple[int, Keys]:
+            dictionary, (keys,) = self._key_once(raw)
+            return dictionary, keys
+
+        try:
+            if self.node_data is not None:
+                self._lists = self.node_data.key(folder, kind, self._block_bytes, key)
+            if self.node_types is not None:
+                self._types = self.node_types.key(folder, kind, self._block_bytes, key)
+        except _TooLarge:
+            self._use_tables()
+
+
+def gather(inputs: Sequence[InputFile], options: Options, folder: Path, threads: int, bad_rows: BadRows,
+           node_data: NodeData | None = None, node_types: TypeSource | None = None) -> Gathered:
+    """Read every file. Raises UserError for bad input, and where a split has no edges at all."""
+    gatherer = Gatherer(options, folder, threads, bad_rows, node_data, node_types)
+    total = sum(file.path.stat().st_size for file in inputs)
+    with progress_bar("read", "B", total) as bar:
+        for file in inputs:
+            gatherer.read(file, bar)
+    gathered = gatherer.finish()
+    for split, patterns in enumerate((options.edges, options.valid, options.test)):
+        if patterns and not gathered.counts[split]:
+            raise UserError(
+                f"{', '.join(patterns)}: no edges at all for {SPLITS[split]}: give files with one edge "
+                "per line"
+            )
+    return gathered

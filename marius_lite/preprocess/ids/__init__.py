@@ -1,0 +1,1 @@
+"""Raw ids to keys, keys to ids, and the last order of ids."""

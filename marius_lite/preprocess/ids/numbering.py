@@ -1,0 +1,123 @@
+"""Keys to ids: distinct raw ids in the order of (keyed hash, raw id), a random permutation that depends on the data and the seed
+alone. Partitions, being ranges of node ids, are then random too.
+
+    bitmap --hash, sort, a stretch of hashes at a time--> raw ids in order
+    runs of closed tables --merge--> raw ids in order, and for each run the ids of its places
+
+What is kept on disk is enough to make, for one dictionary at a time, the array that gives each key's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marius_lite._native import IntRunMerge, StringRunMerge, hashes_of_marked, sort_records, unhash_ints
+from marius_lite.files import read_numbers
+from marius_lite.graph.ids import order_key
+from marius_lite.preprocess.disk.background import read_ahead
+from marius_lite.preprocess.disk.spool import Ids, SpooledEdges
+from marius_lite.preprocess.ids import keys
+from marius_lite.preprocess.ids.id_runs import IdRun, IdRunWriter
+from marius_lite.preprocess.ids.keys import Dictionaries
+from marius_lite.progress_bar import progress_bar
+
+MOST_BUFFER, LEAST_BUFFER = 4 << 20, 1 << 14
+BUFFERS = 3  # of each run that is merged: its values, their ends, the ids they get
+MERGED_AT_ONCE = 1 << 18
+HASH_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """``raw_ids``: in order of id. ``numbers``: where there are several dictionaries, for each the file of its places' ids."""
+
+    dictionaries: Dictionaries
+    raw_ids: IdRun
+    numbers: tuple[Path, ...]
+
+    @property
+    def nodes(self) -> int:
+        return self.raw_ids.count
+
+    def ids(self, dictionary: int) -> Ids:
+        """The id of each key of a dictionary, uint32 or uint64; keys that do not occur have any."""
+        if self.dictionaries.bound:
+            ids = np.zeros(self.dictionaries.bound, np.uint32)
+            first = 0
+            for raw in self.raw_ids.read():
+                ids[raw.to_numpy()] = ids_from(first, len(raw), np.uint32)
+                first += len(raw)
+            return ids
+        rank: Ids = read_numbers(self.dictionaries.rank_path(dictionary), np.uint32)
+        return read_numbers(self.numbers[dictionary], id_dtype(self.nodes))[rank] if self.numbers else rank
+
+
+def with_ids(edges: Iterator[SpooledEdges], numbering: Numbering) -> Iterator[tuple[SpooledEdges, Ids]]:
+    """Spooled edges, and the id of each key of their dictionary."""
+    known, ids = -1, np.empty(0, np.uint32)
+    for spooled in read_ahead(edges):
+        if spooled.dictionary != known:
+            known, ids = spooled.dictionary, numbering.ids(spooled.dictionary)
+        yield spooled, ids
+
+
+def number_ids(dictionaries: Dictionaries, seed: int, folder: Path, memory: int, threads: int) -> Numbering:
+    """Give every distinct raw id its number; what is kept of it lies in ``folder``. ``memory`` in bytes."""
+    if dictionaries.bound:
+        return Numbering(dictionaries, _order_dense(dictionaries, seed, folder, memory, threads), ())
+    if len(dictionaries.runs) == 1:
+        return Numbering(dictionaries, dictionaries.runs[0], ())
+    return _merge(dictionaries, seed, folder, memory)
+
+
+def _order_dense(dictionaries: Dictionaries, seed: int, folder: Path, memory: int, threads: int) -> IdRun:
+    """Integers of a bitmap in the order of their hashes: as many stretches of hashes as the memory makes necessary."""
+    bitmap, key = read_numbers(dictionaries.bitmap_path, np.uint64), order_key(seed)
+    stretches = -(-3 * HASH_BYTES * int(np.bitwise_count(bitmap).sum()) // memory) or 1
+    ends = [2**64 * (s + 1) // stretches - 1 for s in range(stretches)]
+    writer = IdRunWriter(folder, "int")
+    for first, last in zip([0, *(end + 1 for end in ends)], ends):
+        hashes = np.empty(hashes_of_marked(bitmap, key, first, last, np.empty(0, np.uint64)), np.uint64)
+        hashes_of_marked(bitmap, key, first, last, hashes)
+        sort_records(hashes[:, None], threads)
+        raw = np.empty(len(hashes), np.int64)
+        unhash_ints(hashes, key, raw)
+        writer.append_ints(raw)
+    return writer.close()
+
+
+def _merge(dictionaries: Dictionaries, seed: int, folder: Path, memory: int) -> Numbering:
+    runs, total = dictionaries.runs, sum(run.count for run in dictionaries.runs)
+    merged = folder / "raw_ids"
+    merged.mkdir(parents=True)
+    numbers = tuple(folder / f"numbers_{place}" for place in range(len(runs)))
+    kind, mask = (IntRunMerge, 2**64 - 1) if dictionaries.kind == "int" else (StringRunMerge, keys.HASH_MASK)
+    buffer = max(LEAST_BUFFER, min(MOST_BUFFER, memory // (BUFFERS * (len(runs) + 1))))
+    # Whether ids take 4 bytes is not known before the end: they do where all places together would.
+    wide = id_dtype(total) == np.uint64
+    merge = kind([run.files for run in runs], [str(path) for path in numbers], str(merged / "values"), str(merged / "ends"),
+                 key=order_key(seed), mask=mask, wide=wide, buffer=buffer)
+    with progress_bar("number", "node") as bar:
+        while (more := merge.advance(MERGED_AT_ONCE)) == MERGED_AT_ONCE:
+            bar.update(more)
+    run = IdRun(merged, dictionaries.kind, merge.merged, (merged / "values").stat().st_size)
+    if wide and id_dtype(run.count) == np.uint32:
+        for path in numbers:
+            path.write_bytes(read_numbers(path, np.uint64).astype(np.uint32).data)
+    return Numbering(dictionaries, run, numbers)
+
+
+def ids_from(first: int, count: int, dtype: type[np.unsignedinteger[Any]]) -> Ids:
+    """``first`` and those after it; the last may be the largest of its dtype."""
+    ids: Ids = np.arange(count, dtype=dtype) + dtype(first)
+    return ids
+
+
+def id_dtype(count: int) -> type[np.unsignedinteger[Any]]:
+    """The smallest dtype we use for ids below ``count``."""
+    return np.uint32 if count <= 1 << 32 else np.uint64

@@ -1,0 +1,60 @@
+"""The manifest of a dataset that was made from files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from marius_lite.graph.ids import IdKind
+from marius_lite.graph.manifest import LabelShape, Manifest
+from marius_lite.preprocess.disk.place import checksums
+from marius_lite.preprocess.disk.site import Site
+from marius_lite.preprocess.edges.buckets import Tally
+from marius_lite.preprocess.gather.gather import Gathered
+from marius_lite.preprocess.nodes.named import Named
+from marius_lite.preprocess.nodes.node_data import NodeData
+from marius_lite.preprocess.nodes.tables import Tables
+from marius_lite.preprocess.options import SPLITS
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the passes found. ``relations``: the raw ids in their order, of kind ``relation_kind``."""
+
+    gathered: Gathered
+    named: Named
+    relation_kind: IdKind
+    relations: pa.Array
+    tables: Tables
+    tally: Tally
+
+
+def make_manifest(site: Site, data: NodeData | None, made: Made) -> Manifest:
+    """Sealed; reads the files whose checksums no pass knows."""
+    options, named, partitioning = site.options, made.named, made.named.partitioning
+    counts, seen = named.labels.counts if named.labels else None, made.gathered.seen.sources
+    sources = seen + [source for source in made.tables.sources if source not in seen]
+    return Manifest(
+        nodes=partitioning.nodes,
+        relations=len(made.relations),
+        partitions=partitioning.partitions,
+        edges={name: int(made.tally.bucket_counts[SPLITS.index(name)].sum()) for name in options.splits},
+        rows_per_partition=partitioning.rows,
+        seed=options.seed,
+        ids=named.numbering.raw_ids.kind,
+        relation_ids=made.relation_kind,
+        options=options.recorded(),
+        features=data.shape if data else None,
+        labels=LabelShape(classes=data.classes) if data and data.classes else None,
+        class_names=tuple(data.labels.names) if data and data.labels and data.labels.names else None,
+        multi_label=True if data and data.labels and data.labels.table else None,
+        node_split=counts,
+        training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
+        node_types=tuple(named.types.names) if named.types else None,
+        adjacency=None if options.adjacency == "none" else (options.adjacency,),
+        edge_columns=made.gathered.shape.carried or None,
+        self_loops=int(made.tally.totals[1][0]),
+        sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
+        files=checksums(site.root, site.passes.files),
+    ).sealed()

@@ -1,0 +1,1 @@
+"""What is known of nodes beside their edges: features, labels, splits, types."""

@@ -1,0 +1,107 @@
+"""Pass `tables`: features, labels and splits to ``tables/``, in the dataset's order of nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marius_lite import files
+from marius_lite.graph.features import FEATURES
+from marius_lite.graph.manifest import Source
+from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
+from marius_lite.preprocess import plan
+from marius_lite.preprocess.disk.columns import create_group, write_node_column
+from marius_lite.preprocess.disk.passes import Files
+from marius_lite.preprocess.disk.site import Site
+from marius_lite.preprocess.nodes.features import FeatureWriter, StoredRows
+from marius_lite.preprocess.nodes.named import Named
+from marius_lite.preprocess.nodes.node_data import NodeData, NodeLabels
+
+LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
+ROWS_AT_ONCE = 1 << 18  # whose ids are turned
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What was written to ``tables/``, and what the report says of it."""
+
+    files: Files
+    said: dict[str, Any]
+    sources: list[Source]
+
+
+def write_tables(site: Site, given: NodeData | None, named: Named) -> Tables:
+    """``tables/``, where there is something about nodes."""
+    if given is None or named.labels is None:
+        return Tables({}, {}, [])
+    create_group(site.root / TABLES)
+    tables = _TableWriter(site, named, named.labels)
+    sources = tables.write_features(given)
+    tables.write_labels(given)
+    tables.write_splits()
+    return Tables(tables.files, tables.said, sources)
+
+
+@dataclass
+class _TableWriter:
+    """One table after the other; ``files`` and ``said`` grow."""
+
+    site: Site
+    named: Named
+    labels: NodeLabels
+    files: Files = field(default_factory=dict)
+    said: dict[str, Any] = field(default_factory=dict)
+
+    def write_features(self, given: NodeData) -> list[Source]:
+        """Their file, where there are any."""
+        if given.features is None:
+            return []
+        file = given.features
+        writer = self._write_rows(FEATURES, file)
+        self.said["features"] = {"rows": file.rows, "width": file.width, "dtype": file.type,
+                                 "source_dtype": file.source_dtype.name, "converted": file.source_dtype.name != file.type,
+                                 "spooled_bytes": writer.spooled_bytes}
+        return [Source(name=file.path.name, size=file.size, crc32c=file.checksum)]
+
+    def write_labels(self, given: NodeData) -> None:
+        if self.labels.labels is None or given.labels is None:
+            return
+        said: dict[str, Any] = {"classes": given.classes, "labelled": self.labels.labelled}
+        self.said["labels"] = said
+        if given.labels.table is not None:
+            self._write_rows(LABELS, given.labels.table)
+            said["multi_label"] = True
+        else:
+            self._write_column(LABELS, LABEL, files.read_numbers(self.labels.labels, np.int32))
+        if given.labels.names:
+            said["names"] = given.labels.names
+
+    def write_splits(self) -> None:
+        if self.labels.codes is not None:
+            self._write_column(SPLIT, CODE, files.read_numbers(self.labels.codes, CODE))
+            self.said["node_split"] = self.labels.counts
+
+    def _write_rows(self, place: Path, file: StoredRows) -> FeatureWriter:
+        """A table of the rows of ``file``; what wrote it."""
+        work, last = self.site.work, self.named.last
+        row_ids, renumber, dtype = work / "row_ids", last.open(), last.dtype
+        with open(row_ids, "wb") as out:
+            for at in range(0, file.rows, ROWS_AT_ONCE):
+                ids = files.read_numbers(self.labels.row_ids, dtype, ROWS_AT_ONCE, at * np.dtype(dtype).itemsize)
+                out.write(renumber(ids).data)
+        del renumber
+        writer = FeatureWriter(file, self.site.root / place, row_ids, dtype, self.named.partitioning, work / place.name,
+                               plan.pass_memory(self.site.options))
+        writer.write()
+        self.files |= writer.files
+        return writer
+
+    def _write_column(self, column: Path, dtype: Any, values: Any) -> None:
+        placed = np.empty_like(values)
+        for first, ids in self.named.last.blocks(len(values)):
+            placed[ids] = values[first : first + len(ids)]
+        self.files |= write_node_column(self.site.root / column, dtype, self.named.partitioning,
+                                        lambda ids: placed[ids.start : ids.stop])

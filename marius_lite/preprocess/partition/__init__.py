@@ -1,0 +1,1 @@
+"""Which partition each node is in."""

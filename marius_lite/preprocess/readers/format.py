@@ -1,0 +1,68 @@
+"""What a format of edge files is: its description says all that the program knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.raw import Reader
+from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progress
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A file whose edges are to be read, ``block_bytes`` at a time by each of ``threads``; ``progress`` is told of bytes."""
+
+    file: InputFile
+    options: Options
+    block_bytes: int
+    threads: int
+    progress: Progress
+
+    @property
+    def block_rows(self) -> int:
+        """As many rows of numbers."""
+        return max(1 << 12, self.block_bytes // 16)
+
+    def of_stream(self, read: Callable[[ByteStream], Reader]) -> Reader:
+        """The reader that ``read`` makes of the file's decompressed bytes."""
+        stream = ByteStream(self.file.path, self.progress, self.file.member)
+        try:
+            return read(stream)
+        except BaseException:
+            stream.close()
+            raise
+
+
+def _never(_: Any) -> bool:
+    return False
+
+
+def _always(_: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Format:
+    """``open`` makes the reader of a file.
+
+    Four signs tell a file's format; an earlier one decides before a later one does, and a file without any is text:
+    ``beside``: what stands beside its path; ``magic``: what its first bytes are (see `source.magic_of`), where what it ``holds``
+    agrees; ``begins``: its first decompressed bytes, from the first row on too; ``named``: its name.
+
+    ``lines``: a file of text, which --format may force to be read as another such format. ``own_columns``: the file says what its
+    columns are, --columns is refused. ``values``: weights and times can be read.
+    """
+
+    open: Callable[[Opening], Reader]
+    beside: Callable[[Path], bool] = _never
+    magic: tuple[str, ...] = ()
+    holds: Callable[[Path], bool] = _always
+    begins: Callable[[bytes], bool] = _never
+    named: Callable[[str], bool] = _never
+    lines: bool = False
+    own_columns: bool = False
+    values: bool = False

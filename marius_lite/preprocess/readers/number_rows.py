@@ -1,0 +1,65 @@
+"""Rows of numbers, features or several labels: what an opened file of them gives, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[Any]
+
+
+class NumberRows(Protocol):
+    """``rows`` x ``width`` numbers of ``dtype``. ``name``: file, and key in it, for messages."""
+
+    path: Path
+    name: str
+    rows: int
+    width: int
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file, or of all files of a folder."""
+        ...
+
+    @property
+    def checksum(self) -> int:
+        """crc32c of these bytes, known when `blocks` has ended."""
+        ...
+
+    @property
+    def together(self) -> int:
+        """Rows that cannot be read apart; asking for less reads them again."""
+        ...
+
+    def row_cost(self) -> int:
+        """Bytes of memory that `blocks` takes for each row."""
+        ...
+
+    def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
+        """(first row, rows) from front to back, at most ``rows`` at a time; the receiver may overwrite them."""
+        ...
+
+
+class OfRows:
+    """What an opened file of such rows holds. ``size`` and ``checksum``: see `NumberRows`."""
+
+    def __init__(self, source: NumberRows):
+        self._source, self.path, self.rows = source, source.path, source.rows
+
+    @property
+    def size(self) -> int:
+        return self._source.size
+
+    @property
+    def checksum(self) -> int:
+        return self._source.checksum
+
+
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether features may be of this type."""
+    return dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize <= 8)
