@@ -19,7 +19,9 @@ from pydantic import (
 )
 
 from marius_lite.config.metric import Metric
+from marius_lite.config.names import NameOf
 from marius_lite.files import parse_bytes
+from marius_lite.ordering.plan import ORDERINGS
 
 Auto = Literal["auto"]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -177,7 +179,7 @@ class StorageSection(Section):
         "auto", description="bytes for slots, edges, batch and evaluation together (4GB); auto: half of what is free")
     capacity: PositiveInt | Auto = Field(
         "auto", description="partitions resident at a time; auto: of those that fit the memory, the one that reads least")
-    ordering: Literal["auto", "in_memory", "beta", "comet", "node_classification"] = Field(
+    ordering: Annotated[str, NameOf(ORDERINGS, before=("auto",), after=("node_classification",))] = Field(
         "auto", description="order of partitions; auto: comet, in_memory if all fit, or node_classification for that task")
     prefetch: bool = Field(True, description="load the next step's partitions while this step trains")
     window_edges: PositiveInt | Auto = Field(
