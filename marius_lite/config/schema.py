@@ -18,6 +18,7 @@ from pydantic import (
     PositiveInt,
 )
 
+from marius_lite.config.decoders import DECODERS
 from marius_lite.config.metric import Metric
 from marius_lite.config.names import NameOf
 from marius_lite.files import parse_bytes
@@ -56,7 +57,7 @@ class ModelSection(Section):
     heads: PositiveInt = Field(1, description="attention heads of each layer but the last (gat)")
     norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
     residual: bool = Field(False, description="add a layer's input, projected where widths differ, to its output")
-    decoder: Literal["dot", "distmult", "complex", "transe", "transe_l1", "rotate"] = Field(
+    decoder: Annotated[str, NameOf(DECODERS)] = Field(
         "complex", description="how a source, a relation and a destination are scored; transe: L2 distance")
     dim: PositiveInt = Field(100, description="numbers stored per node (complex, rotate: two per complex number)")
     reciprocal: bool = Field(True, description="a second row per relation for the inverse direction")

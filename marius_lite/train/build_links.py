@@ -18,7 +18,7 @@ from marius_lite.device.host import HostGather
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.metrics import MetricsLog
-from marius_lite.nn.decoders import DECODERS
+from marius_lite.nn.decoders import decoder_class
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.ordering.plan import make_plan
@@ -106,4 +106,4 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
         model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"),
         reciprocal=model.reciprocal, loss=loss.name, loss_options=options.get(loss.name), dropout=model.dropout,
         n3_weight=config.regularizer.weight, relation_weight=loss.relation_weight,
-        relation_draw=draw_of(config.init.relations, DECODERS[model.decoder].relation_draw(model.dim)), encoder=encoder)
+        relation_draw=draw_of(config.init.relations, decoder_class(model.decoder).relation_draw(model.dim)), encoder=encoder)
