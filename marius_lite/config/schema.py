@@ -18,6 +18,7 @@ from pydantic import (
     PositiveInt,
 )
 
+from marius_lite._native import ROW_OPTIMIZERS
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.metric import Metric
 from marius_lite.config.names import NameOf
@@ -107,7 +108,7 @@ class NegativesSection(Section):
 
 
 class RowOptimizerSection(Section):
-    name: Literal["row_adagrad", "adagrad", "adam", "sgd"] = Field("row_adagrad", description="update rule of node rows")
+    name: Annotated[str, NameOf(ROW_OPTIMIZERS)] = Field("row_adagrad", description="update rule of node rows")
     lr: PositiveFloat = Field(0.1, le=1e30, description="learning rate of node rows")
     clip: NonNegativeFloat = Field(0.0, description="the largest norm of a row's gradient, above which it is scaled down; 0: any")
 
