@@ -141,19 +141,12 @@ def neighbour_sum_backward(grad: Annotated[NDArray[numpy.float32], dict(shape=(N
     From the gradient of neighbour_sum's targets, float32 (t, d), that of its sources, out (s, d), plus base (b, d) in the first b rows. The same bits for any number of threads.
     """
 
-def sgd_step(table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, threads: int = 0) -> None:
-    """value -= lr * g, in place; rows ascend and are unique."""
+ROW_OPTIMIZERS: dict[str, dict[str, Any]] = ...
 
-def row_adagrad_step(table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, eps: float, threads: int = 0) -> None:
+def row_step(optimizer: str, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, threads: int = 0, **options: Any) -> None:
     """
-    state += mean(g^2); value -= lr * g / (sqrt(state) + eps). One state column.
+    One step of one of ROW_OPTIMIZERS, in place; rows ascend and are unique. A record has the values, then the state: per_value columns for each value, then per_row.
     """
-
-def adagrad_step(table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, eps: float, threads: int = 0) -> None:
-    """state += g^2; value -= lr * g / (sqrt(state) + eps). d state columns."""
-
-def adam_step(table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, beta1: float, beta2: float, eps: float, threads: int = 0) -> None:
-    """Adam, bias-corrected by each row's own steps. 2 d + 1 state columns."""
 
 def distance_scores(distance: str, query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
     """
@@ -517,9 +510,9 @@ class CudaLibrary:
         out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of at most 8 parts (address, count) laid end to end, in that order; float32 (segments, dim); int32 order and starts. Positions are not checked.
         """
 
-    def row_step(self, *, device: int, stream: int, kind: str, block: int, count: int, stride: int, dim: int, grads: int, lr: float, eps: float = 1.000000013351432e-10, beta1: float = 0.8999999761581421, beta2: float = 0.9990000128746033) -> None:
+    def row_step(self, *, device: int, stream: int, kind: str, block: int, count: int, stride: int, dim: int, grads: int, lr: float, **options: Any) -> None:
         """
-        One step of sgd, row_adagrad, adagrad or adam on records 0 .. count - 1 of a block, `stride` bytes apart.
+        One step of one of ROW_OPTIMIZERS on records 0 .. count - 1 of a block, `stride` bytes apart.
         """
 
     def copy(self, *, device: int, stream: int, target: int, source: int, bytes: int) -> None:

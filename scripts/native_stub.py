@@ -31,7 +31,9 @@ def make_stub() -> str:
     module = importlib.import_module(MODULE)
     generator = StubGen(module)
     generator.put(module)
-    stub: str = generator.get().replace("**fields)", "**fields: Any)").replace("import Annotated, ", "import Annotated, Any, ")
+    stub: str = generator.get().replace("import Annotated, ", "import Annotated, Any, ")
+    stub = stub.replace("ROW_OPTIMIZERS: dict =", "ROW_OPTIMIZERS: dict[str, dict[str, Any]] =")
+    stub = re.sub(r"\*\*(\w+)\)", r"**\1: Any)", stub)
     for name, result in RETURNS.items():
         stub = re.sub(rf"(def {name}\(.*\)) -> (dict|tuple|object):", rf"\1 -> {result}:", stub)
     return stub

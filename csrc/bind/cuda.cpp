@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "bind/rates.h"
 #include "cuda/api.h"
 
 namespace nb = nanobind;
@@ -156,12 +158,11 @@ class CudaLibrary {
     }
 
     void row_step(int device, Address stream, const std::string& kind, Address block, std::int64_t count,
-                  std::int64_t stride, std::int64_t dim, Address grads, float lr, float eps, float beta1,
-                  float beta2) const {
-        const marius_cuda_row_step args = {
-            .kind = number_of("row step", kind, {"sgd", "row_adagrad", "adagrad", "adam"}), .block = at<float>(block),
-            .count = count, .stride = stride, .dim = dim, .grads = at<const float>(grads), .lr = lr, .eps = eps,
-            .beta1 = beta1, .beta2 = beta2};
+                  std::int64_t stride, std::int64_t dim, Address grads, float lr, const nb::kwargs& options) const {
+        const marius::formulas::Rates rates = rates_of(kind, lr, options);
+        marius_cuda_row_step args = {.optimizer = kind.c_str(), .block = at<float>(block), .count = count, .stride = stride,
+                                     .dim = dim, .grads = at<const float>(grads), .lr = lr, .options = {}};
+        std::copy(std::begin(rates.options), std::end(rates.options), args.options);
         call(api_->row_step, device, at(stream), &args);
     }
 
@@ -251,8 +252,8 @@ void bind_cuda(nb::module_& m) {
              "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of at most 8 parts (address, count) "
              "laid end to end, in that order; float32 (segments, dim); int32 order and starts. Positions are not checked.")
         .def("row_step", &CudaLibrary::row_step, nb::kw_only(), "device"_a, "stream"_a, "kind"_a, "block"_a, "count"_a,
-             "stride"_a, "dim"_a, "grads"_a, "lr"_a, "eps"_a = 1e-10f, "beta1"_a = 0.9f, "beta2"_a = 0.999f,
-             "One step of sgd, row_adagrad, adagrad or adam on records 0 .. count - 1 of a block, `stride` bytes apart.")
+             "stride"_a, "dim"_a, "grads"_a, "lr"_a, "options"_a,
+             "One step of one of ROW_OPTIMIZERS on records 0 .. count - 1 of a block, `stride` bytes apart.")
         .def("copy", &CudaLibrary::copy, nb::kw_only(), "device"_a, "stream"_a, "target"_a, "source"_a, "bytes"_a,
              "Copy bytes between any two memories, in the stream's order.")
         .def("neighbours", &CudaLibrary::neighbours, "device"_a, "stream"_a, "stage"_a, "fields"_a,

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "bind/rates.h"
 #include "rows/aggregate.h"
 #include "rows/gather.h"
 #include "rows/segment_sum.h"
@@ -144,15 +146,26 @@ template <class Index> void bind_neighbour_sums(nb::module_& m) {
           Released());
 }
 
-// Binds kernel(step, rates...) as name(table, rows, grads, rates..., threads=0).
-template <class... Rates, class... Names>
-void bind_step(nb::module_& m, const char* name, void (*kernel)(const marius::RowStep&, Rates...), const char* doc,
-               Names... names) {
-    m.def(
-        name,
-        [kernel](Matrix<float> table, Vector<const std::int64_t> rows, Matrix<const float> grads, Rates... rates,
-                 int threads) { kernel(row_step(table, rows, grads, threads), rates...); },
-        "table"_a.noconvert(), "rows"_a.noconvert(), "grads"_a.noconvert(), names..., "threads"_a = 0, doc, Released());
+void step_rows(const std::string& optimizer, Matrix<float> table, Vector<const std::int64_t> rows, Matrix<const float> grads,
+               float lr, int threads, nb::kwargs options) {
+    const marius::RowStep step = row_step(table, rows, grads, threads);
+    const marius::formulas::Rates rates = rates_of(optimizer, lr, options);
+    nb::gil_scoped_release released;
+    marius::row_step(optimizer, step, rates);
+}
+
+// By name: the columns of state for each value and for a row, and the options.
+nb::dict row_optimizers() {
+    nb::dict all;
+    marius::formulas::each_optimizer([&](auto optimizer) {
+        nb::dict each, options;
+        for (const auto& option : optimizer.options) options[option.name] = option.usual;
+        each["per_value"] = optimizer.per_value;
+        each["per_row"] = optimizer.per_row;
+        each["options"] = options;
+        all[optimizer.name] = each;
+    });
+    return all;
 }
 
 }  // namespace
@@ -194,11 +207,9 @@ void bind_rows(nb::module_& m) {
           Released());
     bind_neighbour_sums<std::int32_t>(m);
     bind_neighbour_sums<std::int64_t>(m);
-    bind_step(m, "sgd_step", marius::sgd_step, "value -= lr * g, in place; rows ascend and are unique.", "lr"_a);
-    bind_step(m, "row_adagrad_step", marius::row_adagrad_step,
-              "state += mean(g^2); value -= lr * g / (sqrt(state) + eps). One state column.", "lr"_a, "eps"_a);
-    bind_step(m, "adagrad_step", marius::adagrad_step,
-              "state += g^2; value -= lr * g / (sqrt(state) + eps). d state columns.", "lr"_a, "eps"_a);
-    bind_step(m, "adam_step", marius::adam_step, "Adam, bias-corrected by each row's own steps. 2 d + 1 state columns.",
-              "lr"_a, "beta1"_a, "beta2"_a, "eps"_a);
+    m.attr("ROW_OPTIMIZERS") = row_optimizers();
+    m.def("row_step", &step_rows, "optimizer"_a, "table"_a.noconvert(), "rows"_a.noconvert(), "grads"_a.noconvert(), "lr"_a,
+          "threads"_a = 0, "options"_a,
+          "One step of one of ROW_OPTIMIZERS, in place; rows ascend and are unique. A record has the values, then the state: "
+          "per_value columns for each value, then per_row.");
 }

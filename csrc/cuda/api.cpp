@@ -101,7 +101,7 @@ int row_step(int device, void* stream, const marius_cuda_row_step* args, marius_
         const std::string what = "row_step of " + std::to_string(job.count) + " records of " + std::to_string(job.dim) +
                                  " columns" + on(device);
         const int sms = multiprocessors(device);
-        if (has_row_pass(job.kind))
+        if (has_row_pass(job))
             check(*driver, driver->launch_rows(device, stream, job, compute_grid(job.count, 0, sms)), what);
         if (job.vectors > 0)
             check(*driver, driver->launch_columns(device, stream, job, compute_grid(job.count, job.lane_bits, sms)), what);

@@ -7,7 +7,7 @@
 #pragma once
 #include <stdint.h>
 
-#define MARIUS_CUDA_VERSION 2
+#define MARIUS_CUDA_VERSION 3
 #define MARIUS_CUDA_SEEN 1024 /* multiprocessor numbers need not be contiguous; none is as high as this */
 #define MARIUS_CUDA_PARTS 8 /* gradients of a segment sum, at most */
 
@@ -52,15 +52,13 @@ typedef struct {
     float* out; /* (segments, dim) */
 } marius_cuda_segment_sum;
 
-enum { marius_sgd, marius_row_adagrad, marius_adagrad, marius_adam };
-
 /* One step on the records 0 .. count - 1 of a block; the bits are those of csrc/rows/steps.cpp. */
 typedef struct {
-    int kind;
+    const char* optimizer; /* its name in csrc/rows/formulas.h */
     float* block;
     int64_t count, stride, dim; /* stride in bytes */
     const float* grads;         /* (count, dim) */
-    float lr, eps, beta1, beta2;
+    float lr, options[4];       /* in the order in which the optimizer names them */
 } marius_cuda_row_step;
 
 /* Records of `bytes` bytes, record i of the block being record rows[i] of the table; all host memory. */

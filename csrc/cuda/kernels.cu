@@ -70,14 +70,15 @@ __global__ void __launch_bounds__(compute_threads) segment_sum_kernel(const __gr
     segment_sum<Floats>(job, here(), memory);
 }
 
+template <class Optimizer>
 __global__ void __launch_bounds__(compute_threads) step_rows_kernel(const __grid_constant__ RowStepJob job) {
-    step_rows(job, here());
+    step_rows<Optimizer>(job, here());
 }
 
-template <int kind, class Floats>
+template <class Optimizer, class Floats>
 __global__ void __launch_bounds__(compute_threads) step_columns_kernel(const __grid_constant__ RowStepJob job) {
     CachedMemory memory;
-    step_columns<kind, Floats>(job, here(), memory);
+    step_columns<Optimizer, Floats>(job, here(), memory);
 }
 
 template <int stage>
@@ -106,12 +107,18 @@ int launch_segment_sum(void* stream, const SegmentSum& job, Grid grid) {
     return launched(segment_sum_kernel<Vector<float, 1>>, stream, job, grid);
 }
 
-int launch_step_rows(void* stream, const RowStepJob& job, Grid grid) { return launched(step_rows_kernel, stream, job, grid); }
+int launch_step_rows(void* stream, const RowStepJob& job, Grid grid) {
+    int code = 0;
+    formulas::with_optimizer(job.optimizer, [&](auto optimizer) {
+        if constexpr (decltype(optimizer)::per_row) code = launched(step_rows_kernel<decltype(optimizer)>, stream, job, grid);
+    });
+    return code;
+}
 
 int launch_step_columns(void* stream, const RowStepJob& job, Grid grid) {
     int code = 0;
-    with_kind(job, [&](auto kind, auto floats) {
-        code = launched(step_columns_kernel<decltype(kind)::value, decltype(floats)>, stream, job, grid);
+    with_kind(job, [&](auto optimizer, auto floats) {
+        code = launched(step_columns_kernel<decltype(optimizer), decltype(floats)>, stream, job, grid);
     });
     return code;
 }

@@ -128,16 +128,19 @@ inline SegmentSum segment_sum_job(const marius_cuda_segment_sum& a) {
 }
 
 inline RowStepJob row_step_job(const marius_cuda_row_step& a) {
-    require(a.kind >= marius_sgd && a.kind <= marius_adam, "there is no kind " + std::to_string(a.kind) + " of row step");
     require(a.count >= 0 && a.dim >= 0, std::to_string(a.count) + " records of " + std::to_string(a.dim) + " columns");
-    const std::int64_t needed[] = {a.dim, a.dim + 1, 2 * a.dim, 3 * a.dim + 1};
-    require(a.stride % 4 == 0 && a.stride >= 4 * needed[a.kind],
+    formulas::check_optimizer(a.optimizer);
+    std::int64_t needed = a.dim;
+    formulas::with_optimizer(a.optimizer, [&](auto optimizer) {
+        needed += formulas::state_columns<decltype(optimizer)>(a.dim);
+    });
+    require(a.stride % 4 == 0 && a.stride >= 4 * needed,
             "records are " + std::to_string(a.stride) + " bytes apart; a multiple of 4, at least " +
-                std::to_string(4 * needed[a.kind]) + ", is needed");
+                std::to_string(4 * needed) + ", is needed");
     require((address_of(a.block) | address_of(a.grads)) % sizeof(float) == 0, "records or gradients are not aligned to floats");
     RowStepJob job = {.block = a.block, .grads = a.grads, .count = a.count, .width = a.stride / 4, .dim = a.dim,
-                      .vectors = 0, .lr = a.lr, .eps = a.eps, .beta1 = a.beta1, .beta2 = a.beta2, .kind = a.kind,
-                      .lane_bits = 0, .vector_elements = 1};
+                      .vectors = 0, .rates = {a.lr, {}}, .optimizer = a.optimizer, .lane_bits = 0, .vector_elements = 1};
+    std::copy(std::begin(a.options), std::end(a.options), job.rates.options);
     job.vector_elements = vector_elements_for(16, 4, address_of(a.block), address_of(a.grads), a.stride, a.dim * 4);
     if (job.vector_elements == 2) job.vector_elements = 1;
     job.vectors = a.dim / job.vector_elements;

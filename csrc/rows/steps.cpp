@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/parallel.h"
-#include "rows/formulas.h"
 #include "rows/vector.h"
 
 namespace marius {
@@ -44,51 +43,40 @@ void for_each_row(const RowStep& step, std::int64_t state_columns, Change change
     });
 }
 
-MARIUS_VECTOR_CLONES
-void descend_row(float* __restrict value, const float* __restrict grad, std::int64_t dim, float scale) {
-    for (std::int64_t c = 0; c < dim; ++c) formulas::descend(value[c], grad[c], scale);
+template <class Optimizer>
+MARIUS_BOTH void change_columns(float* __restrict value, float* __restrict first, float* __restrict second,
+                                const float* __restrict grad, std::int64_t dim, typename Optimizer::Factors factors) {
+    for (std::int64_t c = 0; c < dim; ++c) {
+        float state[2] = {};
+        if constexpr (Optimizer::per_value > 0) state[0] = first[c];
+        if constexpr (Optimizer::per_value > 1) state[1] = second[c];
+        Optimizer::change(value[c], state, grad[c], factors);
+        if constexpr (Optimizer::per_value > 0) first[c] = state[0];
+        if constexpr (Optimizer::per_value > 1) second[c] = state[1];
+    }
 }
 
-MARIUS_VECTOR_CLONES
-float mean_square(const float* grad, std::int64_t dim) { return formulas::mean_square(grad, dim); }
-
-MARIUS_VECTOR_CLONES
-void adagrad_row(float* __restrict value, float* __restrict sums, const float* __restrict grad, std::int64_t dim,
-                 float lr, float eps) {
-    for (std::int64_t c = 0; c < dim; ++c) formulas::adagrad(value[c], sums[c], grad[c], lr, eps);
-}
-
-MARIUS_VECTOR_CLONES
-void adam_row(float* __restrict value, float* __restrict first, float* __restrict second,
-              const float* __restrict grad, std::int64_t dim, formulas::AdamFactors factors) {
-    for (std::int64_t c = 0; c < dim; ++c) formulas::adam(value[c], first[c], second[c], grad[c], factors);
-}
+// A function of its own for each optimizer: not every compiler makes clones of templates.
+#define MARIUS_CHANGE_ROW(Optimizer)                                                                                     \
+    MARIUS_VECTOR_CLONES                                                                                                 \
+    void change_row(formulas::Optimizer, float* value, float* state, const float* grad, std::int64_t dim,                \
+                    const formulas::Rates& rates) {                                                                      \
+        float* const once = state + formulas::Optimizer::per_value * dim;                                                \
+        const auto factors = formulas::factors_now<formulas::Optimizer>(once, grad, dim, rates);                         \
+        change_columns<formulas::Optimizer>(value, state, state + dim, grad, dim, factors);                              \
+    }
+MARIUS_ROW_OPTIMIZERS(MARIUS_CHANGE_ROW)
+#undef MARIUS_CHANGE_ROW
 
 }  // namespace
 
-void sgd_step(const RowStep& step, float lr) {
-    for_each_row(step, 0, [&](float* value, float*, const float* grad) { descend_row(value, grad, step.dim, lr); });
-}
-
-void row_adagrad_step(const RowStep& step, float lr, float eps) {
-    for_each_row(step, 1, [&](float* value, float* state, const float* grad) {
-        *state += mean_square(grad, step.dim);
-        descend_row(value, grad, step.dim, formulas::adagrad_scale(*state, lr, eps));
-    });
-}
-
-void adagrad_step(const RowStep& step, float lr, float eps) {
-    for_each_row(step, step.dim, [&](float* value, float* state, const float* grad) {
-        adagrad_row(value, state, grad, step.dim, lr, eps);
-    });
-}
-
-void adam_step(const RowStep& step, float lr, float beta1, float beta2, float eps) {
-    for_each_row(step, 2 * step.dim + 1, [&](float* value, float* state, const float* grad) {
-        float& steps = state[2 * step.dim];
-        steps += 1.0f;
-        const formulas::AdamFactors factors = formulas::adam_factors(steps, lr, beta1, beta2, eps);
-        adam_row(value, state, state + step.dim, grad, step.dim, factors);
+void row_step(std::string_view name, const RowStep& step, const formulas::Rates& rates) {
+    formulas::check_optimizer(name);
+    formulas::with_optimizer(name, [&](auto optimizer) {
+        const std::int64_t columns = formulas::state_columns<decltype(optimizer)>(step.dim);
+        for_each_row(step, columns, [&](float* value, float* state, const float* grad) {
+            change_row(optimizer, value, state, grad, step.dim, rates);
+        });
     });
 }
 

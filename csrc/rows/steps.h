@@ -1,10 +1,13 @@
 // One step of a row optimizer: changes the values and the state of rows in their records.
 //
 // A record holds `dim` values, then the optimizer's state columns. `rows` ascends and repeats no row; grads is
-// (count, dim). Every kernel throws std::invalid_argument where rows or widths do not fit, before it changes anything;
+// (count, dim). std::invalid_argument is thrown where rows or widths do not fit, before anything changes;
 // results do not depend on the number of threads or on the machine's vector width.
 #pragma once
 #include <cstdint>
+#include <string_view>
+
+#include "rows/formulas.h"
 
 namespace marius {
 
@@ -18,16 +21,7 @@ struct RowStep {
     int threads;
 };
 
-// value -= lr * g. No state.
-void sgd_step(const RowStep& step, float lr);
-
-// state += mean of g^2 over the row; value -= lr * g / (sqrt(state) + eps). One state column.
-void row_adagrad_step(const RowStep& step, float lr, float eps);
-
-// state += g^2; value -= lr * g / (sqrt(state) + eps). `dim` state columns.
-void adagrad_step(const RowStep& step, float lr, float eps);
-
-// Adam with bias correction by the row's own number of steps. State: first moments, second moments, steps (2 dim + 1).
-void adam_step(const RowStep& step, float lr, float beta1, float beta2, float eps);
+// One step of the optimizer of a name in rows/formulas.h. Throws std::invalid_argument for a name that is none.
+void row_step(std::string_view optimizer, const RowStep& step, const formulas::Rates& rates);
 
 }  // namespace marius

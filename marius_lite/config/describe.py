@@ -8,6 +8,7 @@ from typing import Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from marius_lite.config.names import NameOf
 from marius_lite.config.schema import Config
 
 
@@ -20,7 +21,7 @@ def as_markdown() -> str:
     for path, field in keys(Config):
         default = field.get_default(call_default_factory=True)
         meaning = field.description or ""
-        names = _names(field.annotation)
+        names = [name for mark in field.metadata if isinstance(mark, NameOf) for name in mark.names] or _names(field.annotation)
         allowed = f". One of: {', '.join(names)}" if len(names) > 1 else ""
         lines.append(f"| `{path}` | {_text(default)} | {meaning}{allowed} |")
     return "\n".join(lines) + "\n"

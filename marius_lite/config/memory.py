@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.config.decoders import DECODERS
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -77,7 +78,7 @@ def batch_places(config: Config, resident: int) -> int:
 
 def workspace_bytes(config: Config, relations: int, resident: int, threads: int) -> int:
     """Bytes of a batch: gathered rows, their gradients and sums, queries, one tile of scores and its temporaries, a chunk's
-    candidates and their gradients, relations."""
+    candidates and their gradients, relations and the decoder's weights."""
     batch, dim = config.training.batch_size, config.model.dim
     _, chunks, count = negatives_shape(config, resident)
     gathered = batch_places(config, resident) * dim * 4
@@ -90,7 +91,8 @@ def workspace_bytes(config: Config, relations: int, resident: int, threads: int)
     if config.training.precision == "mixed":  # whether scores are then stored is up to the processor
         tile = max(tile, _untiled_bytes(min(UNTILED_QUERIES, 2 * batch), dim, threads))
     kept = relations * (2 if config.model.reciprocal else 1)
-    return gathered * (3 + config.training.staleness) + queries + tile + kept * dim * 4 * 6
+    learned = kept * dim + DECODERS[config.model.decoder].weights(dim)
+    return gathered * (3 + config.training.staleness) + queries + tile + learned * 4 * 6
 
 
 def _untiled_bytes(queries: int, dim: int, threads: int) -> int:

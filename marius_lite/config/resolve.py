@@ -40,7 +40,7 @@ from marius_lite.config.resolve_nodes import (
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
-from marius_lite.ordering.plan import check, choose, make_plan, spare_slots
+from marius_lite.ordering.plan import check, choose, make_plan, needs_all, spare_slots
 
 CAPACITIES_COMPARED = 8
 ROWS_MAX = 2**32 - 1  # edges hold rows of the buffer as uint32
@@ -56,7 +56,7 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
         capacity, memory = resolve_nodes(config, facts, facts.nodes_to_classify, budget)
         _check_device(config, facts, capacity, memory)
         return _filled(config, capacity, "node_classification", facts, memory, budget), memory
-    if config.storage.capacity != "auto" or config.storage.ordering == "in_memory":
+    if config.storage.capacity != "auto" or needs_all(config.storage.ordering):
         capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
         check(_ordering(config, facts, capacity), facts.partitions, capacity)
         memory = _memory(config, facts, capacity, budget)

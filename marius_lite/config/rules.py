@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import uniform
 from marius_lite.config.metric import METRICS
 from marius_lite.config.schema import Config, LossSection
 from marius_lite.errors import UserError
 
 OF_CLASSES = ("cross_entropy", "binary_cross_entropy")
-ASKS_FOR_RELATIONS = ("distmult", "complex", "transe", "transe_l1")
 
 
 def check_rules(config: Config, where: str) -> None:
@@ -20,8 +20,9 @@ def check_rules(config: Config, where: str) -> None:
 
 def _rules(config: Config) -> list[tuple[bool, str]]:
     model, loss, negatives = config.model, config.loss, config.negatives
+    decoder = DECODERS[model.decoder]
     return [
-        (model.decoder in ("complex", "rotate") and model.dim % 2 == 1,
+        (decoder.even and model.dim % 2 == 1,
          f"`model.dim` is {model.dim}: decoder {model.decoder} stores two numbers per complex number, choose an even dim"),
         (loss.margin != LossSection().margin and loss.name != "margin",
          f"`loss.margin` is {loss.margin}, but `loss.name` is {loss.name}: remove it or choose loss margin"),
@@ -68,9 +69,9 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
          f"`negatives.degree_fraction` is {negatives.degree_fraction}, but `negatives.count` is all: remove it"),
         (negatives.log_q and negatives.degree_fraction == 0,
          "`negatives.log_q` is true, but `negatives.degree_fraction` is 0: all nodes are drawn alike, remove it"),
-        (loss.relation_weight > 0 and (model.decoder not in ASKS_FOR_RELATIONS or config.task == "node_classification"),
+        (loss.relation_weight > 0 and (not decoder.asks_for_relations or config.task == "node_classification"),
          f"`loss.relation_weight` is {loss.relation_weight}, but decoder {model.decoder} cannot rank relations: use one of "
-         f"{', '.join(ASKS_FOR_RELATIONS)}, or remove it"),
+         f"{', '.join(name for name, each in DECODERS.items() if each.asks_for_relations)}, or remove it"),
         (negatives.chunks > config.training.batch_size,
          f"`negatives.chunks` is {negatives.chunks}, more than `training.batch_size` {config.training.batch_size}"),
     ]

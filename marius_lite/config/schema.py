@@ -18,8 +18,12 @@ from pydantic import (
     PositiveInt,
 )
 
+from marius_lite._native import ROW_OPTIMIZERS
+from marius_lite.config.decoders import DECODERS
 from marius_lite.config.metric import Metric
+from marius_lite.config.names import NameOf
 from marius_lite.files import parse_bytes
+from marius_lite.ordering.plan import ORDERINGS
 
 Auto = Literal["auto"]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -55,7 +59,7 @@ class ModelSection(Section):
     heads: PositiveInt = Field(1, description="attention heads of each layer but the last (gat)")
     norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
     residual: bool = Field(False, description="add a layer's input to its output; it is projected where the widths differ")
-    decoder: Literal["dot", "distmult", "complex", "transe", "transe_l1", "rotate"] = Field(
+    decoder: Annotated[str, NameOf(DECODERS)] = Field(
         "complex", description="how an edge is scored from its source, relation and destination; transe: L2 distance")
     dim: PositiveInt = Field(100, description="numbers stored for each node (complex, rotate: two for each complex number)")
     reciprocal: bool = Field(True, description="learn a second row for each relation, for the inverse direction")
@@ -107,7 +111,7 @@ class NegativesSection(Section):
 
 
 class RowOptimizerSection(Section):
-    name: Literal["row_adagrad", "adagrad", "adam", "sgd"] = Field("row_adagrad", description="update rule of node rows")
+    name: Annotated[str, NameOf(ROW_OPTIMIZERS)] = Field("row_adagrad", description="update rule of node rows")
     lr: PositiveFloat = Field(0.1, le=1e30, description="learning rate of node rows")
     clip: NonNegativeFloat = Field(0.0, description="largest norm of a row's gradient; a larger one is scaled down; 0: no limit")
 
@@ -181,7 +185,7 @@ class StorageSection(Section):
         "auto", description="bytes for slots, edges, batch and evaluation together (4GB); auto: half of what is free")
     capacity: PositiveInt | Auto = Field(
         "auto", description="partitions resident at a time; auto: of those that fit the memory, the one that reads least")
-    ordering: Literal["auto", "in_memory", "beta", "comet", "node_classification"] = Field(
+    ordering: Annotated[str, NameOf(ORDERINGS, before=("auto",), after=("node_classification",))] = Field(
         "auto", description="order of partitions; auto: in_memory if all fit, else comet; node_classification for that task")
     prefetch: bool = Field(True, description="load the next step's partitions while this step trains")
     window_edges: PositiveInt | Auto = Field(

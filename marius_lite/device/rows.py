@@ -6,9 +6,9 @@ result has the same bits as one batch after the other. A table that no batch cha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, is_dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
@@ -22,6 +22,13 @@ from marius_lite.device.packet import Packet, Sent, with_room
 from marius_lite.types import BatchRows, Rows
 
 
+class WithOptions(Protocol):
+    """A row optimizer, as `marius_lite.optim.rows` makes it."""
+
+    @property
+    def options(self) -> Mapping[str, float]: ...
+
+
 @dataclass(frozen=True)
 class RowUpdate:
     """The row optimizer's name, its learning rate and its options, for the native step; ``clip``: the largest norm of a row's
@@ -33,10 +40,8 @@ class RowUpdate:
     clip: float = 0.0
 
     @classmethod
-    def of(cls, kind: str, optimizer: object, lr: float, clip: float = 0.0) -> RowUpdate:
-        assert is_dataclass(optimizer)
-        assert not isinstance(optimizer, type)
-        return cls(kind, lr, asdict(optimizer), clip)
+    def of(cls, kind: str, optimizer: WithOptions, lr: float, clip: float = 0.0) -> RowUpdate:
+        return cls(kind, lr, dict(optimizer.options), clip)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from marius_lite._native import segment_sum, sort_rows
 from marius_lite.errors import RunError, UserError
-from marius_lite.nn.decoders import DECODERS, Draw
+from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.nn.losses import LOSSES, Loss, Softmax
@@ -63,7 +63,7 @@ class _Learned:
 
 
 class LinkPredictionModel(torch.nn.Module):
-    """A decoder with its relations, and what is minimised.
+    """A decoder with its weights and relations, and what is minimised.
 
     Per batch: the *sum* over edges and sides of
 
@@ -76,8 +76,8 @@ class LinkPredictionModel(torch.nn.Module):
     So both weights are relative to one edge's loss on one side, whatever the batch size. ``dropout`` applies to
     every gathered row: sources, destinations, negatives, relations.
 
-    ``encoder``, where there is one, makes what is gathered here from rows; its weights belong to the model.
-    ``relations``, shape (relations or 2 * relations, relation_dim), is the one parameter of its own. With
+    ``encoder``, where there is one, makes what is gathered here from rows; its weights belong to the model, as the decoder's do.
+    ``relations``, shape (relations or 2 * relations, relation_dim), is the one parameter of its own, and drawn first. With
     ``reciprocal``, queries for sources (side 1) use rows of their own, relation +
     relations, in the formula of side 0.
     """
@@ -89,18 +89,23 @@ class LinkPredictionModel(torch.nn.Module):
                  encoder: Encoder | CustomEncoder | None = None) -> None:
         super().__init__()
         self.encoder = encoder
-        self.decoder = _entry(DECODERS, "model.decoder", decoder)
-        self.decoder.check(dim)
-        self.similarity = SIMILARITIES[self.decoder.similarity]
+        check_dim(decoder, dim)
+        kind = decoder_class(decoder)
+        self.similarity = SIMILARITIES[kind.similarity]
         self.loss = _loss(loss, loss_options or {})
         self.relation_count = relations
         self.reciprocal = reciprocal
         self.dropout = dropout
         self.n3_weight, self.n3_share = n3_weight, 1.0
         self.relation_weight = relation_weight
-        draw = relation_draw or self.decoder.relation_draw(dim)
-        values = draw(generator, relations * (2 if reciprocal else 1), self.decoder.relation_dim(dim))
+        draw = relation_draw or kind.relation_draw(dim)
+        values = draw(generator, relations * (2 if reciprocal else 1), kind.relation_dim(dim))
         self.relations = torch.nn.Parameter(torch.from_numpy(values))
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(int(generator.integers(1 << 63)))
+            self.decoder = kind(dim)
+        self._weights = [weight for weight in self.decoder.parameters() if weight.requires_grad]
+        self._draws = bool(self._weights or list(self.decoder.children()))
         self._workspace = Workspace()
 
     def learn(self, batch: DeviceBatch) -> tuple[float, RowGrads]:
@@ -115,10 +120,11 @@ class LinkPredictionModel(torch.nn.Module):
         """The mean loss per edge and side (alone, without what is added to it; float64), and the gradients of the batch's rows.
 
         Trains side 0 and, where the batch has negatives for it, side 1. The gradients, (rows, dim) each and contiguous, are
-        those of the sources, the destinations, then each set of negatives. ``relations.grad`` is replaced; the batch's tensors
-        stay as they are. On a GPU nothing waits for the result.
+        those of the sources, the destinations, then each set of negatives. ``relations.grad`` and the gradients of the decoder's
+        weights are replaced; the batch's tensors stay as they are. On a GPU nothing waits for the result.
         """
         sampled = batch.sampled
+        self._begin_decoder(sampled.seed)
         dropout = Dropout(self.dropout, sampled.seed, batch.src.device, self._workspace)
         ends = dropout("src", batch.src), dropout("dst", batch.dst)
         learned = (self._learn_shared if sampled.shared else self._learn_apart)(batch, ends, dropout)
@@ -137,7 +143,12 @@ class LinkPredictionModel(torch.nn.Module):
     @torch.no_grad()
     def query(self, entity: Tensor, rel: Tensor, side: int) -> Tensor:
         """Queries (n, dim) for ranking, from entities (n, dim) and relation ids (n,), without dropout."""
-        return self._combine(entity, self._relation_rows(rel, side), side)
+        training = self.decoder.training
+        self.decoder.eval()
+        try:
+            return self._combine(entity, self._relation_rows(rel, side), side)
+        finally:
+            self.decoder.train(training)
 
     @torch.no_grad()
     def scores(self, query: Tensor, candidates: Tensor) -> Tensor:
@@ -177,8 +188,7 @@ class LinkPredictionModel(torch.nn.Module):
         return _Asked(side, entity, values, relation, self._combine(entity, relation, side))
 
     def _answer(self, asked: _Asked, d_query: Tensor, d_positive: Tensor, dropout: Dropout) -> _Side:
-        d_entity, d_relation = torch.autograd.grad(asked.query, (asked.entity, asked.relation), d_query, allow_unused=True,
-                                                   materialize_grads=True)
+        d_entity, d_relation = self._backward(asked.query, (asked.entity, asked.relation), d_query)
         if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms
             d_relation = d_relation.clone()
         self._regularize(asked.values, dropout.backward_(f"rel {asked.side}", d_relation))
@@ -199,7 +209,7 @@ class LinkPredictionModel(torch.nn.Module):
             ids = self._relation_ids(batch.rel, side)
             grads = score_side(self.similarity, RELATION_LOSS, query.detach(), table[ids], table[None], self._workspace,
                                Pairs(everything, rel))
-            d_source, d_target = torch.autograd.grad(query, (source, target), grads.query)
+            d_source, d_target = self._backward(query, (source, target), grads.query, self.relation_weight)
             d_src.add_(d_target if side else d_source, alpha=self.relation_weight)
             d_dst.add_(d_source if side else d_target, alpha=self.relation_weight)
             total.add_(grads.negatives[0], alpha=self.relation_weight)
@@ -207,7 +217,24 @@ class LinkPredictionModel(torch.nn.Module):
         return total
 
     def _combine(self, entity: Tensor, relation: Tensor, side: int) -> Tensor:
-        return self.decoder.query(entity, relation, 0 if self.reciprocal else side)
+        return self.decoder.query(entity, EdgeContext(relation), 0 if self.reciprocal else side)
+
+    def _begin_decoder(self, seed: int) -> None:
+        """Gradients of its weights from zero on, and masks of its modules that follow from the batch."""
+        for weight in self._weights:
+            weight.grad = torch.zeros_like(weight)
+        if self._draws:
+            torch.manual_seed(seed ^ 1)  # other bits than those of the dropout of rows
+
+    def _backward(self, query: Tensor, inputs: tuple[Tensor, Tensor], d_query: Tensor,
+                  factor: float = 1.0) -> tuple[Tensor, Tensor]:
+        """Gradients of what a query was made of; those of the decoder's weights, times ``factor``, are added to theirs."""
+        first, second, *others = torch.autograd.grad(query, (*inputs, *self._weights), d_query, allow_unused=True,
+                                                     materialize_grads=True)
+        for weight, grad in zip(self._weights, others, strict=True):
+            assert weight.grad is not None
+            weight.grad.add_(grad, alpha=factor)
+        return first, second
 
     def _relation_rows(self, rel: Tensor, side: int) -> Tensor:
         return self.relations.detach()[self._relation_ids(rel, side)]

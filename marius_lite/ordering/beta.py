@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from marius_lite.ordering.schedule import Schedule, all_buckets
+from marius_lite.ordering.schedule import Ordering, Schedule, all_buckets
 
 
 def order(partitions: int, capacity: int, rng: np.random.Generator) -> Schedule:
@@ -20,6 +20,9 @@ def order(partitions: int, capacity: int, rng: np.random.Generator) -> Schedule:
         block = np.ix_(state, state)
         first_met[block] = np.where(first_met[block] < 0, step, first_met[block])
     return Schedule([tuple(state.tolist()) for state in states], all_buckets(partitions), first_met.ravel())
+
+
+BETA = Ordering(order)
 
 
 def beta_states(items: int, capacity: int) -> list[tuple[int, ...]]:

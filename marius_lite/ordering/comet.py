@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.ordering.beta import beta_states, beta_swaps
-from marius_lite.ordering.schedule import Schedule, all_buckets
+from marius_lite.ordering.schedule import Ordering, Schedule, all_buckets
 
 
 def order(partitions: int, capacity: int, rng: np.random.Generator) -> Schedule:
@@ -71,3 +71,11 @@ def groups_that_fit(partitions: int, capacity: int, groups: int) -> int:
 def groups_read(groups: int, held: int) -> int:
     """Groups read in an epoch that starts with an empty buffer."""
     return beta_swaps(groups, held) + held
+
+
+def largest_group(partitions: int, capacity: int) -> int:
+    """Partitions of one group, which move together."""
+    return -(-partitions // comet_shape(partitions, capacity)[0])
+
+
+COMET = Ordering(order, largest_group)

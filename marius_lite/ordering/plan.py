@@ -6,21 +6,19 @@ prefetcher, `plan` and resume all read the same one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from marius_lite.errors import UserError
-from marius_lite.ordering import beta, comet, in_memory, node_classification
-from marius_lite.ordering.schedule import Schedule
+from marius_lite.ordering import node_classification
+from marius_lite.ordering.beta import BETA
+from marius_lite.ordering.comet import COMET
+from marius_lite.ordering.in_memory import IN_MEMORY
+from marius_lite.ordering.schedule import Ordering
 from marius_lite.seeds import generator_for
 from marius_lite.types import EpochPlan, Step
 
-ORDERINGS: dict[str, Callable[[int, int, np.random.Generator], Schedule]] = {
-    "in_memory": in_memory.order,
-    "beta": beta.order,
-    "comet": comet.order,
-}
+ORDERINGS: dict[str, Ordering] = {"in_memory": IN_MEMORY, "beta": BETA, "comet": COMET}
+"""Those of link prediction, by the name in `storage.ordering`."""
 
 
 def make_plan(ordering: str, partitions: int, capacity: int, run_seed: int, epoch: int) -> EpochPlan:
@@ -32,7 +30,7 @@ def make_plan(ordering: str, partitions: int, capacity: int, run_seed: int, epoc
     """
     check(ordering, partitions, capacity)
     rng = generator_for(run_seed, f"ordering/{ordering}", epoch)
-    schedule = ORDERINGS[ordering](partitions, capacity, rng)
+    schedule = ORDERINGS[ordering].order(partitions, capacity, rng)
     shuffled = rng.permutation(len(schedule.buckets))
     by_step = shuffled[np.argsort(schedule.step_of[shuffled], kind="stable")]
     ends = np.cumsum(np.bincount(schedule.step_of, minlength=len(schedule.residents)))
@@ -72,11 +70,12 @@ def spare_slots(ordering: str, partitions: int, capacity: int) -> int:
     This is the largest number of partitions that any transition of any epoch loads.
     """
     check(ordering, partitions, capacity)
-    if capacity == partitions:
-        return 0
-    if ordering == "comet":
-        return -(-partitions // comet.comet_shape(partitions, capacity)[0])
-    return 1
+    return 0 if capacity == partitions else ORDERINGS[ordering].most_loaded(partitions, capacity)
+
+
+def needs_all(ordering: str) -> bool:
+    """Whether ``ordering``, or auto, only works with every partition resident."""
+    return ordering in ORDERINGS and ORDERINGS[ordering].whole
 
 
 def check(ordering: str, partitions: int, capacity: int) -> None:
@@ -89,9 +88,10 @@ def check(ordering: str, partitions: int, capacity: int) -> None:
     if capacity < min(2, partitions):
         raise UserError(f"`storage.capacity` is {capacity}: an edge between two partitions needs both resident, "
                         f"give 2 to {partitions}, or auto")
-    if ordering == "in_memory" and capacity < partitions:
-        raise UserError(f"`storage.ordering` is in_memory, but `storage.capacity` {capacity} is less than the dataset's "
-                        f"{partitions} partitions: leave the capacity out, or choose beta or comet")
+    if needs_all(ordering) and capacity < partitions:
+        others = " or ".join(name for name in ORDERINGS if not needs_all(name))
+        raise UserError(f"`storage.ordering` is {ordering}, but `storage.capacity` {capacity} is less than the dataset's "
+                        f"{partitions} partitions: leave the capacity out, or choose {others}")
 
 
 def check_node_capacity(partitions: int, capacity: int) -> None:

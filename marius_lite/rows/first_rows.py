@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from marius_lite.config.schema import Config, DrawSection
-from marius_lite.nn.decoders import DECODERS, Draw
+from marius_lite.nn.decoders import Draw, decoder_class
 from marius_lite.seeds import generator_for
 from marius_lite.storage.buffer import PartitionBuffer
 
@@ -13,7 +13,7 @@ INITIAL_BLOCK = 1 << 16
 def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
     """Make every partition's first rows, in the buffer; checksums of the files."""
     partitions, dim = buffer.table.partitions, config.model.dim
-    draw = draw_of(config.init.nodes, DECODERS[config.model.decoder].node_draw(dim))
+    draw = draw_of(config.init.nodes, decoder_class(config.model.decoder).node_draw(dim))
     held = buffer.slots if buffer.slots >= partitions else buffer.slots - 1
     for k in range(partitions):
         rows = buffer.adopt(k)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+
+from marius_lite._native import ROW_OPTIMIZERS
 
 COLUMN_BYTES = 4  # float32
 COLUMNS_STEP = 4  # a row's stride is a multiple of 16 bytes
@@ -45,14 +46,7 @@ class RecordLayout:
         return slice(self.dim, self.dim + self.state_columns)
 
 
-STATE_COLUMNS: dict[str, Callable[[int], int]] = {  # row optimizer -> state columns of a record with dim values
-    "sgd": lambda dim: 0,
-    "row_adagrad": lambda dim: 1,
-    "adagrad": lambda dim: dim,
-    "adam": lambda dim: 2 * dim + 1,
-}
-
-
 def record_of(row_optimizer: str, dim: int) -> RecordLayout:
-    """The record of an embedding of ``dim`` numbers trained by ``row_optimizer``."""
-    return RecordLayout(dim, STATE_COLUMNS[row_optimizer](dim))
+    """The record of an embedding of ``dim`` numbers trained by ``row_optimizer``, one of csrc/rows/formulas.h."""
+    state = ROW_OPTIMIZERS[row_optimizer]
+    return RecordLayout(dim, state["per_value"] * dim + state["per_row"])

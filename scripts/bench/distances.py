@@ -19,7 +19,7 @@ import torch
 from machine_facts import cpu_name
 
 import marius_lite.nn.similarities as similarities
-from marius_lite.nn.decoders import DECODERS
+from marius_lite.nn.decoders import DECODERS, decoder_class
 from marius_lite.nn.similarities import SIMILARITIES, Distance
 from marius_lite.nn.workspace import Workspace
 
@@ -58,7 +58,7 @@ def main() -> None:
     query, candidates = torch.randn(a.queries, a.dim), torch.randn(a.candidates, a.dim)
     d_scores = torch.randn(a.queries, a.candidates)
     print(f"{cpu_name()}, torch {torch.__version__}, {a.queries} x {a.candidates} pairs of dim {a.dim}, one thread")
-    for decoder, kind in ((name, decoder.similarity) for name, decoder in DECODERS.items()):
+    for decoder, kind in ((name, decoder_class(name).similarity) for name in DECODERS):
         works, times = ways(kind, query, candidates, d_scores), defaultdict(list)
         for _ in range(a.rounds + 1):  # the first warms up
             for name, work in works.items():

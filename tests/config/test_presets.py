@@ -1,18 +1,16 @@
 """Presets: each is a valid configuration with every decoder, and each kind of graph gets the one that suits it."""
 
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 
 from marius_lite.config import presets
+from marius_lite.config.decoders import DECODERS
 from marius_lite.config.load import load
 from marius_lite.config.presets import Shape, suitable
-from marius_lite.config.schema import ModelSection
 from marius_lite.errors import UserError
 
 SMALL = Shape(nodes=15_000, edges=300_000, relations=200, classified=False, available_memory=16 << 30)
-DECODERS = get_args(ModelSection.model_fields["decoder"].annotation)
 
 
 @pytest.mark.parametrize("name", presets.PRESETS)

@@ -130,7 +130,7 @@ def test_row_step_has_the_cpus_bits(machine, kind, dim):
     block, rows = machine.put(wanted), np.arange(count)
     for _ in range(3):
         grads = (rng.standard_normal((count, dim)) * 10.0 ** rng.integers(-20, 15, (count, 1))).astype(np.float32)
-        getattr(_native, f"{kind}_step")(wanted, rows, grads, lr=0.1, **RATES[kind])
+        _native.row_step(kind, wanted, rows, grads, lr=0.1, **RATES[kind])
         device_grads = machine.put(grads)
         machine.library.row_step(**machine.here, kind=kind, block=block.data_ptr(), count=count, stride=4 * width, dim=dim,
                                  grads=device_grads.data_ptr(), lr=0.1, **RATES[kind])

@@ -153,7 +153,7 @@ def test_row_step_has_the_cpus_bits(host_library, kind, dim, extra, count, steps
         block[:, 3 * dim] = done
     wanted, grads = block.copy(), rng.standard_normal((count, dim), np.float32)
     for _ in range(steps):
-        getattr(_native, f"{kind}_step")(wanted, np.arange(count), grads, lr=0.1, **RATES[kind])
+        _native.row_step(kind, wanted, np.arange(count), grads, lr=0.1, **RATES[kind])
         host_library.row_step(**HERE, kind=kind, block=address(block), count=count, stride=4 * width, dim=dim,
                               grads=address(grads), lr=0.1, **RATES[kind])
     np.testing.assert_array_equal(bits(block), bits(wanted))
@@ -262,7 +262,7 @@ def test_other_files_are_not_the_library(tmp_path):
 
 def test_another_version_is_refused(tmp_path):
     path = compiled(tmp_path, "static int version = 999; void *marius_cuda(void) { return &version; }")
-    with pytest.raises(RuntimeError, match="version 999 of the interface, version 2 is needed"):
+    with pytest.raises(RuntimeError, match="version 999 of the interface, version 3 is needed"):
         _native.CudaLibrary(path)
 
 

@@ -9,6 +9,7 @@ from emulated import accelerator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marius_lite.config.load import load
 from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.held import HotRows, Mirror
@@ -143,3 +144,15 @@ def test_the_schedules_find_a_missing_order(host_library, broken, monkeypatch):
     assert differs
 
 
+@pytest.mark.parametrize("name", ROW_OPTIMIZERS)
+def test_what_one_description_says_holds_by_name_wherever_it_is_used(name, host_library):
+    optimizer = ROW_OPTIMIZERS[name]()
+    assert load(sets=[f"optimizer.rows.name={name}"]).optimizer.rows.name == name
+    record = record_of(name, DIM)
+    assert record.state_columns == len(optimizer.initial_state(DIM))
+    assert (optimizer.initial_state(DIM) == 0).all()
+    update = RowUpdate.of(name, optimizer, 0.1)
+    there = {"device": 0, "stream": 0, "block": 64, "grads": 64, "count": 0, "dim": DIM, "lr": update.lr, **update.options}
+    host_library.row_step(kind=update.kind, stride=record.stride, **there)
+    with pytest.raises(RuntimeError, match=f"at least {4 * (DIM + record.state_columns)}, is needed"):
+        host_library.row_step(kind=update.kind, stride=4 * (DIM + record.state_columns) - 4, **there)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import toy_decoder
 import zarr
 from emulated import accelerator
 
@@ -57,6 +58,15 @@ def test_resumed_over_another_path_it_has_the_same_bits(emulated, tiny_dataset, 
     assert middle, "no checkpoint was made inside a step"
     resume_run(run, min(middle), ["storage.device_path=zero_copy", "storage.device_cache=2kB"])
     same(amounts_to(run), on_the_cpu)
+
+
+def test_a_decoder_with_weights_has_the_bits_of_the_cpu(host_library, monkeypatch, tiny_dataset, tmp_path):
+    toy_decoder.register(monkeypatch)
+    sets = [*SETTINGS, "model.decoder=toy"]
+    train_run(tiny_dataset, tmp_path / "cpu", load(sets=sets))
+    monkeypatch.setattr(build, "open_accelerator", lambda device: accelerator(host_library, seed=5)[0])
+    train_run(tiny_dataset, tmp_path / "run", load(sets=[*sets, "storage.device_path=staged"]))
+    same(amounts_to(tmp_path / "run"), amounts_to(tmp_path / "cpu"))
 
 
 def test_what_was_chosen_is_said(emulated, tiny_dataset, tmp_path, caplog):

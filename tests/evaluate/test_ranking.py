@@ -10,7 +10,7 @@ from ranking_fakes import FakeBuffer, FakeEdges
 from marius_lite.errors import RunError
 from marius_lite.evaluate import EdgeBlock, Ranker, RankingOptions, rank
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.nn.decoders import DECODERS
+from marius_lite.nn.decoders import DECODERS, decoder_class
 from marius_lite.nn.model import LinkPredictionModel
 
 NODES, RELATIONS, DIM = 61, 3, 8
@@ -31,9 +31,9 @@ def world(decoder="distmult", reciprocal=False, seed=0, nodes=NODES, edges=300):
     """A table of small integers (inner products are exact, ties common), relation rows, split edges."""
     rng = np.random.default_rng(seed)
     table = rng.integers(-2, 3, (nodes, DIM)).astype(np.float32)
-    width = DECODERS[decoder].relation_dim(DIM)
+    width = decoder_class(decoder).relation_dim(DIM)
     relations = rng.integers(-2, 3, (RELATIONS * (1 + reciprocal), width)).astype(np.float32)
-    if DECODERS[decoder].similarity not in ("inner", "l1"):
+    if decoder_class(decoder).similarity not in ("inner", "l1"):
         table, relations = (each + rng.random(each.shape, np.float32) for each in (table, relations))
     triples = np.stack([rng.integers(0, limit, edges) for limit in (nodes, RELATIONS, nodes)], axis=1)
     triples[:edges // 4, :2] = triples[0, :2]  # a hub question
@@ -113,7 +113,7 @@ def test_partitions_do_not_change_a_bit(decoder):
     _, _, splits = world()
     rng = np.random.default_rng(3)
     table = rng.standard_normal((NODES, 50)).astype(np.float32)[rng.integers(0, 12, NODES)]
-    relations = rng.standard_normal((RELATIONS, DECODERS[decoder].relation_dim(50))).astype(np.float32)
+    relations = rng.standard_normal((RELATIONS, decoder_class(decoder).relation_dim(50))).astype(np.float32)
     scorer = scorer_of(decoder, torch.from_numpy(relations))
     results = [ranker_of(table, scorer, splits, p, slots).ranks(block(splits["test"]))
                for p, slots in ((1, 1), (16, 2), (16, 16), (31, 1))]

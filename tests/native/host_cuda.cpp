@@ -83,14 +83,19 @@ class HostDriver final : public Driver {
     }
 
     int launch_rows(int device, void*, const RowStepJob& job, Grid grid) override {
-        return run_places(device, grid, [&](const Place& place) { step_rows(job, place); });
+        int code = 0;
+        formulas::with_optimizer(job.optimizer, [&](auto optimizer) {
+            if constexpr (decltype(optimizer)::per_row)
+                code = run_places(device, grid, [&](const Place& place) { step_rows<decltype(optimizer)>(job, place); });
+        });
+        return code;
     }
 
     int launch_columns(int device, void*, const RowStepJob& job, Grid grid) override {
         int failed = 0;
-        with_kind(job, [&](auto kind, auto floats) {
+        with_kind(job, [&](auto each, auto floats) {
             failed = run_places(device, grid,
-                                [&](const Place& place) { step_columns<kind(), decltype(floats)>(job, place, memory_); });
+                                [&](const Place& place) { step_columns<decltype(each), decltype(floats)>(job, place, memory_); });
         });
         return failed;
     }

@@ -90,11 +90,11 @@ void misfits_are_refused() {
     CHECK_THROWS(copy_job(bad), std::invalid_argument);
     bad = good, bad.target_type = marius_float16, bad.source = reinterpret_cast<void*>(4098);
     CHECK_THROWS(copy_job(bad), std::invalid_argument);
-    const std::int64_t needed[] = {8, 9, 16, 25};
-    for (int kind = marius_sgd; kind <= marius_adam; ++kind) {
+    const std::pair<const char*, std::int64_t> each[] = {{"sgd", 8}, {"row_adagrad", 9}, {"adagrad", 16}, {"adam", 25}};
+    for (const auto& [optimizer, needed] : each) {
         marius_cuda_row_step step = {};
-        step.kind = kind, step.dim = 8, step.stride = 4 * needed[kind];
-        CHECK(row_step_job(step).width == needed[kind]);
+        step.optimizer = optimizer, step.dim = 8, step.stride = 4 * needed;
+        CHECK(row_step_job(step).width == needed);
         step.stride -= 4;
         CHECK_THROWS(row_step_job(step), std::invalid_argument);
     }

@@ -1,5 +1,8 @@
 // Sums and steps of the GPU's bodies: the bits of csrc/rows.
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <type_traits>
 
 #include "places.h"
 #include "rows/segment_sum.h"
@@ -57,34 +60,30 @@ void sums(std::int64_t dim, std::int64_t count, std::int64_t nodes, int parts, i
     CHECK(std::all_of(memory.stores.begin(), memory.stores.end(), [](int times) { return times == 1; }));
 }
 
-void cpu_step(int kind, const RowStep& step) {
-    if (kind == marius_sgd) sgd_step(step, 0.1f);
-    else if (kind == marius_row_adagrad) row_adagrad_step(step, 0.1f, 1e-10f);
-    else if (kind == marius_adagrad) adagrad_step(step, 0.1f, 1e-10f);
-    else adam_step(step, 0.1f, 0.9f, 0.999f, 1e-8f);
-}
-
-void steps(int kind, std::int64_t dim, std::int64_t count, std::int64_t padding, int offset) {
-    const std::int64_t state[] = {0, 1, dim, 2 * dim + 1};
-    const std::int64_t width = dim + state[kind] + padding;
+template <class Optimizer>
+void steps(Optimizer optimizer, std::int64_t dim, std::int64_t count, std::int64_t padding, int offset) {
+    const std::int64_t width = dim + formulas::state_columns<Optimizer>(dim) + padding;
     std::vector<float> block = random_floats(count * width + offset);
     for (float& v : block) v = std::abs(v);
-    for (std::int64_t row = 0; kind == marius_adam && row < count; ++row)
+    for (std::int64_t row = 0; std::is_same_v<Optimizer, formulas::Adam> && row < count; ++row)
         block[offset + row * width + 3 * dim] = static_cast<float>(row * row * row);
     std::vector<float> expected = block;
     std::vector<std::int64_t> rows(count);
     std::iota(rows.begin(), rows.end(), 0);
+    const formulas::Rates rates = formulas::usual_rates(optimizer.name, 0.1f);
     for (int round = 0; round < 3; ++round) {
         const std::vector<float> grads = random_floats(count * dim);
-        cpu_step(kind, {expected.data() + offset, count, width, rows.data(), count, grads.data(), dim, 1});
-        const RowStepJob job = row_step_job({.kind = kind, .block = block.data() + offset, .count = count,
-                                             .stride = 4 * width, .dim = dim, .grads = grads.data(), .lr = 0.1f,
-                                             .eps = kind == marius_adam ? 1e-8f : 1e-10f, .beta1 = 0.9f, .beta2 = 0.999f});
+        row_step(optimizer.name, {expected.data() + offset, count, width, rows.data(), count, grads.data(), dim, 1}, rates);
+        marius_cuda_row_step given = {.optimizer = optimizer.name, .block = block.data() + offset, .count = count,
+                                      .stride = 4 * width, .dim = dim, .grads = grads.data(), .lr = rates.lr, .options = {}};
+        std::copy(std::begin(rates.options), std::end(rates.options), given.options);
+        const RowStepJob job = row_step_job(given);
         CountingMemory memory(block.data(), block.size() * sizeof(float));
         const Grid grid{.blocks = 2, .threads = 64};
-        if (has_row_pass(kind)) run_places(grid, [&](const Place& place) { step_rows(job, place); });
+        CHECK(has_row_pass(job) == (Optimizer::per_row > 0));
+        if constexpr (Optimizer::per_row > 0) run_places(grid, [&](const Place& place) { step_rows<Optimizer>(job, place); });
         with_kind(job, [&](auto chosen, auto floats) {
-            run_places(grid, [&](const Place& place) { step_columns<chosen(), decltype(floats)>(job, place, memory); });
+            run_places(grid, [&](const Place& place) { step_columns<decltype(chosen), decltype(floats)>(job, place, memory); });
         });
         CHECK(same_bits(block, expected));
         CHECK(std::all_of(memory.stores.begin(), memory.stores.end(), [](int times) { return times <= 1; }));
@@ -96,12 +95,12 @@ void steps(int kind, std::int64_t dim, std::int64_t count, std::int64_t padding,
 int main() {
     for (std::int64_t dim = 1; dim <= 70; ++dim) {
         sums(dim, 500, 60, 1 + static_cast<int>(dim % 8), static_cast<int>(dim % 3));
-        for (int kind = marius_sgd; kind <= marius_adam; ++kind) {
-            steps(kind, dim, 21, dim % 5, static_cast<int>(dim % 2));
-            steps(kind, dim, 21, (4 - (3 * dim + 1) % 4) % 4, 0);
-        }
+        formulas::each_optimizer([&](auto optimizer) {
+            steps(optimizer, dim, 21, dim % 5, static_cast<int>(dim % 2));
+            steps(optimizer, dim, 21, (4 - (3 * dim + 1) % 4) % 4, 0);
+        });
     }
     sums(4, 3000, 1, 3, 0);
     sums(100, 40, 1000, 8, 0);
-    steps(marius_adam, 4, 300, 3, 0);
+    steps(formulas::Adam{}, 4, 300, 3, 0);
 }

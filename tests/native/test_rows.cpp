@@ -89,10 +89,7 @@ void sums_and_steps_do_not_depend_on_threads() {
         segment_sum({{grads.data(), 1500}, {grads.data() + 1500 * dim, count - 1500}}, sorted.order.data(), count,
                     sorted.starts.data(), unique, sums.data(), dim, threads);
         const RowStep step{table.data(), nodes, width, sorted.unique.data(), unique, sums.data(), dim, threads};
-        sgd_step(step, 0.1f);
-        row_adagrad_step(step, 0.1f, 1e-10f);
-        adagrad_step(step, 0.1f, 1e-10f);
-        adam_step(step, 0.1f, 0.9f, 0.999f, 1e-8f);
+        formulas::each_optimizer([&](auto each) { row_step(each.name, step, formulas::usual_rates(each.name, 0.1f)); });
         std::vector<float> out(count * dim);
         gather({table.data(), nodes, width, Number::float32}, rows.data(), count, out.data(), dim, threads);
         for (std::int64_t i = 0; i < count; ++i)
@@ -107,11 +104,11 @@ void misfits_change_nothing() {
     const std::vector<float> grads(4, 1.0f);
     for (std::vector<std::int64_t> rows : {std::vector<std::int64_t>{1, 1}, {2, 1}, {0, 5}, {-1, 0}}) {
         const RowStep step{table.data(), 5, 4, rows.data(), 2, grads.data(), 2, 1};
-        CHECK_THROWS(sgd_step(step, 1.0f), std::invalid_argument);
+        CHECK_THROWS(row_step("sgd", step, formulas::usual_rates("sgd", 1.0f)), std::invalid_argument);
     }
     const std::vector<std::int64_t> rows{0, 1};
     const RowStep narrow{table.data(), 5, 4, rows.data(), 2, grads.data(), 2, 1};
-    CHECK_THROWS(adam_step(narrow, 1.0f, 0.9f, 0.999f, 1e-8f), std::invalid_argument);
+    CHECK_THROWS(row_step("adam", narrow, formulas::usual_rates("adam", 1.0f)), std::invalid_argument);
     for (float v : table) CHECK(v == 1.0f);
     const std::int64_t outside = 5;
     CHECK_THROWS(gather({table.data(), 5, 4, Number::float32}, &outside, 1, out.data(), 4, 1), std::invalid_argument);

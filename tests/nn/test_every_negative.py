@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from marius_lite.nn.decoders import DECODERS
+from marius_lite.nn.decoders import DECODERS, EdgeContext, make_decoder
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.negatives import Resident
@@ -23,9 +23,9 @@ def all_scores(decoder, query, candidates):
 
 @pytest.mark.parametrize("reciprocal", [False, True])
 @pytest.mark.parametrize("relation_weight", [0.0, 0.7])
-@pytest.mark.parametrize("name", [name for name, decoder in DECODERS.items() if decoder.asks_for_relations])
+@pytest.mark.parametrize("name", [name for name, entry in DECODERS.items() if entry.asks_for_relations])
 def test_gradients_equal_autograd_over_all_nodes(name, relation_weight, reciprocal):
-    rng, decoder = np.random.default_rng(5), DECODERS[name]
+    rng, decoder = np.random.default_rng(5), make_decoder(name, DIM)
     model = LinkPredictionModel(name, RELATIONS, DIM, rng, reciprocal=reciprocal, relation_weight=relation_weight)
     table = torch.from_numpy(rng.normal(0, 0.7, (NODES, DIM)).astype(np.float32))
     edges = EdgeBatch(0, 0, 0, rng.integers(0, NODES, EDGES), rng.integers(0, NODES, EDGES), rng.integers(0, RELATIONS, EDGES))
@@ -38,7 +38,7 @@ def test_gradients_equal_autograd_over_all_nodes(name, relation_weight, reciproc
     src, dst, loss, more = entities[edges.src], entities[edges.dst], 0.0, 0.0
     for side, (one, other, answer) in enumerate(((src, dst, edges.dst), (dst, src, edges.src))):
         ids = rel + (RELATIONS if reciprocal and side else 0)
-        query = decoder.query(one, relations[ids], 0 if reciprocal else side)
+        query = decoder.query(one, EdgeContext(relations[ids]), 0 if reciprocal else side)
         scores = all_scores(decoder, query, entities)
         loss = loss + torch.nn.functional.cross_entropy(scores, torch.from_numpy(answer), reduction="sum")
         if reciprocal or not side:

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from marius_lite.nn.decoders import DECODERS
+from marius_lite.nn.decoders import DECODERS, decoder_class
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
@@ -155,7 +155,7 @@ def test_rows_after_fifty_batches(decoder, optimizer):
     model = make(decoder, "softmax", decoder == "complex", rng)
     rows = ROW_OPTIMIZERS[optimizer]()
     table = np.zeros((NODES, DIM + rows.state_columns(DIM)), np.float32)
-    table[:, :DIM] = DECODERS[decoder].node_draw(DIM)(rng, NODES, DIM) + rng.normal(0, 0.1, (NODES, DIM))
+    table[:, :DIM] = decoder_class(decoder).node_draw(DIM)(rng, NODES, DIM) + rng.normal(0, 0.1, (NODES, DIM))
     updater = RowUpdater(rows, DIM, LR)
     dense = DenseOptimizer("adagrad", model, LR)
 

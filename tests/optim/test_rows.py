@@ -108,6 +108,18 @@ def test_ten_steps_equal_a_float64_reference(name):
     np.testing.assert_allclose(table[:, :DIM], expected, rtol=2e-5, atol=2e-6)
 
 
+def test_options_have_names():
+    rows = np.arange(1), np.ones((1, DIM), np.float32), 0.5
+    tables = [np.ones((1, DIM + 1), np.float32) for _ in range(3)]
+    ROW_OPTIMIZERS["row_adagrad"]().step(tables[0], *rows)
+    ROW_OPTIMIZERS["row_adagrad"](eps=1e-10).step(tables[1], *rows)
+    ROW_OPTIMIZERS["row_adagrad"](eps=1.0).step(tables[2], *rows)
+    np.testing.assert_array_equal(tables[0], tables[1])
+    assert (tables[0] != tables[2]).any()
+    with pytest.raises(ValueError, match="row step: an option that row_adagrad does not have"):
+        ROW_OPTIMIZERS["row_adagrad"](beta1=0.9).step(tables[0], *rows)
+
+
 def test_rows_out_of_order_change_nothing():
     table = np.ones((5, DIM), np.float32)
     for rows in ([1, 1], [2, 1], [0, 5], [-1, 0]):

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marius_lite.storage.record import RecordLayout
+from marius_lite._native import ROW_OPTIMIZERS
+from marius_lite.storage.record import RecordLayout, record_of
 
 
 @given(st.integers(1, 5000), st.integers(0, 5000))
@@ -22,3 +23,8 @@ def test_columns_follow_each_other_and_rows_are_aligned(dim, state_columns):
 def test_impossible_layouts_are_refused(dim, state_columns):
     with pytest.raises(ValueError, match="dim and state_columns"):
         RecordLayout(dim, state_columns)
+
+
+def test_state_columns_of_each_row_optimizer():
+    found = {name: record_of(name, 7).state_columns for name in ROW_OPTIMIZERS}
+    assert found == {"sgd": 0, "row_adagrad": 1, "adagrad": 7, "adam": 15}

@@ -1,20 +1,37 @@
-"""Decoders: scores of (source, relation, destination), one file each."""
+"""Decoders: scores of (source, relation, destination), one file each and one line in `marius_lite.config.decoders`."""
 
-from marius_lite.nn.decoders.base import Decoder
-from marius_lite.nn.decoders.complex import ComplEx
-from marius_lite.nn.decoders.distmult import DistMult
-from marius_lite.nn.decoders.dot import Dot
+from __future__ import annotations
+
+from importlib import import_module
+
+from marius_lite.config.decoders import DECODERS
+from marius_lite.errors import UserError
+from marius_lite.nn.decoders.base import Decoder, EdgeContext
 from marius_lite.nn.decoders.draw import Draw
-from marius_lite.nn.decoders.rotate import RotatE
-from marius_lite.nn.decoders.transe import TransE, TransEL1
 
-DECODERS: dict[str, Decoder] = {
-    "dot": Dot(),
-    "distmult": DistMult(),
-    "complex": ComplEx(),
-    "transe": TransE(),
-    "transe_l1": TransEL1(),
-    "rotate": RotatE(),
-}
 
-__all__ = ["DECODERS", "ComplEx", "Decoder", "DistMult", "Dot", "Draw", "RotatE", "TransE", "TransEL1"]
+def decoder_class(name: str) -> type[Decoder]:
+    """The class of a decoder in `DECODERS`. UserError for another name."""
+    if name not in DECODERS:
+        raise UserError(f"model.decoder: found {name!r}, allowed are {', '.join(DECODERS)}")
+    module, _, attribute = DECODERS[name].place.partition(":")
+    found: type[Decoder] = getattr(import_module(module), attribute)
+    return found
+
+
+def make_decoder(name: str, dim: int) -> Decoder:
+    """For ``dim`` numbers a node; torch's generator draws its weights. UserError for another name, or a dim it cannot use."""
+    check_dim(name, dim)
+    return decoder_class(name)(dim)
+
+
+def check_dim(name: str, dim: int) -> None:
+    """UserError for a decoder that is none, or where it cannot use ``dim`` numbers a node."""
+    kind = decoder_class(name)
+    least = 2 if DECODERS[name].even else 1
+    if dim < 1 or dim % least:
+        raise UserError(f"model.dim: found {dim}, decoder {kind.__name__} needs {'an even' if least == 2 else 'a'} "
+                        f"number >= {least}")
+
+
+__all__ = ["DECODERS", "Decoder", "Draw", "EdgeContext", "check_dim", "decoder_class", "make_decoder"]

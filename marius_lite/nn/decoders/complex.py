@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from marius_lite.nn.decoders.base import Decoder, complex_product
+from marius_lite.nn.decoders.base import Decoder, EdgeContext, complex_product
 
 
 class ComplEx(Decoder):
     """score = Re <src * rel, conj(dst)> of dim / 2 complex numbers: real parts first, imaginary after."""
 
-    even = True
-    asks_for_relations = True
-
-    def query(self, entity: torch.Tensor, relation: torch.Tensor, side: int) -> torch.Tensor:
-        return complex_product(entity, relation, conjugate=side == 1)
+    def query(self, entity: torch.Tensor, context: EdgeContext, side: int) -> torch.Tensor:
+        return complex_product(entity, context.relation, conjugate=side == 1)
 
     def relation_query(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return complex_product(target, source, conjugate=True)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from marius_lite.nn.decoders.base import Decoder
+from marius_lite.nn.decoders.base import Decoder, EdgeContext
 
 
 class DistMult(Decoder):
     """score = <src * rel, dst>; the same for both directions of an edge."""
 
-    asks_for_relations = True
-
-    def query(self, entity: torch.Tensor, relation: torch.Tensor, side: int) -> torch.Tensor:
-        return entity * relation
+    def query(self, entity: torch.Tensor, context: EdgeContext, side: int) -> torch.Tensor:
+        return entity * context.relation
 
     def relation_query(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return source * target

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import torch
 
-from marius_lite.nn.decoders.base import Decoder
+from marius_lite.nn.decoders.base import Decoder, EdgeContext
 
 
 class Dot(Decoder):
     """score = <src, dst>."""
 
-    def relation_dim(self, dim: int) -> int:
+    @classmethod
+    def relation_dim(cls, dim: int) -> int:
         return 0
 
-    def query(self, entity: torch.Tensor, relation: torch.Tensor, side: int) -> torch.Tensor:
+    def query(self, entity: torch.Tensor, context: EdgeContext, side: int) -> torch.Tensor:
         return entity

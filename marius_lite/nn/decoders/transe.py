@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from marius_lite.nn.decoders.base import Decoder, unit_draw
+from marius_lite.nn.decoders.base import Decoder, EdgeContext, unit_draw
 from marius_lite.nn.decoders.draw import Draw
 
 
@@ -12,18 +12,19 @@ class TransE(Decoder):
     """score = -|src + rel - dst|_2."""
 
     similarity = "l2"
-    asks_for_relations = True
 
-    def query(self, entity: torch.Tensor, relation: torch.Tensor, side: int) -> torch.Tensor:
-        return entity + relation if side == 0 else entity - relation
+    def query(self, entity: torch.Tensor, context: EdgeContext, side: int) -> torch.Tensor:
+        return entity + context.relation if side == 0 else entity - context.relation
 
     def relation_query(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return target - source
 
-    def node_draw(self, dim: int) -> Draw:
+    @classmethod
+    def node_draw(cls, dim: int) -> Draw:
         return unit_draw(dim)
 
-    def relation_draw(self, dim: int) -> Draw:
+    @classmethod
+    def relation_draw(cls, dim: int) -> Draw:
         return unit_draw(dim)
 
 
@@ -32,6 +33,7 @@ class TransEL1(TransE):
 
     similarity = "l1"
 
-    def node_draw(self, dim: int) -> Draw:
+    @classmethod
+    def node_draw(cls, dim: int) -> Draw:
         """About 1 apart: norms of 1 would put them ``sqrt(dim)`` apart."""
         return Draw("uniform", 1 / dim)

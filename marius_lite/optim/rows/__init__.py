@@ -1,17 +1,13 @@
 """Optimizers of node rows, whose state lives beside the values in each record."""
 
-from marius_lite.optim.rows.adagrad import Adagrad
-from marius_lite.optim.rows.adam import Adam
+from collections.abc import Callable
+from functools import partial
+
+from marius_lite._native import ROW_OPTIMIZERS as KNOWN
 from marius_lite.optim.rows.base import RowOptimizer
-from marius_lite.optim.rows.row_adagrad import RowAdagrad
-from marius_lite.optim.rows.sgd import SGD
 from marius_lite.optim.rows.updater import RowUpdater
 
-ROW_OPTIMIZERS: dict[str, type[RowOptimizer]] = {
-    "sgd": SGD,
-    "row_adagrad": RowAdagrad,
-    "adagrad": Adagrad,
-    "adam": Adam,
-}
+ROW_OPTIMIZERS: dict[str, Callable[..., RowOptimizer]] = {name: partial(RowOptimizer.of, name) for name in KNOWN}
+"""By name, those of csrc/rows/formulas.h; each is made with its options, the usual ones where none are given."""
 
-__all__ = ["ROW_OPTIMIZERS", "SGD", "Adagrad", "Adam", "RowAdagrad", "RowOptimizer", "RowUpdater"]
+__all__ = ["ROW_OPTIMIZERS", "RowOptimizer", "RowUpdater"]
