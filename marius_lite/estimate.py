@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.config.planning import planning_of
 from marius_lite.config.resolve import device_needs, resolve
 from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, is_last
 from marius_lite.config.schema import Config
@@ -18,9 +19,9 @@ from marius_lite.device.library import usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.facts import facts_of
+from marius_lite.graph.plans import plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
-from marius_lite.ordering.plan import make_node_plan, make_plan
 from marius_lite.storage.record import record_of
 from marius_lite.types import EpochPlan
 
@@ -75,7 +76,7 @@ def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool
         if checkpoint_due(config, epoch) or evaluation_due(config, epoch):
             written += len(dirty)
             dirty = set()
-        if learned and config.model.encoder == "none" and evaluation_due(config, epoch) and slots < partitions:
+        if learned and not config.encodes and evaluation_due(config, epoch) and slots < partitions:
             held = {0}
         yield Moved(loaded, written)
 
@@ -111,26 +112,16 @@ def absent_share(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64]) -> float
     return absent / max(total, 1)
 
 
-def plan_of(config: Config, data: Dataset) -> Plan:
-    """The plans of a run's epochs."""
-    partitions, capacity, seed = data.partitioning.partitions, int(config.storage.capacity), config.training.seed
-    if config.task == "node_classification":
-        training = data.manifest.training_partitions or 1
-        return lambda epoch: make_node_plan(partitions, capacity, training, seed, epoch)
-    return lambda epoch: make_plan(config.storage.ordering, partitions, capacity, seed, epoch)
-
-
 def sizes_of(config: Config, data: Dataset) -> Sizes:
     """The bytes of a dataset that a resolved configuration moves."""
-    rows, inputs = data.partitioning.rows, config.model.inputs
-    adjacency, features = data.adjacency, data.features
+    rows, adjacency, features = data.partitioning.rows, data.adjacency, data.features
     lists = [0] * data.partitioning.partitions
-    if config.model.encoder != "none" and adjacency is not None:
+    if config.encodes and adjacency is not None:
         lists = [int(edges) * adjacency.edge_bytes(config.sampling.weighted) + (data.partitioning.size(k) + 1) * 8
                  for k, edges in enumerate(np.diff(adjacency.starts))]
-    return Sizes(learned=rows * record_of(config.optimizer.rows.name, config.model.dim).stride if inputs != "features" else 0,
-                 features=rows * features.table.stride if features is not None and inputs != "embeddings" else 0, lists=lists,
-                 edges=data.manifest.edges["train"] * EDGE_BYTES if config.task == "link_prediction" else 0)
+    return Sizes(learned=rows * record_of(config.optimizer.rows.name, config.model.dim).stride if config.learns_rows else 0,
+                 features=rows * features.table.stride if features is not None and config.reads_features else 0, lists=lists,
+                 edges=data.manifest.edges["train"] * EDGE_BYTES if planning_of(config).unit == "edges" else 0)
 
 
 def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any]:
@@ -142,7 +133,7 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     asked = config or config_for(data, None)
     facts = with_encoder(asked, facts_of(data, asked, usable()))
     resolved, memory = resolve(asked, facts)
-    sizes, plan = sizes_of(resolved, data), plan_of(resolved, data)
+    sizes, plan = sizes_of(resolved, data), plans_of(data, resolved)
     table = facts.partitions * sizes.learned
     edges = data.manifest.edges["train"]
     counted = list(islice(traffic(resolved, plan, sizes, facts.partitions, memory.slots), EPOCHS_COUNTED))
@@ -156,7 +147,7 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         "disk": {"dataset": sum(size for size, _ in data.manifest.files.values()), "rows": table,
                  "checkpoints": table * checkpoints_kept(resolved), "total": table * (1 + checkpoints_kept(resolved))},
         "start": {"rows_written": table},
-        **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if resolved.model.encoder != "none" else {}),
+        **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if resolved.encodes else {}),
         "first_epoch": asdict(counted[0]),
         "later_epoch": {name: round(sum(getattr(t, name) for t in later) / len(later)) for name in asdict(later[0])},
         "remarks": [*unused(data.manifest, resolved), *doubtful(data.manifest, resolved)],

@@ -6,7 +6,7 @@ from math import exp
 
 from marius_lite.config.encoder_memory import fanouts_of, most_drawn
 from marius_lite.config.facts import Facts
-from marius_lite.config.memory import batch_places
+from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config, EvaluationSection
 
 SHARE = 0.1
@@ -48,10 +48,11 @@ def _edges_an_epoch(config: Config, facts: Facts) -> int:
 
 def _nodes_an_epoch(config: Config, facts: Facts) -> float:
     """Nodes of the neighbourhoods that an epoch samples, where all neighbours are drawn alike."""
-    items = facts.nodes_to_classify.training if facts.nodes_to_classify else int(facts.bucket_counts.sum())
+    planning = planning_of(config)
+    items = planning.items(facts)
     size = max(1, min(items, config.training.batch_size))
-    seeds = size if facts.nodes_to_classify else batch_places(config, facts.nodes)
-    return items / size * _around(config, facts, min(seeds, facts.nodes))
+    seeds = min(planning.seeds(config, size, facts.nodes), facts.nodes)
+    return items / size * _around(config, facts, seeds)
 
 
 def _around(config: Config, facts: Facts, seeds: int) -> float:

@@ -16,6 +16,8 @@ from marius_lite.files import format_bytes
 
 SLOT_ROWS = 256  # slots hold a multiple of so many rows: any stride of 16-byte multiples then fills whole 4 KiB pages
 EVALUATION_BYTES = 96 << 20  # for the queries, tiles and known answers of a ranking, beside the buffer
+CLASSIFIED_BYTES = 24
+"""Of a node of the split that is evaluated: 8 and 4 for id and label, 4 for its score, 4 where it is sorted, rest for masks."""
 LOOK_BACK = 2
 """Batches before one that may still be under way on a device when its rows are gathered: one computing, one going back."""
 RING = LOOK_BACK + 2
@@ -99,6 +101,15 @@ def _untiled_bytes(queries: int, dim: int, threads: int) -> int:
     """Bytes that `csrc/score/shared_softmax.cpp` packs, and that each thread needs for a block of candidates and the queries."""
     queries, dim = (-(-count // 32) * 32 for count in (queries, dim))
     return 4 * queries * dim + threads * (4 * UNTILED_BLOCK * (queries + dim) + 4 * queries * (dim + 2))
+
+
+def evaluation_bytes(config: Config, nodes: int, classified: int = 0) -> int:
+    """Bytes of a ranking or an inference beside the buffer, with the degrees of all nodes where the encoder may ask for them, and
+    of the nodes ``classified`` their ids, labels and the scores of one class."""
+    if config.evaluation.every_epochs == 0:
+        return 0
+    degrees = 4 * nodes if config.model.encoder == "gcn" or ":" in config.model.encoder else 0
+    return EVALUATION_BYTES + CLASSIFIED_BYTES * classified + degrees
 
 
 def largest_window(step_buckets: list[tuple[tuple[int, int], ...]], counts: npt.NDArray[np.int64]) -> int:

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-METRICS = {"link_prediction": ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank"),
-           "node_classification": ("accuracy", "macro_f1", "micro_f1", "roc_auc", "average_precision", "log_loss")}
-"""Of each task; ``auto`` is the first, or MULTI_LABEL."""
-MULTI_LABEL = "micro_f1"
-"""``auto`` where nodes may have several classes: all of them right is rare."""
-Metric = Literal["auto", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "accuracy", "macro_f1", "micro_f1", "roc_auc",
-                 "average_precision", "log_loss"]
 LESS_IS_BETTER = ("mean_rank", "log_loss")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pydantic import GetCoreSchemaHandler
@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 class NameOf:
     """Marks a field of type str: ``before``, a name in ``table`` at the moment of the check, or ``after``."""
 
-    table: Mapping[str, object]
+    table: Iterable[str]
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
 

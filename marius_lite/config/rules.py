@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import uniform
-from marius_lite.config.metric import METRICS
+from marius_lite.config.planning import Rules, planning_of
 from marius_lite.config.schema import Config, LossSection
 from marius_lite.errors import UserError
-
-OF_CLASSES = ("cross_entropy", "binary_cross_entropy")
 
 
 def check_rules(config: Config, where: str) -> None:
@@ -18,9 +16,9 @@ def check_rules(config: Config, where: str) -> None:
             raise UserError(f"{where}: {message}")
 
 
-def _rules(config: Config) -> list[tuple[bool, str]]:
+def _rules(config: Config) -> Rules:
     model, loss, negatives = config.model, config.loss, config.negatives
-    decoder = DECODERS[model.decoder]
+    decoder, planning = DECODERS[model.decoder], planning_of(config)
     return [
         (decoder.even and model.dim % 2 == 1,
          f"`model.dim` is {model.dim}: decoder {model.decoder} stores two numbers per complex number, choose an even dim"),
@@ -35,21 +33,14 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
         (config.regularizer.decay < 1 and config.optimizer.schedule.name != "plateau",
          f"`regularizer.decay` is {config.regularizer.decay}, but `optimizer.schedule.name` is {config.optimizer.schedule.name}: "
          "only a plateau changes the regularizer"),
-        (config.task == "node_classification" and model.encoder == "none",
-         "`task` is node_classification, but `model.encoder` is none: choose sage, gcn, gat, rgcn or package.module:Class"),
         (model.encoder == "none" and model.inputs in ("features", "both"),
          f"`model.inputs` is {model.inputs}, but without `model.encoder` the learned row is all there is: choose sage, gcn, gat, "
          "rgcn or package.module:Class, or leave it out"),
-        ((config.task == "node_classification") != (loss.name in OF_CLASSES) and loss.name != "auto",
-         f"`loss.name` is {loss.name}, but `task` is {config.task}: leave it out"),
-        (config.task != "node_classification" and loss.class_weights != "none",
-         f"`loss.class_weights` is set, but `task` is {config.task}: leave it out"),
-        (config.training.metric not in ("auto", *METRICS[config.task]),
+        (loss.name not in ("auto", *planning.losses), f"`loss.name` is {loss.name}, but `task` is {config.task}: leave it out"),
+        (config.training.metric not in ("auto", *planning.metrics),
          f"`training.metric` is {config.training.metric}, but an evaluation of {config.task} tells "
-         f"{', '.join(METRICS[config.task])}: choose one of these"),
-        ((config.task == "node_classification") != (config.storage.ordering == "node_classification")
-         and config.storage.ordering != "auto",
-         f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out"),
+         f"{', '.join(planning.metrics)}: choose one of these"),
+        *planning.rules(config),
         (model.encoder != "none" and config.sampling.fanouts != "auto" and len(config.sampling.fanouts) != len(model.layers) + 1,
          f"`sampling.fanouts` has {len(config.sampling.fanouts)} numbers, but `model.layers` makes {len(model.layers) + 1} "
          "layers: give one for each"),
@@ -69,9 +60,6 @@ def _rules(config: Config) -> list[tuple[bool, str]]:
          f"`negatives.degree_fraction` is {negatives.degree_fraction}, but `negatives.count` is all: remove it"),
         (negatives.log_q and negatives.degree_fraction == 0,
          "`negatives.log_q` is true, but `negatives.degree_fraction` is 0: all nodes are drawn alike, remove it"),
-        (loss.relation_weight > 0 and (not decoder.asks_for_relations or config.task == "node_classification"),
-         f"`loss.relation_weight` is {loss.relation_weight}, but decoder {model.decoder} cannot rank relations: use one of "
-         f"{', '.join(name for name, each in DECODERS.items() if each.asks_for_relations)}, or remove it"),
         (negatives.chunks > config.training.batch_size,
          f"`negatives.chunks` is {negatives.chunks}, more than `training.batch_size` {config.training.batch_size}"),
     ]

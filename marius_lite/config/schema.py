@@ -20,8 +20,8 @@ from pydantic import (
 
 from marius_lite._native import ROW_OPTIMIZERS
 from marius_lite.config.decoders import DECODERS
-from marius_lite.config.metric import Metric
 from marius_lite.config.names import NameOf
+from marius_lite.config.tasks import TASKS, NamesOfTasks
 from marius_lite.files import parse_bytes
 from marius_lite.ordering.plan import ORDERINGS
 
@@ -82,7 +82,7 @@ class InitSection(Section):
 
 
 class LossSection(Section):
-    name: Literal["auto", "softmax", "logistic", "margin", "cross_entropy", "binary_cross_entropy"] = Field(
+    name: Annotated[str, NameOf(NamesOfTasks("losses"), before=("auto",))] = Field(
         "auto", description="loss. For links: softmax, logistic or margin, over a positive and its negatives. For classes: "
         "cross_entropy, or binary_cross_entropy where a node may have several. auto: softmax, or the one that fits the labels")
     margin: PositiveFloat = Field(1.0, description="margin of the margin loss")
@@ -175,7 +175,7 @@ class TrainingSection(Section):
     threads: PositiveInt | Auto = Field("auto", description="CPU threads; auto: all that the process may use")
     early_stopping: NonNegativeInt = Field(
         0, description="stop after this many evaluations in a row without a better one; 0: never")
-    metric: Metric = Field(
+    metric: Annotated[str, NameOf(NamesOfTasks("metrics"), before=("auto",))] = Field(
         "auto", description="figure that chooses the best checkpoint and decides when to stop early. Less is better for "
         "mean_rank and log_loss. auto: mrr; for classes accuracy, or micro_f1 where a node may have several")
 
@@ -225,7 +225,7 @@ class EvaluationSection(Section):
 
 
 class Config(Section):
-    task: Literal["link_prediction", "node_classification"] = Field("link_prediction", description="what the run learns")
+    task: Annotated[str, NameOf(TASKS)] = Field("link_prediction", description="what the run learns")
     model: ModelSection = Field(default_factory=ModelSection)
     init: InitSection = Field(default_factory=InitSection)
     loss: LossSection = Field(default_factory=LossSection)
@@ -238,3 +238,18 @@ class Config(Section):
     checkpoint: CheckpointSection = Field(default_factory=CheckpointSection)
     evaluation: EvaluationSection = Field(default_factory=EvaluationSection)
     device: Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$")] = Field("auto", description="cpu, cuda, cuda:N or auto")
+
+    @property
+    def encodes(self) -> bool:
+        """Whether an encoder makes vectors of rows; without one they are the vectors."""
+        return self.model.encoder != "none"
+
+    @property
+    def learns_rows(self) -> bool:
+        """Whether nodes have rows of their own that are trained. Of a resolved configuration."""
+        return self.model.inputs != "features"
+
+    @property
+    def reads_features(self) -> bool:
+        """Whether a model begins with the nodes' features. Of a resolved configuration."""
+        return self.model.inputs != "embeddings"

@@ -84,7 +84,7 @@ class DeviceBatches:
             if "deterministic implementation" not in str(error):
                 raise
             raise RunError(f"{self.accelerator.device}: {str(error).splitlines()[0]}: use another model.encoder or `device: "
-                           "cpu`, or set `training.staleness: 1` and give up bit-identical runs") from error
+                           "cpu`, or give up bit-identical runs by `training.staleness: 1`") from error
 
     def _begin(self, rows: Sequence[BatchRows], arrays: Arrays, learn: Learn) -> Callable[[], float]:
         slot, device = self._slot(0), self.accelerator

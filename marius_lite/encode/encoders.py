@@ -21,13 +21,13 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
 
 def input_width(dataset: Dataset, config: Config) -> int:
     """Numbers of a node that an encoder begins with: features, then learned ones."""
-    return feature_width(dataset, config) + (config.model.dim if config.model.inputs != "features" else 0)
+    return feature_width(dataset, config) + (config.model.dim if config.learns_rows else 0)
 
 
 def feature_width(dataset: Dataset, config: Config) -> int:
     """How many of them are features."""
     features = dataset.manifest.features
-    return features.width if features is not None and config.model.inputs != "embeddings" else 0
+    return features.width if features is not None and config.reads_features else 0
 
 
 def normalized_columns(dataset: Dataset, config: Config) -> int:

@@ -35,7 +35,7 @@ class InputRows:
     """
 
     def __init__(self, dataset: Dataset, config: Config, table: RowTable | None):
-        self._features = dataset.features if config.model.inputs != "embeddings" else None
+        self._features = dataset.features if config.reads_features else None
         self._table, self._dim, self._partitioning = table, config.model.dim, dataset.partitioning
         self._normalized = normalized_columns(dataset, config)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from marius_lite.config import machine
 from marius_lite.config.facts import Facts, NodeFacts
+from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
@@ -15,18 +18,23 @@ from marius_lite.storage.record import record_of
 
 def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
     """Gather the facts for ``config``. Raises UserError where the dataset lacks what it needs."""
-    if config.model.encoder != "none":
-        hop_fanouts(config, dataset)  # UserError for an unknown relation, before anything is planned or written
     record = record_of(config.optimizer.rows.name, config.model.dim)
-    to_classify = node_facts(dataset) if config.task == "node_classification" else None
-    features = dataset.features if config.model.encoder != "none" else None
+    to_classify = node_facts(dataset) if planning_of(config).unit == "nodes" else None
     splits = dataset.node_counts if to_classify else dataset.manifest.edges
-    return Facts(nodes=dataset.manifest.nodes, relations=dataset.manifest.relations, splits=splits,
+    found = Facts(nodes=dataset.manifest.nodes, relations=dataset.manifest.relations, splits=splits,
                  partitions=dataset.partitioning.partitions, rows_per_partition=dataset.partitioning.rows,
                  bucket_counts=dataset.edges("train").counts, stride=record.stride,
                  available_memory=machine.available_memory(), threads=machine.cpu_threads(), cuda=cuda,
-                 features=features.table.stride if features else 0, feature_width=features.width if features else 0,
-                 lists=list_bytes(dataset, config) if config.model.encoder != "none" else 0, nodes_to_classify=to_classify)
+                 nodes_to_classify=to_classify)
+    return _with_encoder(found, dataset, config) if config.encodes else found
+
+
+def _with_encoder(facts: Facts, dataset: Dataset, config: Config) -> Facts:
+    """What an encoder needs besides."""
+    hop_fanouts(config, dataset)  # UserError for an unknown relation, before anything is planned or written
+    features = dataset.features
+    return replace(facts, features=features.table.stride if features else 0, feature_width=features.width if features else 0,
+                   lists=list_bytes(dataset, config))
 
 
 def list_bytes(dataset: Dataset, config: Config) -> int:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from marius_lite.config.facts import Facts
-from marius_lite.config.resolve_nodes import input_width
+from marius_lite.config.inputs import input_width
+from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
 from marius_lite.nn.geometric import without_geometric
 
@@ -16,13 +17,13 @@ def with_encoder(config: Config, facts: Facts) -> Facts:
     """Facts with ``why_whole``. Raises UserError for an encoder that cannot be made."""
     settings = config.model
     if ":" not in settings.encoder:
-        if settings.encoder != "none" and find_spec("torch_geometric") is None:
+        if config.encodes and find_spec("torch_geometric") is None:
             raise without_geometric("No module named 'torch_geometric'")
         return facts
     from marius_lite.nn.encoders import why_whole
     from marius_lite.nn.encoders.custom import load_module
 
-    out = facts.nodes_to_classify.classes if facts.nodes_to_classify else settings.dim
+    out = planning_of(config).out_width(config, facts)
     module = load_module(settings.encoder, input_width(config, facts), [*settings.layers, out], dropout=settings.dropout,
                          heads=settings.heads, relations=facts.relations)
     return replace(facts, why_whole=why_whole(module))

@@ -23,7 +23,7 @@ def open_buffers(dataset: Dataset, config: Config, slots: int, table: RowTable |
     def buffer(of: RowTable) -> PartitionBuffer:
         return PartitionBuffer(of, slots, threads=storage.io_threads, direct=storage.direct_io)
 
-    stored = dataset.features if config.model.inputs != "embeddings" else None
+    stored = dataset.features if config.reads_features else None
     features = buffer(stored.table) if stored is not None else None
     return RowBuffers(stored, features, buffer(table) if table else None, config.model.dim)
 

@@ -17,7 +17,7 @@ NODES = "nodes"
 def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | None:
     """A Zarr group with an empty table of the run's records, where it learns rows."""
     create_group(path)
-    if config.model.inputs == "features":
+    if not config.learns_rows:
         return None
     record = record_of(config.optimizer.rows.name, config.model.dim)
     return RowTable.create(path / NODES, dataset.partitioning.nodes, record.width, dataset.partitioning.rows, {
@@ -27,7 +27,7 @@ def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | Non
 
 def table_bytes(dataset: Dataset, config: Config) -> int:
     """What its files take on disk; 0 where no rows are learned."""
-    if config.model.inputs == "features":
+    if not config.learns_rows:
         return 0
     record, partitioning = record_of(config.optimizer.rows.name, config.model.dim), dataset.partitioning
     return partitioning.partitions * partitioning.rows * record.stride
@@ -35,7 +35,7 @@ def table_bytes(dataset: Dataset, config: Config) -> int:
 
 def open_table(path: Path, dataset: Dataset, config: Config, checksums: Mapping[int, int]) -> RowTable | None:
     """What `create_table` made, in ``live/`` or a checkpoint, and what its files hold. Raises UserError for another table."""
-    if config.model.inputs == "features":
+    if not config.learns_rows:
         return None
     table, partitioning = RowTable.open(path / NODES), dataset.partitioning
     width = record_of(config.optimizer.rows.name, config.model.dim).width

@@ -11,20 +11,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from marius_lite.config.encoder_memory import encoder_device_bytes, resident
-from marius_lite.config.memory import batch_places, device_bytes, negatives_shape, packet_bytes
-from marius_lite.config.resolve_nodes import link_sizes
+from marius_lite.config.encoder_memory import resident
+from marius_lite.config.memory import negatives_shape
 from marius_lite.config.schema import Config
 from marius_lite.device.chooser import Load, expected_loads
-from marius_lite.device.cuda import Needs
 from marius_lite.device.held import HOT_SAMPLE
 from marius_lite.encode.representation import PreparedPlaces, Representation
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
+from marius_lite.graph.plans import plans_of
 from marius_lite.graph.report import leak_lines, read_report
 from marius_lite.log import log
 from marius_lite.nn.model import LinkPredictionModel
-from marius_lite.ordering.plan import make_plan
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
@@ -38,7 +36,7 @@ from marius_lite.tasks.link_model import make_model
 from marius_lite.tasks.link_vectors import link_vectors
 from marius_lite.tasks.opened_links import open_links
 from marius_lite.tasks.task import Exported, Setting
-from marius_lite.types import DeviceBatch, EdgeBatch, EpochPlan, SampledBatch, Step
+from marius_lite.types import DeviceBatch, EdgeBatch, SampledBatch, Step
 
 NOWHERE = Resident((), 0, 1, np.empty(0, np.int64))
 
@@ -46,29 +44,15 @@ NOWHERE = Resident((), 0, 1, np.empty(0, np.int64))
 class LinkPrediction:
     """See `tasks.task.Task`."""
 
-    unit = "edges"
-
-    def plan(self, dataset: Dataset, config: Config, epoch: int) -> EpochPlan:
-        storage = config.storage
-        return make_plan(storage.ordering, dataset.partitioning.partitions, int(storage.capacity), config.training.seed, epoch)
-
     def make_model(self, dataset: Dataset, config: Config, trains: bool) -> LinkPredictionModel:
         return make_model(dataset, config)
 
     def input_dropout(self, config: Config) -> float:
         return 0.0  # the model drops numbers of what the encoder gives
 
-    def device_needs(self, dataset: Dataset, config: Config) -> Needs:
-        facts, capacity, batch = facts_of(dataset, config, cuda=True), int(config.storage.capacity), config.training.batch_size
-        if config.model.encoder != "none":
-            return Needs(encoder_device_bytes(config, link_sizes(config, facts, capacity), 0))
-        nodes = resident(facts, capacity).nodes
-        places = batch_places(config, nodes)
-        return Needs(device_bytes(config, facts.stride, 0, nodes), places, packet_bytes(batch, places))
-
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
         nodes = resident(facts_of(dataset, config, cuda=True), int(config.storage.capacity)).nodes
-        return expected_loads(self.plan(dataset, config, 0), dataset.edges("train").counts, dataset.partitioning.rows,
+        return expected_loads(plans_of(dataset, config)(0), dataset.edges("train").counts, dataset.partitioning.rows,
                               config.training.batch_size, prod(negatives_shape(config, nodes)))
 
     def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:

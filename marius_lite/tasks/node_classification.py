@@ -9,16 +9,15 @@ from typing import Any
 
 import torch
 
-from marius_lite.config.encoder_memory import encoder_device_bytes, reached
-from marius_lite.config.resolve_nodes import node_sizes
+from marius_lite.config.encoder_memory import reached
+from marius_lite.config.node_planning import NodePlanning
 from marius_lite.config.schema import Config
 from marius_lite.device.chooser import Load, node_loads
-from marius_lite.device.cuda import Needs
 from marius_lite.encode.representation import Encoded, PreparedPlaces, Representation
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.facts import facts_of, node_facts
+from marius_lite.graph.facts import facts_of
+from marius_lite.graph.plans import plans_of
 from marius_lite.nn.classifier import NodeClassifier
-from marius_lite.ordering.plan import make_node_plan
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.node_batches import node_batches, node_window
@@ -30,17 +29,11 @@ from marius_lite.tasks.labelling import labelling
 from marius_lite.tasks.node_evaluation import classify_split
 from marius_lite.tasks.node_model import make_classifier, training_nodes
 from marius_lite.tasks.task import Blocks, Exported, Setting
-from marius_lite.types import EpochPlan, NodeBatch, Step
+from marius_lite.types import NodeBatch, Step
 
 
 class NodeClassification:
     """See `tasks.task.Task`."""
-
-    unit = "nodes"
-
-    def plan(self, dataset: Dataset, config: Config, epoch: int) -> EpochPlan:
-        return make_node_plan(dataset.partitioning.partitions, int(config.storage.capacity),
-                              dataset.manifest.training_partitions or 1, config.training.seed, epoch)
 
     def make_model(self, dataset: Dataset, config: Config, trains: bool) -> NodeClassifier:
         return make_classifier(dataset, config, trains)
@@ -48,15 +41,10 @@ class NodeClassification:
     def input_dropout(self, config: Config) -> float:
         return config.model.dropout
 
-    def device_needs(self, dataset: Dataset, config: Config) -> Needs:
-        facts = facts_of(dataset, config, cuda=True)
-        sizes = node_sizes(config, facts, node_facts(dataset), int(config.storage.capacity))
-        return Needs(encoder_device_bytes(config, sizes, 0))
-
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
         facts, training = facts_of(dataset, config, cuda=True), training_nodes(dataset)
-        sizes = node_sizes(config, facts, node_facts(dataset), int(config.storage.capacity))
-        most, plan = reached(config, sizes.seeds, sizes.here)[0][-1], self.plan(dataset, config, 0)
+        sizes = NodePlanning().encoder_sizes(config, facts, int(config.storage.capacity))
+        most, plan = reached(config, sizes.seeds, sizes.here)[0][-1], plans_of(dataset, config)(0)
         return node_loads(plan, [len(training.of(step.targets)) for step in plan.steps], dataset.partitioning.rows,
                           config.training.batch_size, most)
 
@@ -107,6 +95,7 @@ class NodeLearning:
     def __init__(self, setting: Setting, rows: ResidentRows, representation: Encoded, model: NodeClassifier):
         self._setting, self._config = setting, setting.config
         self._rows, self._representation, self._model = rows, representation, model
+        self._plans = plans_of(setting.dataset, setting.config)
         self._training = training_nodes(setting.dataset)
         self.items = len(self._training.ids)
 
@@ -117,7 +106,7 @@ class NodeLearning:
         return [node_window(step.index, len(self._training.of(step.targets)), self._config.training.batch_size)]
 
     def open(self, epoch: int, window: Window, following: Window | None) -> NodeWindow:
-        targets = NodeClassification().plan(self._setting.dataset, self._config, epoch).steps[window.step].targets
+        targets = self._plans(epoch).steps[window.step].targets
         training = self._config.training
         return NodeWindow(window, epoch, self._training.of(targets), training.batch_size, training.seed)
 

@@ -20,7 +20,6 @@ import torch
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
 from marius_lite.device.chooser import Load
-from marius_lite.device.cuda import Needs
 from marius_lite.encode.representation import Representation
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.encoders import CustomEncoder, Encoder
@@ -28,7 +27,7 @@ from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.windows import Window
 from marius_lite.tasks.checkpoint import Checkpoint
-from marius_lite.types import Batch, EpochPlan, Step
+from marius_lite.types import Batch, Step
 
 Ids = npt.NDArray[np.int64]
 Batches = Callable[[int], Iterator[Batch]]
@@ -110,19 +109,11 @@ class Exported:
 
 
 class Task(Protocol):
-    unit: str
-    """What is trained, in the plural."""
-
-    def plan(self, dataset: Dataset, config: Config, epoch: int) -> EpochPlan: ...
-
     def make_model(self, dataset: Dataset, config: Config, trains: bool) -> Any:
         """The `Model` with its first weights, which follow from the run's seed, on the CPU."""
 
     def input_dropout(self, config: Config) -> float:
         """Share of the numbers that an encoder begins with to set to zero."""
-
-    def device_needs(self, dataset: Dataset, config: Config) -> Needs:
-        """Of its batches on a device."""
 
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
         """Rows that the steps of the first epoch touch."""

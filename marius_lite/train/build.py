@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device, open_accelerator
 from marius_lite.encode.encoders import weight_decays
-from marius_lite.encode.open import represent
+from marius_lite.encode.open import device_needs, represent
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.plans import plans_of
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.torch_settings import prepare_torch
 from marius_lite.optim.dense import DenseOptimizer
@@ -36,10 +35,10 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
     if accelerator is None:
         rows = host_rows(buffers, dataset, config)
     else:
-        needs, loads = task.device_needs(dataset, config), task.loads(dataset, config)
+        needs, loads = device_needs(dataset, config), task.loads(dataset, config)
         rows = device_rows(accelerator, buffers, dataset, config, needs, loads)
     representation = represent(rows, accelerator, dataset, config, model.encoder, task.input_dropout(config))
     learning = task.learning(Setting(dataset, config, memory, run.path), rows, representation, model)
-    work = Work(config, partial(task.plan, dataset, config), learning, representation, optimizer)
+    work = Work(config, plans_of(dataset, config), learning, representation, optimizer)
     return Parts(run, config, work, model, optimizer, [optimizer, *rows.rated()], metrics,
                  model if isinstance(model, Regularized) else None)

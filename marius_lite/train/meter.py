@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from marius_lite.checkpoint.state import State
+from marius_lite.config.planning import planning_of
 from marius_lite.files import format_bytes
 from marius_lite.log import log, shows_bars
-from marius_lite.tasks import task_of
 from marius_lite.train.parts import Parts
 from marius_lite.train.progress import Progress
 from marius_lite.train.usage import peak_rss, process_usage
@@ -33,7 +33,7 @@ class Meter:
         self._log = parts.metrics
         self._counters = parts.work.counters
         self._edge_wait = 0.0
-        self._unit = task_of(parts.config).unit
+        self._unit = planning_of(parts.config).unit
         self._epochs, self._measure = parts.config.training.epochs, parts.config.training.metric
         self._finished = ""  # what the line of the epoch says, until its evaluation is made
         self._items = parts.work.items

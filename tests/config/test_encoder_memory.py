@@ -15,10 +15,11 @@ from marius_lite.config.encoder_memory import (
     resident,
 )
 from marius_lite.config.facts import NodeFacts
+from marius_lite.config.link_planning import link_sizes
 from marius_lite.config.load import load
 from marius_lite.config.memory import RING, device_bytes
+from marius_lite.config.node_planning import node_sizes
 from marius_lite.config.resolve import device_needs, resolve
-from marius_lite.config.resolve_nodes import link_sizes, node_sizes
 from marius_lite.errors import UserError
 
 NODES = ["task=node_classification", "model.encoder=sage", "model.layers=[32]", "sampling.fanouts=[4,2]", "model.dim=16",

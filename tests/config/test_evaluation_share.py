@@ -48,7 +48,9 @@ def encoded(training, nodes=100_000, edges=1_000_000, sets=()):
     """How often an encoder's run is evaluated: classes of ``training`` nodes are learned, or the edges where it is None."""
     known = facts(nodes, edges, 5000)
     known.relations, known.nodes_to_classify = 1, None if training is None else SimpleNamespace(training=training)
-    config = load(sets=["model.encoder=sage", "model.layers=[64]", "training.epochs=200", "evaluation.split=valid", *sets])
+    task = "link_prediction" if training is None else "node_classification"
+    config = load(sets=[f"task={task}", "model.encoder=sage", "model.layers=[64]", "training.epochs=200",
+                        "evaluation.split=valid", *sets])
     return with_share(config, known).every_epochs
 
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from marius_lite.config.encoder_memory import EncoderSizes, Resident, encoder_bytes, most_drawn
 from marius_lite.config.facts import Facts, NodeFacts
+from marius_lite.config.link_planning import link_sizes
 from marius_lite.config.load import load
 from marius_lite.config.memory import EDGE_BYTES, largest_window
 from marius_lite.config.resolve import resolve
-from marius_lite.config.resolve_nodes import link_sizes
 from marius_lite.errors import UserError
 from marius_lite.ordering.plan import make_plan
 

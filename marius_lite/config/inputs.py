@@ -1,0 +1,36 @@
+"""What a model begins with: features, learned rows, or both."""
+
+from __future__ import annotations
+
+from marius_lite.config.facts import Facts
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+
+
+def inputs_of(config: Config, facts: Facts) -> str:
+    """The inputs of a run: features, embeddings or both. Raises UserError for features that the dataset lacks."""
+    asked = config.model.inputs if config.model.encoder != "none" else "embeddings"
+    if asked in ("features", "both") and not facts.features:
+        raise UserError(f"`model.inputs` is {asked}, but the dataset has no features: preprocess with --features, or set "
+                        "`model.inputs` to embeddings")
+    inputs = asked if asked != "auto" else "features" if facts.features else "embeddings"
+    if inputs == "embeddings" and config.model.normalize_features:
+        raise UserError("`model.normalize_features` is true, but there are no features to learn from: leave it out")
+    return inputs
+
+
+def input_stride(config: Config, facts: Facts) -> int:
+    """Bytes of a node's rows that the buffers hold."""
+    inputs = inputs_of(config, facts)
+    return (facts.features if inputs != "embeddings" else 0) + (facts.stride if inputs != "features" else 0)
+
+
+def input_width(config: Config, facts: Facts) -> int:
+    """Numbers of a node in the encoder's input."""
+    inputs = inputs_of(config, facts)
+    return (facts.feature_width if inputs != "embeddings" else 0) + (config.model.dim if inputs != "features" else 0)
+
+
+def tables(config: Config, facts: Facts) -> int:
+    """How many tables of rows that is."""
+    return 2 if inputs_of(config, facts) == "both" else 1

@@ -1,0 +1,150 @@
+"""Link prediction: what it needs. `auto` for a run that pages learned rows, and features where an encoder reads them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from marius_lite.config.decoders import DECODERS
+from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, resident
+from marius_lite.config.facts import Facts
+from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
+from marius_lite.config.memory import (
+    EDGE_BYTES,
+    LOG_Q_BYTES,
+    SLOT_ROWS,
+    MemoryPlan,
+    advice,
+    batch_places,
+    check_capacity_fits,
+    evaluation_bytes,
+    host_bytes_for_device,
+    largest_window,
+    slot_bytes,
+    workspace_bytes,
+)
+from marius_lite.config.planning import Resolved, Rules
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+from marius_lite.files import format_bytes
+from marius_lite.ordering.plan import ORDERINGS, check, choose, make_plan, needs_all, spare_slots
+from marius_lite.types import EpochPlan
+
+CAPACITIES_COMPARED = 8
+ROWS_MAX = 2**32 - 1  # edges hold rows of the buffer as uint32
+EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
+
+
+class LinkPlanning:
+    """See `config.planning.Planning`."""
+
+    unit: Literal["edges", "nodes"] = "edges"
+    metrics = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")
+    losses = ("softmax", "logistic", "margin")
+
+    def rules(self, config: Config) -> Rules:
+        decoder, weight = config.model.decoder, config.loss.relation_weight
+        able = [name for name, each in DECODERS.items() if each.asks_for_relations]
+        return [(weight > 0 and decoder not in able,
+                 f"`loss.relation_weight` is {weight}, but decoder {decoder} cannot rank relations: use one of "
+                 f"{', '.join(able)}, or remove it"),
+                (config.loss.class_weights != "none", f"`loss.class_weights` is set, but `task` is {config.task}: leave it out"),
+                (config.storage.ordering not in ("auto", *ORDERINGS),
+                 f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out")]
+
+    def metric(self, facts: Facts) -> str:
+        return self.metrics[0]
+
+    def loss(self, facts: Facts) -> str:
+        return self.losses[0]
+
+    def check(self, config: Config, facts: Facts) -> None:
+        """Any dataset has edges."""
+
+    def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
+        if config.storage.capacity != "auto" or needs_all(config.storage.ordering):
+            capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
+            check(_ordering(config, facts, capacity), facts.partitions, capacity)
+            memory = _memory(config, facts, capacity, budget)
+            check_capacity_fits(config, capacity, memory, budget)
+        else:
+            capacity, memory = _best_capacity(config, facts, budget)
+        buffer_rows = memory.buffer // input_stride(config, facts)
+        if buffer_rows > ROWS_MAX:
+            raise UserError(f"`storage.capacity` {capacity} makes a buffer of {buffer_rows} rows, an edge can name {ROWS_MAX}: "
+                            "give a smaller capacity")
+        return Resolved(capacity, _ordering(config, facts, capacity), memory)
+
+    def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
+        storage = config.storage
+        return make_plan(storage.ordering, partitions, int(storage.capacity), config.training.seed, epoch)
+
+    def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
+        return link_sizes(config, facts, capacity)
+
+    def seeds(self, config: Config, batch: int, nodes: int) -> int:
+        return batch_places(config, nodes)
+
+    def items(self, facts: Facts) -> int:
+        return int(facts.bucket_counts.sum())
+
+    def out_width(self, config: Config, facts: Facts) -> int:
+        return config.model.dim
+
+
+def link_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
+    """Sizes of link prediction's batches: every place of a batch is a seed."""
+    here = resident(facts, capacity)
+    return EncoderSizes(batch_places(config, here.nodes), here, input_width(config, facts), config.model.dim,
+                        input_stride(config, facts), tables(config, facts))
+
+
+def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:
+    """All partitions where they fit; else, of the largest capacities that fit, the one that loads least."""
+    fitting: list[tuple[int, int, MemoryPlan]] = []
+    for capacity in range(facts.partitions, min(2, facts.partitions) - 1, -1):
+        memory = _memory(config, facts, capacity, budget)
+        if memory.total <= budget:
+            fitting.append((_loads(config, facts, capacity), capacity, memory))
+            if capacity == facts.partitions or len(fitting) == CAPACITIES_COMPARED:
+                break
+    if not fitting:
+        raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions and their batches need "
+                        f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}")
+    _, capacity, memory = min(fitting, key=lambda found: (found[0], -found[1]))
+    return capacity, memory
+
+
+def _loads(config: Config, facts: Facts, capacity: int) -> int:
+    plan = make_plan(_ordering(config, facts, capacity), facts.partitions, capacity, config.training.seed, 0)
+    return sum(len(step.load) for step in plan.steps)
+
+
+def _ordering(config: Config, facts: Facts, capacity: int) -> str:
+    return choose(facts.partitions, capacity) if config.storage.ordering == "auto" else config.storage.ordering
+
+
+def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryPlan:
+    ordering = _ordering(config, facts, capacity)
+    spare = spare_slots(ordering, facts.partitions, capacity) if config.storage.prefetch else 0
+    slots = min(capacity + spare, facts.partitions)
+    one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
+    here = resident(facts, capacity)
+    threads = facts.threads if config.training.threads == "auto" else config.training.threads
+    workspace = workspace_bytes(config, facts.relations, here.nodes, threads)
+    if config.device != "cpu":
+        workspace = host_bytes_for_device(config, facts.stride, here.nodes)
+    plan = make_plan(ordering, facts.partitions, capacity, config.training.seed, 0)
+    total, largest_bucket = int(facts.bucket_counts.sum()), int(facts.bucket_counts.max(initial=0))
+    largest_step = largest_window([step.buckets for step in plan.steps], facts.bucket_counts)
+    asked = config.storage.window_edges
+    wanted = asked if asked != "auto" else min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES)
+    window = max(largest_bucket, wanted, 1)
+    if facts.lists and config.device != "cpu":
+        workspace = encoder_host_bytes_for_device(config, link_sizes(config, facts, capacity))
+    elif facts.lists:
+        workspace += encoder_bytes(config, link_sizes(config, facts, capacity), inputs_of(config, facts) != "features")
+    if config.negatives.log_q:
+        workspace += slots * -(-facts.rows_per_partition // SLOT_ROWS) * SLOT_ROWS * LOG_Q_BYTES
+    return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
+                      edges=window * EDGE_BYTES + slots * facts.lists, workspace=workspace,
+                      evaluation=evaluation_bytes(config, facts.nodes))

@@ -1,0 +1,111 @@
+"""Node classification: what it needs. In memory are features, learned rows, and in-edges of the resident nodes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, resident
+from marius_lite.config.facts import Facts, NodeFacts
+from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
+from marius_lite.config.memory import MemoryPlan, advice, check_capacity_fits, evaluation_bytes, slot_bytes
+from marius_lite.config.planning import Resolved, Rules
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+from marius_lite.files import format_bytes
+from marius_lite.ordering.plan import check_node_capacity, make_node_plan
+from marius_lite.types import EpochPlan
+
+ORDERING = "node_classification"
+
+
+class NodePlanning:
+    """See `config.planning.Planning`."""
+
+    unit: Literal["edges", "nodes"] = "nodes"
+    metrics = ("accuracy", "macro_f1", "micro_f1", "roc_auc", "average_precision", "log_loss")
+    losses = ("cross_entropy", "binary_cross_entropy")
+
+    def rules(self, config: Config) -> Rules:
+        return [(config.model.encoder == "none", f"`task` is {config.task}, but `model.encoder` is none: choose sage, gcn, gat, "
+                 "rgcn or package.module:Class"),
+                (config.loss.relation_weight > 0, f"`loss.relation_weight` is {config.loss.relation_weight}, but `task` is "
+                 f"{config.task}: remove it"),
+                (config.storage.ordering not in ("auto", ORDERING),
+                 f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out")]
+
+    def metric(self, facts: Facts) -> str:
+        """Where nodes may have several classes, all of them right is rare."""
+        return "micro_f1" if _nodes(facts).multi_label else self.metrics[0]
+
+    def loss(self, facts: Facts) -> str:
+        return loss_of(_nodes(facts))
+
+    def check(self, config: Config, facts: Facts) -> None:
+        nodes, weights = _nodes(facts), config.loss.class_weights
+        if config.loss.name not in ("auto", loss := loss_of(nodes)):
+            several = "any number of classes" if nodes.multi_label else "one class"
+            raise UserError(f"`loss.name` is {config.loss.name}, but nodes of the dataset have {several}: use {loss}, or leave "
+                            "it out")
+        if isinstance(weights, tuple) and len(weights) != nodes.classes:
+            raise UserError(f"`loss.class_weights` has {len(weights)} numbers, the dataset has {nodes.classes} classes: give "
+                            "one for each")
+
+    def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
+        asked, partitions, nodes = config.storage.capacity, facts.partitions, _nodes(facts)
+        if asked != "auto":
+            check_node_capacity(partitions, asked)
+            memory = node_memory(config, facts, nodes, asked)
+            check_capacity_fits(config, asked, memory, budget)
+            return Resolved(asked, ORDERING, memory)
+        for capacity in range(partitions, 0, -1):
+            memory = node_memory(config, facts, nodes, capacity)
+            if memory.total <= budget:
+                return Resolved(capacity, ORDERING, memory)
+        raise UserError(f"`storage.memory` is {format_bytes(budget)}, but one resident partition and what goes with it need "
+                        f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}")
+
+    def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
+        return make_node_plan(partitions, int(config.storage.capacity), training, config.training.seed, epoch)
+
+    def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
+        return node_sizes(config, facts, _nodes(facts), capacity)
+
+    def seeds(self, config: Config, batch: int, nodes: int) -> int:
+        return batch
+
+    def items(self, facts: Facts) -> int:
+        return _nodes(facts).training
+
+    def out_width(self, config: Config, facts: Facts) -> int:
+        return _nodes(facts).classes
+
+
+def _nodes(facts: Facts) -> NodeFacts:
+    assert facts.nodes_to_classify is not None
+    return facts.nodes_to_classify
+
+
+def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> EncoderSizes:
+    return EncoderSizes(config.training.batch_size, resident(facts, capacity), input_width(config, facts), nodes.classes,
+                        input_stride(config, facts), tables(config, facts),
+                        nodes.classes if nodes.multi_label else 0)
+
+
+def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> MemoryPlan:
+    """Memory with ``capacity`` partitions resident; spare slots let a rotation load ahead. ``config.device`` is no more auto."""
+    spare, rows = 0, facts.rows_per_partition
+    if config.storage.prefetch and nodes.training_partitions > capacity:
+        spare = min(capacity - capacity // 2, facts.partitions - capacity)
+    slots = capacity + spare
+    sizes = node_sizes(config, facts, nodes, capacity)
+    workspace = encoder_bytes(config, sizes, inputs_of(config, facts) != "features")
+    if config.device != "cpu":
+        workspace = encoder_host_bytes_for_device(config, sizes)
+    one = slot_bytes(rows, input_stride(config, facts))
+    return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=nodes.training, buffer=slots * one,
+                      edges=slots * facts.lists + nodes.training * (24 + sizes.labels), workspace=workspace,
+                      evaluation=evaluation_bytes(config, facts.nodes, nodes.evaluated))
+
+
+def loss_of(nodes: NodeFacts) -> str:
+    return "binary_cross_entropy" if nodes.multi_label else "cross_entropy"

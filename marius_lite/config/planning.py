@@ -1,0 +1,64 @@
+"""What a task needs, known before anything of it is loaded: its settings, its plans, its memory."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, Protocol
+
+from marius_lite.config.encoder_memory import EncoderSizes
+from marius_lite.config.facts import Facts
+from marius_lite.config.memory import MemoryPlan
+from marius_lite.config.schema import Config
+from marius_lite.config.tasks import TASKS, at_place
+from marius_lite.types import EpochPlan
+
+Rules = list[tuple[bool, str]]
+"""Whether a rule between settings is broken, and what is then said."""
+
+
+class Resolved(NamedTuple):
+    capacity: int
+    ordering: str
+    memory: MemoryPlan
+
+
+class Planning(Protocol):
+    unit: Literal["edges", "nodes"]
+    """What is trained: edges, or nodes that have labels and a split."""
+    metrics: tuple[str, ...]
+    """The figures of an evaluation; the first is `training.metric: auto` where `metric` says nothing else."""
+    losses: tuple[str, ...]
+
+    def rules(self, config: Config) -> Rules:
+        """Of settings that this task reads otherwise than others do."""
+
+    def metric(self, facts: Facts) -> str:
+        """`training.metric: auto`."""
+
+    def loss(self, facts: Facts) -> str:
+        """`loss.name: auto`."""
+
+    def check(self, config: Config, facts: Facts) -> None:
+        """Raise UserError for settings that the dataset does not suit."""
+
+    def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
+        """The capacity, its ordering and its memory. ``config.device`` is no more auto. Raises UserError where they disagree."""
+
+    def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
+        """The plan of an epoch of a resolved configuration; training nodes fill the first ``training`` partitions."""
+
+    def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
+        """Of a batch that passes an encoder."""
+
+    def seeds(self, config: Config, batch: int, nodes: int) -> int:
+        """Nodes that a ``batch`` of so many items begins from, of ``nodes`` in all."""
+
+    def items(self, facts: Facts) -> int:
+        """Edges or nodes trained in an epoch."""
+
+    def out_width(self, config: Config, facts: Facts) -> int:
+        """Numbers of a node that a model gives."""
+
+
+def planning_of(config: Config) -> Planning:
+    found: Planning = at_place(TASKS[config.task].planning)()
+    return found
