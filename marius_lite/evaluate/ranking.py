@@ -63,6 +63,7 @@ class RankingOptions:
     memory: int = 1 << 30
     query_node: QueryNode = "candidate"
     compared: bool = False
+    split: str = "test"  # what the edges are called in the result
 
     @property
     def watches_selves(self) -> bool:
@@ -155,8 +156,7 @@ def _as_asked(values: npt.NDArray[Any], queries: Queries) -> npt.NDArray[Any]:
 
 
 def rank(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, edges: Iterable[EdgeBlock],
-         known: Sequence[EdgeSource], options: RankingOptions, split: str = "test",
-         relation_names: Sequence[Any] | None = None) -> dict[str, Any]:
+         known: Sequence[EdgeSource], options: RankingOptions, relation_names: Sequence[Any] | None = None) -> dict[str, Any]:
     """Evaluate link prediction; the result is ready for JSON, per relation by name (by id without names).
 
     ``edges`` may come in blocks of any size, ``known`` are the edges of all splits. Where the query node is more than a
@@ -176,7 +176,7 @@ def rank(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, e
                     total.add(side, part.rel, ranks[side])
     summary = totals.summary(relation_names)
     per = {name: summary.pop(name) for name in ("per_side", "per_relation")}
-    return {"split": split, **summary, "candidates": ranker.label, "filtered": options.filtered,
+    return {"split": options.split, **summary, "candidates": ranker.label, "filtered": options.filtered,
             "ties": options.ties, **_about_selves(options, self_best, others), **per}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from marius_lite.nn.regularizer import add_n3_gradient
 from marius_lite.nn.scoring import score_side, scores
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Batch, DeviceBatch, Pairs, RowGrads, Rows, one_after_another
+from marius_lite.types import Batch, DeviceBatch, Pairs, one_after_another
 
 Entry = TypeVar("Entry")
 
@@ -62,19 +62,29 @@ class _Learned:
     negatives: list[Tensor]
 
 
-class LinkPredictionModel(torch.nn.Module):
-    """A decoder with its weights and relations, and what is minimised.
+@dataclass(frozen=True)
+class Objective:
+    """What is minimised. Per batch: the *sum* over edges and sides of
 
-    Per batch: the *sum* over edges and sides of
-
-    - the loss;
-    - ``n3_weight`` times ``n3_share``, which a schedule may set, times the sum of |x|^3 over source, relation and destination,
-      before dropout (Lacroix et al., ICML 2018);
+    - the ``loss``, with its ``options``;
+    - ``n3_weight`` times the sum of |x|^3 over source, relation and destination, before dropout (Lacroix et al., ICML 2018);
     - ``relation_weight`` times the cross-entropy of the relation among all relations, given source and destination (Chen et
       al., AKBC 2021), for decoders that can ask for it.
 
     So both weights are relative to one edge's loss on one side, whatever the batch size. ``dropout`` applies to
     every gathered row: sources, destinations, negatives, relations.
+    """
+
+    loss: str = "softmax"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    dropout: float = 0.0
+    n3_weight: float = 0.0
+    relation_weight: float = 0.0
+
+
+class LinkPredictionModel(torch.nn.Module):
+    """A decoder with its weights and relations, and what is minimised. A schedule may set ``n3_share``, which multiplies the
+    objective's ``n3_weight``.
 
     ``encoder``, where there is one, makes what is gathered here from rows; its weights belong to the model, as the decoder's do.
     ``relations``, shape (relations or 2 * relations, relation_dim), is the one parameter of its own, and drawn first. With
@@ -82,22 +92,18 @@ class LinkPredictionModel(torch.nn.Module):
     relations, in the formula of side 0.
     """
 
-    def __init__(self, decoder: str, relations: int, dim: int, generator: np.random.Generator, *,
-                 reciprocal: bool = False, loss: str = "softmax",
-                 loss_options: Mapping[str, Any] | None = None, dropout: float = 0.0,
-                 n3_weight: float = 0.0, relation_weight: float = 0.0, relation_draw: Draw | None = None,
+    def __init__(self, decoder: str, relations: int, dim: int, generator: np.random.Generator, objective: Objective | None = None,
+                 *, reciprocal: bool = False, relation_draw: Draw | None = None,
                  encoder: Encoder | CustomEncoder | None = None) -> None:
         super().__init__()
         self.encoder = encoder
         check_dim(decoder, dim)
         kind = decoder_class(decoder)
         self.similarity = SIMILARITIES[kind.similarity]
-        self.loss = _loss(loss, loss_options or {})
+        self.objective, self.n3_share = objective or Objective(), 1.0
+        self.loss = _loss(self.objective.loss, self.objective.options)
         self.relation_count = relations
         self.reciprocal = reciprocal
-        self.dropout = dropout
-        self.n3_weight, self.n3_share = n3_weight, 1.0
-        self.relation_weight = relation_weight
         draw = relation_draw or kind.relation_draw(dim)
         values = draw(generator, relations * (2 if reciprocal else 1), kind.relation_dim(dim))
         self.relations = torch.nn.Parameter(torch.from_numpy(values))
@@ -108,14 +114,6 @@ class LinkPredictionModel(torch.nn.Module):
         self._draws = bool(self._weights or list(self.decoder.children()))
         self._workspace = Workspace()
 
-    def learn(self, batch: DeviceBatch) -> tuple[float, RowGrads]:
-        """`gradients`, with the loss as a number, for a batch on the CPU. RunError when the loss is not finite."""
-        sampled = batch.sampled
-        loss, grads = self.gradients(batch)
-        mean = finite(float(loss), sampled.edges)
-        negatives: list[Rows] = [side.reshape(-1) for side in sampled.negatives]
-        return mean, RowGrads((sampled.edges.src, sampled.edges.dst, *negatives), grads)
-
     def gradients(self, batch: DeviceBatch) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The mean loss per edge and side (alone, without what is added to it; float64), and the gradients of the batch's rows.
 
@@ -125,7 +123,7 @@ class LinkPredictionModel(torch.nn.Module):
         """
         sampled = batch.sampled
         self._begin_decoder(sampled.seed)
-        dropout = Dropout(self.dropout, sampled.seed, batch.src.device, self._workspace)
+        dropout = Dropout(self.objective.dropout, sampled.seed, batch.src.device, self._workspace)
         ends = dropout("src", batch.src), dropout("dst", batch.dst)
         learned = (self._learn_shared if sampled.shared else self._learn_apart)(batch, ends, dropout)
         sides, loss = learned.sides, learned.loss / (sampled.sides * len(batch.rel))
@@ -133,7 +131,7 @@ class LinkPredictionModel(torch.nn.Module):
         for side in sides[1:]:
             d_src += side.positive
             d_dst += side.entity
-        d_relations = self._predict_relations(batch, ends, d_src, d_dst) if self.relation_weight else None
+        d_relations = self._predict_relations(batch, ends, d_src, d_dst) if self.objective.relation_weight else None
         self._set_relation_grad(batch, [side.relation for side in sides], d_relations)
         self._regularize(batch.src, dropout.backward_("src", d_src), sampled.sides)
         self._regularize(batch.dst, dropout.backward_("dst", d_dst), sampled.sides)
@@ -209,11 +207,11 @@ class LinkPredictionModel(torch.nn.Module):
             ids = self._relation_ids(batch.rel, side)
             grads = score_side(self.similarity, RELATION_LOSS, query.detach(), table[ids], table[None], self._workspace,
                                Pairs(everything, rel))
-            d_source, d_target = self._backward(query, (source, target), grads.query, self.relation_weight)
-            d_src.add_(d_target if side else d_source, alpha=self.relation_weight)
-            d_dst.add_(d_source if side else d_target, alpha=self.relation_weight)
-            total.add_(grads.negatives[0], alpha=self.relation_weight)
-            total += self._by_relation(batch.rel, [grads.positive], [side]).mul_(self.relation_weight)
+            d_source, d_target = self._backward(query, (source, target), grads.query, self.objective.relation_weight)
+            d_src.add_(d_target if side else d_source, alpha=self.objective.relation_weight)
+            d_dst.add_(d_source if side else d_target, alpha=self.objective.relation_weight)
+            total.add_(grads.negatives[0], alpha=self.objective.relation_weight)
+            total += self._by_relation(batch.rel, [grads.positive], [side]).mul_(self.objective.relation_weight)
         return total
 
     def _combine(self, entity: Tensor, relation: Tensor, side: int) -> Tensor:
@@ -243,8 +241,8 @@ class LinkPredictionModel(torch.nn.Module):
         return rel + self.relation_count if self.reciprocal and side == 1 else rel
 
     def _regularize(self, values: Tensor, grad: Tensor, times: int = 1) -> None:
-        if self.n3_weight:
-            add_n3_gradient(self.decoder, values, times * self.n3_weight * self.n3_share, grad)
+        if self.objective.n3_weight:
+            add_n3_gradient(self.decoder, values, times * self.objective.n3_weight * self.n3_share, grad)
 
     def _set_relation_grad(self, batch: DeviceBatch, parts: Sequence[Tensor], more: Tensor | None) -> None:
         """The parts' sum, one a side, by relation, and what there is more."""

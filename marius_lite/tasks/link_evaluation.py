@@ -46,11 +46,11 @@ def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredict
     settings = config.evaluation
     options = RankingOptions(candidates=None if settings.candidates == "all" else settings.candidates,
                              filtered=settings.filtered, ties=settings.ties, seed=config.training.seed,
-                             memory=EVALUATION_BYTES, query_node=query_node, compared=compared)
+                             memory=EVALUATION_BYTES, query_node=query_node, compared=compared, split=split)
     edges = dataset.edges(split)
     return rank(buffer, dataset.partitioning, config.model.dim, model,
                 select_edges(edges, max_edges, config.training.seed),
-                [dataset.edges(name) for name in dataset.manifest.edges], options, split, dataset.relation_names())
+                [dataset.edges(name) for name in dataset.manifest.edges], options, dataset.relation_names())
 
 
 def warn_of_self_answers(result: dict[str, Any], dataset: Dataset) -> None:

@@ -6,7 +6,7 @@ from marius_lite.config.schema import Config
 from marius_lite.encode.encoders import initial_encoder, input_width
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.decoders import decoder_class
-from marius_lite.nn.model import LinkPredictionModel
+from marius_lite.nn.model import LinkPredictionModel, Objective
 from marius_lite.rows.first_rows import draw_of
 from marius_lite.seeds import generator_for
 
@@ -19,8 +19,8 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
         encoder = initial_encoder(config, input_width(dataset, config), model.dim, dataset.manifest.relations)
     options = {"logistic": {"margin": loss.offset, "temperature": loss.adversarial_temperature},
                "margin": {"margin": loss.margin}}
+    objective = Objective(loss.name, options.get(loss.name, {}), model.dropout, config.regularizer.weight, loss.relation_weight)
     return LinkPredictionModel(
-        model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"),
-        reciprocal=model.reciprocal, loss=loss.name, loss_options=options.get(loss.name), dropout=model.dropout,
-        n3_weight=config.regularizer.weight, relation_weight=loss.relation_weight,
-        relation_draw=draw_of(config.init.relations, decoder_class(model.decoder).relation_draw(model.dim)), encoder=encoder)
+        model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"), objective,
+        reciprocal=model.reciprocal, encoder=encoder,
+        relation_draw=draw_of(config.init.relations, decoder_class(model.decoder).relation_draw(model.dim)))

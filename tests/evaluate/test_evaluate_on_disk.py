@@ -84,7 +84,7 @@ def test_relations_are_named(dataset, table, model):
     with PartitionBuffer(table, 2) as buffer:
         edges = select_edges(dataset.edges("valid"), 40, 0)
         result = rank(buffer, dataset.partitioning, DIM, model, edges, [dataset.edges("train")],
-                      RankingOptions(candidates=30), "valid", dataset.relation_names())
+                      RankingOptions(candidates=30, split="valid"), dataset.relation_names())
     assert set(result["per_relation"]) == {"r0", "r1", "r2"}
     assert (result["split"], result["count"], result["candidates"]) == ("valid", 40, "sampled(30)")
 

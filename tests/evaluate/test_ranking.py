@@ -245,7 +245,7 @@ def test_result_is_ready_for_json():
     known = [FakeEdges(edges, partitioning) for edges in splits.values()]
     scorer = scorer_of("distmult", relations)
     result = rank(FakeBuffer(table, partitioning), partitioning, DIM, scorer, block(splits["test"]).split(9),
-                  known, RankingOptions(), "test", ["likes", "knows", "is"])
+                  known, RankingOptions(), ["likes", "knows", "is"])
     ranks = naive_ranks(table, scorer, splits, splits["test"], True, "realistic")
     assert list(result)[:2] == ["split", "mrr"]
     assert json.loads(json.dumps(result)) == result

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from link_models import learn, make_model
 
 from marius_lite.nn.decoders import DECODERS, EdgeContext, make_decoder
-from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.negatives import Resident
 from marius_lite.types import DeviceBatch, EdgeBatch
@@ -26,12 +26,12 @@ def all_scores(decoder, query, candidates):
 @pytest.mark.parametrize("name", [name for name, entry in DECODERS.items() if entry.asks_for_relations])
 def test_gradients_equal_autograd_over_all_nodes(name, relation_weight, reciprocal):
     rng, decoder = np.random.default_rng(5), make_decoder(name, DIM)
-    model = LinkPredictionModel(name, RELATIONS, DIM, rng, reciprocal=reciprocal, relation_weight=relation_weight)
+    model = make_model(name, RELATIONS, DIM, rng, reciprocal=reciprocal, relation_weight=relation_weight)
     table = torch.from_numpy(rng.normal(0, 0.7, (NODES, DIM)).astype(np.float32))
     edges = EdgeBatch(0, 0, 0, rng.integers(0, NODES, EDGES), rng.integers(0, NODES, EDGES), rng.integers(0, RELATIONS, EDGES))
     sampled = EveryResident(0).sample(edges, RESIDENT)
     rel = torch.from_numpy(edges.rel)
-    mean, grads = model.learn(DeviceBatch(sampled, table[edges.src], table[edges.dst], table[sampled.negatives], rel))
+    mean, grads = learn(model, DeviceBatch(sampled, table[edges.src], table[edges.dst], table[sampled.negatives], rel))
 
     entities = table.double().requires_grad_()
     relations = model.relations.detach().double().requires_grad_()

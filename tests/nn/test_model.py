@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 import torch
+from link_models import learn, make_model
 
 from marius_lite.errors import RunError, UserError
 from marius_lite.nn.decoders import DECODERS
-from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.types import DeviceBatch, EdgeBatch, SampledBatch
 
 NODES, RELATIONS, DIM, EDGES = 40, 4, 8, 23
 
 
 def make(decoder="complex", **options):
-    return LinkPredictionModel(decoder, RELATIONS, DIM, np.random.default_rng(1), **options)
+    return make_model(decoder, RELATIONS, DIM, np.random.default_rng(1), **options)
 
 
 def make_batch(seed=0, sides=2, scale=0.5, mask_seed=9, shared=False):
@@ -34,8 +34,8 @@ def parts(grads):
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_n3_adds_the_gradient_of_its_definition(decoder):
     plain, regular, batch = make(decoder), make(decoder, n3_weight=0.3), make_batch()
-    expected_loss, without = plain.learn(batch)
-    loss, grads = regular.learn(batch)
+    expected_loss, without = learn(plain, batch)
+    loss, grads = learn(regular, batch)
     assert loss == expected_loss
     relation = plain.relations.detach()[batch.rel].requires_grad_()
     rows = [batch.src.clone().requires_grad_(), batch.dst.clone().requires_grad_(), relation]
@@ -60,7 +60,7 @@ def test_dropout_gradients_are_derivatives(decoder, shared):
     model, batch = make(decoder, dropout=0.4, reciprocal=shared), make_batch(shared=shared)
     noise = np.random.default_rng(2).normal(0, 0.3, model.relations.shape)
     model.relations.data += torch.from_numpy(noise).float()
-    _, grads = model.learn(batch)
+    _, grads = learn(model, batch)
     d_src, d_dst, *d_negatives = parts(grads)
     d_relations = model.relations.grad.clone()
     step = 1e-3
@@ -71,7 +71,7 @@ def test_dropout_gradients_are_derivatives(decoder, shared):
                             batch.negatives + sign * step * torch.stack(d_negatives).view_as(batch.negatives),
                             batch.rel)
         model.relations.data += sign * step * d_relations
-        losses.append(model.learn(moved)[0] * 2 * EDGES)
+        losses.append(learn(model, moved)[0] * 2 * EDGES)
         model.relations.data -= sign * step * d_relations
     assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(slope, rel=2e-2)
 
@@ -81,10 +81,10 @@ def test_learning_repeats_bit_by_bit_and_changes_no_input(options):
     batch = make_batch()
     before = [t.clone() for t in (batch.src, batch.dst, batch.negatives)]
     first, second = make(**options), make(**options)
-    second.learn(make_batch(seed=1))  # another batch before it leaves no trace
+    learn(second, make_batch(seed=1))  # another batch before it leaves no trace
     for _ in range(2):
-        loss, grads = first.learn(batch)
-        other_loss, other_grads = second.learn(batch)
+        loss, grads = learn(first, batch)
+        other_loss, other_grads = learn(second, batch)
         assert loss == other_loss
         assert all(torch.equal(a, b) for a, b in zip(grads.grads, other_grads.grads, strict=True))
         assert torch.equal(first.relations.grad, second.relations.grad)
@@ -94,15 +94,15 @@ def test_learning_repeats_bit_by_bit_and_changes_no_input(options):
 
 def test_gradients_outlive_the_next_batch():
     model = make("transe")
-    _, grads = model.learn(make_batch())
+    _, grads = learn(model, make_batch())
     kept = parts(grads)
-    model.learn(make_batch(seed=1))
+    learn(model, make_batch(seed=1))
     assert all(torch.equal(a, b) for a, b in zip(grads.grads, kept, strict=True))
 
 
 def test_row_grads_name_their_rows():
     batch = make_batch()
-    _, grads = make().learn(batch)
+    _, grads = learn(make(), batch)
     sampled = batch.sampled
     expected = [sampled.edges.src, sampled.edges.dst, *(side.ravel() for side in sampled.negatives)]
     for rows, grad, wanted in zip(grads.rows, grads.grads, expected, strict=True):
@@ -113,7 +113,7 @@ def test_row_grads_name_their_rows():
 def test_one_side_trains_destinations_only():
     batch = make_batch(sides=1)
     model = make(reciprocal=True)
-    _, grads = model.learn(batch)
+    _, grads = learn(model, batch)
     assert len(grads.rows) == 3
     assert (model.relations.grad[RELATIONS:] == 0).all()
     assert (model.relations.grad[:RELATIONS] != 0).any()
@@ -124,7 +124,7 @@ def test_a_loss_that_is_no_number_names_its_place(loss):
     batch = make_batch()
     batch.negatives[0, 1, 2] = torch.nan
     with pytest.raises(RunError, match="loss is nan in epoch 3, step 4, batch 5"):
-        make(loss=loss).learn(batch)
+        learn(make(loss=loss), batch)
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
@@ -146,4 +146,4 @@ def test_wrong_names_are_explained():
     with pytest.raises(UserError, match=r"loss\.name: found 'foo', allowed are softmax, logistic, margin"):
         make(loss="foo")
     with pytest.raises(UserError, match=r"loss\.margin: no option of loss softmax, which has none"):
-        make(loss_options={"margin": 1})
+        make(options={"margin": 1})

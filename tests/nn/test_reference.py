@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from link_models import learn, make_model
 
 from marius_lite.nn.decoders import DECODERS, decoder_class
-from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
 from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch
@@ -79,8 +79,8 @@ def device_batch(sampled, table):
 
 def make(decoder, loss, reciprocal, rng):
     name = "logistic" if loss == "self_adversarial" else loss
-    return LinkPredictionModel(decoder, RELATIONS, DIM, rng, reciprocal=reciprocal, loss=name,
-                               loss_options=LOSSES[loss])
+    return make_model(decoder, RELATIONS, DIM, rng, reciprocal=reciprocal, loss=name,
+                               options=LOSSES[loss])
 
 
 def difference(ours, theirs):
@@ -101,7 +101,7 @@ def test_gradients_and_first_step_equal_autograd(decoder, loss, reciprocal):
     relations = model.relations.detach().double().requires_grad_()
     expected = reference_loss(decoder, loss, reciprocal, entities, relations, sampled)
     expected.backward()
-    mean, grads = model.learn(device_batch(sampled, values))
+    mean, grads = learn(model, device_batch(sampled, values))
 
     assert mean == pytest.approx(float(expected.detach()) / (2 * EDGES), rel=1e-5)
     dense = torch.zeros(NODES, DIM, dtype=torch.float64)
@@ -164,7 +164,7 @@ def test_rows_after_fifty_batches(decoder, optimizer):
     reference_dense = torch.optim.Adagrad([relations], lr=LR)
     for index in range(50):
         sampled = sampled_batch(rng, index=index)
-        _, grads = model.learn(device_batch(sampled, table))
+        _, grads = learn(model, device_batch(sampled, table))
         updater.apply(table, grads)
         dense.step()
 

@@ -5,13 +5,13 @@ import pytest
 import torch
 import toy_decoder
 import zarr
+from link_models import learn, make_model
 from safetensors.torch import load_file
 
 import marius_lite as ml
 from marius_lite.config.decoders import DECODERS
 from marius_lite.errors import UserError
 from marius_lite.nn.decoders import Decoder, decoder_class, make_decoder
-from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.types import DeviceBatch, EdgeBatch, SampledBatch
 
 NODES, RELATIONS, DIM, EDGES = 30, 3, 6, 17
@@ -27,7 +27,7 @@ def registered(monkeypatch):
 
 
 def make(seed=1, **options):
-    return LinkPredictionModel("toy", RELATIONS, DIM, np.random.default_rng(seed), **options)
+    return make_model("toy", RELATIONS, DIM, np.random.default_rng(seed), **options)
 
 
 def make_batch(shared):
@@ -57,7 +57,7 @@ def test_first_weights_follow_from_the_seed_and_change_no_other_draw():
     assert torch.rand(1) == expected
     assert torch.equal(first.decoder.turn.weight, same.decoder.turn.weight)
     assert not torch.equal(first.decoder.turn.weight, other.decoder.turn.weight)
-    assert torch.equal(first.relations, LinkPredictionModel("distmult", RELATIONS, DIM, np.random.default_rng(1)).relations)
+    assert torch.equal(first.relations, make_model("distmult", RELATIONS, DIM, np.random.default_rng(1)).relations)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -65,8 +65,8 @@ def test_first_weights_follow_from_the_seed_and_change_no_other_draw():
 def test_gradients_of_its_weights_equal_autograd(shared, reciprocal):
     model, batch = make(reciprocal=reciprocal), make_batch(shared)
     model.decoder.dropout.p = 0.0
-    model.learn(make_batch(not shared))  # leaves nothing behind
-    model.learn(batch)
+    learn(model, make_batch(not shared))  # leaves nothing behind
+    learn(model, batch)
     found = {name: weight.grad.clone() for name, weight in model.named_parameters()}
     model.zero_grad()
     loss = 0.0
@@ -83,9 +83,9 @@ def test_gradients_of_its_weights_equal_autograd(shared, reciprocal):
 
 def test_its_dropout_follows_from_the_batch_and_rests_while_it_ranks():
     model, batch = make(), make_batch(False)
-    losses = [model.learn(batch)[0] for _ in range(2)]
+    losses = [learn(model, batch)[0] for _ in range(2)]
     model.decoder.dropout.p = 0.0
-    assert losses[0] == losses[1] != model.learn(batch)[0]
+    assert losses[0] == losses[1] != learn(model, batch)[0]
     plain = model.query(batch.src, batch.rel, 0)
     model.decoder.dropout.p = 0.9
     assert torch.equal(model.query(batch.src, batch.rel, 0), plain)
