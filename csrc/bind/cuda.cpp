@@ -189,6 +189,7 @@ class CudaLibrary {
  private:
     // Sets the field of that name; each has 8 bytes.
     static void fill(marius_cuda_neighbours& job, const std::string& name, nb::handle value) {
+// clang-format off
 #define FIELD(field) {#field, offsetof(marius_cuda_neighbours, field)}
         static const std::map<std::string, std::size_t> fields = {
             FIELD(count), FIELD(lists), FIELD(resident), FIELD(resident_count), FIELD(rows_per_partition), FIELD(wide),
@@ -197,6 +198,7 @@ class CudaLibrary {
             FIELD(shifts), FIELD(starts), FIELD(drawn), FIELD(drawn_set), FIELD(ids), FIELD(rel), FIELD(keys), FIELD(values),
             FIELD(mask), FIELD(known), FIELD(slots), FIELD(fresh), FIELD(rank), FIELD(labels), FIELD(new_nodes), FIELD(new_rows)};
 #undef FIELD
+// clang-format on
         static_assert(sizeof(marius_cuda_neighbours) == 36 * 8);
         const auto field = fields.find(name);
         if (field == fields.end()) throw std::invalid_argument("neighbours: there is no field " + name);

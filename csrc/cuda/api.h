@@ -85,7 +85,8 @@ enum {
     marius_stages /* how many there are */
 };
 
-typedef struct { /* the in-edges of a resident partition's nodes; all null and 0 for the others */
+/* the in-edges of a resident partition's nodes; all null and 0 for the others */
+typedef struct {
     const int64_t* indptr;
     const void* sources;
     const uint32_t* rel; /* or null */
@@ -96,11 +97,13 @@ typedef struct {
     int64_t begin, end;
 } marius_cuda_range;
 
-typedef struct { /* number c of a node's stands at c + shift, where this is the last one with before <= c */
+/* number c of a node's stands at c + shift, where this is the last one with before <= c */
+typedef struct {
     int64_t before, shift;
 } marius_cuda_shift;
 
-typedef struct { /* every field has 8 bytes; what a stage does not need may be null or 0 */
+/* every field has 8 bytes; what a stage does not need may be null or 0 */
+typedef struct {
     int64_t count; /* of what the stage goes over */
     const marius_cuda_lists* lists;    /* by partition */
     const marius_cuda_range* resident; /* ranges of node ids, ascending; none: every node is */
@@ -149,6 +152,7 @@ typedef struct {
     int (*neighbours)(int device, void* stream, int stage, const marius_cuda_neighbours* job, marius_cuda_error* error);
 } marius_cuda_api;
 
+/* clang-format off */
 #ifdef __cplusplus
 extern "C"
 #endif
