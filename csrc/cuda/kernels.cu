@@ -7,7 +7,9 @@ namespace marius {
 namespace {
 
 __device__ __forceinline__ Place here() {
-    return {.block = blockIdx.x, .blocks = gridDim.x, .thread = static_cast<int>(threadIdx.x),
+    return {.block = blockIdx.x,
+            .blocks = gridDim.x,
+            .thread = static_cast<int>(threadIdx.x),
             .threads = static_cast<int>(blockDim.x)};
 }
 
