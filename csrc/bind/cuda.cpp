@@ -158,6 +158,7 @@ public:
     void segment_sum(int device, Address stream, const std::vector<std::pair<Address, std::int64_t>>& parts, Address order,
                      Address starts, std::int64_t segments, Address out, std::int64_t dim) const {
         std::vector<marius_cuda_part> given;
+        given.reserve(parts.size());
         for (const auto& [data, count] : parts) given.push_back({at<const float>(data), count});
         const marius_cuda_segment_sum args = {.parts = given.data(),
                                               .part_count = static_cast<int>(given.size()),

@@ -119,6 +119,7 @@ void bind_merge(nb::module_& m, const char* name) {
                const std::string& values, const std::string& ends, uint64_t key, uint64_t mask, bool wide, size_t buffer) {
                 require(runs.size() == numbers.size(), "numbers: a path for each run");
                 std::vector<RunFiles> files;
+                files.reserve(runs.size());
                 for (const auto& [run_values, run_ends, count, bytes] : runs)
                     files.push_back({run_values, run_ends, count, bytes});
                 new (place) RunMerge<Keys>(files, numbers, values, ends, key, mask, wide, buffer);

@@ -228,7 +228,8 @@ size_t pack_edges(const SpooledEdges<Id>& edges, const EdgeLayout& layout, const
     parallel_for(static_cast<int64_t>(sound.size()), 1, threads, [&](int64_t from, int64_t to) {
         for (int64_t p = from; p < to; ++p) {
             const size_t first = static_cast<size_t>(p) * kGrain, last = std::min(edges.count, first + kGrain);
-            if (!(sound[p] = in_range(edges, first, last))) continue;
+            sound[p] = in_range(edges, first, last);
+            if (!sound[p]) continue;
             uint64_t* place = out + before[p] * layout.words();
             if (layout.key_words == 1) pack_piece<uint64_t>(edges, first, last, layout, rules, place);
             else pack_piece<Wide>(edges, first, last, layout, rules, place);

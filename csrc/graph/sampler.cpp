@@ -196,7 +196,7 @@ void NeighbourSampler<Id>::narrow(const SampleRequest& request, uint64_t node, E
         e.spans = static_cast<uint32_t>(stretches.size() / 2);
         piece.spans.resize(e.span + e.spans);
         int64_t before = 0;
-        for (uint32_t i = 0; i < e.spans; ++i) {
+        for (size_t i = 0; i < e.spans; ++i) {
             piece.spans[e.span + i] = {before, stretches[2 * i] - before};
             before += stretches[2 * i + 1] - stretches[2 * i];
         }

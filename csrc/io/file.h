@@ -31,6 +31,7 @@ public:
     static File change(std::string path, bool direct);
 
     File(File&& other) noexcept;
+    File& operator=(File&&) = delete;
     ~File();
 
     /// Fills memory[0, length) from `offset`. When direct, all three must be multiples of kBlock, and the range may

@@ -108,6 +108,7 @@ void shared_softmax(const SharedSoftmax& batch, const SharedSoftmaxGradients& ou
     parallel_for(queries / pad, 1, threads,
                  [&](std::int64_t begin, std::int64_t end) { amx::pack_queries(batch, begin * pad, end * pad, packed); });
     std::vector<Thread> each;
+    each.reserve(static_cast<std::size_t>(used));
     for (std::int64_t t = 0; t < used; ++t) each.emplace_back(queries, dim);
     // Every thread has candidates of its own, whoever runs it: sums are added in the same order each time.
     const auto edge = [&](std::int64_t part) { return std::min(batch.count, blocks * part / used * block_rows); };
