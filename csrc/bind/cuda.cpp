@@ -58,7 +58,7 @@ int type_of(const std::string& name) { return number_of("type", name, {"float32"
 
 // Pinned memory; keeps the array alive that it lies in.
 class Pinned {
- public:
+public:
     Pinned(const marius_cuda_api* api, Bytes array, std::uint64_t boundary, int device, int threads)
         : api_(api), array_(array), bytes_(array.size()) {
         call(api->pin, device, static_cast<void*>(array.data()), bytes_, boundary, threads, &handle_, &address_, &chunks_);
@@ -85,7 +85,7 @@ class Pinned {
     int chunks() const { return chunks_; }
     std::uint64_t bytes() const { return bytes_; }
 
- private:
+private:
     const marius_cuda_api* api_;
     Bytes array_;
     std::uint64_t bytes_, address_ = 0;
@@ -94,7 +94,7 @@ class Pinned {
 };
 
 class CudaLibrary {
- public:
+public:
     // The library stays loaded until the program ends: streams may still call into it.
     explicit CudaLibrary(const std::string& path) {
         void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -135,33 +135,52 @@ class CudaLibrary {
         return new Pinned(api_, std::move(array), boundary, device, threads);
     }
 
-    void copy_rows(int device, Address stream, Address source, Address target, std::int64_t count,
-                   std::int64_t source_stride, std::int64_t target_stride, std::int64_t columns,
-                   const std::string& source_type, const std::string& target_type, Address source_rows,
-                   Address target_rows, int index_bytes, int max_sms, Address seen) const {
-        const marius_cuda_copy_rows args = {
-            .source = at(source), .target = at(target), .source_rows = at(source_rows), .target_rows = at(target_rows),
-            .count = count, .columns = columns, .source_stride = source_stride, .target_stride = target_stride,
-            .source_type = type_of(source_type), .target_type = type_of(target_type), .index_bytes = index_bytes,
-            .max_sms = max_sms, .seen = at<std::uint32_t>(seen)};
+    void copy_rows(int device, Address stream, Address source, Address target, std::int64_t count, std::int64_t source_stride,
+                   std::int64_t target_stride, std::int64_t columns, const std::string& source_type,
+                   const std::string& target_type, Address source_rows, Address target_rows, int index_bytes, int max_sms,
+                   Address seen) const {
+        const marius_cuda_copy_rows args = {.source = at(source),
+                                            .target = at(target),
+                                            .source_rows = at(source_rows),
+                                            .target_rows = at(target_rows),
+                                            .count = count,
+                                            .columns = columns,
+                                            .source_stride = source_stride,
+                                            .target_stride = target_stride,
+                                            .source_type = type_of(source_type),
+                                            .target_type = type_of(target_type),
+                                            .index_bytes = index_bytes,
+                                            .max_sms = max_sms,
+                                            .seen = at<std::uint32_t>(seen)};
         call(api_->copy_rows, device, at(stream), &args);
     }
 
-    void segment_sum(int device, Address stream, const std::vector<std::pair<Address, std::int64_t>>& parts,
-                     Address order, Address starts, std::int64_t segments, Address out, std::int64_t dim) const {
+    void segment_sum(int device, Address stream, const std::vector<std::pair<Address, std::int64_t>>& parts, Address order,
+                     Address starts, std::int64_t segments, Address out, std::int64_t dim) const {
         std::vector<marius_cuda_part> given;
+        given.reserve(parts.size());
         for (const auto& [data, count] : parts) given.push_back({at<const float>(data), count});
-        const marius_cuda_segment_sum args = {
-            .parts = given.data(), .part_count = static_cast<int>(given.size()), .order = at<const std::int32_t>(order),
-            .starts = at<const std::int32_t>(starts), .segments = segments, .dim = dim, .out = at<float>(out)};
+        const marius_cuda_segment_sum args = {.parts = given.data(),
+                                              .part_count = static_cast<int>(given.size()),
+                                              .order = at<const std::int32_t>(order),
+                                              .starts = at<const std::int32_t>(starts),
+                                              .segments = segments,
+                                              .dim = dim,
+                                              .out = at<float>(out)};
         call(api_->segment_sum, device, at(stream), &args);
     }
 
-    void row_step(int device, Address stream, const std::string& kind, Address block, std::int64_t count,
-                  std::int64_t stride, std::int64_t dim, Address grads, float lr, const nb::kwargs& options) const {
+    void row_step(int device, Address stream, const std::string& kind, Address block, std::int64_t count, std::int64_t stride,
+                  std::int64_t dim, Address grads, float lr, const nb::kwargs& options) const {
         const marius::formulas::Rates rates = rates_of(kind, lr, options);
-        marius_cuda_row_step args = {.optimizer = kind.c_str(), .block = at<float>(block), .count = count, .stride = stride,
-                                     .dim = dim, .grads = at<const float>(grads), .lr = lr, .options = {}};
+        marius_cuda_row_step args = {.optimizer = kind.c_str(),
+                                     .block = at<float>(block),
+                                     .count = count,
+                                     .stride = stride,
+                                     .dim = dim,
+                                     .grads = at<const float>(grads),
+                                     .lr = lr,
+                                     .options = {}};
         std::copy(std::begin(rates.options), std::end(rates.options), args.options);
         call(api_->row_step, device, at(stream), &args);
     }
@@ -178,17 +197,23 @@ class CudaLibrary {
     }
 
     template <auto function>
-    void host_rows(int device, Address stream, Address table, std::int64_t table_stride, Address rows,
-                   std::int64_t count, Address block, std::int64_t block_stride, std::int64_t bytes, int threads) const {
-        const marius_cuda_host_rows args = {
-            .table = at(table), .block = at(block), .rows = at<const std::int64_t>(rows), .count = count,
-            .table_stride = table_stride, .block_stride = block_stride, .bytes = bytes, .threads = threads};
+    void host_rows(int device, Address stream, Address table, std::int64_t table_stride, Address rows, std::int64_t count,
+                   Address block, std::int64_t block_stride, std::int64_t bytes, int threads) const {
+        const marius_cuda_host_rows args = {.table = at(table),
+                                            .block = at(block),
+                                            .rows = at<const std::int64_t>(rows),
+                                            .count = count,
+                                            .table_stride = table_stride,
+                                            .block_stride = block_stride,
+                                            .bytes = bytes,
+                                            .threads = threads};
         call(api_->*function, device, at(stream), &args);
     }
 
- private:
+private:
     // Sets the field of that name; each has 8 bytes.
     static void fill(marius_cuda_neighbours& job, const std::string& name, nb::handle value) {
+        // clang-format off
 #define FIELD(field) {#field, offsetof(marius_cuda_neighbours, field)}
         static const std::map<std::string, std::size_t> fields = {
             FIELD(count), FIELD(lists), FIELD(resident), FIELD(resident_count), FIELD(rows_per_partition), FIELD(wide),
@@ -197,11 +222,12 @@ class CudaLibrary {
             FIELD(shifts), FIELD(starts), FIELD(drawn), FIELD(drawn_set), FIELD(ids), FIELD(rel), FIELD(keys), FIELD(values),
             FIELD(mask), FIELD(known), FIELD(slots), FIELD(fresh), FIELD(rank), FIELD(labels), FIELD(new_nodes), FIELD(new_rows)};
 #undef FIELD
+        // clang-format on
         static_assert(sizeof(marius_cuda_neighbours) == 36 * 8);
         const auto field = fields.find(name);
         if (field == fields.end()) throw std::invalid_argument("neighbours: there is no field " + name);
-        const std::uint64_t bits = name == "fanout" ? static_cast<std::uint64_t>(nb::cast<std::int64_t>(value))
-                                                    : nb::cast<std::uint64_t>(value);
+        const std::uint64_t bits =
+            name == "fanout" ? static_cast<std::uint64_t>(nb::cast<std::int64_t>(value)) : nb::cast<std::uint64_t>(value);
         std::memcpy(reinterpret_cast<char*>(&job) + field->second, &bits, sizeof bits);
     }
 

@@ -44,9 +44,9 @@ size_t not_above(AnyRecords records, In<uint64_t> bound) {
 }
 
 template <class Id>
-size_t pack(const EdgeLayout& layout, In<uint32_t> src, In<uint32_t> rel, In<uint32_t> dst, std::optional<In<uint64_t, 2>> carried,
-            In<Id> node_ids, In<Id> split_ids, In<uint32_t> relation_ids, uint32_t split, nb::object bounds, uint64_t key,
-            bool undirected, int threads, AnyRecords out) {
+size_t pack(const EdgeLayout& layout, In<uint32_t> src, In<uint32_t> rel, In<uint32_t> dst,
+            std::optional<In<uint64_t, 2>> carried, In<Id> node_ids, In<Id> split_ids, In<uint32_t> relation_ids, uint32_t split,
+            nb::object bounds, uint64_t key, bool undirected, int threads, AnyRecords out) {
     EdgeRules rules{!bounds.is_none(), key, {0, 0}, split, undirected};
     require(split < 3, "split: 0 to 2");
     if (rules.by_hash) std::tie(rules.bounds[0], rules.bounds[1]) = nb::cast<std::tuple<uint64_t, uint64_t>>(bounds);
@@ -56,23 +56,24 @@ size_t pack(const EdgeLayout& layout, In<uint32_t> src, In<uint32_t> rel, In<uin
     require(!carried || (carried->shape(0) == count && carried->shape(1) == static_cast<size_t>(layout.carried)),
             "carried: (edges, what the layout says)");
     require(split_ids.size() == node_ids.size(), "node_ids, split_ids: one entry per spooled id");
-    require(out.shape(1) == static_cast<size_t>(layout.words()) && out.shape(0) >= count * (both_ways(rules) ? 2 : 1), "out is too short");
+    require(out.shape(1) == static_cast<size_t>(layout.words()) && out.shape(0) >= count * (both_ways(rules) ? 2 : 1),
+            "out is too short");
     nb::gil_scoped_release release;
     return pack_edges<Id>({src.data(), rel.data(), dst.data(), carried ? carried->data() : nullptr, count, node_ids.data(),
-                                    split_ids.data(), node_ids.size(), relation_ids.data(), relation_ids.size()},
-                                   layout, rules, out.data(), threads);
+                           split_ids.data(), node_ids.size(), relation_ids.data(), relation_ids.size()},
+                          layout, rules, out.data(), threads);
 }
 
 template <class Id>
 void bind_pack(nb::class_<EdgeLayout>& layout) {
-    layout.def("pack", &pack<Id>, "src"_a.noconvert(), "rel"_a.noconvert(), "dst"_a.noconvert(),
-               "carried"_a.noconvert().none(), "node_ids"_a.noconvert(), "split_ids"_a.noconvert(), "relation_ids"_a.noconvert(),
-               nb::kw_only(), "split"_a, "bounds"_a.none(), "key"_a, "undirected"_a, "threads"_a, "out"_a.noconvert());
+    layout.def("pack", &pack<Id>, "src"_a.noconvert(), "rel"_a.noconvert(), "dst"_a.noconvert(), "carried"_a.noconvert().none(),
+               "node_ids"_a.noconvert(), "split_ids"_a.noconvert(), "relation_ids"_a.noconvert(), nb::kw_only(), "split"_a,
+               "bounds"_a.none(), "key"_a, "undirected"_a, "threads"_a, "out"_a.noconvert());
 }
 
-void pack_again(const EdgeLayout& layout, In<uint32_t> src, In<uint32_t> dst, In<uint32_t> rel, std::optional<In<uint64_t, 2>> carried,
-                uint64_t first, In<int64_t> bucket_offsets, uint64_t rows, uint64_t nodes, uint64_t relations, uint32_t split,
-                int threads, AnyRecords out) {
+void pack_again(const EdgeLayout& layout, In<uint32_t> src, In<uint32_t> dst, In<uint32_t> rel,
+                std::optional<In<uint64_t, 2>> carried, uint64_t first, In<int64_t> bucket_offsets, uint64_t rows, uint64_t nodes,
+                uint64_t relations, uint32_t split, int threads, AnyRecords out) {
     const size_t count = src.size();
     uint64_t partitions = 0;
     while (partitions * partitions + 1 < bucket_offsets.size()) ++partitions;
@@ -83,8 +84,9 @@ void pack_again(const EdgeLayout& layout, In<uint32_t> src, In<uint32_t> dst, In
             "carried: (edges, what the layout says)");
     require(out.shape(1) == static_cast<size_t>(layout.words()) && out.shape(0) == count, "out: a record for each edge");
     nb::gil_scoped_release release;
-    pack_stored({src.data(), dst.data(), rel.data(), carried ? carried->data() : nullptr, count, first, bucket_offsets.data(), rows,
-                 partitions}, layout, nodes, relations, split, out.data(), threads);
+    pack_stored({src.data(), dst.data(), rel.data(), carried ? carried->data() : nullptr, count, first, bucket_offsets.data(),
+                 rows, partitions},
+                layout, nodes, relations, split, out.data(), threads);
 }
 
 uint64_t record_bucket(const EdgeLayout& layout, In<uint64_t> record) {
@@ -120,8 +122,15 @@ void make_counts(EdgeCounts* place, Out<int64_t, 2> buckets, Out<int64_t, 2> rel
 }
 
 EdgeTally<uint32_t> tally_of(EdgeCounts& counts, const NoNodes&, uint64_t) {
-    return {counts.buckets.data(), counts.relations.data(), nullptr, nullptr, nullptr,
-            counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6, counts.totals.data() + 9,
+    return {counts.buckets.data(),
+            counts.relations.data(),
+            nullptr,
+            nullptr,
+            nullptr,
+            counts.totals.data(),
+            counts.totals.data() + 3,
+            counts.totals.data() + 6,
+            counts.totals.data() + 9,
             counts.totals.data() + 12};
 }
 
@@ -129,9 +138,9 @@ template <class Count>
 EdgeTally<Count> tally_of(EdgeCounts& counts, const CountedNodes<Count>& by_node, uint64_t nodes) {
     require(by_node.seen.size() == nodes && by_node.out_degrees.size() == nodes && by_node.in_degrees.size() == nodes,
             "degrees: one entry per node");
-    return {counts.buckets.data(), counts.relations.data(), by_node.out_degrees.data(), by_node.in_degrees.data(),
-            by_node.seen.data(), counts.totals.data(), counts.totals.data() + 3, counts.totals.data() + 6, counts.totals.data() + 9,
-            counts.totals.data() + 12};
+    return {counts.buckets.data(),    counts.relations.data(),  by_node.out_degrees.data(), by_node.in_degrees.data(),
+            by_node.seen.data(),      counts.totals.data(),     counts.totals.data() + 3,   counts.totals.data() + 6,
+            counts.totals.data() + 9, counts.totals.data() + 12};
 }
 
 std::tuple<size_t, size_t, size_t> unpack(const EdgeLayout& layout, AnyRecords records, uint64_t nodes, bool drop_duplicates,
@@ -142,13 +151,16 @@ std::tuple<size_t, size_t, size_t> unpack(const EdgeLayout& layout, AnyRecords r
     require(out.shape(0) == 3 && out.shape(1) == 3 && out.shape(2) >= count, "out: (3, 3, records)");
     require(carried.has_value() == (layout.carried > 0), "carried: as the layout says");
     require(!carried || (carried->shape(0) == 3 && carried->shape(1) == out.shape(2) &&
-                         carried->shape(2) == static_cast<size_t>(layout.carried)), "carried: (3, records, what the layout says)");
-    const Unpacked written = std::visit([&](const auto& by_node) {
-        const auto tally = tally_of(counts, by_node, nodes);
-        nb::gil_scoped_release release;
-        return unpack_edges(records.data(), count, layout, nodes, counts.relations.shape(1), drop_duplicates, counts.stream, tally,
-                            out.data(), carried ? carried->data() : nullptr, out.shape(2));
-    }, counts.nodes);
+                         carried->shape(2) == static_cast<size_t>(layout.carried)),
+            "carried: (3, records, what the layout says)");
+    const Unpacked written = std::visit(
+        [&](const auto& by_node) {
+            const auto tally = tally_of(counts, by_node, nodes);
+            nb::gil_scoped_release release;
+            return unpack_edges(records.data(), count, layout, nodes, counts.relations.shape(1), drop_duplicates, counts.stream,
+                                tally, out.data(), carried ? carried->data() : nullptr, out.shape(2));
+        },
+        counts.nodes);
     return {written.counts[0], written.counts[1], written.counts[2]};
 }
 
@@ -158,9 +170,9 @@ BucketRuns runs_of(const In<int64_t>& buckets, const In<int64_t>& ends, uint64_t
 }
 
 template <class Id>
-void append_lists(In<uint32_t> src, In<uint32_t> dst, In<uint32_t> rel, In<int64_t> buckets, In<int64_t> ends, uint64_t partitions,
-                  uint64_t rows, uint64_t first, Out<int64_t> cursors, Out<Id> sources, std::optional<Out<uint32_t>> rels,
-                  std::optional<In<float>> weight, std::optional<Out<float>> weights) {
+void append_lists(In<uint32_t> src, In<uint32_t> dst, In<uint32_t> rel, In<int64_t> buckets, In<int64_t> ends,
+                  uint64_t partitions, uint64_t rows, uint64_t first, Out<int64_t> cursors, Out<Id> sources,
+                  std::optional<Out<uint32_t>> rels, std::optional<In<float>> weight, std::optional<Out<float>> weights) {
     const size_t count = src.size();
     require(dst.size() == count && rel.size() == count, "src, dst, rel: equal lengths");
     require(!rels || rels->size() == sources.size(), "rels: one for each source");
@@ -182,34 +194,38 @@ void count(In<uint32_t> offsets, In<int64_t> buckets, In<int64_t> ends, uint64_t
 
 template <class Count>
 void bind_count(nb::module_& m) {
-    m.def("count_ends", &count<Count>, "offsets"_a.noconvert(), "buckets"_a.noconvert(), "ends"_a.noconvert(), "partitions"_a,
-          "rows"_a, "of_columns"_a, "first"_a, "mark"_a, "seen"_a.noconvert(), "degrees"_a.noconvert().none(), Release(),
-          "Count where edges begin or, `of_columns`, end, among the nodes from `first` on; the edges of buckets[s] end at ends[s].");
+    m.def(
+        "count_ends", &count<Count>, "offsets"_a.noconvert(), "buckets"_a.noconvert(), "ends"_a.noconvert(), "partitions"_a,
+        "rows"_a, "of_columns"_a, "first"_a, "mark"_a, "seen"_a.noconvert(), "degrees"_a.noconvert().none(), Release(),
+        "Count where edges begin or, `of_columns`, end, among the nodes from `first` on; the edges of buckets[s] end at ends[s].");
 }
 
 template <class Id>
 void bind_append_lists(nb::module_& m) {
-    m.def("append_in_edges", &append_lists<Id>, "src"_a.noconvert(), "dst"_a.noconvert(), "rel"_a.noconvert(),
-          "buckets"_a.noconvert(), "ends"_a.noconvert(), "partitions"_a, "rows"_a, "first"_a, "cursors"_a.noconvert(), "sources"_a.noconvert(), "rels"_a.noconvert().none(),
-          "weight"_a.noconvert().none() = nb::none(), "weights"_a.noconvert().none() = nb::none(), Release(),
-          "Append edges, those of buckets[s] up to ends[s], to the in-lists of the nodes from `first` on: list i goes on at cursors[i], "
-          "which moves.");
+    m.def(
+        "append_in_edges", &append_lists<Id>, "src"_a.noconvert(), "dst"_a.noconvert(), "rel"_a.noconvert(),
+        "buckets"_a.noconvert(), "ends"_a.noconvert(), "partitions"_a, "rows"_a, "first"_a, "cursors"_a.noconvert(),
+        "sources"_a.noconvert(), "rels"_a.noconvert().none(), "weight"_a.noconvert().none() = nb::none(),
+        "weights"_a.noconvert().none() = nb::none(), Release(),
+        "Append edges, those of buckets[s] up to ends[s], to the in-lists of the nodes from `first` on: list i goes on at cursors[i], "
+        "which moves.");
 }
 
 }  // namespace
 
 void bind_graph(nb::module_& m) {
-    auto layout = nb::class_<EdgeLayout>(m, "EdgeLayout", "How edges are packed into records; `carried`: words that each carries besides.")
-        .def(nb::init<uint64_t, uint64_t, uint64_t, int>(), "rows"_a, "partitions"_a, "relations"_a, "carried"_a = 0)
-        .def_prop_ro("words", &EdgeLayout::words)
-        .def("pack_stored", &pack_again, "src"_a.noconvert(), "dst"_a.noconvert(), "rel"_a.noconvert(),
-             "carried"_a.noconvert().none(), nb::kw_only(), "first"_a, "bucket_offsets"_a.noconvert(), "rows"_a, "nodes"_a,
-             "relations"_a, "split"_a, "threads"_a, "out"_a.noconvert(),
-             "Stored edges of another layout, of `rows` nodes a partition, to records; `first`: edges that come before them.")
-        .def("bucket", &record_bucket, "record"_a.noconvert(), "Flat index of the bucket a record lies in.")
-        .def("unpack", &unpack, "records"_a.noconvert(), "nodes"_a, "drop_duplicates"_a, "counts"_a, "out"_a.noconvert(),
-             "carried"_a.noconvert().none() = nb::none(),
-             "Sorted records to per-split offsets in `out` (3, 3, n); counts what passes. Returns edges written per split.");
+    auto layout =
+        nb::class_<EdgeLayout>(m, "EdgeLayout", "How edges are packed into records; `carried`: words that each carries besides.")
+            .def(nb::init<uint64_t, uint64_t, uint64_t, int>(), "rows"_a, "partitions"_a, "relations"_a, "carried"_a = 0)
+            .def_prop_ro("words", &EdgeLayout::words)
+            .def("pack_stored", &pack_again, "src"_a.noconvert(), "dst"_a.noconvert(), "rel"_a.noconvert(),
+                 "carried"_a.noconvert().none(), nb::kw_only(), "first"_a, "bucket_offsets"_a.noconvert(), "rows"_a, "nodes"_a,
+                 "relations"_a, "split"_a, "threads"_a, "out"_a.noconvert(),
+                 "Stored edges of another layout, of `rows` nodes a partition, to records; `first`: edges that come before them.")
+            .def("bucket", &record_bucket, "record"_a.noconvert(), "Flat index of the bucket a record lies in.")
+            .def("unpack", &unpack, "records"_a.noconvert(), "nodes"_a, "drop_duplicates"_a, "counts"_a, "out"_a.noconvert(),
+                 "carried"_a.noconvert().none() = nb::none(),
+                 "Sorted records to per-split offsets in `out` (3, 3, n); counts what passes. Returns edges written per split.");
     bind_pack<uint32_t>(layout);
     bind_pack<uint64_t>(layout);
     nb::class_<EdgeCounts>(m, "EdgeCounts", "What is counted while sorted records pass; the arrays are filled.")

@@ -82,7 +82,6 @@ void take_strings(const IdTable<StringKeys>& table, In<uint32_t> ids, Out<uint8_
     }
 }
 
-
 void hash_ints(In<int64_t> raw, uint64_t key, Out<uint64_t> out) {
     require(raw.size() == out.size(), "out: one entry per raw id");
     for (size_t i = 0; i < raw.size(); ++i) out.data()[i] = IntKeys::hash(raw.data()[i], key);
@@ -100,7 +99,8 @@ void hash_strings(In<int32_t> offsets, In<uint8_t> data, uint64_t key, Out<uint6
 }
 
 bool mark(In<int64_t> ids, uint64_t bound, Out<uint64_t> bitmap, Out<uint32_t> out) {
-    require(bound <= 1ULL << 32 && ids.size() == out.size() && bound <= bitmap.size() * 64, "out: one entry per id; bitmap: a bit for each up to the bound");
+    require(bound <= 1ULL << 32 && ids.size() == out.size() && bound <= bitmap.size() * 64,
+            "out: one entry per id; bitmap: a bit for each up to the bound");
     return mark_ids(ids.data(), ids.size(), bound, bitmap.data(), out.data());
 }
 
@@ -113,13 +113,18 @@ using Run = std::tuple<std::string, std::string, uint64_t, uint64_t>;  // values
 template <class Keys>
 void bind_merge(nb::module_& m, const char* name) {
     nb::class_<RunMerge<Keys>>(m, name, "Merges runs of raw ids on disk, and numbers what is distinct.")
-        .def("__init__", [](RunMerge<Keys>* place, const std::vector<Run>& runs, const std::vector<std::string>& numbers,
-                            const std::string& values, const std::string& ends, uint64_t key, uint64_t mask, bool wide, size_t buffer) {
-            require(runs.size() == numbers.size(), "numbers: a path for each run");
-            std::vector<RunFiles> files;
-            for (const auto& [run_values, run_ends, count, bytes] : runs) files.push_back({run_values, run_ends, count, bytes});
-            new (place) RunMerge<Keys>(files, numbers, values, ends, key, mask, wide, buffer);
-        }, "runs"_a, "numbers"_a, "values"_a, "ends"_a, nb::kw_only(), "key"_a, "mask"_a, "wide"_a, "buffer"_a)
+        .def(
+            "__init__",
+            [](RunMerge<Keys>* place, const std::vector<Run>& runs, const std::vector<std::string>& numbers,
+               const std::string& values, const std::string& ends, uint64_t key, uint64_t mask, bool wide, size_t buffer) {
+                require(runs.size() == numbers.size(), "numbers: a path for each run");
+                std::vector<RunFiles> files;
+                files.reserve(runs.size());
+                for (const auto& [run_values, run_ends, count, bytes] : runs)
+                    files.push_back({run_values, run_ends, count, bytes});
+                new (place) RunMerge<Keys>(files, numbers, values, ends, key, mask, wide, buffer);
+            },
+            "runs"_a, "numbers"_a, "values"_a, "ends"_a, nb::kw_only(), "key"_a, "mask"_a, "wide"_a, "buffer"_a)
         .def("advance", &RunMerge<Keys>::advance, "count"_a, Release(), "Merge up to `count` more ids; fewer at the end.")
         .def_prop_ro("merged", &RunMerge<Keys>::merged);
 }
@@ -137,7 +142,8 @@ void bind_graph_ids(nb::module_& m) {
     bind_merge<IntKeys>(m, "IntRunMerge");
     bind_merge<StringKeys>(m, "StringRunMerge");
     m.def("hash_ints", &hash_ints, "raw"_a.noconvert(), "key"_a, "out"_a.noconvert(), Release());
-    m.def("unhash_ints", &unhash_ints, "hashes"_a.noconvert(), "key"_a, "out"_a.noconvert(), Release(), "The ids that have these hashes.");
+    m.def("unhash_ints", &unhash_ints, "hashes"_a.noconvert(), "key"_a, "out"_a.noconvert(), Release(),
+          "The ids that have these hashes.");
     m.def("hash_strings", &hash_strings, "offsets"_a.noconvert(), "data"_a.noconvert(), "key"_a, "out"_a.noconvert(), Release());
     m.def("mark_ids", &mark, "ids"_a.noconvert(), "bound"_a, "bitmap"_a.noconvert(), "out"_a.noconvert(), Release(),
           "Set the bits of ids and copy them to `out`; false, and nothing set, where one is not below the bound.");

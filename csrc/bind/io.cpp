@@ -39,9 +39,8 @@ nb::object memory_of(const marius::PartitionBuffer& buffer) {
     const std::size_t stride = buffer.shape().stride;
     const std::size_t rows = static_cast<std::size_t>(buffer.shape().slots) * buffer.slot_rows();
     auto data = memory->data();
-    nb::capsule owner(new std::shared_ptr<marius::HugeMemory>(std::move(memory)), [](void* held) noexcept {
-        delete static_cast<std::shared_ptr<marius::HugeMemory>*>(held);
-    });
+    nb::capsule owner(new std::shared_ptr<marius::HugeMemory>(std::move(memory)),
+                      [](void* held) noexcept { delete static_cast<std::shared_ptr<marius::HugeMemory>*>(held); });
     return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<2>>(data, {rows, stride}, owner).cast();
 }
 
@@ -71,21 +70,30 @@ nb::dict probe(const std::string& directory) {
 }
 
 void read_file_range(std::string path, std::uint64_t offset, Bytes out, bool direct, int threads) {
-    marius::read_file({.path = std::move(path), .memory = reinterpret_cast<std::byte*>(out.data()),
-                       .length = out.size(), .offset = offset, .direct = direct},
+    marius::read_file({.path = std::move(path),
+                       .memory = reinterpret_cast<std::byte*>(out.data()),
+                       .length = out.size(),
+                       .offset = offset,
+                       .direct = direct},
                       threads);
 }
 
 std::uint32_t write_file(std::string path, ConstBytes data, bool direct, int threads) {
-    return marius::write_file({.path = std::move(path), .memory = reinterpret_cast<const std::byte*>(data.data()),
-                               .length = data.size(), .direct = direct},
+    return marius::write_file({.path = std::move(path),
+                               .memory = reinterpret_cast<const std::byte*>(data.data()),
+                               .length = data.size(),
+                               .direct = direct},
                               threads)
         .checksum;
 }
 
 std::uint32_t write_file_range(std::string path, std::uint64_t offset, ConstBytes data, bool direct, int threads) {
-    return marius::write_file({.path = std::move(path), .memory = reinterpret_cast<const std::byte*>(data.data()),
-                               .length = data.size(), .offset = offset, .direct = direct, .in_place = true},
+    return marius::write_file({.path = std::move(path),
+                               .memory = reinterpret_cast<const std::byte*>(data.data()),
+                               .length = data.size(),
+                               .offset = offset,
+                               .direct = direct,
+                               .in_place = true},
                               threads)
         .checksum;
 }
@@ -107,35 +115,35 @@ void crc32c_stretches(ConstBytes data, nb::ndarray<const std::int64_t, nb::ndim<
 void bind_io(nb::module_& m) {
     nb::register_exception_translator(translate);
 
-    m.def("crc32c",
-          [](ConstBytes data, std::uint32_t initial) { return marius::crc32c(data.data(), data.size(), initial); },
-          "data"_a.noconvert(), "initial"_a = 0, Released(),
-          "CRC-32C of uint8 data (n,), continuing the checksum `initial` of the bytes before.");
+    m.def(
+        "crc32c", [](ConstBytes data, std::uint32_t initial) { return marius::crc32c(data.data(), data.size(), initial); },
+        "data"_a.noconvert(), "initial"_a = 0, Released(),
+        "CRC-32C of uint8 data (n,), continuing the checksum `initial` of the bytes before.");
     m.def("crc32c_stretches", &crc32c_stretches, "data"_a.noconvert(), "ends"_a.noconvert(), "size"_a, "checksums"_a.noconvert(),
           Released(), "Continue checksums[s] by the elements of `size` bytes of `data` from ends[s - 1] to ends[s].");
     m.def("crc32c_combine", &marius::crc32c_combine, "first"_a, "second"_a, "second_size"_a,
           "CRC-32C of A followed by B from those of A and B and B's length in bytes.");
-    m.def("read_file_range", &read_file_range, "path"_a, "offset"_a, "out"_a.noconvert(), "direct"_a = true,
-          "threads"_a = 4, Released(),
-          "Fill uint8 `out` (n,) with the file's bytes from `offset`. OSError; RuntimeError when it ends early.");
+    m.def("read_file_range", &read_file_range, "path"_a, "offset"_a, "out"_a.noconvert(), "direct"_a = true, "threads"_a = 4,
+          Released(), "Fill uint8 `out` (n,) with the file's bytes from `offset`. OSError; RuntimeError when it ends early.");
     m.def("write_file", &write_file, "path"_a, "data"_a.noconvert(), "direct"_a = true, "threads"_a = 4, Released(),
           "Write uint8 data (n,) beside `path`, rename over it, unsynced. Returns the CRC-32C. OSError.");
-    m.def("write_file_range", &write_file_range, "path"_a, "offset"_a, "data"_a.noconvert(), "direct"_a = true,
-          "threads"_a = 4, Released(),
-          "Write uint8 data (n,) into the file from `offset`, a multiple of 4096, unsynced: it then has the bytes before and these. "
-          "Returns the CRC-32C of data. OSError.");
-    m.def("probe", &probe, "directory"_a,
-          "What the machine and the folder's file system support, and its memory in bytes.");
+    m.def(
+        "write_file_range", &write_file_range, "path"_a, "offset"_a, "data"_a.noconvert(), "direct"_a = true, "threads"_a = 4,
+        Released(),
+        "Write uint8 data (n,) into the file from `offset`, a multiple of 4096, unsynced: it then has the bytes before and these. "
+        "Returns the CRC-32C of data. OSError.");
+    m.def("probe", &probe, "directory"_a, "What the machine and the folder's file system support, and its memory in bytes.");
 
     using marius::PartitionBuffer;
     nb::class_<PartitionBuffer>(m, "PartitionBuffer", "Partitions of a table in memory; see csrc/io/partition_buffer.h.")
-        .def("__init__",
-             [](PartitionBuffer* self, std::string directory, int partitions, std::uint64_t rows, std::uint64_t stride,
-                int slots, int threads, bool direct, bool finite) {
-                 new (self) PartitionBuffer({std::move(directory), partitions, rows, stride, slots, finite}, threads, direct);
-             },
-             "directory"_a, "partitions"_a, "rows"_a, "stride"_a, "slots"_a, "threads"_a = 4, "direct"_a = true,
-             "finite"_a = false)
+        .def(
+            "__init__",
+            [](PartitionBuffer* self, std::string directory, int partitions, std::uint64_t rows, std::uint64_t stride, int slots,
+               int threads, bool direct, bool finite) {
+                new (self) PartitionBuffer({std::move(directory), partitions, rows, stride, slots, finite}, threads, direct);
+            },
+            "directory"_a, "partitions"_a, "rows"_a, "stride"_a, "slots"_a, "threads"_a = 4, "direct"_a = true,
+            "finite"_a = false)
         .def_prop_ro("memory", &memory_of, "uint8 (slots * slot_rows, stride); stays valid after close.")
         .def_prop_ro("slot_rows", &PartitionBuffer::slot_rows)
         .def_prop_ro("direct", &PartitionBuffer::direct)
@@ -144,13 +152,12 @@ void bind_io(nb::module_& m) {
         .def("adopt", &PartitionBuffer::adopt, "partition"_a, Released(),
              "Give a partition a zeroed slot without reading its file; it is dirty. Returns the slot.")
         .def("slot", &PartitionBuffer::slot, "partition"_a)
-        .def("state", [](const PartitionBuffer& self, std::int64_t k) { return to_string(self.state(k)); },
-             "partition"_a)
+        .def(
+            "state", [](const PartitionBuffer& self, std::int64_t k) { return to_string(self.state(k)); }, "partition"_a)
         .def("mark_dirty", &PartitionBuffer::mark_dirty, "partitions"_a)
         .def("flush", &PartitionBuffer::flush, Released(), "Write all that is dirty and wait for every write.")
         .def("checksums", &PartitionBuffer::checksums, "CRC-32C by partition, as last written or expected.")
         .def("expect", &PartitionBuffer::expect, "checksums"_a, "Verify these whenever the partitions are loaded.")
         .def("counters", &counters_of)
-        .def("close", &PartitionBuffer::close, Released(),
-             "Wait for writes under way, end the threads; dirty data is dropped.");
+        .def("close", &PartitionBuffer::close, Released(), "Wait for writes under way, end the threads; dirty data is dropped.");
 }

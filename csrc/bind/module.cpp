@@ -13,7 +13,8 @@ void bind_partitioner(nb::module_& m);
 void bind_cuda(nb::module_& m);
 
 NB_MODULE(_native, m) {
-    m.doc() = "Native core of marius_lite: partition I/O, row kernels, distances, graph building, neighbour sampling, the way to CUDA.";
+    m.doc() =
+        "Native core of marius_lite: partition I/O, row kernels, distances, graph building, neighbour sampling, the way to CUDA.";
     bind_io(m);
     bind_rows(m);
     bind_score(m);

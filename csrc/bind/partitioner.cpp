@@ -91,7 +91,8 @@ struct Refining {
              uint64_t first, uint64_t loss)
         : parts(parts_), loads(loads_), room(room_), weights(weights_),
           pass({parts.data(), loads.data(), room.data(), data_or_null<const uint32_t>(weights), first, parts.size(),
-                loads.shape(1)}, loss) {
+                loads.shape(1)},
+               loss) {
         require(loads.shape(0) == 2 && room.shape(0) == 2 && loads.shape(1) == room.shape(1), "loads, room: (2, partitions)");
         require(!weights || weights->size() == parts.size(), "one entry per node");
         require_below(parts.data(), parts.size(), loads.shape(1), "partition out of range");
@@ -107,7 +108,8 @@ struct Between {
     Between(uint64_t begin, uint64_t end, uint64_t nodes, Out<int64_t> starts_, Out<int64_t> targets_, Out<int64_t> weights_)
         : starts(starts_), targets(targets_), weights(weights_),
           lists(begin, end, nodes, starts.data(), targets.data(), weights.data(), targets.size()) {
-        require(begin <= end && end <= nodes && starts.size() == end - begin + 1, "starts: one more than nodes between begin and end");
+        require(begin <= end && end <= nodes && starts.size() == end - begin + 1,
+                "starts: one more than nodes between begin and end");
         require(weights.size() == targets.size(), "targets, weights: equal lengths");
     }
     void read(In<uint8_t> bytes) { lists.read(bytes.data(), bytes.size()); }
@@ -184,8 +186,8 @@ void bind_partitioner(nb::module_& m) {
         .def("take", &Contracting::take, "out"_a.noconvert(), Release());
     nb::class_<Refining>(m, "RefinePass", "One pass that moves nodes to where more of their arcs lead, within room.")
         .def(nb::init<Out<uint16_t>, Out<int64_t, 2>, In<int64_t, 2>, std::optional<In<uint32_t>>, uint64_t, uint64_t>(),
-             "parts"_a.noconvert(), "loads"_a.noconvert(), "room"_a.noconvert(), "weights"_a.noconvert().none(),
-             "first"_a, "loss"_a)
+             "parts"_a.noconvert(), "loads"_a.noconvert(), "room"_a.noconvert(), "weights"_a.noconvert().none(), "first"_a,
+             "loss"_a)
         .def("read", &Refining::read, "block"_a.noconvert(), Release())
         .def("finish", &Refining::finish, Release(), "How many nodes moved.");
     nb::class_<Between>(m, "ListsBetween", "Arcs among a stretch of nodes as arrays, numbered from its first.")
@@ -199,6 +201,6 @@ void bind_partitioner(nb::module_& m) {
           "starts"_a.noconvert(), Release(), "Places of nodes side by side inside their clusters, which begin at `free`.");
     m.def("deal_nodes", &deal_nodes, "parts"_a.noconvert(), "first"_a, "room"_a.noconvert(), Release(),
           "Make both groups fill their room exactly, keeping the order of (partition, node).");
-    m.def("place_nodes", &place_nodes, "parts"_a.noconvert(), "starts"_a.noconvert(), "order"_a.noconvert(),
-          "rank"_a.noconvert(), Release(), "Give ids partition after partition; `order` and `rank` are overwritten.");
+    m.def("place_nodes", &place_nodes, "parts"_a.noconvert(), "starts"_a.noconvert(), "order"_a.noconvert(), "rank"_a.noconvert(),
+          Release(), "Give ids partition after partition; `order` and `rank` are overwritten.");
 }

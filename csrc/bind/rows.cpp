@@ -34,10 +34,9 @@ void require(bool holds, const std::string& message) {
 template <class T>
 void gather(Matrix<const T> table, Vector<const std::int64_t> rows, Matrix<float> out, marius::Number number, int threads,
             const float* scales = nullptr) {
-    require(out.shape(0) == rows.shape(0), "gather: out has " + std::to_string(out.shape(0)) + " rows, " +
-                                               std::to_string(rows.shape(0)) + " asked for");
-    require(out.shape(1) <= table.shape(1), "gather: out has more columns than the table's " +
-                                                std::to_string(table.shape(1)));
+    require(out.shape(0) == rows.shape(0),
+            "gather: out has " + std::to_string(out.shape(0)) + " rows, " + std::to_string(rows.shape(0)) + " asked for");
+    require(out.shape(1) <= table.shape(1), "gather: out has more columns than the table's " + std::to_string(table.shape(1)));
     const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
     marius::gather({table.data(), size(table.shape(0)), size(table.shape(1)), number, scales}, rows.data(), size(rows.shape(0)),
                    out.data(), size(out.shape(1)), threads);
@@ -73,30 +72,30 @@ void segment_sum(const std::vector<Matrix<const float>>& parts, Vector<const std
                  Vector<const std::int32_t> starts, Matrix<float> out, int threads) {
     std::vector<marius::GradPart> grads;
     for (const auto& part : parts) {
-        require(part.shape(1) == out.shape(1), "segment_sum: a part has " + std::to_string(part.shape(1)) +
-                                                   " columns, out " + std::to_string(out.shape(1)));
+        require(part.shape(1) == out.shape(1),
+                "segment_sum: a part has " + std::to_string(part.shape(1)) + " columns, out " + std::to_string(out.shape(1)));
         grads.push_back({part.data(), static_cast<std::int64_t>(part.shape(0))});
     }
-    require(starts.shape(0) == out.shape(0) + 1, "segment_sum: starts has " + std::to_string(starts.shape(0)) +
-                                                     " entries, out " + std::to_string(out.shape(0)) + " rows");
-    marius::segment_sum(grads, order.data(), order.shape(0), starts.data(), out.shape(0), out.data(), out.shape(1),
-                        threads);
+    require(starts.shape(0) == out.shape(0) + 1, "segment_sum: starts has " + std::to_string(starts.shape(0)) + " entries, out " +
+                                                     std::to_string(out.shape(0)) + " rows");
+    marius::segment_sum(grads, order.data(), order.shape(0), starts.data(), out.shape(0), out.data(), out.shape(1), threads);
 }
 
-marius::RowStep row_step(const Matrix<float>& table, const Vector<const std::int64_t>& rows,
-                         const Matrix<const float>& grads, int threads) {
-    require(grads.shape(0) == rows.shape(0), "row step: " + std::to_string(grads.shape(0)) + " gradients for " +
-                                                 std::to_string(rows.shape(0)) + " rows");
+marius::RowStep row_step(const Matrix<float>& table, const Vector<const std::int64_t>& rows, const Matrix<const float>& grads,
+                         int threads) {
+    require(grads.shape(0) == rows.shape(0),
+            "row step: " + std::to_string(grads.shape(0)) + " gradients for " + std::to_string(rows.shape(0)) + " rows");
     const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
-    return {table.data(), size(table.shape(0)), size(table.shape(1)), rows.data(), size(rows.shape(0)),
-            grads.data(), size(grads.shape(1)), threads};
+    return {table.data(),        size(table.shape(0)), size(table.shape(1)), rows.data(),
+            size(rows.shape(0)), grads.data(),         size(grads.shape(1)), threads};
 }
 
 template <class T> using Strided = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
 template <class T> using Maybe = std::optional<Vector<T>>;
 
 template <class T> marius::Rows<T> rows_of(const Strided<T>& array, const char* name) {
-    require(array.size() == 0 || array.shape(1) == 1 || array.stride(1) == 1, std::string("neighbour_sum: the rows of ") + name + " have gaps");
+    require(array.size() == 0 || array.shape(1) == 1 || array.stride(1) == 1,
+            std::string("neighbour_sum: the rows of ") + name + " have gaps");
     return {array.data(), static_cast<std::int64_t>(array.shape(0)), array.stride(0)};
 }
 
@@ -105,8 +104,13 @@ marius::Neighbours<Index> neighbours(const Vector<const std::int64_t>& indptr, c
                                      std::int64_t sources, const Maybe<const float>& weights, bool mean) {
     require(indptr.shape(0) >= 1, "neighbour_sum: indptr is empty");
     require(!weights || weights->shape(0) == indices.shape(0), "neighbour_sum: one weight for each of indices is needed");
-    return {indptr.data(), static_cast<std::int64_t>(indptr.shape(0)) - 1, indices.data(),
-            static_cast<std::int64_t>(indices.shape(0)), sources, weights ? weights->data() : nullptr, mean};
+    return {indptr.data(),
+            static_cast<std::int64_t>(indptr.shape(0)) - 1,
+            indices.data(),
+            static_cast<std::int64_t>(indices.shape(0)),
+            sources,
+            weights ? weights->data() : nullptr,
+            mean};
 }
 
 template <class Index>
@@ -120,8 +124,8 @@ void neighbour_sum(Strided<const float> x, Vector<const std::int64_t> indptr, Ve
 
 template <class Index>
 void neighbour_sum_backward(Strided<const float> grad, Vector<const std::int64_t> indptr, Vector<const Index> indices,
-                            Matrix<float> out, Maybe<const float> weights, bool mean,
-                            std::optional<Strided<const float>> base, int threads) {
+                            Matrix<float> out, Maybe<const float> weights, bool mean, std::optional<Strided<const float>> base,
+                            int threads) {
     const auto graph = neighbours(indptr, indices, out.shape(0), weights, mean);
     const auto dim = out.shape(1);
     require(static_cast<std::int64_t>(grad.shape(0)) == graph.targets && grad.shape(1) == dim,
@@ -138,12 +142,13 @@ template <class Index> void bind_neighbour_sums(nb::module_& m) {
           "out[t] = sum, or mean, of weights[e] * x[indices[e]] over e in indptr[t]:indptr[t+1]. float32 (s, w), int64 (t+1,), "
           "int32 or int64 (e,), float32 (t, d), float32 (e,); d <= w.",
           Released());
-    m.def("neighbour_sum_backward", &neighbour_sum_backward<Index>, "grad"_a.noconvert(), "indptr"_a.noconvert(),
-          "indices"_a.noconvert(), "out"_a.noconvert(), "weights"_a.noconvert() = nb::none(), "mean"_a = false,
-          "base"_a.noconvert() = nb::none(), "threads"_a = 0,
-          "From the gradient of neighbour_sum's targets, float32 (t, d), that of its sources, out (s, d), plus base (b, d) in the "
-          "first b rows. The same bits for any number of threads.",
-          Released());
+    m.def(
+        "neighbour_sum_backward", &neighbour_sum_backward<Index>, "grad"_a.noconvert(), "indptr"_a.noconvert(),
+        "indices"_a.noconvert(), "out"_a.noconvert(), "weights"_a.noconvert() = nb::none(), "mean"_a = false,
+        "base"_a.noconvert() = nb::none(), "threads"_a = 0,
+        "From the gradient of neighbour_sum's targets, float32 (t, d), that of its sources, out (s, d), plus base (b, d) in the "
+        "first b rows. The same bits for any number of threads.",
+        Released());
 }
 
 void step_rows(const std::string& optimizer, Matrix<float> table, Vector<const std::int64_t> rows, Matrix<const float> grads,
@@ -200,8 +205,8 @@ void bind_rows(nb::module_& m) {
           "order[starts[s]:starts[s+1]] hold unique[s], ascending.");
     m.def("common_rows", &common_rows, "left"_a.noconvert(), "right"_a.noconvert(),
           "(positions in left, positions in right), int32, of the rows that stand in both; each ascends without repetition.");
-    m.def("segment_sum", &segment_sum, "parts"_a.noconvert(), "order"_a.noconvert(), "starts"_a.noconvert(),
-          "out"_a.noconvert(), "threads"_a = 0,
+    m.def("segment_sum", &segment_sum, "parts"_a.noconvert(), "order"_a.noconvert(), "starts"_a.noconvert(), "out"_a.noconvert(),
+          "threads"_a = 0,
           "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), "
           "laid end to end; added in that order, for any number of threads.",
           Released());

@@ -68,8 +68,7 @@ public:
         {
             nb::gil_scoped_release released;
             lock.lock();
-            sampler_.enter(k, {base_row, indptr.data(), sources.data(), relations, weight},
-                           static_cast<int64_t>(sources.size()));
+            sampler_.enter(k, {base_row, indptr.data(), sources.data(), relations, weight}, static_cast<int64_t>(sources.size()));
         }
         held_[k] = Held{indptr, sources, rel, weights};
     }
@@ -106,8 +105,10 @@ public:
         {
             nb::gil_scoped_release released;
             std::lock_guard lock(mutex_);
-            SampleRequest request{seeds.data(), static_cast<int64_t>(seeds.size()), std::move(by_hop), seed, threads,
-                                  exclude ? ExcludedEdges(exclude->data(), exclude->shape(0), both) : ExcludedEdges()};
+            SampleRequest request{
+                seeds.data(),      static_cast<int64_t>(seeds.size()),
+                std::move(by_hop), seed,
+                threads,           exclude ? ExcludedEdges(exclude->data(), exclude->shape(0), both) : ExcludedEdges()};
             found = sampler_.sample(request);
             with_rel = sampler_.with_rel();
         }

@@ -29,14 +29,17 @@ marius::DistanceTile tile_of(const In<float, 2>& query, const In<float, 2>& cand
     return {query.data(), size(query.shape(0)), candidates.data(), size(candidates.shape(0)), size(query.shape(1))};
 }
 
-template <class A, class B> bool same_shape(const A& a, const B& b) { return a.shape(0) == b.shape(0) && a.shape(1) == b.shape(1); }
+template <class A, class B> bool same_shape(const A& a, const B& b) {
+    return a.shape(0) == b.shape(0) && a.shape(1) == b.shape(1);
+}
 
 template <class Scores> void require_scores(const In<float, 2>& query, const In<float, 2>& candidates, const Scores& scores) {
     require(scores.shape(0) == query.shape(0) && scores.shape(1) == candidates.shape(0),
             "distances: scores must have a row for each query and a column for each candidate");
 }
 
-void distance_scores(const std::string& distance, In<float, 2> query, In<float, 2> candidates, Out<float, 2> scores, int threads) {
+void distance_scores(const std::string& distance, In<float, 2> query, In<float, 2> candidates, Out<float, 2> scores,
+                     int threads) {
     require_scores(query, candidates, scores);
     marius::distance_scores(distance_named(distance), tile_of(query, candidates), scores.data(), threads);
 }
@@ -68,13 +71,14 @@ void shared_softmax(In<float, 2> query, In<float, 2> candidates, In<float, 1> po
     require(hidden_candidates.shape(0) == hidden, "shared_softmax: a hidden pair is a query and a candidate");
     for (std::size_t i = 0; i < hidden; ++i) {
         const std::int64_t q = hidden_queries.data()[i], c = hidden_candidates.data()[i];
-        const bool there = q >= 0 && q < static_cast<std::int64_t>(queries) && c >= 0 && c < static_cast<std::int64_t>(candidates.shape(0));
+        const bool there =
+            q >= 0 && q < static_cast<std::int64_t>(queries) && c >= 0 && c < static_cast<std::int64_t>(candidates.shape(0));
         require(there && (i == 0 || c >= hidden_candidates.data()[i - 1]),
                 "shared_softmax: hidden pairs must be of queries and candidates that are there, ordered by candidate");
     }
     marius::shared_softmax({query.data(), static_cast<std::int64_t>(queries), candidates.data(),
-                            static_cast<std::int64_t>(candidates.shape(0)), static_cast<std::int64_t>(query.shape(1)), positive.data(),
-                            hidden_queries.data(), hidden_candidates.data(), static_cast<std::int64_t>(hidden)},
+                            static_cast<std::int64_t>(candidates.shape(0)), static_cast<std::int64_t>(query.shape(1)),
+                            positive.data(), hidden_queries.data(), hidden_candidates.data(), static_cast<std::int64_t>(hidden)},
                            {losses.data(), d_positive.data(), d_query.data(), d_candidates.data(), add}, threads);
 }
 
@@ -92,14 +96,16 @@ void bind_score(nb::module_& m) {
           "same bits for any number of threads.",
           Release());
     m.def("softmax_loss", &softmax_loss, "scores"_a.noconvert(), "losses"_a.noconvert(), "threads"_a = 0,
-          "losses[r] = log(sum(exp(scores[r]))) - scores[r, 0]; scores[r] becomes its gradient. float32 (r, c), (r,).", Release());
+          "losses[r] = log(sum(exp(scores[r]))) - scores[r, 0]; scores[r] becomes its gradient. float32 (r, c), (r,).",
+          Release());
     m.def("shared_softmax_usable", &marius::shared_softmax_usable,
           "Whether this processor, as its operating system lets this process use it, can do shared_softmax.");
-    m.def("shared_softmax", &shared_softmax, "query"_a.noconvert(), "candidates"_a.noconvert(), "positive"_a.noconvert(),
-          "hidden_queries"_a.noconvert(), "hidden_candidates"_a.noconvert(), "losses"_a.noconvert(), "d_positive"_a.noconvert(),
-          "d_query"_a.noconvert(), "d_candidates"_a.noconvert(), "add"_a, "threads"_a = 0,
-          "losses[i] = log(exp(positive[i]) + sum over j of exp(query[i] . candidates[j])) - positive[i], by products of bfloat16, "
-          "without the hidden pairs (ordered by candidate), and the gradients of the losses' sum; d_candidates are set or added "
-          "to. float32 (n, d), (m, d), (n,); int64. The same bits for the same number of threads.",
-          Release());
+    m.def(
+        "shared_softmax", &shared_softmax, "query"_a.noconvert(), "candidates"_a.noconvert(), "positive"_a.noconvert(),
+        "hidden_queries"_a.noconvert(), "hidden_candidates"_a.noconvert(), "losses"_a.noconvert(), "d_positive"_a.noconvert(),
+        "d_query"_a.noconvert(), "d_candidates"_a.noconvert(), "add"_a, "threads"_a = 0,
+        "losses[i] = log(exp(positive[i]) + sum over j of exp(query[i] . candidates[j])) - positive[i], by products of bfloat16, "
+        "without the hidden pairs (ordered by candidate), and the gradients of the losses' sum; d_candidates are set or added "
+        "to. float32 (n, d), (m, d), (n,); int64. The same bits for the same number of threads.",
+        Release());
 }

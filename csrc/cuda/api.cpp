@@ -55,8 +55,8 @@ int device_facts(int device, marius_cuda_facts* facts, marius_cuda_error* error)
     });
 }
 
-int pin(int device, void* base, uint64_t bytes, uint64_t boundary, int threads, void** handle, uint64_t* address,
-        int* chunks, marius_cuda_error* error) {
+int pin(int device, void* base, uint64_t bytes, uint64_t boundary, int threads, void** handle, uint64_t* address, int* chunks,
+        marius_cuda_error* error) {
     return guarded("pin", error, [&] {
         auto pinned = std::make_unique<PinnedMemory>(*driver, device, base, bytes, boundary, threads);
         *address = pinned->address();
@@ -98,11 +98,10 @@ int row_step(int device, void* stream, const marius_cuda_row_step* args, marius_
     return guarded("row_step", error, [&] {
         const RowStepJob job = row_step_job(*args);
         if (job.count == 0) return;
-        const std::string what = "row_step of " + std::to_string(job.count) + " records of " + std::to_string(job.dim) +
-                                 " columns" + on(device);
+        const std::string what =
+            "row_step of " + std::to_string(job.count) + " records of " + std::to_string(job.dim) + " columns" + on(device);
         const int sms = multiprocessors(device);
-        if (has_row_pass(job))
-            check(*driver, driver->launch_rows(device, stream, job, compute_grid(job.count, 0, sms)), what);
+        if (has_row_pass(job)) check(*driver, driver->launch_rows(device, stream, job, compute_grid(job.count, 0, sms)), what);
         if (job.vectors > 0)
             check(*driver, driver->launch_columns(device, stream, job, compute_grid(job.count, job.lane_bits, sms)), what);
     });
@@ -157,7 +156,7 @@ int neighbours(int device, void* stream, int stage, const marius_cuda_neighbours
 
 const marius_cuda_api* api_over(Driver& behind) {
     driver = &behind;
-    static const marius_cuda_api api = {MARIUS_CUDA_VERSION, device_count, device_facts, pin,         unpin,       copy_rows,
+    static const marius_cuda_api api = {MARIUS_CUDA_VERSION, device_count, device_facts, pin,         unpin,        copy_rows,
                                         segment_sum,         row_step,     copy,         host_gather, host_scatter, neighbours};
     return &api;
 }

@@ -9,7 +9,7 @@
 
 #define MARIUS_CUDA_VERSION 3
 #define MARIUS_CUDA_SEEN 1024 /* multiprocessor numbers need not be contiguous; none is as high as this */
-#define MARIUS_CUDA_PARTS 8 /* gradients of a segment sum, at most */
+#define MARIUS_CUDA_PARTS 8   /* gradients of a segment sum, at most */
 
 typedef struct {
     int code;
@@ -30,11 +30,11 @@ enum { marius_float32, marius_float16, marius_bfloat16, marius_bytes }; /* bytes
 typedef struct {
     const void* source;
     void* target;
-    const void *source_rows, *target_rows;             /* device memory, or null */
+    const void *source_rows, *target_rows;                /* device memory, or null */
     int64_t count, columns, source_stride, target_stride; /* strides in bytes */
-    int source_type, target_type, index_bytes;         /* indices are int64 (8) or int32 (4) */
-    int max_sms;                                       /* multiprocessors taken at most; 0: all */
-    uint32_t* seen;                                    /* null, or MARIUS_CUDA_SEEN flags: 1 at the numbers of those it ran on */
+    int source_type, target_type, index_bytes;            /* indices are int64 (8) or int32 (4) */
+    int max_sms;                                          /* multiprocessors taken at most; 0: all */
+    uint32_t* seen; /* null, or MARIUS_CUDA_SEEN flags: 1 at the numbers of those it ran on */
 } marius_cuda_copy_rows;
 
 typedef struct {
@@ -81,11 +81,19 @@ typedef struct {
  *   settle (edges)  new nodes' places in the table hold their local ids from now on
  * `meet` also fills another table with known nodes: taken as edges, with 0 known. The seeds are a hop that begins with `meet`. */
 enum {
-    marius_find, marius_expand, marius_draw, marius_take, marius_meet, marius_tell, marius_label, marius_settle,
+    marius_find,
+    marius_expand,
+    marius_draw,
+    marius_take,
+    marius_meet,
+    marius_tell,
+    marius_label,
+    marius_settle,
     marius_stages /* how many there are */
 };
 
-typedef struct { /* the in-edges of a resident partition's nodes; all null and 0 for the others */
+/* the in-edges of a resident partition's nodes; all null and 0 for the others */
+typedef struct {
     const int64_t* indptr;
     const void* sources;
     const uint32_t* rel; /* or null */
@@ -96,14 +104,16 @@ typedef struct {
     int64_t begin, end;
 } marius_cuda_range;
 
-typedef struct { /* number c of a node's stands at c + shift, where this is the last one with before <= c */
+/* number c of a node's stands at c + shift, where this is the last one with before <= c */
+typedef struct {
     int64_t before, shift;
 } marius_cuda_shift;
 
-typedef struct { /* every field has 8 bytes; what a stage does not need may be null or 0 */
-    int64_t count; /* of what the stage goes over */
-    const marius_cuda_lists* lists;    /* by partition */
-    const marius_cuda_range* resident; /* ranges of node ids, ascending; none: every node is */
+/* every field has 8 bytes; what a stage does not need may be null or 0 */
+typedef struct {
+    int64_t count;                                    /* of what the stage goes over */
+    const marius_cuda_lists* lists;                   /* by partition */
+    const marius_cuda_range* resident;                /* ranges of node ids, ascending; none: every node is */
     int64_t resident_count, rows_per_partition, wide; /* wide: sources are uint64, not uint32 */
     const int64_t *excluded_dst, *excluded_src;       /* edges by (destination, source) */
     int64_t excluded_count;
@@ -112,33 +122,33 @@ typedef struct { /* every field has 8 bytes; what a stage does not need may be n
     int64_t hop, fanout; /* fanout -1: all */
     int64_t node_count;
     const int64_t* nodes;
-    int64_t* counts;              /* drawn */
-    marius_cuda_range* seen;      /* in-edges, as many of them from nodes that are not resident */
-    int64_t *first, *candidates;  /* where its list begins; what it may draw from */
-    marius_cuda_range* removals;  /* its part of `removed` */
-    marius_cuda_shift* shifts;    /* (nodes, resident_count) */
-    const int64_t* starts;        /* (nodes + 1): its edges, by number in the hop */
-    int64_t* drawn;               /* of each edge, a candidate */
-    uint64_t* drawn_set;          /* 2 for each edge, all bits set, where fanout > 32 */
-    int64_t* ids;                 /* of each edge, its source */
-    uint32_t* rel;                /* of each edge; or null */
-    uint64_t* keys;               /* the table: ids, or all bits set */
-    int32_t* values;              /* their local ids, or the largest number */
-    int64_t mask;                 /* the table's places, a power of 2 and more than there are nodes, less one */
-    int64_t known;                /* nodes before this hop */
-    int32_t *slots, *fresh;       /* of each edge */
-    const int32_t* rank;          /* fresh edges up to each, itself counted */
-    int32_t* labels;              /* of each edge */
+    int64_t* counts;             /* drawn */
+    marius_cuda_range* seen;     /* in-edges, as many of them from nodes that are not resident */
+    int64_t *first, *candidates; /* where its list begins; what it may draw from */
+    marius_cuda_range* removals; /* its part of `removed` */
+    marius_cuda_shift* shifts;   /* (nodes, resident_count) */
+    const int64_t* starts;       /* (nodes + 1): its edges, by number in the hop */
+    int64_t* drawn;              /* of each edge, a candidate */
+    uint64_t* drawn_set;         /* 2 for each edge, all bits set, where fanout > 32 */
+    int64_t* ids;                /* of each edge, its source */
+    uint32_t* rel;               /* of each edge; or null */
+    uint64_t* keys;              /* the table: ids, or all bits set */
+    int32_t* values;             /* their local ids, or the largest number */
+    int64_t mask;                /* the table's places, a power of 2 and more than there are nodes, less one */
+    int64_t known;               /* nodes before this hop */
+    int32_t *slots, *fresh;      /* of each edge */
+    const int32_t* rank;         /* fresh edges up to each, itself counted */
+    int32_t* labels;             /* of each edge */
     int64_t *new_nodes, *new_rows;
 } marius_cuda_neighbours;
 
 typedef struct {
-    int version; /* MARIUS_CUDA_VERSION */
+    int version;                                               /* MARIUS_CUDA_VERSION */
     int (*device_count)(int* count, marius_cuda_error* error); /* no driver, no GPU: 0 */
     int (*device_facts)(int device, marius_cuda_facts* facts, marius_cuda_error* error);
     /* Pins host memory, in pieces of whole `boundary`s, all or nothing; *address: where devices see its first byte. */
-    int (*pin)(int device, void* base, uint64_t bytes, uint64_t boundary, int threads, void** handle,
-               uint64_t* address, int* chunks, marius_cuda_error* error);
+    int (*pin)(int device, void* base, uint64_t bytes, uint64_t boundary, int threads, void** handle, uint64_t* address,
+               int* chunks, marius_cuda_error* error);
     int (*unpin)(void* handle, marius_cuda_error* error); /* the handle is gone, also after an error */
     int (*copy_rows)(int device, void* stream, const marius_cuda_copy_rows* copy, marius_cuda_error* error);
     int (*segment_sum)(int device, void* stream, const marius_cuda_segment_sum* sum, marius_cuda_error* error);
@@ -149,6 +159,7 @@ typedef struct {
     int (*neighbours)(int device, void* stream, int stage, const marius_cuda_neighbours* job, marius_cuda_error* error);
 } marius_cuda_api;
 
+/* clang-format off */
 #ifdef __cplusplus
 extern "C"
 #endif

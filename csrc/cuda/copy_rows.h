@@ -19,8 +19,8 @@ struct CopyRows {
     char* target;
     const void *source_rows, *target_rows;
     std::int64_t count, source_stride, target_stride;
-    std::int32_t vectors;             // of one row
-    std::int32_t shift_mask;          // vectors in 128 bytes of the shifted side, or in a group if fewer, less one
+    std::int32_t vectors;     // of one row
+    std::int32_t shift_mask;  // vectors in 128 bytes of the shifted side, or in a group if fewer, less one
     int lane_bits, vector_elements;
     int source_type, target_type;
     bool wide_indices, shift_target;  // int64; shifted by the target's addresses rather than the source's

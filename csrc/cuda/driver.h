@@ -11,7 +11,7 @@ namespace marius {
 // Every call returns 0 or an error code that text() puts into words. Device numbers have been given by the caller and
 // may be wrong. Launches are asynchronous, in the order of their stream.
 class Driver {
- public:
+public:
     virtual ~Driver() = default;
     virtual std::string text(int code) = 0;
     virtual void clear_error() = 0;

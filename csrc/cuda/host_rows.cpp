@@ -8,9 +8,9 @@
 namespace marius {
 namespace {
 
-constexpr std::int64_t ahead = 12;        // records requested before they are copied
-constexpr std::int64_t line = 64;         // bytes of a cache line
-constexpr std::int64_t lines_ahead = 8;   // of each record; the hardware prefetcher follows with the rest
+constexpr std::int64_t ahead = 12;       // records requested before they are copied
+constexpr std::int64_t line = 64;        // bytes of a cache line
+constexpr std::int64_t lines_ahead = 8;  // of each record; the hardware prefetcher follows with the rest
 
 template <bool into_table>
 void copy_records(const marius_cuda_host_rows& r) {

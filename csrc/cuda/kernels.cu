@@ -7,16 +7,20 @@ namespace marius {
 namespace {
 
 __device__ __forceinline__ Place here() {
-    return {.block = blockIdx.x, .blocks = gridDim.x, .thread = static_cast<int>(threadIdx.x),
+    return {.block = blockIdx.x,
+            .blocks = gridDim.x,
+            .thread = static_cast<int>(threadIdx.x),
             .threads = static_cast<int>(blockDim.x)};
 }
 
+// clang-format off
 template <int bytes> struct Word;
 template <> struct Word<16> { using type = uint4; };
 template <> struct Word<8> { using type = uint2; };
 template <> struct Word<4> { using type = unsigned int; };
 template <> struct Word<2> { using type = unsigned short; };
 template <> struct Word<1> { using type = unsigned char; };
+// clang-format on
 
 // Rows pass through once: they should leave the caches first.
 struct StreamingMemory {

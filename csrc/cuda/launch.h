@@ -21,7 +21,7 @@ struct Grid {
     int threads;
 };
 
-inline constexpr int copy_threads = 1024;     // one block fills a multiprocessor: a cap on blocks is one on these
+inline constexpr int copy_threads = 1024;  // one block fills a multiprocessor: a cap on blocks is one on these
 inline constexpr int compute_threads = 256, compute_blocks = 8;  // blocks: of one multiprocessor
 
 inline void require(bool holds, const std::string& what) {
@@ -71,11 +71,21 @@ inline void check_copy(const marius_cuda_copy_rows& a, int source_size, int targ
 inline CopyRows copy_job(const marius_cuda_copy_rows& a) {
     const int source_size = float_bytes(a.source_type), target_size = float_bytes(a.target_type);
     check_copy(a, source_size, target_size);
-    CopyRows job = {.source = static_cast<const char*>(a.source), .target = static_cast<char*>(a.target),
-                    .source_rows = a.source_rows, .target_rows = a.target_rows, .count = a.count,
-                    .source_stride = a.source_stride, .target_stride = a.target_stride, .vectors = 0, .shift_mask = 0,
-                    .lane_bits = 0, .vector_elements = 1, .source_type = a.source_type, .target_type = a.target_type,
-                    .wide_indices = a.index_bytes == 8, .shift_target = a.target_rows && !a.source_rows,
+    CopyRows job = {.source = static_cast<const char*>(a.source),
+                    .target = static_cast<char*>(a.target),
+                    .source_rows = a.source_rows,
+                    .target_rows = a.target_rows,
+                    .count = a.count,
+                    .source_stride = a.source_stride,
+                    .target_stride = a.target_stride,
+                    .vectors = 0,
+                    .shift_mask = 0,
+                    .lane_bits = 0,
+                    .vector_elements = 1,
+                    .source_type = a.source_type,
+                    .target_type = a.target_type,
+                    .wide_indices = a.index_bytes == 8,
+                    .shift_target = a.target_rows && !a.source_rows,
                     .seen = a.seen};
     int shifted_size = 1;  // bytes of a vector on the shifted side
     if (a.source_type == a.target_type) {
@@ -111,8 +121,16 @@ inline SegmentSum segment_sum_job(const marius_cuda_segment_sum& a) {
             std::to_string(a.segments) + " segments, at most 2^31 - 1 allowed");
     require(a.part_count >= 0 && a.part_count <= MARIUS_CUDA_PARTS,
             std::to_string(a.part_count) + " parts, at most " + std::to_string(MARIUS_CUDA_PARTS) + " allowed");
-    SegmentSum job = {.parts = {}, .order = a.order, .starts = a.starts, .out = a.out, .segments = a.segments,
-                      .dim = a.dim, .vectors = 0, .part_count = a.part_count, .lane_bits = 0, .vector_elements = 1};
+    SegmentSum job = {.parts = {},
+                      .order = a.order,
+                      .starts = a.starts,
+                      .out = a.out,
+                      .segments = a.segments,
+                      .dim = a.dim,
+                      .vectors = 0,
+                      .part_count = a.part_count,
+                      .lane_bits = 0,
+                      .vector_elements = 1};
     std::uint64_t addresses = address_of(a.out);
     for (int p = 0; p < a.part_count; ++p) {
         require(a.parts[p].count >= 0, "a part of " + std::to_string(a.parts[p].count) + " gradients");
@@ -131,15 +149,21 @@ inline RowStepJob row_step_job(const marius_cuda_row_step& a) {
     require(a.count >= 0 && a.dim >= 0, std::to_string(a.count) + " records of " + std::to_string(a.dim) + " columns");
     formulas::check_optimizer(a.optimizer);
     std::int64_t needed = a.dim;
-    formulas::with_optimizer(a.optimizer, [&](auto optimizer) {
-        needed += formulas::state_columns<decltype(optimizer)>(a.dim);
-    });
-    require(a.stride % 4 == 0 && a.stride >= 4 * needed,
-            "records are " + std::to_string(a.stride) + " bytes apart; a multiple of 4, at least " +
-                std::to_string(4 * needed) + ", is needed");
+    formulas::with_optimizer(a.optimizer, [&](auto optimizer) { needed += formulas::state_columns<decltype(optimizer)>(a.dim); });
+    require(a.stride % 4 == 0 && a.stride >= 4 * needed, "records are " + std::to_string(a.stride) +
+                                                             " bytes apart; a multiple of 4, at least " +
+                                                             std::to_string(4 * needed) + ", is needed");
     require((address_of(a.block) | address_of(a.grads)) % sizeof(float) == 0, "records or gradients are not aligned to floats");
-    RowStepJob job = {.block = a.block, .grads = a.grads, .count = a.count, .width = a.stride / 4, .dim = a.dim,
-                      .vectors = 0, .rates = {a.lr, {}}, .optimizer = a.optimizer, .lane_bits = 0, .vector_elements = 1};
+    RowStepJob job = {.block = a.block,
+                      .grads = a.grads,
+                      .count = a.count,
+                      .width = a.stride / 4,
+                      .dim = a.dim,
+                      .vectors = 0,
+                      .rates = {a.lr, {}},
+                      .optimizer = a.optimizer,
+                      .lane_bits = 0,
+                      .vector_elements = 1};
     std::copy(std::begin(a.options), std::end(a.options), job.rates.options);
     job.vector_elements = vector_elements_for(16, 4, address_of(a.block), address_of(a.grads), a.stride, a.dim * 4);
     if (job.vector_elements == 2) job.vector_elements = 1;

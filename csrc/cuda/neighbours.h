@@ -51,10 +51,8 @@ MARIUS_BOTH std::int64_t first_not_below(const Neighbours& job, const marius_cud
                                          std::int64_t end, std::uint64_t least) {
     while (begin < end) {
         const std::int64_t middle = begin + (end - begin) / 2;
-        if (source_at(job, lists, middle) < least)
-            begin = middle + 1;
-        else
-            end = middle;
+        if (source_at(job, lists, middle) < least) begin = middle + 1;
+        else end = middle;
     }
     return begin;
 }
@@ -64,10 +62,8 @@ MARIUS_BOTH std::int64_t count_below(const std::int64_t* values, std::int64_t co
     std::int64_t low = 0;
     while (low < count) {
         const std::int64_t middle = low + (count - low) / 2;
-        if (values[middle] < value)
-            low = middle + 1;
-        else
-            count = middle;
+        if (values[middle] < value) low = middle + 1;
+        else count = middle;
     }
     return low;
 }
@@ -77,10 +73,8 @@ MARIUS_BOTH std::int64_t shifted(const marius_cuda_shift* shifts, std::int64_t c
     std::int64_t low = 0;
     while (low < count) {
         const std::int64_t middle = low + (count - low) / 2;
-        if (shifts[middle].before <= c)
-            low = middle + 1;
-        else
-            count = middle;
+        if (shifts[middle].before <= c) low = middle + 1;
+        else count = middle;
     }
     return low ? c + shifts[low - 1].shift : c;
 }

@@ -28,7 +28,8 @@ void touch(std::byte* base, std::uint64_t bytes, int threads) {
     const auto pages = static_cast<std::int64_t>((bytes - first + page - 1) / page);
     parallel_for(pages, static_cast<std::int64_t>(32 * kMiB / page), threads, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t p = begin; p < end; ++p) {
-            auto at = reinterpret_cast<volatile unsigned char*>(base + (p == 0 ? 0 : first + static_cast<std::uint64_t>(p) * page));
+            auto at =
+                reinterpret_cast<volatile unsigned char*>(base + (p == 0 ? 0 : first + static_cast<std::uint64_t>(p) * page));
             __atomic_fetch_or(at, 0, __ATOMIC_RELAXED);
         }
     });
@@ -36,12 +37,12 @@ void touch(std::byte* base, std::uint64_t bytes, int threads) {
 
 }  // namespace
 
-PinnedMemory::PinnedMemory(Driver& driver, int device, void* base, std::uint64_t bytes, std::uint64_t boundary,
-                           int threads, std::uint64_t most_bytes)
+PinnedMemory::PinnedMemory(Driver& driver, int device, void* base, std::uint64_t bytes, std::uint64_t boundary, int threads,
+                           std::uint64_t most_bytes)
     : driver_(driver) {
     if (bytes == 0 || boundary == 0 || base == nullptr)
-        throw std::invalid_argument(std::to_string(bytes) + " bytes at " + hex(address_of(base)) +
-                                    " with a boundary of " + std::to_string(boundary) + " bytes");
+        throw std::invalid_argument(std::to_string(bytes) + " bytes at " + hex(address_of(base)) + " with a boundary of " +
+                                    std::to_string(boundary) + " bytes");
     const std::uint64_t step = std::max(boundary, round_down(most_bytes, boundary));
     if (bytes > step && (address_of(base) | boundary) % kBlock != 0)
         throw std::invalid_argument("memory at " + hex(address_of(base)) + " with a boundary of " + std::to_string(boundary) +

@@ -15,7 +15,7 @@ namespace marius {
 // failure gives back the pieces before it, last first, and throws DriverError; likewise if a device would see a
 // piece elsewhere than right after the one before. std::invalid_argument where sizes do not fit.
 class PinnedMemory {
- public:
+public:
     static constexpr std::uint64_t most = std::uint64_t{64} << 30;  // bytes of a piece, unless one boundary is larger
 
     PinnedMemory(Driver& driver, int device, void* base, std::uint64_t bytes, std::uint64_t boundary, int threads,
@@ -30,7 +30,7 @@ class PinnedMemory {
     std::uint64_t address() const { return address_; }  // of the first byte, as devices see it
     int chunks() const { return static_cast<int>(pieces_.size()); }
 
- private:
+private:
     struct Piece {
         std::byte* base;
         std::uint64_t bytes;

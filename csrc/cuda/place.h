@@ -18,10 +18,8 @@ struct Group {
     int lane, lanes;
 
     MARIUS_BOTH Group(const Place& place, int bits)
-        : index((place.block * place.threads + place.thread) >> bits),
-          count(place.blocks * place.threads >> bits),
-          lane(place.thread & ((1 << bits) - 1)),
-          lanes(1 << bits) {}
+        : index((place.block * place.threads + place.thread) >> bits), count(place.blocks * place.threads >> bits),
+          lane(place.thread & ((1 << bits) - 1)), lanes(1 << bits) {}
 };
 
 }  // namespace marius

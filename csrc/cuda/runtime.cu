@@ -12,7 +12,7 @@ namespace {
 
 // Makes a device current for a scope. Other libraries of the program have a current device too, and rely on it.
 class CurrentDevice {
- public:
+public:
     explicit CurrentDevice(int device) {
         failed_ = cudaGetDevice(&before_);
         if (failed_ == cudaSuccess && before_ != device) {
@@ -32,14 +32,14 @@ class CurrentDevice {
         return failed_ != cudaSuccess ? static_cast<int>(failed_) : static_cast<int>(call());
     }
 
- private:
+private:
     cudaError_t failed_;
     int before_ = 0;
     bool changed_ = false;
 };
 
 class CudaDriver final : public Driver {
- public:
+public:
     std::string text(int code) override { return cudaGetErrorString(static_cast<cudaError_t>(code)); }
     void clear_error() override { cudaGetLastError(); }
 

@@ -12,7 +12,8 @@ namespace marius {
 // splittable pseudorandom number generators, OOPSLA 2014.)
 class DrawStream {
 public:
-    MARIUS_BOTH DrawStream(uint64_t seed, uint64_t hop, uint64_t node) : state_(hash_int(node, mix64(seed + (hop + 1) * kStep))) {}
+    MARIUS_BOTH DrawStream(uint64_t seed, uint64_t hop, uint64_t node)
+        : state_(hash_int(node, mix64(seed + (hop + 1) * kStep))) {}
 
     // Unbiased, below `bound` >= 1. (Source: Lemire, Fast random integer generation in an interval, 2019.)
     MARIUS_BOTH uint64_t below(uint64_t bound) {

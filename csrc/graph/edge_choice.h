@@ -56,10 +56,8 @@ public:
                     throw std::invalid_argument("relation " + std::to_string(group) + ": there are fanouts for " +
                                                 std::to_string(relations));
                 const int64_t wanted = rel ? fanout.of_relation[group] : fanout.all;
-                if (wanted < 0)
-                    chosen.push_back(at);
-                else if (wanted > 0 && !weights)
-                    offer(group, wanted, {edge_key(stream, at - first), at});
+                if (wanted < 0) chosen.push_back(at);
+                else if (wanted > 0 && !weights) offer(group, wanted, {edge_key(stream, at - first), at});
                 else if (wanted > 0 && weights[at] > 0 && may_be_drawn(stream, at - first, group, wanted, weights[at]))
                     offer(group, wanted, {edge_key(stream, at - first, weights[at]), at});
             }
@@ -74,8 +72,7 @@ private:
     // Spares most logarithms of a long list: -log(u) is at least 1 - u.
     bool may_be_drawn(const DrawStream& stream, uint64_t place, uint32_t group, int64_t wanted, double weight) const {
         const std::vector<Keyed>& heap = smallest_[group];
-        return static_cast<int64_t>(heap.size()) < wanted ||
-               1 - in_unit_interval(stream, place) <= heap.front().first * weight;
+        return static_cast<int64_t>(heap.size()) < wanted || 1 - in_unit_interval(stream, place) <= heap.front().first * weight;
     }
 
     void offer(uint32_t group, int64_t wanted, Keyed edge) {

@@ -64,8 +64,7 @@ Place place_of(uint64_t id, const EdgeLayout& layout) {
 }
 
 template <class Key, class Id>
-uint64_t* pack_one(const SpooledEdges<Id>& edges, size_t i, const EdgeLayout& layout, const EdgeRules& rules,
-                   uint64_t* out) {
+uint64_t* pack_one(const SpooledEdges<Id>& edges, size_t i, const EdgeLayout& layout, const EdgeRules& rules, uint64_t* out) {
     const uint64_t s = edges.node_ids[edges.src[i]], d = edges.node_ids[edges.dst[i]], r = edges.relation_ids[edges.rel[i]];
     const uint32_t split =
         rules.by_hash ? split_of(edges.split_ids[edges.src[i]], r, edges.split_ids[edges.dst[i]], rules) : rules.split;
@@ -89,7 +88,8 @@ std::vector<size_t> places(const SpooledEdges<Id>& edges, bool both, int threads
         for (int64_t p = first; p < last; ++p) {
             const size_t end = std::min(edges.count, static_cast<size_t>(p + 1) * kGrain);
             size_t records = 0;
-            for (size_t i = static_cast<size_t>(p) * kGrain; i < end; ++i) records += both && edges.src[i] != edges.dst[i] ? 2 : 1;
+            for (size_t i = static_cast<size_t>(p) * kGrain; i < end; ++i)
+                records += both && edges.src[i] != edges.dst[i] ? 2 : 1;
             before[p + 1] = records;
         }
     });
@@ -98,8 +98,8 @@ std::vector<size_t> places(const SpooledEdges<Id>& edges, bool both, int threads
 }
 
 template <class Key, class Id>
-void pack_piece(const SpooledEdges<Id>& edges, size_t first, size_t last, const EdgeLayout& layout,
-                const EdgeRules& rules, uint64_t* out) {
+void pack_piece(const SpooledEdges<Id>& edges, size_t first, size_t last, const EdgeLayout& layout, const EdgeRules& rules,
+                uint64_t* out) {
     constexpr size_t kAhead = 16;
     for (size_t i = first; i < last; ++i) {
         if (i + kAhead < last) {
@@ -145,7 +145,8 @@ void count_inverse(uint64_t split, bool same_ends, bool dropped, EdgeStream& str
         stream.joined = 1;
         for (int i = 0; i < 2; ++i) tally.inverse_in_train[1 + i] += stream.waiting[i];
     }
-    if (split > 2 && !dropped) ++(stream.joined ? tally.inverse_in_train[split - kReverse] : stream.waiting[split - kReverse - 1]);
+    if (split > 2 && !dropped)
+        ++(stream.joined ? tally.inverse_in_train[split - kReverse] : stream.waiting[split - kReverse - 1]);
 }
 
 template <class Key, class Count>
@@ -160,8 +161,9 @@ Unpacked unpack(const uint64_t* records, size_t count, const EdgeLayout& layout,
         const Key key = load<Key>(records);
         const Edge e = edge_of(key, layout);
         const uint64_t src_id = e.src_partition * layout.rows + e.src, dst_id = e.dst_partition * layout.rows + e.dst;
-        if (e.split > 2 + kReverse || e.rel >= relations || e.src_partition >= layout.partitions || e.dst_partition >= layout.partitions ||
-            e.src >= layout.rows || e.dst >= layout.rows || src_id >= nodes || dst_id >= nodes)
+        if (e.split > 2 + kReverse || e.rel >= relations || e.src_partition >= layout.partitions ||
+            e.dst_partition >= layout.partitions || e.src >= layout.rows || e.dst >= layout.rows || src_id >= nodes ||
+            dst_id >= nodes)
             throw std::invalid_argument("a record lies in no partition");
         const Key edge = key >> kSplitBits;
         const bool same_edge = stream.split != kNoSplit && edge == last;
@@ -202,7 +204,8 @@ Unpacked unpack(const uint64_t* records, size_t count, const EdgeLayout& layout,
 
 EdgeLayout::EdgeLayout(uint64_t rows_, uint64_t partitions_, uint64_t relations, int carried_)
     : rows(rows_), partitions(partitions_), carried(carried_) {
-    if (!rows || rows - 1 > UINT32_MAX || !partitions || partitions > 1 << 16 || relations > 1ULL << 32 || carried < 0 || carried > 2)
+    if (!rows || rows - 1 > UINT32_MAX || !partitions || partitions > 1 << 16 || relations > 1ULL << 32 || carried < 0 ||
+        carried > 2)
         throw std::invalid_argument("edge layout: rows, partitions or relations out of range");
     auto bits = [](uint64_t count) { return count ? std::bit_width(count - 1) : 0; };
     partition_bits = bits(partitions), offset_bits = bits(rows), relation_bits = bits(relations);
@@ -219,14 +222,14 @@ uint32_t split_of(uint64_t src, uint64_t rel, uint64_t dst, const EdgeRules& rul
 }
 
 template <class Id>
-size_t pack_edges(const SpooledEdges<Id>& edges, const EdgeLayout& layout, const EdgeRules& rules, uint64_t* out,
-                  int threads) {
+size_t pack_edges(const SpooledEdges<Id>& edges, const EdgeLayout& layout, const EdgeRules& rules, uint64_t* out, int threads) {
     const std::vector<size_t> before = places(edges, both_ways(rules), threads);
     std::vector<uint8_t> sound(before.size() - 1, 1);
     parallel_for(static_cast<int64_t>(sound.size()), 1, threads, [&](int64_t from, int64_t to) {
         for (int64_t p = from; p < to; ++p) {
             const size_t first = static_cast<size_t>(p) * kGrain, last = std::min(edges.count, first + kGrain);
-            if (!(sound[p] = in_range(edges, first, last))) continue;
+            sound[p] = in_range(edges, first, last);
+            if (!sound[p]) continue;
             uint64_t* place = out + before[p] * layout.words();
             if (layout.key_words == 1) pack_piece<uint64_t>(edges, first, last, layout, rules, place);
             else pack_piece<Wide>(edges, first, last, layout, rules, place);
@@ -246,13 +249,14 @@ void pack_stored(const StoredEdges& edges, const EdgeLayout& layout, uint64_t no
     bool sound = offsets[0] == 0 && std::is_sorted(offsets, offsets + buckets + 1) &&
                  edges.first + edges.count <= static_cast<uint64_t>(offsets[buckets]) && layout.rows * layout.partitions >= nodes;
     std::vector<uint8_t> done((edges.count + kGrain - 1) / kGrain, 1);
-    if (sound) parallel_for(static_cast<int64_t>(done.size()), 1, threads, [&](int64_t from, int64_t to) {
-        const auto pack = layout.key_words == 1 ? pack_stored_piece<uint64_t> : pack_stored_piece<Wide>;
-        for (int64_t p = from; p < to; ++p) {
-            const size_t first = static_cast<size_t>(p) * kGrain, last = std::min<size_t>(edges.count, first + kGrain);
-            done[p] = pack(edges, first, last, layout, nodes, relations, split, out + first * layout.words());
-        }
-    });
+    if (sound)
+        parallel_for(static_cast<int64_t>(done.size()), 1, threads, [&](int64_t from, int64_t to) {
+            const auto pack = layout.key_words == 1 ? pack_stored_piece<uint64_t> : pack_stored_piece<Wide>;
+            for (int64_t p = from; p < to; ++p) {
+                const size_t first = static_cast<size_t>(p) * kGrain, last = std::min<size_t>(edges.count, first + kGrain);
+                done[p] = pack(edges, first, last, layout, nodes, relations, split, out + first * layout.words());
+            }
+        });
     if (!sound || std::find(done.begin(), done.end(), 0) != done.end())
         throw std::invalid_argument("a stored edge lies in no bucket");
 }

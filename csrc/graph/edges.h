@@ -15,7 +15,7 @@ namespace marius {
 struct EdgeLayout {
     EdgeLayout(uint64_t rows, uint64_t partitions, uint64_t relations, int carried);
 
-    uint64_t rows;        // nodes per partition
+    uint64_t rows;  // nodes per partition
     uint64_t partitions;
     int partition_bits, offset_bits, relation_bits;
     int key_words, carried;  // 1 or 2; 0 to 2
@@ -28,7 +28,7 @@ struct EdgeRules {
     bool by_hash;
     uint64_t key;
     uint64_t bounds[2];
-    uint32_t split;        // without by_hash
+    uint32_t split;  // without by_hash
     bool undirected;
 };
 
@@ -56,15 +56,14 @@ struct SpooledEdges {
 // To records of layout.words() words, two per edge that is packed both ways (one for a self-loop). Returns the number written, the same
 // for any number of threads; std::invalid_argument for an end or a relation out of range.
 template <class Id>
-size_t pack_edges(const SpooledEdges<Id>& edges, const EdgeLayout& layout, const EdgeRules& rules, uint64_t* out,
-                  int threads);
+size_t pack_edges(const SpooledEdges<Id>& edges, const EdgeLayout& layout, const EdgeRules& rules, uint64_t* out, int threads);
 
 // Edges as a dataset of another layout stores them: offsets inside partitions, bucket after bucket.
 struct StoredEdges {
     const uint32_t* src;
     const uint32_t* dst;
     const uint32_t* rel;
-    const uint64_t* carried;        // (count, layout.carried), or null
+    const uint64_t* carried;  // (count, layout.carried), or null
     size_t count;
     uint64_t first;                 // how many edges come before these
     const int64_t* bucket_offsets;  // (partitions^2 + 1), where each bucket begins among all edges
@@ -82,16 +81,16 @@ uint64_t bucket_of(const uint64_t* record, const EdgeLayout& layout);
 // uint64_t where a node may have 2^32 edges.
 template <class Count>
 struct EdgeTally {
-    int64_t* bucket_counts;   // (3, partitions^2)
-    int64_t* relation_counts; // (3, relations)
-    Count* out_degrees;       // of training edges; these three may be null together
+    int64_t* bucket_counts;    // (3, partitions^2)
+    int64_t* relation_counts;  // (3, relations)
+    Count* out_degrees;        // of training edges; these three may be null together
     Count* in_degrees;
-    uint8_t* seen;            // bit s: has an edge in split s
-    int64_t* duplicates;      // (3)
-    int64_t* self_loops;      // (3)
-    int64_t* also_in_train;   // (3); this and the next two are of the edges that are written
-    int64_t* reverse_in_train; // (3): their reverse is a training edge
-    int64_t* inverse_in_train; // (3): a training edge of any relation leads from their destination to their source
+    uint8_t* seen;              // bit s: has an edge in split s
+    int64_t* duplicates;        // (3)
+    int64_t* self_loops;        // (3)
+    int64_t* also_in_train;     // (3); this and the next two are of the edges that are written
+    int64_t* reverse_in_train;  // (3): their reverse is a training edge
+    int64_t* inverse_in_train;  // (3): a training edge of any relation leads from their destination to their source
 };
 
 struct Unpacked {

@@ -29,9 +29,7 @@ public:
         for (const Edge& edge : edges_) filter_[place(edge.first) / 64] |= 1ULL << (place(edge.first) & 63);
     }
 
-    bool may_have(uint64_t dst) const {
-        return !edges_.empty() && filter_[place(dst) / 64] >> (place(dst) & 63) & 1;
-    }
+    bool may_have(uint64_t dst) const { return !edges_.empty() && filter_[place(dst) / 64] >> (place(dst) & 63) & 1; }
 
     // Takes the sources excluded for `dst` out of the stretches of its list.
     template <class Id>

@@ -42,7 +42,7 @@ public:
     }
 
 private:
-    void swap(Growing& other) {
+    void swap(Growing& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
         std::swap(capacity_, other.capacity_);

@@ -57,7 +57,8 @@ private:
 
 class StringRunWriter {
 public:
-    StringRunWriter(const std::string& values, const std::string& ends, size_t buffer) : values_(values, buffer), ends_(ends, buffer) {}
+    StringRunWriter(const std::string& values, const std::string& ends, size_t buffer)
+        : values_(values, buffer), ends_(ends, buffer) {}
     void append(std::string_view key) {
         values_.append(key.data(), key.size());
         end_ += key.size();

@@ -50,9 +50,7 @@ struct StringKeys {
 struct ArrowStrings {
     const int32_t* offsets;
     const char* data;
-    std::string_view operator[](size_t i) const {
-        return {data + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])};
-    }
+    std::string_view operator[](size_t i) const { return {data + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])}; }
 };
 
 template <class Keys>

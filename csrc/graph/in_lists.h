@@ -31,12 +31,12 @@ struct BucketRuns {
 // Lists of the nodes from `first` on.
 template <class Id>
 struct InListsBeingFilled {
-    int64_t* cursors;   // (nodes): where each list goes on
+    int64_t* cursors;  // (nodes): where each list goes on
     size_t nodes;
     uint64_t first;
-    Id* sources;        // (edges)
-    uint32_t* rels;     // (edges), or null
-    float* weights;     // (edges), or null
+    Id* sources;     // (edges)
+    uint32_t* rels;  // (edges), or null
+    float* weights;  // (edges), or null
     size_t edges;
 };
 
@@ -62,7 +62,7 @@ void append_in_edges(const uint32_t* src, const uint32_t* dst, const uint32_t* r
 // Of the `nodes` nodes from `first` on: how many edges end (or begin) there, which splits know them.
 template <class Count>
 struct NodesBeingCounted {
-    Count* degrees;     // or null
+    Count* degrees;  // or null
     uint8_t* seen;
     size_t nodes;
     uint64_t first;

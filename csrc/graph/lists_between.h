@@ -12,7 +12,8 @@ namespace marius {
 // `starts`: end - begin + 1 numbers; `targets`, `weights`: room for `capacity`.
 class ListsBetween {
 public:
-    ListsBetween(uint64_t begin, uint64_t end, uint64_t nodes, int64_t* starts, int64_t* targets, int64_t* weights, uint64_t capacity)
+    ListsBetween(uint64_t begin, uint64_t end, uint64_t nodes, int64_t* starts, int64_t* targets, int64_t* weights,
+                 uint64_t capacity)
         : begin_(begin), end_(end), capacity_(capacity), starts_(starts), targets_(targets), weights_(weights), reader_(nodes) {
         starts_[0] = 0;
     }

@@ -87,10 +87,8 @@ void ClusterPass::visit(uint64_t node, const Arc* arcs, size_t count, bool first
 void ClusterPass::fill(uint64_t node) {
     const uint32_t own = clusters_.labels[node], weight = clusters_.weights ? clusters_.weights[node] : 1;
     if (own == lonely_) return;
-    if (lonely_ == kNone || uint64_t{clusters_.sizes[lonely_]} + weight > clusters_.most)
-        lonely_ = own;
-    else
-        move(node, static_cast<uint32_t>(lonely_), weight);
+    if (lonely_ == kNone || uint64_t{clusters_.sizes[lonely_]} + weight > clusters_.most) lonely_ = own;
+    else move(node, static_cast<uint32_t>(lonely_), weight);
 }
 
 void ClusterPass::move(uint64_t node, uint32_t label, uint32_t weight) {
@@ -101,8 +99,7 @@ void ClusterPass::move(uint64_t node, uint32_t label, uint32_t weight) {
 }
 
 void Contraction::read(const uint8_t* bytes, size_t count, std::vector<ArcRecord>& out) {
-    reader_.read(bytes, bytes + count,
-                 [&](uint64_t node, const Arc* arcs, size_t size, bool) { visit(node, arcs, size, out); });
+    reader_.read(bytes, bytes + count, [&](uint64_t node, const Arc* arcs, size_t size, bool) { visit(node, arcs, size, out); });
 }
 
 void Contraction::finish(std::vector<ArcRecord>& out) {

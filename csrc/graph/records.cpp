@@ -22,7 +22,9 @@ struct Place {
     int word, shift;
     uint64_t base;
     template <int words>
-    size_t digit(const Record<words>& record) const { return (record.word[word] - base) >> shift; }
+    size_t digit(const Record<words>& record) const {
+        return (record.word[word] - base) >> shift;
+    }
 };
 
 template <int words>
@@ -92,8 +94,7 @@ void sort_records(Record<words>* records, size_t count, int threads) {
     const Starts starts = deal(records, count, place);
     parallel_tasks(kDigits, threads, [&](size_t d) {
         std::vector<Record<words>> own;
-        if (place.shift || words > 1)
-            sort_piece(records + starts[d], starts[d + 1] - starts[d], place.shift ? 0 : 1, own);
+        if (place.shift || words > 1) sort_piece(records + starts[d], starts[d + 1] - starts[d], place.shift ? 0 : 1, own);
     });
 }
 

@@ -45,7 +45,9 @@ public:
     uint64_t partitions() const { return resident_.size(); }
     uint64_t size(uint64_t k) const { return std::min(rows_, nodes_ - k * rows_); }
     template <class Id>
-    uint64_t partition_of(Id node) const { return partition_of_(node); }
+    uint64_t partition_of(Id node) const {
+        return partition_of_(node);
+    }
     bool has(uint64_t k) const { return resident_[k]; }
     bool any() const { return !runs_.empty(); }
     bool complete() const { return runs_.size() == 1 && runs_[0].begin == 0 && runs_[0].end == nodes_; }
@@ -93,7 +95,7 @@ public:
 
 private:
     struct Run {
-        uint64_t begin, end;  // node ids
+        uint64_t begin, end;            // node ids
         double begin_share, end_share;  // of all nodes
     };
 

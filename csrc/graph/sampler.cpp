@@ -24,8 +24,7 @@ void in_pieces(int64_t count, int64_t grain, int threads, Body body) {
     std::mutex guard;
     parallel_for((count + grain - 1) / grain, 1, threads, [&](int64_t first, int64_t last) {
         try {
-            for (int64_t piece = first; piece < last; ++piece)
-                body(piece, piece * grain, std::min((piece + 1) * grain, count));
+            for (int64_t piece = first; piece < last; ++piece) body(piece, piece * grain, std::min((piece + 1) * grain, count));
         } catch (...) {
             std::lock_guard lock(guard);
             failure = std::current_exception();
@@ -110,8 +109,7 @@ void NeighbourSampler<Id>::add_seeds(const SampleRequest& request, NeighbourSamp
 }
 
 template <class Id>
-void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int64_t first, int64_t last,
-                                  NeighbourSample& out) {
+void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int64_t first, int64_t last, NeighbourSample& out) {
     const int64_t count = last - first;
     const int64_t* nodes = out.nodes.data() + first;
     const Fanout& fanout = request.fanouts[hop];
@@ -142,11 +140,10 @@ void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int6
     in_pieces(count, kPieceNodes, request.threads, [&](int64_t piece, int64_t begin, int64_t end) {
         Id* ids = ids_.data() + from - before;
         uint32_t* rel = with_rel_ ? out.rel.data() : nullptr;
-        if (keyed)
-            take_piece(starts + begin, end - begin, expansions_.data() + begin, pieces_[piece], ids, rel);
+        if (keyed) take_piece(starts + begin, end - begin, expansions_.data() + begin, pieces_[piece], ids, rel);
         else
-            draw_piece(request, hop, nodes + begin, starts + begin, end - begin, expansions_.data() + begin, pieces_[piece],
-                       ids, rel);
+            draw_piece(request, hop, nodes + begin, starts + begin, end - begin, expansions_.data() + begin, pieces_[piece], ids,
+                       rel);
     });
     out.hop_edges.push(static_cast<int32_t>(edges));
     label(from, request.threads, out);
@@ -199,7 +196,7 @@ void NeighbourSampler<Id>::narrow(const SampleRequest& request, uint64_t node, E
         e.spans = static_cast<uint32_t>(stretches.size() / 2);
         piece.spans.resize(e.span + e.spans);
         int64_t before = 0;
-        for (uint32_t i = 0; i < e.spans; ++i) {
+        for (size_t i = 0; i < e.spans; ++i) {
             piece.spans[e.span + i] = {before, stretches[2 * i] - before};
             before += stretches[2 * i + 1] - stretches[2 * i];
         }
@@ -242,8 +239,7 @@ void NeighbourSampler<Id>::draw_piece(const SampleRequest& request, size_t hop, 
             const Expansion& e = expansions[i];
             const int64_t wanted = starts[i + 1] - starts[i];
             uint64_t* out = drawn.data() + (starts[i] - base);
-            if (wanted < e.candidates)
-                draw_distinct(DrawStream(request.seed, hop, nodes[i]), e.candidates, wanted, out, set);
+            if (wanted < e.candidates) draw_distinct(DrawStream(request.seed, hop, nodes[i]), e.candidates, wanted, out, set);
             else
                 for (int64_t x = 0; x < wanted; ++x) out[x] = x;
             for (int64_t x = 0; x < wanted; ++x) {

@@ -17,10 +17,10 @@ namespace marius {
 // The in-edges of one partition's nodes: node k * rows + i has list [indptr[i], indptr[i + 1]), sources ascending.
 template <class Id>
 struct InLists {
-    int64_t base_row;       // the buffer row of the partition's first node
+    int64_t base_row;  // the buffer row of the partition's first node
     const int64_t* indptr;
     const Id* sources;
-    const uint32_t* rel;    // null where there is one relation
+    const uint32_t* rel;             // null where there is one relation
     const float* weights = nullptr;  // finite, not negative; null where all edges are alike
 };
 
@@ -31,24 +31,24 @@ struct NeighbourSample {
     Growing<int32_t> labels;       // local ids: of the seeds, then of the sampled neighbours, edge after edge
     Growing<uint32_t> rel;         // by edge, where there are relations
     Growing<int32_t> hop_edges;
-    int64_t neighbours = 0;        // in-edges of the expanded nodes, as many of them not resident
+    int64_t neighbours = 0;  // in-edges of the expanded nodes, as many of them not resident
     int64_t missing = 0;
 };
 
 struct SampleRequest {
-    const int64_t* seeds;      // unique and resident
+    const int64_t* seeds;  // unique and resident
     int64_t seed_count;
     std::vector<Fanout> fanouts;  // by hop
     uint64_t seed;
-    int threads;               // 0: all there are
+    int threads;  // 0: all there are
     ExcludedEdges excluded;
 };
 
 template <class Id>
 class NeighbourSampler {
 public:
-    NeighbourSampler(uint64_t rows_per_partition, uint64_t nodes) : residency_(rows_per_partition, nodes),
-                                                                    lists_(residency_.partitions()) {}
+    NeighbourSampler(uint64_t rows_per_partition, uint64_t nodes)
+        : residency_(rows_per_partition, nodes), lists_(residency_.partitions()) {}
 
     const Residency& residency() const { return residency_; }
     bool with_rel() const { return with_rel_; }
@@ -80,15 +80,15 @@ private:
 
     void add_seeds(const SampleRequest& request, NeighbourSample& out);
     void expand(const SampleRequest& request, size_t hop, int64_t first, int64_t last, NeighbourSample& out);
-    void expand_piece(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout,
-                      Expansion* expansions, Piece& piece, int64_t* counts) const;
+    void expand_piece(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout, Expansion* expansions,
+                      Piece& piece, int64_t* counts) const;
     void narrow(const SampleRequest& request, uint64_t node, Expansion& e, Piece& piece, Stretches& stretches) const;
     static uint64_t position(const Expansion& e, const Piece& piece, uint64_t candidate);
     void draw_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, const int64_t* starts, int64_t count,
                     const Expansion* expansions, const Piece& piece, Id* ids, uint32_t* rel) const;
     bool by_keys(const Fanout& fanout) const;
-    void choose_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count,
-                      const Expansion* expansions, Piece& piece, int64_t* counts) const;
+    void choose_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count, const Expansion* expansions,
+                      Piece& piece, int64_t* counts) const;
     void take_piece(const int64_t* starts, int64_t count, const Expansion* expansions, const Piece& piece, Id* ids,
                     uint32_t* rel) const;
     void label(int64_t from, int threads, NeighbourSample& out);
@@ -98,8 +98,8 @@ private:
     bool with_rel_ = false, weighted_ = false;
     int64_t edges_moved_ = 0;
     FirstSeen<Id> first_seen_;
-    Growing<Id> ids_;           // of the seeds and of every sampled neighbour
-    Growing<uint32_t> first_;   // where that id was seen first
+    Growing<Id> ids_;          // of the seeds and of every sampled neighbour
+    Growing<uint32_t> first_;  // where that id was seen first
     Growing<Expansion> expansions_;
     std::vector<Piece> pieces_;
 };

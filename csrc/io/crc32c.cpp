@@ -70,8 +70,8 @@ __attribute__((target("sse4.2"))) std::uint32_t by_instruction(const unsigned ch
             second = __builtin_ia32_crc32di(second, load8(bytes + kLane + i));
             third = __builtin_ia32_crc32di(third, load8(bytes + 2 * kLane + i));
         }
-        state = multiply(two_lanes, static_cast<std::uint32_t>(state)) ^
-                multiply(one_lane, static_cast<std::uint32_t>(second)) ^ third;
+        state = multiply(two_lanes, static_cast<std::uint32_t>(state)) ^ multiply(one_lane, static_cast<std::uint32_t>(second)) ^
+                third;
     }
     for (; size >= 8; bytes += 8, size -= 8) state = __builtin_ia32_crc32di(state, load8(bytes));
     auto narrow = static_cast<std::uint32_t>(state);

@@ -31,15 +31,12 @@ int open_retrying(const char* path, int flags) {
 }  // namespace
 
 IoError::IoError(int error, std::string path_, const std::string& doing)
-    : std::system_error(error, std::generic_category(), path_ + ": " + doing),
-      path(std::move(path_)),
+    : std::system_error(error, std::generic_category(), path_ + ": " + doing), path(std::move(path_)),
       detail(doing + ": " + std::generic_category().message(error)) {}
 
 File File::open(std::string path, bool direct) { return {std::move(path), O_RDONLY, direct}; }
 
-File File::create(std::string path, bool direct) {
-    return {std::move(path), O_WRONLY | O_CREAT | O_TRUNC, direct};
-}
+File File::create(std::string path, bool direct) { return {std::move(path), O_WRONLY | O_CREAT | O_TRUNC, direct}; }
 
 File File::change(std::string path, bool direct) { return {std::move(path), O_WRONLY | O_CREAT, direct}; }
 
@@ -91,8 +88,8 @@ std::uint64_t File::read(std::byte* memory, std::size_t length, std::size_t need
         done += static_cast<std::size_t>(got);
         if (direct && done < needed) done = round_down(done, kBlock);  // the next call must start on a block
         if (done == before)
-            throw std::runtime_error(path_ + ": the file holds " + std::to_string(size()) +
-                                     " bytes, expected at least " + std::to_string(offset + needed));
+            throw std::runtime_error(path_ + ": the file holds " + std::to_string(size()) + " bytes, expected at least " +
+                                     std::to_string(offset + needed));
     }
     if (!direct_) drop_cache(offset, length);
     return length;
@@ -117,7 +114,7 @@ std::uint64_t File::write(const std::byte* memory, std::size_t length, std::uint
 }
 
 std::uint64_t File::size() const {
-    struct stat facts {};
+    struct stat facts{};
     if (fstat(descriptor_, &facts) != 0) throw IoError(errno, path_, "stat");
     return static_cast<std::uint64_t>(facts.st_size);
 }

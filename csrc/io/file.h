@@ -10,7 +10,7 @@ namespace marius {
 
 /// A failed system call on a file. `what()` names call, path, offset and reason; `code()` holds errno.
 class IoError : public std::system_error {
- public:
+public:
     IoError(int error, std::string path, const std::string& doing);
 
     const std::string path;
@@ -22,7 +22,7 @@ class IoError : public std::system_error {
 ///
 /// Threading: `read` and `write` may be called by several threads on different ranges at the same time.
 class File {
- public:
+public:
     /// Opens for reading. Throws IoError.
     static File open(std::string path, bool direct);
     /// Creates or empties, for writing. Throws IoError.
@@ -31,6 +31,7 @@ class File {
     static File change(std::string path, bool direct);
 
     File(File&& other) noexcept;
+    File& operator=(File&&) = delete;
     ~File();
 
     /// Fills memory[0, length) from `offset`. When direct, all three must be multiples of kBlock, and the range may
@@ -50,7 +51,7 @@ class File {
     /// `length` as one transfer must ask for it: whole blocks when direct.
     std::size_t transfer_length(std::size_t length) const;
 
- private:
+private:
     File(std::string path, int flags, bool direct);
     bool resume_after(int error, bool was_direct);
     void drop_cache(std::uint64_t offset, std::uint64_t length) const;

@@ -17,8 +17,7 @@ HugeMemory::HugeMemory(std::size_t size) : size_(size), mapped_(round_up(size, 2
     if (start == MAP_FAILED)
         throw std::system_error(errno, std::generic_category(), "buffer of " + std::to_string(size) + " bytes");
     auto first = static_cast<std::byte*>(start);
-    const std::size_t before = round_up(reinterpret_cast<std::uintptr_t>(first), align) -
-                               reinterpret_cast<std::uintptr_t>(first);
+    const std::size_t before = round_up(reinterpret_cast<std::uintptr_t>(first), align) - reinterpret_cast<std::uintptr_t>(first);
     data_ = first + before;
     if (before > 0) munmap(first, before);
     if (before < align) munmap(data_ + mapped_, align - before);

@@ -7,7 +7,7 @@ namespace marius {
 /// `size` bytes, zero, aligned to 2 MiB, backed by huge pages where the kernel gives them and by 4 KiB pages
 /// elsewhere. Pages take memory at their first touch. Throws std::system_error when the mapping is refused.
 class HugeMemory {
- public:
+public:
     explicit HugeMemory(std::size_t size);
     ~HugeMemory();
     HugeMemory(const HugeMemory&) = delete;
@@ -18,7 +18,7 @@ class HugeMemory {
     /// Whether the kernel accepted the wish for huge pages.
     bool huge() const { return huge_; }
 
- private:
+private:
     std::byte* data_ = nullptr;
     std::size_t size_ = 0, mapped_ = 0;
     bool huge_ = false;

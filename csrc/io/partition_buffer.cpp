@@ -26,8 +26,8 @@ constexpr std::uint64_t kRowStep = kBlock / 16;
 
 BufferShape checked(BufferShape shape) {
     require(shape.partitions > 0 && shape.rows > 0 && shape.slots > 0,
-            "partitions, rows and slots: found " + std::to_string(shape.partitions) + ", " +
-                std::to_string(shape.rows) + " and " + std::to_string(shape.slots) + ", all must be positive");
+            "partitions, rows and slots: found " + std::to_string(shape.partitions) + ", " + std::to_string(shape.rows) +
+                " and " + std::to_string(shape.slots) + ", all must be positive");
     require(shape.stride > 0 && shape.stride % 16 == 0,
             "stride: found " + std::to_string(shape.stride) + " bytes, must be a positive multiple of 16");
     const std::uint64_t most = std::numeric_limits<std::int64_t>::max() / 2;
@@ -60,8 +60,8 @@ void PartitionBuffer::enter(const std::vector<std::int64_t>& now, const std::vec
     std::unique_lock lock(mutex_);
     check_usable();
     const std::size_t slots = static_cast<std::size_t>(shape_.slots);
-    require(now.size() <= slots, "enter: " + std::to_string(now.size()) + " partitions do not fit in " +
-                                     std::to_string(shape_.slots) + " slots");
+    require(now.size() <= slots,
+            "enter: " + std::to_string(now.size()) + " partitions do not fit in " + std::to_string(shape_.slots) + " slots");
     std::vector<std::int64_t> order = now;
     order.insert(order.end(), next.begin(), next.end());
     marked(order);
@@ -80,9 +80,8 @@ void PartitionBuffer::enter(const std::vector<std::int64_t>& now, const std::vec
     for (const std::int64_t k : order)
         if (at(k).state == State::on_disk) waiting_.push_back(k);
     load_waiting();
-    wait(lock, [&] {
-        return error_ || std::all_of(now.begin(), now.end(), [this](std::int64_t k) { return usable(at(k).state); });
-    });
+    wait(lock,
+         [&] { return error_ || std::all_of(now.begin(), now.end(), [this](std::int64_t k) { return usable(at(k).state); }); });
     throw_error();
 }
 
@@ -96,12 +95,9 @@ int PartitionBuffer::adopt(std::int64_t k) {
         if (!at(other).wanted) let_go(other);  // a write that failed before is tried again
     wait(lock, [&] { return error_ || !moving(partition); });
     throw_error();
-    require(partition.state == State::on_disk,
-            "adopt: partition " + std::to_string(k) + " is " + to_string(partition.state));
+    require(partition.state == State::on_disk, "adopt: partition " + std::to_string(k) + " is " + to_string(partition.state));
     const auto leaving = [](const Partition& p) { return !p.wanted && moving(p); };
-    wait(lock, [&] {
-        return error_ || !free_slots_.empty() || std::none_of(partitions_.begin(), partitions_.end(), leaving);
-    });
+    wait(lock, [&] { return error_ || !free_slots_.empty() || std::none_of(partitions_.begin(), partitions_.end(), leaving); });
     throw_error();
     require(!free_slots_.empty(), "adopt: every slot holds a partition that is wanted: call enter without it first");
     partition.slot = free_slots_.back();
@@ -194,14 +190,12 @@ void PartitionBuffer::throw_error() {
 }
 
 const PartitionBuffer::Partition& PartitionBuffer::at(std::int64_t k) const {
-    require(k >= 0 && k < shape_.partitions, "partition " + std::to_string(k) + " does not exist: the table has " +
-                                                 std::to_string(shape_.partitions));
+    require(k >= 0 && k < shape_.partitions,
+            "partition " + std::to_string(k) + " does not exist: the table has " + std::to_string(shape_.partitions));
     return partitions_[static_cast<std::size_t>(k)];
 }
 
-PartitionBuffer::Partition& PartitionBuffer::at(std::int64_t k) {
-    return const_cast<Partition&>(std::as_const(*this).at(k));
-}
+PartitionBuffer::Partition& PartitionBuffer::at(std::int64_t k) { return const_cast<Partition&>(std::as_const(*this).at(k)); }
 
 // Which partitions a list names. Throws when one is named twice or does not exist.
 std::vector<bool> PartitionBuffer::marked(const std::vector<std::int64_t>& partitions) const {
@@ -246,8 +240,13 @@ void PartitionBuffer::load(std::int64_t k) {
     free_slots_.pop_back();
     loading_.begin();
     start_read(*pool_,
-               {.path = path(k), .memory = slot_memory(partition.slot), .length = shape_.rows * shape_.stride,
-                .direct = direct_, .padded = true, .whole = true, .checksum = partition.checksum.has_value(),
+               {.path = path(k),
+                .memory = slot_memory(partition.slot),
+                .length = shape_.rows * shape_.stride,
+                .direct = direct_,
+                .padded = true,
+                .whole = true,
+                .checksum = partition.checksum.has_value(),
                 .cancelled = &give_up_loads_},
                [this, k, expected = partition.checksum](const Moved& moved) { loaded(k, expected, moved); });
 }
@@ -257,8 +256,13 @@ void PartitionBuffer::write(std::int64_t k) {
     move(partition, State::writing);
     writing_.begin();
     start_write(*pool_,
-                {.path = path(k), .memory = slot_memory(partition.slot), .length = shape_.rows * shape_.stride,
-                 .direct = direct_, .padded = true, .make_folder = true, .finite = shape_.finite},
+                {.path = path(k),
+                 .memory = slot_memory(partition.slot),
+                 .length = shape_.rows * shape_.stride,
+                 .direct = direct_,
+                 .padded = true,
+                 .make_folder = true,
+                 .finite = shape_.finite},
                 [this, k](const Moved& moved) { written(k, moved); });
 }
 
@@ -269,9 +273,9 @@ void PartitionBuffer::loaded(std::int64_t k, std::optional<std::uint32_t> expect
     counters_.bytes_read += moved.bytes;
     std::exception_ptr error = moved.error;
     if (!error && expected && *expected != moved.checksum)
-        error = std::make_exception_ptr(std::runtime_error(
-            path(k) + ": the checksum is " + std::to_string(moved.checksum) + ", expected " +
-            std::to_string(*expected) + ": the file was changed or is damaged"));
+        error = std::make_exception_ptr(std::runtime_error(path(k) + ": the checksum is " + std::to_string(moved.checksum) +
+                                                           ", expected " + std::to_string(*expected) +
+                                                           ": the file was changed or is damaged"));
     if (!error) {
         ++counters_.loads;
         move(partition, State::resident);

@@ -58,7 +58,7 @@ struct BufferCounters {
 /// since) may be read and changed by any threads until the next call of enter or flush begins, and again after it
 /// returns if it still is in `now`. All others are read-only or the buffer's own.
 class PartitionBuffer {
- public:
+public:
     /// Throws std::invalid_argument for an impossible shape, std::system_error when memory is refused.
     PartitionBuffer(BufferShape shape, int threads, bool direct);
     ~PartitionBuffer();
@@ -96,16 +96,14 @@ class PartitionBuffer {
     /// The slots, (slots * slot_rows, stride) bytes; whoever holds this keeps the memory, beyond `close` too.
     const std::shared_ptr<HugeMemory>& memory() const { return memory_; }
 
- private:
+private:
     struct Partition {
         PartitionState state = PartitionState::on_disk;
         int slot = -1;
         bool wanted = false;
         std::optional<std::uint32_t> checksum;
     };
-    static bool moving(const Partition& p) {
-        return p.state == PartitionState::loading || p.state == PartitionState::writing;
-    }
+    static bool moving(const Partition& p) { return p.state == PartitionState::loading || p.state == PartitionState::writing; }
     // Measures the wall time during which at least one transfer of a kind is under way.
     struct UnderWay {
         int count = 0;

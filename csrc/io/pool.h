@@ -15,7 +15,7 @@ namespace marius {
 /// Threading: `submit` may be called from any thread, a task included. Tasks must not throw. The destructor runs
 /// everything still queued (and what that submits), then joins; it must not be called from a task.
 class IoPool {
- public:
+public:
     enum class Kind { read, write };
 
     explicit IoPool(int threads);
@@ -25,7 +25,7 @@ class IoPool {
 
     void submit(Kind kind, std::function<void()> task);
 
- private:
+private:
     void work();
 
     std::mutex mutex_;

@@ -18,7 +18,7 @@ bool supports_hard_links(const std::string& directory) {
     try {
         File::create(file, false).close();
         linked = ::link(file.c_str(), other.c_str()) == 0;
-    } catch (const IoError&) {
+    } catch (const IoError&) {  // no file, no link
     }
     ::unlink(other.c_str());
     ::unlink(file.c_str());

@@ -36,7 +36,7 @@ std::byte* bounce_buffer() {
 // A transfer under way. Its first task opens the file and submits one task for each piece of the byte range; the
 // task that ends last finishes the file and reports. After an error the pieces not yet begun are skipped.
 class Transfer : public std::enable_shared_from_this<Transfer> {
- public:
+public:
     // The range begins at a block; without a pool the caller's thread does it all.
     Transfer(IoPool* pool, IoPool::Kind kind, std::uint64_t begin, std::uint64_t end, Done done)
         : pieces_((end - begin + kRequest - 1) / kRequest), pool_(pool), kind_(kind), begin_(begin), end_(end),
@@ -47,7 +47,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
         submit([self = shared_from_this()] { self->open_and_submit(); });
     }
 
- protected:
+protected:
     struct Checksum {
         std::uint32_t value = 0;
         std::uint64_t length = 0;
@@ -59,7 +59,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
     virtual void finish(File& file) = 0;
     virtual void clean_up() noexcept {}
 
- private:
+private:
     void submit(std::function<void()> task) {
         if (pool_) pool_->submit(kind_, std::move(task));
         else task();
@@ -118,13 +118,13 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
 };
 
 class Read final : public Transfer {
- public:
+public:
     Read(IoPool* pool, ReadRequest request, Done done)
         : Transfer(pool, IoPool::Kind::read, request.length > 0 ? round_down(request.offset, kBlock) : request.offset,
                    request.offset + request.length, std::move(done)),
           request_(std::move(request)) {}
 
- private:
+private:
     void check_cancelled() const {
         if (request_.cancelled && *request_.cancelled) throw IoError(ECANCELED, request_.path, "read");
     }
@@ -161,7 +161,7 @@ class Read final : public Transfer {
 };
 
 class Write final : public Transfer {
- public:
+public:
     Write(IoPool* pool, WriteRequest request, Done done)
         : Transfer(pool, IoPool::Kind::write, request.offset, request.offset + request.length, std::move(done)),
           request_(std::move(request)) {
@@ -172,7 +172,7 @@ class Write final : public Transfer {
         temporary_ = folder_ + "." + request_.path.substr(name) + ".tmp";
     }
 
- private:
+private:
     File open_file() override {
         if (request_.in_place) return File::change(request_.path, request_.direct);
         try {
@@ -187,8 +187,7 @@ class Write final : public Transfer {
     Checksum move(File& file, std::uint64_t begin, std::uint64_t end, std::uint64_t& bytes) override {
         const std::byte* const source = request_.memory + (begin - request_.offset);
         const std::size_t length = end - begin, blocks = file.transfer_length(length);
-        if (request_.finite && !all_finite(source, length))
-            throw std::overflow_error(request_.path + ": a number is not finite");
+        if (request_.finite && !all_finite(source, length)) throw std::overflow_error(request_.path + ": a number is not finite");
         const Checksum checksum{crc32c(source, length), length};
         if (!file.direct() || (block_aligned(source) && (blocks == length || request_.padded))) {
             bytes += file.write(source, blocks, begin);

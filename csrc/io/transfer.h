@@ -31,9 +31,9 @@ struct ReadRequest {
     std::size_t length;
     std::uint64_t offset = 0;
     bool direct = true;
-    bool padded = false;    // memory has room for whole blocks, so that the last one needs no copy
-    bool whole = false;     // the file must hold exactly offset + length bytes
-    bool checksum = false;  // compute Moved::checksum
+    bool padded = false;                           // memory has room for whole blocks, so that the last one needs no copy
+    bool whole = false;                            // the file must hold exactly offset + length bytes
+    bool checksum = false;                         // compute Moved::checksum
     const std::atomic<bool>* cancelled = nullptr;  // once true, what has not begun is skipped
 };
 

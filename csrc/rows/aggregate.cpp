@@ -14,9 +14,9 @@
 namespace marius {
 namespace {
 
-constexpr std::int64_t ahead = 12;      // rows requested before they are added
-constexpr std::int64_t line = 16;       // floats in a cache line
-constexpr std::int64_t lines_ahead = 8; // of each row; the hardware prefetcher follows with the rest
+constexpr std::int64_t ahead = 12;       // rows requested before they are added
+constexpr std::int64_t line = 16;        // floats in a cache line
+constexpr std::int64_t lines_ahead = 8;  // of each row; the hardware prefetcher follows with the rest
 
 MARIUS_VECTOR_CLONES
 void add(float* __restrict sum, const float* __restrict row, std::int64_t dim) {
@@ -42,9 +42,7 @@ void request(const float* row, std::int64_t dim) {
     for (std::int64_t at = 0; at < std::min(dim, lines_ahead * line); at += line) __builtin_prefetch(row + at);
 }
 
-bool inside(std::int64_t i, std::int64_t count) {
-    return static_cast<std::uint64_t>(i) < static_cast<std::uint64_t>(count);
-}
+bool inside(std::int64_t i, std::int64_t count) { return static_cast<std::uint64_t>(i) < static_cast<std::uint64_t>(count); }
 
 template <class Index> bool well_formed(const Neighbours<Index>& graph, std::int64_t begin, std::int64_t end) {
     if (graph.indptr[begin] < 0 || graph.indptr[end] > graph.edges) return false;

@@ -31,8 +31,10 @@ MARIUS_BOTH double root(double x) {
 // base to the power of a count of steps, by repeated squaring. A float counts to 2^24 and stays there.
 MARIUS_BOTH double power(double base, float steps) {
     double result = 1.0;
-    for (std::uint32_t n = !(steps > 0.0f) ? 0 : steps < 16777216.0f ? static_cast<std::uint32_t>(steps) : 16777216; n;
-         n >>= 1, base *= base)
+    for (std::uint32_t n = !(steps > 0.0f)       ? 0
+                           : steps < 16777216.0f ? static_cast<std::uint32_t>(steps)
+                                                 : 16777216;
+         n; n >>= 1, base *= base)
         if (n & 1) result *= base;
     return result;
 }
@@ -125,8 +127,7 @@ struct Adam {
     MARIUS_BOTH static Factors factors(float steps, const Rates& rates) {
         const float beta1 = rates.options[0], beta2 = rates.options[1];
         const double first = 1.0 - power(beta1, steps), second = 1.0 - power(beta2, steps);
-        return {beta1, beta2, rates.options[2], static_cast<float>(rates.lr / first),
-                static_cast<float>(formulas::root(second))};
+        return {beta1, beta2, rates.options[2], static_cast<float>(rates.lr / first), static_cast<float>(formulas::root(second))};
     }
     MARIUS_BOTH static void change(float& value, float* state, float grad, const Factors& f) {
         state[0] = f.beta1 * state[0] + (1.0f - f.beta1) * grad;
@@ -171,8 +172,7 @@ template <class Run> bool with_optimizer(std::string_view name, Run run) {
 inline void check_optimizer(std::string_view name) {
     std::string all;
     each_optimizer([&](auto optimizer) { all += (all.empty() ? "" : ", ") + std::string(optimizer.name); });
-    if (!with_optimizer(name, [](auto) {}))
-        throw std::invalid_argument("row step '" + std::string(name) + "' is none of " + all);
+    if (!with_optimizer(name, [](auto) {})) throw std::invalid_argument("row step '" + std::string(name) + "' is none of " + all);
 }
 
 // The learning rate, and the usual options of the optimizer of a name.

@@ -13,9 +13,9 @@
 namespace marius {
 namespace {
 
-constexpr std::int64_t ahead = 12;      // rows requested before they are copied
-constexpr std::int64_t line = 64;       // bytes in a cache line
-constexpr std::int64_t lines_ahead = 8; // of each row; the hardware prefetcher follows with the rest
+constexpr std::int64_t ahead = 12;       // rows requested before they are copied
+constexpr std::int64_t line = 64;        // bytes in a cache line
+constexpr std::int64_t lines_ahead = 8;  // of each row; the hardware prefetcher follows with the rest
 
 void request(const std::byte* row, std::int64_t bytes) {
     for (std::int64_t at = 0; at < std::min(bytes, lines_ahead * line); at += line) __builtin_prefetch(row + at);
@@ -42,9 +42,7 @@ void widen_int8(const std::int8_t* __restrict in, const float* __restrict scales
     for (std::int64_t c = 0; c < count; ++c) out[c] = static_cast<float>(in[c]) * scales[c];
 }
 
-std::int64_t bytes_of(Number number) {
-    return number == Number::float32 ? 4 : number == Number::scaled_int8 ? 1 : 2;
-}
+std::int64_t bytes_of(Number number) { return number == Number::float32 ? 4 : number == Number::scaled_int8 ? 1 : 2; }
 
 void copy_row(const GatherTable& table, const std::byte* row, float* out, std::int64_t dim) {
     switch (table.number) {
@@ -57,8 +55,7 @@ void copy_row(const GatherTable& table, const std::byte* row, float* out, std::i
 
 }  // namespace
 
-void gather(const GatherTable& table, const std::int64_t* rows, std::int64_t count, float* out, std::int64_t dim,
-            int threads) {
+void gather(const GatherTable& table, const std::int64_t* rows, std::int64_t count, float* out, std::int64_t dim, int threads) {
     const std::int64_t size = bytes_of(table.number), stride = table.width * size, bytes = dim * size;
     const auto* data = static_cast<const std::byte*>(table.data);
     std::atomic<std::int64_t> outside{-1};
@@ -75,9 +72,8 @@ void gather(const GatherTable& table, const std::int64_t* rows, std::int64_t cou
         }
     });
     if (outside >= 0)
-        throw std::invalid_argument("gather: row " + std::to_string(rows[outside]) + " at position " +
-                                    std::to_string(outside) + " is outside the table of " +
-                                    std::to_string(table.rows) + " rows");
+        throw std::invalid_argument("gather: row " + std::to_string(rows[outside]) + " at position " + std::to_string(outside) +
+                                    " is outside the table of " + std::to_string(table.rows) + " rows");
 }
 
 }  // namespace marius

@@ -15,7 +15,6 @@ struct GatherTable {
 
 // out[i, :] = the first `dim` columns of table[rows[i], :], widened to float32; out is (count, dim).
 // Throws std::invalid_argument for a row outside the table.
-void gather(const GatherTable& table, const std::int64_t* rows, std::int64_t count, float* out, std::int64_t dim,
-            int threads);
+void gather(const GatherTable& table, const std::int64_t* rows, std::int64_t count, float* out, std::int64_t dim, int threads);
 
 }  // namespace marius

@@ -6,7 +6,7 @@
 namespace marius {
 
 struct GradPart {
-    const float* data;   // (count, dim)
+    const float* data;  // (count, dim)
     std::int64_t count;
 };
 

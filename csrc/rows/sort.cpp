@@ -24,8 +24,8 @@ std::uint64_t bits_of(const std::int64_t* rows, std::int64_t count) {
     std::uint64_t bits = 0;
     for (std::int64_t i = 0; i < count; ++i) {
         if (rows[i] < 0)
-            throw std::invalid_argument("sort_rows: row " + std::to_string(rows[i]) + " at position " +
-                                        std::to_string(i) + " is negative");
+            throw std::invalid_argument("sort_rows: row " + std::to_string(rows[i]) + " at position " + std::to_string(i) +
+                                        " is negative");
         bits |= static_cast<std::uint64_t>(rows[i]);
     }
     return bits;
@@ -46,8 +46,7 @@ SortedRows sort_rows(const std::int64_t* rows, std::int64_t count) {
         throw std::invalid_argument("sort_rows: " + std::to_string(count) + " rows, at most 2147483647 allowed");
     const int bits = std::bit_width(bits_of(rows, count));
     std::unique_ptr<Item[]> items(new Item[count]), other(new Item[count]);
-    for (std::int64_t i = 0; i < count; ++i)
-        items[i] = {static_cast<std::uint64_t>(rows[i]), static_cast<std::int32_t>(i)};
+    for (std::int64_t i = 0; i < count; ++i) items[i] = {static_cast<std::uint64_t>(rows[i]), static_cast<std::int32_t>(i)};
     for (int shift = 0; shift < bits; shift += digit_bits) {
         sort_by_digit(items.get(), other.get(), count, shift);
         items.swap(other);

@@ -57,13 +57,13 @@ MARIUS_BOTH void change_columns(float* __restrict value, float* __restrict first
 }
 
 // A function of its own for each optimizer: not every compiler makes clones of templates.
-#define MARIUS_CHANGE_ROW(Optimizer)                                                                                     \
-    MARIUS_VECTOR_CLONES                                                                                                 \
-    void change_row(formulas::Optimizer, float* value, float* state, const float* grad, std::int64_t dim,                \
-                    const formulas::Rates& rates) {                                                                      \
-        float* const once = state + formulas::Optimizer::per_value * dim;                                                \
-        const auto factors = formulas::factors_now<formulas::Optimizer>(once, grad, dim, rates);                         \
-        change_columns<formulas::Optimizer>(value, state, state + dim, grad, dim, factors);                              \
+#define MARIUS_CHANGE_ROW(Optimizer)                                                                      \
+    MARIUS_VECTOR_CLONES                                                                                  \
+    void change_row(formulas::Optimizer, float* value, float* state, const float* grad, std::int64_t dim, \
+                    const formulas::Rates& rates) {                                                       \
+        float* const once = state + formulas::Optimizer::per_value * dim;                                 \
+        const auto factors = formulas::factors_now<formulas::Optimizer>(once, grad, dim, rates);          \
+        change_columns<formulas::Optimizer>(value, state, state + dim, grad, dim, factors);               \
     }
 MARIUS_ROW_OPTIMIZERS(MARIUS_CHANGE_ROW)
 #undef MARIUS_CHANGE_ROW

@@ -12,11 +12,11 @@
 namespace marius {
 
 struct RowStep {
-    float* table;              // (table_rows, width)
+    float* table;  // (table_rows, width)
     std::int64_t table_rows, width;
     const std::int64_t* rows;  // (count,)
     std::int64_t count;
-    const float* grads;        // (count, dim)
+    const float* grads;  // (count, dim)
     std::int64_t dim;
     int threads;
 };

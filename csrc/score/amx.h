@@ -96,7 +96,7 @@ inline void transpose(Words (&rows)[16]) {
 }
 
 inline void store_tile(std::uint16_t* to, const Words (&rows)[16]) {
-    for (int i = 0; i < 16; ++i) _mm512_store_si512(to + i * 32, rows[i]);
+    for (int i = 0; i < 16; ++i) _mm512_store_si512(to + static_cast<std::int64_t>(i * 32), rows[i]);
 }
 
 // Rows [first, last) of a matrix (.., dim), of which 16 or 32 are looked at from `first` on; 0 beyond it.
@@ -116,7 +116,7 @@ struct Rows {
     }
 
     void tile_by_row(std::int64_t column, Words (&tile)[16]) const {  // a right tile
-        for (int pair = 0; pair < 16; ++pair) tile[pair] = pairs_of(at(2 * pair, column), at(2 * pair + 1, column));
+        for (int pair = 0; pair < 16; ++pair) tile[pair] = pairs_of(at(pair + pair, column), at(pair + pair + 1, column));
     }
 };
 

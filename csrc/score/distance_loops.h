@@ -51,7 +51,8 @@ struct Modulus {
 std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
 // packed[c] = column `column` of the candidates left + c < right, then zeros up to `size`.
-void pack(const DistanceTile& tile, std::int64_t column, std::int64_t left, std::int64_t right, std::int64_t size, float* packed) {
+void pack(const DistanceTile& tile, std::int64_t column, std::int64_t left, std::int64_t right, std::int64_t size,
+          float* packed) {
     const float* from = tile.candidates + left * tile.dim + column;
     for (std::int64_t c = 0; c < size; ++c, from += tile.dim) packed[c] = left + c < right ? *from : 0.0f;
 }
@@ -66,7 +67,8 @@ static_assert(group <= group_most);
 
 // Scores of `queries` rows of the tile, from `row` on, with a group whose columns are packed side by side.
 template <class Term, int queries>
-void score_group(const DistanceTile& tile, std::int64_t row, const float* packed, std::int64_t left, std::int64_t right, float* scores) {
+void score_group(const DistanceTile& tile, std::int64_t row, const float* packed, std::int64_t left, std::int64_t right,
+                 float* scores) {
     const std::int64_t terms = tile.dim / Term::parts;
     const float* query = tile.query + row * tile.dim;
     Lanes sums[queries][vectors] = {};
@@ -126,7 +128,8 @@ void pull_term(const DistanceTile& tile, std::int64_t row, std::int64_t term, st
     const std::int64_t terms = tile.dim / Term::parts;
     Lanes query[queries][Term::parts], pulled[queries][Term::parts] = {};
     for (int q = 0; q < queries; ++q)
-        for (int part = 0; part < Term::parts; ++part) query[q][part] = all(tile.query[(row + q) * tile.dim + part * terms + term]);
+        for (int part = 0; part < Term::parts; ++part)
+            query[q][part] = all(tile.query[(row + q) * tile.dim + part * terms + term]);
     for (std::int64_t c = 0; c < size; c += width) {
         Lanes candidate[Term::parts], sum_here[Term::parts];
         for (int part = 0; part < Term::parts; ++part) {
@@ -149,8 +152,8 @@ void pull_term(const DistanceTile& tile, std::int64_t row, std::int64_t term, st
 }
 
 template <class Term, int queries>
-void pull_rows(const DistanceTile& tile, std::int64_t row, std::int64_t first, std::int64_t last, std::int64_t left, std::int64_t size,
-               const float* d_scores, float* d_query, Block<Term::parts>& here) {
+void pull_rows(const DistanceTile& tile, std::int64_t row, std::int64_t first, std::int64_t last, std::int64_t left,
+               std::int64_t size, const float* d_scores, float* d_query, Block<Term::parts>& here) {
     const std::int64_t padded = (size + width - 1) / width * width;
     for (int q = 0; q < queries; ++q) {
         const float* from = d_scores + (row + q) * tile.count + left;

@@ -50,8 +50,8 @@ void distance_scores(Distance distance, const DistanceTile& tile, float* scores,
     });
 }
 
-void distance_gradients(Distance distance, const DistanceTile& tile, const float* d_scores, float* d_query,
-                        float* d_candidates, int threads, const DistanceKernels& kernels) {
+void distance_gradients(Distance distance, const DistanceTile& tile, const float* d_scores, float* d_query, float* d_candidates,
+                        int threads, const DistanceKernels& kernels) {
     const DistancePieces& pieces = pieces_of(kernels, distance, tile.dim);
     if (tile.count == 0) std::fill_n(d_query, tile.queries * tile.dim, 0.0f);
     const std::int64_t terms = tile.dim / pieces.parts, used = threads > 0 ? threads : default_threads();

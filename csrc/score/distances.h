@@ -32,8 +32,7 @@ void distance_scores(Distance distance, const DistanceTile& tile, float* scores,
 
 // From d_scores (queries, count): sets d_query (queries, dim), adds to d_candidates (count, dim). A difference of zero
 // has direction zero.
-void distance_gradients(Distance distance, const DistanceTile& tile, const float* d_scores, float* d_query,
-                        float* d_candidates, int threads,
-                        const DistanceKernels& kernels = *usable_distance_kernels().front());
+void distance_gradients(Distance distance, const DistanceTile& tile, const float* d_scores, float* d_query, float* d_candidates,
+                        int threads, const DistanceKernels& kernels = *usable_distance_kernels().front());
 
 }  // namespace marius

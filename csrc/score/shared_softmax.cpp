@@ -38,8 +38,8 @@ struct Thread {
     Aligned<float> scores, d_query, highest, sum;
 
     Thread(std::int64_t queries, std::int64_t dim)
-        : candidates(block_rows * dim), by_row(block_rows * dim), shares(block_rows * queries), shares_by_row(block_rows * queries),
-          scores(block_rows * pad), d_query(queries * dim), highest(queries), sum(queries) {
+        : candidates(block_rows * dim), by_row(block_rows * dim), shares(block_rows * queries),
+          shares_by_row(block_rows * queries), scores(block_rows * pad), d_query(queries * dim), highest(queries), sum(queries) {
         std::fill_n(highest.get(), queries, no_score);
         std::fill_n(sum.get(), queries, 0.0f);
         std::fill_n(d_query.get(), queries * dim, 0.0f);
@@ -101,12 +101,14 @@ void shared_softmax(const SharedSoftmax& batch, const SharedSoftmaxGradients& ou
     }
     const std::int64_t queries = padded(batch.queries), dim = padded(batch.dim);
     const std::int64_t blocks = (batch.count + block_rows - 1) / block_rows;
-    const std::int64_t used = std::clamp<std::int64_t>(threads > 0 ? threads : default_threads(), 1, std::max<std::int64_t>(blocks, 1));
+    const std::int64_t used =
+        std::clamp<std::int64_t>(threads > 0 ? threads : default_threads(), 1, std::max<std::int64_t>(blocks, 1));
     const Aligned<std::uint16_t> by_dim(queries * dim), by_query(queries * dim);
     const PackedQueries packed{by_dim.get(), by_query.get()};
     parallel_for(queries / pad, 1, threads,
                  [&](std::int64_t begin, std::int64_t end) { amx::pack_queries(batch, begin * pad, end * pad, packed); });
     std::vector<Thread> each;
+    each.reserve(static_cast<std::size_t>(used));
     for (std::int64_t t = 0; t < used; ++t) each.emplace_back(queries, dim);
     // Every thread has candidates of its own, whoever runs it: sums are added in the same order each time.
     const auto edge = [&](std::int64_t part) { return std::min(batch.count, blocks * part / used * block_rows); };

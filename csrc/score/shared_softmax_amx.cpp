@@ -107,8 +107,8 @@ inline void pack_shares(const SharedSoftmax& batch, std::int64_t rows, std::int6
         for (int more = 0; more < 2; ++more)
             for (int side = 0; side < 2; ++side) {
                 const __m512 score = _mm512_loadu_ps(work.scores + (row + more) * whole + side * half);
-                share[more][side] = row + more < rows
-                    ? _mm512_mul_ps(exp_of(_mm512_sub_ps(score, highest[side])), factor[side]) : _mm512_setzero_ps();
+                share[more][side] = row + more < rows ? _mm512_mul_ps(exp_of(_mm512_sub_ps(score, highest[side])), factor[side])
+                                                      : _mm512_setzero_ps();
             }
         for (int more = 0; more < 2; ++more) {
             const std::int64_t place = row + more;

@@ -19,7 +19,7 @@ struct Exponentials {
     float *highest, *sum;
 };
 
-struct Workspace {  // of one thread
+struct Workspace {                                  // of one thread
     std::uint16_t *candidates, *candidates_by_row;  // block_rows * (padded dim) each
     std::uint16_t *shares, *shares_by_row;          // block_rows * (padded queries) each
     float* scores;                                  // block_rows * pad

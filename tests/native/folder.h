@@ -11,7 +11,7 @@
 #include "check.h"
 
 class Folder {
- public:
+public:
     Folder() {
         std::string name = (std::filesystem::temp_directory_path() / "marius_test_XXXXXX").string();
         CHECK(mkdtemp(name.data()) != nullptr);
@@ -24,7 +24,7 @@ class Folder {
     std::string operator/(const std::string& name) const { return path_ + "/" + name; }
     const std::string& path() const { return path_; }
 
- private:
+private:
     std::string path_;
 };
 

@@ -23,13 +23,15 @@ int run_places(int device, Grid grid, Body body) {
     while (std::gcd(step, places) != 1) step += 2;
     std::uint64_t at = calls * 104729 % places;
     for (std::uint64_t n = 0; n < places; ++n, at = (at + step) % places)
-        body(Place{.block = static_cast<std::int64_t>(at / grid.threads), .blocks = grid.blocks,
-                   .thread = static_cast<int>(at % grid.threads), .threads = grid.threads});
+        body(Place{.block = static_cast<std::int64_t>(at / grid.threads),
+                   .blocks = grid.blocks,
+                   .thread = static_cast<int>(at % grid.threads),
+                   .threads = grid.threads});
     return 0;
 }
 
 class HostDriver final : public Driver {
- public:
+public:
     std::string text(int code) override { return code == wrong_device ? "invalid device ordinal" : "unknown error"; }
     void clear_error() override {}
 
@@ -55,9 +57,7 @@ class HostDriver final : public Driver {
         return device < 0 || device >= devices ? wrong_device : 0;
     }
 
-    int register_host(int device, void*, std::uint64_t) override {
-        return device < 0 || device >= devices ? wrong_device : 0;
-    }
+    int register_host(int device, void*, std::uint64_t) override { return device < 0 || device >= devices ? wrong_device : 0; }
     int unregister_host(void*) override { return 0; }
     int device_pointer(int, void* base, std::uint64_t* address) override {
         *address = address_of(base);
@@ -120,7 +120,7 @@ class HostDriver final : public Driver {
         return 0;
     }
 
- private:
+private:
     PlainMemory memory_;
 };
 

@@ -18,8 +18,10 @@ void run_places(marius::Grid grid, Body body) {
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random_bits);
     for (std::int64_t at : order)
-        body(marius::Place{.block = at / grid.threads, .blocks = grid.blocks,
-                           .thread = static_cast<int>(at % grid.threads), .threads = grid.threads});
+        body(marius::Place{.block = at / grid.threads,
+                           .blocks = grid.blocks,
+                           .thread = static_cast<int>(at % grid.threads),
+                           .threads = grid.threads});
 }
 
 // Counts how often each byte of [start, start + size) is stored; every access must be aligned to its size, every store

@@ -38,8 +38,13 @@ template <class Index> struct Lists {
     }
 
     Neighbours<Index> graph(bool weighted, bool mean) const {
-        return {indptr.data(), static_cast<std::int64_t>(indptr.size()) - 1, indices.data(),
-                static_cast<std::int64_t>(indices.size()), sources, weighted ? weights.data() : nullptr, mean};
+        return {indptr.data(),
+                static_cast<std::int64_t>(indptr.size()) - 1,
+                indices.data(),
+                static_cast<std::int64_t>(indices.size()),
+                sources,
+                weighted ? weights.data() : nullptr,
+                mean};
     }
 };
 
@@ -88,8 +93,7 @@ void misfits_are_refused() {
             const std::int32_t indices[] = {1, index};
             const Neighbours<std::int32_t> graph{indptr, 2, indices, 2, 5, nullptr, false};
             CHECK_THROWS(neighbour_sum(graph, {x.data(), 5, 4}, {out.data(), 2, 4}, 4, 1), std::invalid_argument);
-            CHECK_THROWS(neighbour_sum_backward(graph, {x.data(), 2, 4}, {}, {out.data(), 5, 4}, 4, 2),
-                         std::invalid_argument);
+            CHECK_THROWS(neighbour_sum_backward(graph, {x.data(), 2, 4}, {}, {out.data(), 5, 4}, 4, 2), std::invalid_argument);
         }
 }
 

@@ -56,19 +56,26 @@ void check_case(const Case& c) {
     };
     char* const source_base = source.data() + guard + c.source_offset;
     char* const target_base = target.data() + guard + c.target_offset;
-    const CopyRows job = copy_job({.source = source_base, .target = target_base,
+    const CopyRows job = copy_job({.source = source_base,
+                                   .target = target_base,
                                    .source_rows = indices(c.by_source, from.data(), narrow_from.data()),
-                                   .target_rows = indices(c.by_target, to.data(), narrow_to.data()), .count = c.count,
-                                   .columns = c.columns, .source_stride = source_stride, .target_stride = target_stride,
-                                   .source_type = c.source_type, .target_type = c.target_type,
-                                   .index_bytes = c.wide ? 8 : 4, .max_sms = 0, .seen = nullptr});
+                                   .target_rows = indices(c.by_target, to.data(), narrow_to.data()),
+                                   .count = c.count,
+                                   .columns = c.columns,
+                                   .source_stride = source_stride,
+                                   .target_stride = target_stride,
+                                   .source_type = c.source_type,
+                                   .target_type = c.target_type,
+                                   .index_bytes = c.wide ? 8 : 4,
+                                   .max_sms = 0,
+                                   .seen = nullptr});
     std::vector<char> expected = target;
     std::vector<std::uint8_t> once(target.size(), 0);
     for (int i = 0; i < c.count; ++i)
         for (int column = 0; column < c.columns; ++column) {
             const std::int64_t at = guard + c.target_offset + to[i] * target_stride + column * target_size;
-            expect_element(source_base + from[i] * source_stride + column * source_size, expected.data() + at,
-                           c.source_type, c.target_type);
+            expect_element(source_base + from[i] * source_stride + column * source_size, expected.data() + at, c.source_type,
+                           c.target_type);
             for (int b = 0; b < target_size; ++b) once[at + b] = 1;
         }
     CountingMemory memory(target.data(), target.size());
@@ -100,7 +107,7 @@ void every_width_and_type() {
 // Rows of several instructions: whatever 16 bytes they begin at, no line of 128 bytes is asked for twice.
 struct LineMemory {
     int thread = 0;
-    std::vector<int> asked = std::vector<int>(32);       // by thread
+    std::vector<int> asked = std::vector<int>(32);        // by thread
     std::set<std::pair<std::uintptr_t, int>> lines = {};  // line, instruction
 
     template <class V>
@@ -116,10 +123,19 @@ void requests_lie_on_lines() {
     alignas(128) static char table[8192];
     for (int offset = 0; offset < 128; offset += 16)
         for (int bytes : {1024, 2048, 4096}) {
-            const CopyRows job = copy_job({.source = table + offset, .target = table, .source_rows = nullptr,
-                                           .target_rows = nullptr, .count = 1, .columns = bytes, .source_stride = bytes,
-                                           .target_stride = bytes, .source_type = marius_bytes,
-                                           .target_type = marius_bytes, .index_bytes = 8, .max_sms = 0, .seen = nullptr});
+            const CopyRows job = copy_job({.source = table + offset,
+                                           .target = table,
+                                           .source_rows = nullptr,
+                                           .target_rows = nullptr,
+                                           .count = 1,
+                                           .columns = bytes,
+                                           .source_stride = bytes,
+                                           .target_stride = bytes,
+                                           .source_type = marius_bytes,
+                                           .target_type = marius_bytes,
+                                           .index_bytes = 8,
+                                           .max_sms = 0,
+                                           .seen = nullptr});
             LineMemory memory;
             for (memory.thread = 0; memory.thread < 32; ++memory.thread)
                 copy_rows<Vector<std::uint32_t, 4>, Vector<std::uint32_t, 4>>(
@@ -137,10 +153,19 @@ void a_table_beyond_four_billion_elements() {
     const std::int64_t there[] = {rows - 1, 42'949'673, 21'474'837, 0};
     std::vector<float> block(4 * columns), back(4 * columns);
     std::iota(block.begin(), block.end(), 1.0f);
-    marius_cuda_copy_rows args = {.source = block.data(), .target = table, .source_rows = nullptr, .target_rows = there,
-                                  .count = 4, .columns = columns, .source_stride = stride, .target_stride = stride,
-                                  .source_type = marius_float32, .target_type = marius_float32, .index_bytes = 8,
-                                  .max_sms = 0, .seen = nullptr};
+    marius_cuda_copy_rows args = {.source = block.data(),
+                                  .target = table,
+                                  .source_rows = nullptr,
+                                  .target_rows = there,
+                                  .count = 4,
+                                  .columns = columns,
+                                  .source_stride = stride,
+                                  .target_stride = stride,
+                                  .source_type = marius_float32,
+                                  .target_type = marius_float32,
+                                  .index_bytes = 8,
+                                  .max_sms = 0,
+                                  .seen = nullptr};
     PlainMemory memory;
     const auto copy = [&] {
         const CopyRows job = copy_job(args);

@@ -11,10 +11,19 @@ namespace {
 marius_cuda_copy_rows copy_of(std::int64_t columns, int source_type, int target_type, std::uintptr_t source,
                               std::uintptr_t target, std::int64_t padding) {
     const int source_size = float_bytes(source_type), target_size = float_bytes(target_type);
-    return {.source = reinterpret_cast<const void*>(source), .target = reinterpret_cast<void*>(target),
-            .source_rows = nullptr, .target_rows = nullptr, .count = 1000, .columns = columns,
-            .source_stride = columns * source_size + padding, .target_stride = columns * target_size + padding,
-            .source_type = source_type, .target_type = target_type, .index_bytes = 8, .max_sms = 8, .seen = nullptr};
+    return {.source = reinterpret_cast<const void*>(source),
+            .target = reinterpret_cast<void*>(target),
+            .source_rows = nullptr,
+            .target_rows = nullptr,
+            .count = 1000,
+            .columns = columns,
+            .source_stride = columns * source_size + padding,
+            .target_stride = columns * target_size + padding,
+            .source_type = source_type,
+            .target_type = target_type,
+            .index_bytes = 8,
+            .max_sms = 8,
+            .seen = nullptr};
 }
 
 void vectors_divide_everything_and_are_the_largest() {
@@ -23,9 +32,7 @@ void vectors_divide_everything_and_are_the_largest() {
             for (std::int64_t padding : {0, 1, 2, 4, 8}) {
                 const auto a = copy_of(columns, marius_bytes, marius_bytes, source, 4096, padding);
                 const CopyRows job = copy_job(a);
-                const auto fits = [&](int v) {
-                    return source % v == 0 && columns % v == 0 && (columns + padding) % v == 0;
-                };
+                const auto fits = [&](int v) { return source % v == 0 && columns % v == 0 && (columns + padding) % v == 0; };
                 CHECK(fits(job.vector_elements) && job.vector_elements <= 16);
                 CHECK(job.vector_elements == 16 || !fits(2 * job.vector_elements));
                 CHECK(job.vectors * job.vector_elements == columns);

@@ -43,7 +43,9 @@ void run(const Neighbours& job) {
     const Grid grid{2, 32};
     std::vector<Place> places;
     for (std::int64_t at = 0; at < grid.blocks * grid.threads; ++at)
-        places.push_back({.block = at / grid.threads, .blocks = grid.blocks, .thread = static_cast<int>(at % grid.threads),
+        places.push_back({.block = at / grid.threads,
+                          .blocks = grid.blocks,
+                          .thread = static_cast<int>(at % grid.threads),
                           .threads = grid.threads});
     std::shuffle(places.begin(), places.end(), random_bits);
     std::vector<std::thread> threads;
@@ -67,8 +69,7 @@ struct Device {
     Numbers ids, new_nodes, new_rows;
     Found found;
 
-    explicit Device(std::int64_t size)
-        : keys(size, ~std::uint64_t{0}), values(size, std::numeric_limits<std::int32_t>::max()) {
+    explicit Device(std::int64_t size) : keys(size, ~std::uint64_t{0}), values(size, std::numeric_limits<std::int32_t>::max()) {
         job.keys = keys.data();
         job.values = values.data();
         job.mask = size - 1;
@@ -163,7 +164,8 @@ void samples(std::int64_t rows, std::int64_t partitions, std::int64_t edges, con
     std::shuffle(here.begin(), here.end(), random_bits);
     const Numbers seeds(here.begin(), here.begin() + static_cast<std::int64_t>(here.size()) / 2);
     std::vector<std::pair<std::int64_t, std::int64_t>> pairs;  // destination, source
-    for (int e = 0; e < excluded; ++e) pairs.emplace_back(below(2) ? below(4) : below(rows * partitions), below(rows * partitions));
+    for (int e = 0; e < excluded; ++e)
+        pairs.emplace_back(below(2) ? below(4) : below(rows * partitions), below(rows * partitions));
     std::sort(pairs.begin(), pairs.end());
     Numbers dst, src, both;
     for (const auto& [to, from] : pairs) {
@@ -172,8 +174,8 @@ void samples(std::int64_t rows, std::int64_t partitions, std::int64_t edges, con
         both.insert(both.end(), {from, to});
     }
     std::vector<Fanout> asked(fanouts.begin(), fanouts.end());
-    const NeighbourSample expected = cpu.sample({seeds.data(), static_cast<std::int64_t>(seeds.size()), asked, 77, 2,
-                                                 ExcludedEdges(both.data(), pairs.size(), false)});
+    const NeighbourSample expected = cpu.sample(
+        {seeds.data(), static_cast<std::int64_t>(seeds.size()), asked, 77, 2, ExcludedEdges(both.data(), pairs.size(), false)});
     std::int64_t size = 1;
     while (size <= rows * partitions) size *= 2;
     Device device(size);
@@ -202,7 +204,8 @@ void samples(std::int64_t rows, std::int64_t partitions, std::int64_t edges, con
 
 int main() {
     for (int round = 0; round < 4; ++round)
-        for (const Numbers& fanouts : {Numbers{}, Numbers{3, 2}, Numbers{-1, 1}, Numbers{40, 5}, Numbers{0, 2}, Numbers{2, 2, 2}}) {
+        for (const Numbers& fanouts :
+             {Numbers{}, Numbers{3, 2}, Numbers{-1, 1}, Numbers{40, 5}, Numbers{0, 2}, Numbers{2, 2, 2}}) {
             samples(30, 1, 300, fanouts, 40);
             samples(17, 6, 1500, fanouts, 0);
             samples(17, 6, 1500, fanouts, 200);

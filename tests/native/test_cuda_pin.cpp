@@ -26,7 +26,7 @@ struct Entry {
 };
 
 class FakeDriver final : public Driver {
- public:
+public:
     int calls = 0, fail_at = 0, pending = 0, broken_piece = 0;
     bool fail_unregister = false;
     std::vector<Entry> done, live;
@@ -63,7 +63,7 @@ class FakeDriver final : public Driver {
     int copy(int, void*, void*, const void*, std::uint64_t) override { return 0; }
     int call_host(int, void*, void (*)(void*), void*) override { return 0; }
 
- private:
+private:
     bool failing() { return ++calls == fail_at; }
 };
 
@@ -115,7 +115,9 @@ void pieces_end_on_slots_and_go_last_first() {
         pinned.release();
     }
     CHECK(driver.done.size() == 8);
-    { const PinnedMemory pinned(driver, 0, memory.data, bytes, slot, 1, most); }
+    {
+        const PinnedMemory pinned(driver, 0, memory.data, bytes, slot, 1, most);
+    }
     CHECK(driver.live.empty() && driver.done.size() == 16);
     const PinnedMemory whole(driver, 0, memory.data, bytes, slot, 1);
     CHECK(whole.chunks() == 1);

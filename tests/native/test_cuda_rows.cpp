@@ -46,13 +46,16 @@ void sums(std::int64_t dim, std::int64_t count, std::int64_t nodes, int parts, i
     }
     std::vector<float> expected(segments * dim), out(segments * dim + 1, -1.0f);
     segment_sum(cpu_parts, sorted.order.data(), count, sorted.starts.data(), segments, expected.data(), dim, 1);
-    const SegmentSum job = segment_sum_job({.parts = gpu_parts.data(), .part_count = parts, .order = sorted.order.data(),
-                                            .starts = sorted.starts.data(), .segments = segments, .dim = dim,
+    const SegmentSum job = segment_sum_job({.parts = gpu_parts.data(),
+                                            .part_count = parts,
+                                            .order = sorted.order.data(),
+                                            .starts = sorted.starts.data(),
+                                            .segments = segments,
+                                            .dim = dim,
                                             .out = out.data()});
     CountingMemory memory(out.data(), segments * dim * sizeof(float));
     with_floats(job.vector_elements, [&](auto floats) {
-        run_places({.blocks = 2, .threads = 64},
-                   [&](const Place& place) { segment_sum<decltype(floats)>(job, place, memory); });
+        run_places({.blocks = 2, .threads = 64}, [&](const Place& place) { segment_sum<decltype(floats)>(job, place, memory); });
     });
     CHECK(out.back() == -1.0f);
     out.pop_back();
@@ -74,8 +77,14 @@ void steps(Optimizer optimizer, std::int64_t dim, std::int64_t count, std::int64
     for (int round = 0; round < 3; ++round) {
         const std::vector<float> grads = random_floats(count * dim);
         row_step(optimizer.name, {expected.data() + offset, count, width, rows.data(), count, grads.data(), dim, 1}, rates);
-        marius_cuda_row_step given = {.optimizer = optimizer.name, .block = block.data() + offset, .count = count,
-                                      .stride = 4 * width, .dim = dim, .grads = grads.data(), .lr = rates.lr, .options = {}};
+        marius_cuda_row_step given = {.optimizer = optimizer.name,
+                                      .block = block.data() + offset,
+                                      .count = count,
+                                      .stride = 4 * width,
+                                      .dim = dim,
+                                      .grads = grads.data(),
+                                      .lr = rates.lr,
+                                      .options = {}};
         std::copy(std::begin(rates.options), std::end(rates.options), given.options);
         const RowStepJob job = row_step_job(given);
         CountingMemory memory(block.data(), block.size() * sizeof(float));

@@ -41,10 +41,10 @@ std::vector<int64_t> plainly(const DrawStream& stream, const std::vector<int64_t
         for (size_t i = 0; i < list.candidates.size(); i += 2)
             for (int64_t at = list.candidates[i]; at < list.candidates[i + 1]; ++at) {
                 if (fanouts.size() > 1 && list.rel[at] != r) continue;
-                if (fanouts[r] < 0)
-                    keyed.push_back({0, at});
+                if (fanouts[r] < 0) keyed.push_back({0, at});
                 else if (!weighted || list.weights[at] > 0)
-                    keyed.push_back({weighted ? edge_key(stream, at - first, list.weights[at]) : edge_key(stream, at - first), at});
+                    keyed.push_back(
+                        {weighted ? edge_key(stream, at - first, list.weights[at]) : edge_key(stream, at - first), at});
             }
         std::sort(keyed.begin(), keyed.end());
         if (fanouts[r] >= 0) keyed.resize(std::min<size_t>(keyed.size(), fanouts[r]));

@@ -30,13 +30,17 @@ std::vector<uint64_t> sorted(const std::vector<uint64_t>& records, int words) {
         for (const auto& record : whole) flat.insert(flat.end(), record.word, record.word + W);
         return flat;
     };
-    return words == 1 ? sort.operator()<1>() : words == 2 ? sort.operator()<2>() : words == 3 ? sort.operator()<3>() : sort.operator()<4>();
+    return words == 1   ? sort.operator()<1>()
+           : words == 2 ? sort.operator()<2>()
+           : words == 3 ? sort.operator()<3>()
+                        : sort.operator()<4>();
 }
 
 // Counters of which most are never touched, and take no memory.
 struct Zeros {
     explicit Zeros(size_t bytes_)
-        : bytes(bytes_), data(static_cast<int64_t*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+        : bytes(bytes_), data(static_cast<int64_t*>(
+                             mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
         CHECK(static_cast<void*>(data) != MAP_FAILED);
     }
     ~Zeros() { munmap(data, bytes); }
@@ -52,8 +56,15 @@ struct Tally {
 
     Tally(const EdgeLayout& layout, size_t relation_count, size_t nodes)
         : buckets(3 * layout.partitions * layout.partitions), relations(3 * relation_count), out(nodes), in(nodes), seen(nodes),
-          view{buckets.data(), relations.data(), nodes ? out.data() : nullptr, nodes ? in.data() : nullptr,
-               nodes ? seen.data() : nullptr, totals.data(), totals.data() + 3, totals.data() + 6, totals.data() + 9,
+          view{buckets.data(),
+               relations.data(),
+               nodes ? out.data() : nullptr,
+               nodes ? in.data() : nullptr,
+               nodes ? seen.data() : nullptr,
+               totals.data(),
+               totals.data() + 3,
+               totals.data() + 6,
+               totals.data() + 9,
                totals.data() + 12} {}
 };
 
@@ -66,7 +77,9 @@ struct Given {
 
     Given(const EdgeLayout& layout, uint64_t nodes, uint64_t relations, size_t count) {
         std::mt19937_64 rng(4);
-        auto near_corner = [&](uint64_t limit) { return static_cast<uint64_t>(rng() % 3 ? rng() % limit : rng() % 2 ? limit - 1 : 0); };
+        auto near_corner = [&](uint64_t limit) {
+            return static_cast<uint64_t>(rng() % 3 ? rng() % limit : rng() % 2 ? limit - 1 : 0);
+        };
         auto distinct = [&](uint64_t wanted, uint64_t limit) {
             std::set<uint64_t> found;
             while (found.size() < std::min(wanted, limit)) found.insert(near_corner(limit));
@@ -85,8 +98,9 @@ struct Given {
         }
     }
     SpooledEdges<Id> view() const {
-        return {src.data(), rel.data(), dst.data(), carried.empty() ? nullptr : carried.data(), src.size(),
-                ids.data(), ids.data(), ids.size(), relation_ids.data(), relation_ids.size()};
+        return {src.data(),          rel.data(),         dst.data(), carried.empty() ? nullptr : carried.data(),
+                src.size(),          ids.data(),         ids.data(), ids.size(),
+                relation_ids.data(), relation_ids.size()};
     }
 };
 
@@ -115,7 +129,9 @@ void unpacks_what_was_packed(uint64_t rows, uint64_t partitions, uint64_t nodes,
     std::multiset<Held> expected;
     for (size_t i = 0; i < given.src.size(); ++i) {
         const uint64_t s = given.ids[given.src[i]], d = given.ids[given.dst[i]], r = given.relation_ids[given.rel[i]];
-        auto word = [&](int w) { return carried > w ? given.carried[i * static_cast<size_t>(carried) + static_cast<size_t>(w)] : 0; };
+        auto word = [&](int w) {
+            return carried > w ? given.carried[i * static_cast<size_t>(carried) + static_cast<size_t>(w)] : 0;
+        };
         expected.insert({{s, r, d}, word(0), word(1)});
         if (undirected && given.src[i] != given.dst[i] && s != d) expected.insert({{d, r, s}, word(0), word(1)});
     }
@@ -133,7 +149,8 @@ void unpacks_what_was_packed(uint64_t rows, uint64_t partitions, uint64_t nodes,
         for (size_t i = at; i < at + n; ++i) {  // one by one, to know each record's bucket
             const uint64_t* record = records.data() + i * static_cast<size_t>(words);
             const uint64_t bucket = bucket_of(record, layout);
-            const Unpacked written = unpack_edges(record, 1, layout, nodes, relations, drop, stream, tally.view, out.data(), beside.data(), 100);
+            const Unpacked written =
+                unpack_edges(record, 1, layout, nodes, relations, drop, stream, tally.view, out.data(), beside.data(), 100);
             for (size_t split = 0; split < 3; ++split) {
                 if (!written.counts[split]) continue;
                 const uint32_t* column = out.data() + split * 300;
@@ -151,7 +168,9 @@ void unpacks_what_was_packed(uint64_t rows, uint64_t partitions, uint64_t nodes,
     std::set<Edge> distinct, left;
     for (const auto& [edge, a, b] : expected) distinct.insert(edge);
     for (const auto& [edge, a, b] : found) left.insert(edge);
-    if (drop) CHECK(left == distinct && found.size() == distinct.size() && std::includes(expected.begin(), expected.end(), found.begin(), found.end()));
+    if (drop)
+        CHECK(left == distinct && found.size() == distinct.size() &&
+              std::includes(expected.begin(), expected.end(), found.begin(), found.end()));
     else CHECK(found == expected);
     const auto& totals = tally.totals;
     CHECK(static_cast<size_t>(totals[0] + totals[1] + totals[2]) == expected.size() - distinct.size());
@@ -167,7 +186,9 @@ void unpacks_what_was_packed(uint64_t rows, uint64_t partitions, uint64_t nodes,
 void edges_of_another_split_are_told_from_duplicates() {
     const EdgeLayout layout{10, 1, 1, 0};
     CHECK(layout.words() == 1);
-    auto record = [](uint64_t src, uint64_t split) { return 3ULL << 7 | src << 3 | split; };  // destination, source, no relation, split
+    auto record = [](uint64_t src, uint64_t split) {
+        return 3ULL << 7 | src << 3 | split;
+    };  // destination, source, no relation, split
     const std::vector<uint64_t> records{record(1, 0), record(1, 0), record(1, 1), record(1, 1), record(1, 2), record(1, 3),
                                         record(1, 4), record(1, 4), record(2, 1), record(2, 2), record(2, 4)};
     Tally tally(layout, 1, 10);
@@ -177,7 +198,8 @@ void edges_of_another_split_are_told_from_duplicates() {
     CHECK((tally.totals == std::vector<int64_t>{1, 1, 0, 0, 0, 0, 0, 2, 1, 0, 1, 2, 0, 1, 2}));
     CHECK((tally.relations == std::vector<int64_t>{2, 3, 2}));
     CHECK((tally.buckets == std::vector<int64_t>{2, 3, 2}));
-    CHECK(tally.seen[1] == 7 && tally.seen[2] == 6 && tally.seen[3] == 7 && tally.out[1] == 2 && tally.in[3] == 2 && tally.out[2] == 0);
+    CHECK(tally.seen[1] == 7 && tally.seen[2] == 6 && tally.seen[3] == 7 && tally.out[1] == 2 && tally.in[3] == 2 &&
+          tally.out[2] == 0);
 }
 
 // Of edges given for a split, those whose reverse is in training, in any direction of the bucket; a loop is no reverse of itself.
@@ -186,7 +208,8 @@ void reverses_of_training_edges_are_counted() {
     const std::vector<uint32_t> ids{0, 1, 2, 3}, rel(5, 0), one{0};
     auto pack = [&](const std::vector<uint32_t>& src, const std::vector<uint32_t>& dst, uint32_t split) {
         std::vector<uint64_t> records(2 * src.size());
-        const SpooledEdges<uint32_t> edges{src.data(), rel.data(), dst.data(), nullptr, src.size(), ids.data(), ids.data(), 4, one.data(), 1};
+        const SpooledEdges<uint32_t> edges{src.data(), rel.data(), dst.data(), nullptr,    src.size(),
+                                           ids.data(), ids.data(), 4,          one.data(), 1};
         records.resize(pack_edges(edges, layout, {false, 0, {0, 0}, split, false}, records.data(), 1));
         return records;
     };
@@ -199,8 +222,8 @@ void reverses_of_training_edges_are_counted() {
         Tally tally(layout, 1, 0);
         std::vector<uint32_t> out(9 * records.size());
         EdgeStream stream;
-        const Unpacked written = unpack_edges(records.data(), records.size(), layout, 4, 1, drop, stream, tally.view, out.data(), nullptr,
-                                              records.size());
+        const Unpacked written = unpack_edges(records.data(), records.size(), layout, 4, 1, drop, stream, tally.view, out.data(),
+                                              nullptr, records.size());
         CHECK(written.counts[0] == 4 && written.counts[1] == 0 && written.counts[2] == (drop ? 4u : 5u));
         CHECK(tally.totals[9 + 2] == (drop ? 2 : 3) && tally.totals[9] == 0 && tally.totals[9 + 1] == 0);
         CHECK(tally.totals[6 + 2] == 2);
@@ -222,9 +245,10 @@ void pieces_of_any_length_give_the_same() {
         std::vector<uint32_t> out(9 * step);
         std::vector<uint64_t> beside(3 * step);
         for (size_t at = 0; at < count; at += step) {
-            const Unpacked written = unpack_edges(records.data() + 3 * at, std::min(step, count - at), layout, 4ULL << 31, 1 << 20, true,
-                                                  stream, tally.view, out.data(), beside.data(), step);
-            for (size_t i = 0; i < written.counts[0]; ++i) flat.insert(flat.end(), {out[i], out[step + i], out[2 * step + i], beside[i]});
+            const Unpacked written = unpack_edges(records.data() + 3 * at, std::min(step, count - at), layout, 4ULL << 31,
+                                                  1 << 20, true, stream, tally.view, out.data(), beside.data(), step);
+            for (size_t i = 0; i < written.counts[0]; ++i)
+                flat.insert(flat.end(), {out[i], out[step + i], out[2 * step + i], beside[i]});
         }
         flat.insert(flat.end(), tally.totals.begin(), tally.totals.end());
         return flat;
@@ -238,7 +262,8 @@ void inverses_are_counted_in_pieces_of_any_length() {
         const Given<uint64_t> train(layout, layout.partitions * layout.rows, 8, 500);
         Given<uint64_t> asked = train;
         std::swap(asked.src, asked.dst);
-        for (size_t i = 0; i < asked.rel.size(); ++i) asked.rel[i] = static_cast<uint32_t>((asked.rel[i] + i) % asked.relation_ids.size());
+        for (size_t i = 0; i < asked.rel.size(); ++i)
+            asked.rel[i] = static_cast<uint32_t>((asked.rel[i] + i) % asked.relation_ids.size());
         std::vector<uint64_t> records = packed(train, layout, {false, 0, {0, 0}, 0, false});
         const std::vector<uint64_t> more = packed(asked, layout, {false, 0, {0, 0}, 2, false});
         records.insert(records.end(), more.begin(), more.end());
@@ -249,8 +274,8 @@ void inverses_are_counted_in_pieces_of_any_length() {
             EdgeStream stream;
             std::vector<uint32_t> out(9 * step);
             for (size_t at = 0; at < count; at += step)
-                unpack_edges(records.data() + layout.words() * at, std::min(step, count - at), layout, layout.partitions * layout.rows, 8,
-                             false, stream, tally.view, out.data(), nullptr, step);
+                unpack_edges(records.data() + layout.words() * at, std::min(step, count - at), layout,
+                             layout.partitions * layout.rows, 8, false, stream, tally.view, out.data(), nullptr, step);
             return tally.totals;
         };
         const std::vector<int64_t> found = totals(count);
@@ -290,19 +315,20 @@ void what_does_not_fit_is_refused() {
     };
     // source partition 1 bit, destination partition 1, destination 4, source 4, relation 2, split 3
     unpack(1ULL << 14 | 9ULL << 5, 20);
-    CHECK_THROWS(unpack(1ULL << 14 | 9ULL << 5, 19), std::invalid_argument);   // source 19
+    CHECK_THROWS(unpack(1ULL << 14 | 9ULL << 5, 19), std::invalid_argument);  // source 19
     CHECK_THROWS(unpack(10ULL << 5, 20), std::invalid_argument);              // source beyond its partition
     CHECK_THROWS(unpack(10ULL << 9, 20), std::invalid_argument);
-    CHECK_THROWS(unpack(3ULL << 3, 20), std::invalid_argument);               // relation 3 of 3
-    CHECK_THROWS(unpack(5, 20), std::invalid_argument);                       // no such split
-    CHECK_THROWS(unpack(1ULL << 15, 20), std::invalid_argument);              // source partition 2
+    CHECK_THROWS(unpack(3ULL << 3, 20), std::invalid_argument);   // relation 3 of 3
+    CHECK_THROWS(unpack(5, 20), std::invalid_argument);           // no such split
+    CHECK_THROWS(unpack(1ULL << 15, 20), std::invalid_argument);  // source partition 2
 }
 
 // Counters run past 32 bits where there are that many edges.
 void counts_go_beyond_32_bits() {
     const EdgeLayout layout{1, 1, 1, 0};
     Tally tally(layout, 1, 0);
-    for (auto* counts : {&tally.buckets, &tally.relations, &tally.totals}) std::fill(counts->begin(), counts->end(), int64_t{kWord} - 1);
+    for (auto* counts : {&tally.buckets, &tally.relations, &tally.totals})
+        std::fill(counts->begin(), counts->end(), int64_t{kWord} - 1);
     std::vector<uint32_t> out(18);
     EdgeStream stream;
     const uint64_t records[2] = {0, 0};

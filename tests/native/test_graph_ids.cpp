@@ -63,7 +63,8 @@ void ints(size_t count, uint64_t mask) {
     std::vector<int64_t> raw(count);
     for (auto& id : raw) id = static_cast<int64_t>(rng() % (1 + count / 3)) * (rng() % 2 ? 1 : 1LL << 40) * (rng() % 5 ? 1 : -1);
     if (count > 2) raw[0] = INT64_MIN, raw[1] = INT64_MAX, raw[2] = -1;
-    check_table<IntKeys>(raw, [&](auto& table, size_t at, size_t n, uint32_t* out) { table.add(std::as_const(raw).data() + at, n, out); }, mask);
+    check_table<IntKeys>(
+        raw, [&](auto& table, size_t at, size_t n, uint32_t* out) { table.add(std::as_const(raw).data() + at, n, out); }, mask);
 }
 
 void strings(size_t count, uint64_t mask) {
@@ -80,9 +81,12 @@ void strings(size_t count, uint64_t mask) {
         data += name;
         offsets.push_back(static_cast<int32_t>(data.size()));
     }
-    check_table<StringKeys>(names, [&](auto& table, size_t at, size_t n, uint32_t* out) {
-        table.add(ArrowStrings{offsets.data() + at, data.data()}, n, out);
-    }, mask);
+    check_table<StringKeys>(
+        names,
+        [&](auto& table, size_t at, size_t n, uint32_t* out) {
+            table.add(ArrowStrings{offsets.data() + at, data.data()}, n, out);
+        },
+        mask);
 }
 
 // The order of nodes does not depend on the order in which they were seen, and another key gives another one.

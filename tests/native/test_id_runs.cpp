@@ -41,7 +41,9 @@ template <>
 struct Kind<StringKeys> {
     using Raw = std::string;
     static Raw make(uint64_t number) {
-        return number == 0 ? std::string() : number % 50 == 0 ? std::string(3000 + number, 'x') : std::string("\0é", 3) + std::to_string(number);
+        return number == 0        ? std::string()
+               : number % 50 == 0 ? std::string(3000 + number, 'x')
+                                  : std::string("\0é", 3) + std::to_string(number);
     }
 };
 
@@ -69,7 +71,8 @@ std::vector<std::string> read_run(const Folder& folder, size_t count, const std:
     const auto ends = from<uint64_t>(bytes_of(folder / "ends"));
     CHECK(ends.size() == count && (ends.empty() ? 0 : ends.back()) == text.size());
     std::vector<std::string> ids;
-    for (size_t i = 0; i < count; ++i) ids.emplace_back(text.begin() + static_cast<long>(i ? ends[i - 1] : 0), text.begin() + static_cast<long>(ends[i]));
+    for (size_t i = 0; i < count; ++i)
+        ids.emplace_back(text.begin() + static_cast<long>(i ? ends[i - 1] : 0), text.begin() + static_cast<long>(ends[i]));
     return ids;
 }
 

@@ -21,7 +21,9 @@ using List = std::vector<std::int64_t>;
 
 constexpr std::uint64_t kRows = 300, kStride = 48;  // a file of 14400 bytes: no multiple of a block
 
-std::vector<std::byte> content(int k, unsigned version) { return noise(kRows * kStride, static_cast<unsigned>(k) * 1000 + version); }
+std::vector<std::byte> content(int k, unsigned version) {
+    return noise(kRows * kStride, static_cast<unsigned>(k) * 1000 + version);
+}
 
 std::string file_of(const Folder& folder, int k) { return folder / (std::to_string(k) + "/0"); }
 
@@ -49,7 +51,9 @@ void wait_for(const PartitionBuffer& buffer, int k, State state) {
     CHECK(buffer.state(k) == state);
 }
 
-BufferShape shape_of(const Folder& folder, int partitions, int slots) { return {folder.path(), partitions, kRows, kStride, slots}; }
+BufferShape shape_of(const Folder& folder, int partitions, int slots) {
+    return {folder.path(), partitions, kRows, kStride, slots};
+}
 
 void walks_every_move(bool direct) {
     Folder folder;
@@ -132,8 +136,9 @@ void impossible_calls_are_refused() {
     Folder folder;
     make_files(folder, 3);
     const BufferShape good = shape_of(folder, 3, 2);
-    for (auto change : {+[](BufferShape& s) { s.stride = 20; }, +[](BufferShape& s) { s.slots = 0; }, +[](BufferShape& s) { s.rows = 0; },
-                        +[](BufferShape& s) { s.rows = std::uint64_t{1} << 60; }, +[](BufferShape& s) { s.partitions = 0; }}) {
+    for (auto change :
+         {+[](BufferShape& s) { s.stride = 20; }, +[](BufferShape& s) { s.slots = 0; }, +[](BufferShape& s) { s.rows = 0; },
+          +[](BufferShape& s) { s.rows = std::uint64_t{1} << 60; }, +[](BufferShape& s) { s.partitions = 0; }}) {
         BufferShape bad = good;
         change(bad);
         CHECK_THROWS(PartitionBuffer(bad, 2, true), std::invalid_argument);

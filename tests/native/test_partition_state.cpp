@@ -22,6 +22,5 @@ int main() {
             else CHECK_THROWS(marius::require_legal(a, b), std::logic_error);
         }
     CHECK(count == static_cast<int>(marius::kMoves.size()));
-    for (std::size_t i = 0; i < marius::kMoves.size(); ++i)
-        CHECK(std::atoi(marius::kMoves[i].when) == static_cast<int>(i) + 1);
+    for (std::size_t i = 0; i < marius::kMoves.size(); ++i) CHECK(std::atoi(marius::kMoves[i].when) == static_cast<int>(i) + 1);
 }

@@ -101,7 +101,8 @@ void long_lists_come_in_parts() {
     CHECK(out.size() == 3 && all == expected);
 }
 
-void lists_between_nodes_are_those_of_the_graph(const std::vector<ArcRecord>& records, uint64_t begin, uint64_t end, size_t block) {
+void lists_between_nodes_are_those_of_the_graph(const std::vector<ArcRecord>& records, uint64_t begin, uint64_t end,
+                                                size_t block) {
     uint64_t arcs = 0;
     auto blocks = written(records, block, arcs);
     Weighted expected, found;
@@ -125,10 +126,10 @@ void broken_bytes_are_refused() {
         ArcReader reader(4);
         reader.read(bytes.data(), bytes.data() + bytes.size(), [](auto...) {});
     };
-    feed({1, 2, 4});                                        // 2 -> 0, 2 -> 1
-    CHECK_THROWS(feed({1, 4}), std::invalid_argument);      // no such source
-    CHECK_THROWS(feed({17, 0}), std::invalid_argument);     // no such target
-    CHECK_THROWS(feed({0x81}), std::invalid_argument);      // inside a number
+    feed({1, 2, 4});                                     // 2 -> 0, 2 -> 1
+    CHECK_THROWS(feed({1, 4}), std::invalid_argument);   // no such source
+    CHECK_THROWS(feed({17, 0}), std::invalid_argument);  // no such target
+    CHECK_THROWS(feed({0x81}), std::invalid_argument);   // inside a number
     CHECK_THROWS(feed({1, 2, 1, 1, 1, 0x80}), std::invalid_argument);
 }
 

@@ -11,8 +11,8 @@ using namespace marius;
 namespace {
 
 enum class Shape { random, narrow, skewed, few, equal, sorted, backwards, far_apart };
-constexpr Shape kShapes[] = {Shape::random, Shape::narrow, Shape::skewed, Shape::few,
-                             Shape::equal, Shape::sorted, Shape::backwards, Shape::far_apart};
+constexpr Shape kShapes[] = {Shape::random, Shape::narrow, Shape::skewed,    Shape::few,
+                             Shape::equal,  Shape::sorted, Shape::backwards, Shape::far_apart};
 
 uint64_t value(Shape shape, size_t i, std::mt19937_64& rng) {
     switch (shape) {
@@ -58,7 +58,9 @@ void sorts() {
 
 void counts_what_is_not_above() {
     const std::vector<Record<2>> records{{{1, 5}}, {{1, 5}}, {{1, 7}}, {{2, 0}}};
-    auto below = [&](uint64_t high, uint64_t low) { return count_not_above(records.data(), records.size(), Record<2>{{high, low}}); };
+    auto below = [&](uint64_t high, uint64_t low) {
+        return count_not_above(records.data(), records.size(), Record<2>{{high, low}});
+    };
     CHECK(below(0, ~0ULL) == 0 && below(1, 4) == 0 && below(1, 5) == 2 && below(1, 6) == 2 && below(1, 7) == 3);
     CHECK(below(1, ~0ULL) == 3 && below(2, 0) == 4 && below(~0ULL, ~0ULL) == 4);
 }

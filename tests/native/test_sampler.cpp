@@ -50,8 +50,9 @@ struct Graph {
         }
     }
     void enter(NeighbourSampler<Id>& sampler, uint64_t k, bool weighted = false) const {
-        sampler.enter(k, {static_cast<int64_t>(1000 * k), indptr[k].data(), sources[k].data(), rel[k].data(),
-                          weighted ? weights[k].data() : nullptr},
+        sampler.enter(k,
+                      {static_cast<int64_t>(1000 * k), indptr[k].data(), sources[k].data(), rel[k].data(),
+                       weighted ? weights[k].data() : nullptr},
                       static_cast<int64_t>(sources[k].size()));
     }
 };
@@ -163,7 +164,9 @@ void excluded_edges() {
 }
 
 template <class T>
-std::vector<T> copied(const Growing<T>& values) { return {values.data(), values.data() + values.size()}; }
+std::vector<T> copied(const Growing<T>& values) {
+    return {values.data(), values.data() + values.size()};
+}
 
 template <class Id>
 void threads_change_nothing(std::vector<Fanout> fanouts, bool weighted) {
@@ -176,8 +179,8 @@ void threads_change_nothing(std::vector<Fanout> fanouts, bool weighted) {
         if (node / 300 % 3) seeds.push_back(node);
     const std::vector<int64_t> excluded{seeds[0], seeds[1], seeds[2], seeds[0]};
     const auto sample = [&](int threads) {
-        return sampler.sample({seeds.data(), static_cast<int64_t>(seeds.size()), fanouts, 5, threads,
-                               ExcludedEdges(excluded.data(), 2, true)});
+        return sampler.sample(
+            {seeds.data(), static_cast<int64_t>(seeds.size()), fanouts, 5, threads, ExcludedEdges(excluded.data(), 2, true)});
     };
     const NeighbourSample one = sample(1);
     CHECK(one.labels.size() > 10'000 && one.missing > 0 && one.missing < one.neighbours);
@@ -254,7 +257,9 @@ void counting_ends() {
     CHECK(seen[0] == 5 && seen[1] == 2 && seen[2] == 3);
     const uint32_t outside = 4;
     const BucketRuns one{buckets, ends, 1, 2, 4};
-    const auto count = [&](const uint32_t* from, size_t edges) { count_ends<uint64_t>(from, edges, one, true, 2, {degrees, seen, 3, 3}); };
+    const auto count = [&](const uint32_t* from, size_t edges) {
+        count_ends<uint64_t>(from, edges, one, true, 2, {degrees, seen, 3, 3});
+    };
     CHECK_THROWS(count(&outside, 1), std::invalid_argument);
     CHECK_THROWS(count(offsets, 3), std::invalid_argument);
 }

@@ -31,8 +31,8 @@ struct Case {
     std::vector<float> losses, d_positive, d_query, d_candidates;
 
     Case(std::int64_t n, std::int64_t k, std::int64_t d, float spread, std::int64_t hide_every)
-        : queries(n), count(k), dim(d), query(n * d), candidates(k * d), positive(n), losses(n), d_positive(n), d_query(n * d, 9.0f),
-          d_candidates(k * d, 9.0f) {
+        : queries(n), count(k), dim(d), query(n * d), candidates(k * d), positive(n), losses(n), d_positive(n),
+          d_query(n * d, 9.0f), d_candidates(k * d, 9.0f) {
         std::mt19937_64 random(n * 1000003 + k * 1009 + d);
         std::normal_distribution<float> normal(0, spread);
         for (auto* numbers : {&query, &candidates, &positive})
@@ -59,7 +59,8 @@ void check_close(const std::vector<float>& ours, const std::vector<double>& thei
     CHECK(std::sqrt(wrong) <= 8e-3 * std::sqrt(size) + 1e-12);
 }
 
-void check_against_definition(std::int64_t n, std::int64_t k, std::int64_t d, float spread, std::int64_t hide_every, int threads) {
+void check_against_definition(std::int64_t n, std::int64_t k, std::int64_t d, float spread, std::int64_t hide_every,
+                              int threads) {
     Case one(n, k, d, spread, hide_every);
     one.run(threads);
     std::set<std::pair<std::int64_t, std::int64_t>> hidden;

@@ -20,8 +20,15 @@ struct Stored {
     std::vector<uint64_t> carried;
     std::vector<int64_t> offsets;
     StoredEdges from(size_t first, size_t count) const {
-        return {src.data() + first, dst.data() + first, rel.data() + first, carried.data() + first, count, first, offsets.data(),
-                rows, partitions};
+        return {src.data() + first,
+                dst.data() + first,
+                rel.data() + first,
+                carried.data() + first,
+                count,
+                first,
+                offsets.data(),
+                rows,
+                partitions};
     }
 };
 
@@ -57,8 +64,8 @@ void packs_the_same_edges(uint64_t rows, uint64_t relations_of_layout) {
     const std::vector<uint64_t> records = packed(edges, layout, edges.src.size(), 3);
     CHECK(records == packed(edges, layout, 997, 1));
     std::vector<int64_t> counts(3 * layout.partitions * layout.partitions), relations(3 * kRelations), totals(15);
-    EdgeTally<uint32_t> tally{counts.data(), relations.data(), nullptr, nullptr, nullptr, totals.data(), totals.data() + 3, totals.data() + 6,
-                               totals.data() + 9, totals.data() + 12};
+    EdgeTally<uint32_t> tally{counts.data(), relations.data(),  nullptr,           nullptr,           nullptr,
+                              totals.data(), totals.data() + 3, totals.data() + 6, totals.data() + 9, totals.data() + 12};
     size_t bucket = 0;
     for (size_t i = 0; i < edges.src.size(); ++i) {
         const uint64_t* record = records.data() + i * layout.words();

@@ -21,11 +21,16 @@ void ranges_of_any_alignment(bool direct) {
     const auto data = noise(3 * kMiB + 777, 1);
     write_bytes(folder / "file", data);
     for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, 4096ul, 5000ul, kMiB - 1, 2 * kMiB + 5})
-        for (const std::size_t length : {std::size_t{0}, std::size_t{1}, 4095ul, 4096ul, 9999ul, kMiB + 3, data.size() - offset}) {
+        for (const std::size_t length :
+             {std::size_t{0}, std::size_t{1}, 4095ul, 4096ul, 9999ul, kMiB + 3, data.size() - offset}) {
             if (offset + length > data.size()) continue;
             std::vector<std::byte> out(length + 2, std::byte{0xaa});
-            const Moved moved = read_file({.path = folder / "file", .memory = out.data() + 1, .length = length,
-                                           .offset = offset, .direct = direct, .checksum = true});
+            const Moved moved = read_file({.path = folder / "file",
+                                           .memory = out.data() + 1,
+                                           .length = length,
+                                           .offset = offset,
+                                           .direct = direct,
+                                           .checksum = true});
             CHECK(std::memcmp(out.data() + 1, data.data() + offset, length) == 0);
             CHECK(out.front() == std::byte{0xaa} && out.back() == std::byte{0xaa});
             CHECK(moved.checksum == crc32c(data.data() + offset, length));
@@ -38,8 +43,12 @@ void padded_memory_needs_no_copy(bool direct) {
     const auto data = noise(2 * kMiB + 4096 + 16, 2);
     write_bytes(folder / "file", data);
     HugeMemory memory(round_up(data.size(), kBlock));
-    const Moved moved = read_file({.path = folder / "file", .memory = memory.data(), .length = data.size(),
-                                   .direct = direct, .padded = true, .whole = true});
+    const Moved moved = read_file({.path = folder / "file",
+                                   .memory = memory.data(),
+                                   .length = data.size(),
+                                   .direct = direct,
+                                   .padded = true,
+                                   .whole = true});
     CHECK(std::memcmp(memory.data(), data.data(), data.size()) == 0);
     CHECK(moved.bytes == (direct && supports_direct(folder.path()) ? memory.size() : data.size()));
     write_file({.path = folder / "copy", .memory = memory.data(), .length = data.size(), .direct = direct, .padded = true});
@@ -63,8 +72,12 @@ void parts_written_in_place_are_the_file(bool direct) {
     write_bytes(folder / "file", noise(5 * kMiB, 6));  // what was there beyond the parts is gone
     std::size_t offset = 0;
     for (const std::size_t length : {8 * kBlock, 2 * kMiB + 3 * kBlock, data.size() - 2 * kMiB - 11 * kBlock}) {
-        const Moved moved = write_file({.path = folder / "file", .memory = data.data() + offset, .length = length,
-                                        .offset = offset, .direct = direct, .in_place = true});
+        const Moved moved = write_file({.path = folder / "file",
+                                        .memory = data.data() + offset,
+                                        .length = length,
+                                        .offset = offset,
+                                        .direct = direct,
+                                        .in_place = true});
         CHECK(moved.checksum == crc32c(data.data() + offset, length));
         offset += length;
         CHECK(bytes_of(folder / "file") == std::vector(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(offset)));
@@ -73,7 +86,8 @@ void parts_written_in_place_are_the_file(bool direct) {
     CHECK(bytes_of(folder / "new").size() == 5);
     CHECK_THROWS(write_file({.path = folder / "file", .memory = data.data(), .length = 5, .offset = 4095, .in_place = true}),
                  std::invalid_argument);
-    CHECK_THROWS(write_file({.path = folder / "file", .memory = data.data(), .length = 5, .offset = 4096}), std::invalid_argument);
+    CHECK_THROWS(write_file({.path = folder / "file", .memory = data.data(), .length = 5, .offset = 4096}),
+                 std::invalid_argument);
 }
 
 void wrong_sizes_are_named(bool direct) {
