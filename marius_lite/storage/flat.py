@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.files import read_json
-from marius_lite.storage.chunks import Chunks
+from marius_lite.storage.chunks import Chunks, chunk_path
 from marius_lite.storage.engine import empty_for_range, read_range
 
 
@@ -65,11 +65,11 @@ def read_array_range(path: Path, start: int, stop: int, out: npt.NDArray[Any] | 
     if out.shape != (stop - start,) or out.dtype != array.dtype:
         raise ValueError(f"{path}: out has shape {out.shape} and dtype {out.dtype}, "
                          f"expected ({stop - start},) and {array.dtype}")
-    size, chunks = array.dtype.itemsize, array.chunks
+    size = array.dtype.itemsize
     target = out.view(np.uint8)
     for index in range(start // array.chunk, -(-stop // array.chunk) if stop > start else 0):
         base = index * array.chunk
         first, last = max(start, base), min(stop, base + array.chunk)
         part = target[(first - start) * size : (last - start) * size]
-        read_range(chunks.path(index), (first - base) * size, part, direct)
+        read_range(chunk_path(path, index, rows=False), (first - base) * size, part, direct)
     return out

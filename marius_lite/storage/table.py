@@ -15,7 +15,7 @@ import zarr
 from marius_lite._native import crc32c
 from marius_lite.errors import RunError, UserError
 from marius_lite.files import disk_error, disk_errors, remove_tree
-from marius_lite.storage.chunks import Chunks
+from marius_lite.storage.chunks import Chunks, chunk_path
 from marius_lite.storage.engine import read_range
 
 DTYPES = tuple(map(np.dtype, (np.float32, np.float16, np.uint16, np.int8)))  # uint16: the bits of bfloat16
@@ -111,7 +111,7 @@ class RowTable:
         return Chunks(self.path, self.partitions, self.chunk_bytes, rows=True)
 
     def chunk_path(self, k: int) -> Path:
-        return self.chunks.path(k)
+        return chunk_path(self.path, k, rows=True)
 
     def size(self, k: int) -> int:
         """Nodes of partition k."""
