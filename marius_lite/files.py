@@ -1,4 +1,4 @@
-"""Durable file operations: every rename, link and sync of the Python side goes through here."""
+"""Durable file operations: syncs, renames into place, locks, room on the disk."""
 
 from __future__ import annotations
 
@@ -122,26 +122,6 @@ def publish(temporary: Path, final: Path) -> None:
     """Rename a finished, synced folder into place."""
     os.rename(temporary, final)
     sync(final.parent)
-
-
-def link(source: Path, target: Path) -> None:
-    """Hard link, or a copy where the file system has no hard links."""
-    try:
-        os.link(source, target)
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.EXDEV, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS):
-            raise
-        shutil.copyfile(source, target)
-
-
-def link_tree(source: Path, target: Path) -> None:
-    """The same folders, every file linked; leftovers of a torn write (``*.tmp``) stay behind."""
-    for folder, _, names in os.walk(source):
-        there = target / Path(folder).relative_to(source)
-        there.mkdir(parents=True, exist_ok=True)
-        for name in sorted(names):
-            if not name.endswith(".tmp"):
-                link(Path(folder) / name, there / name)
 
 
 def point(pointer: Path, name: str) -> None:

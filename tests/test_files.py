@@ -26,15 +26,6 @@ def test_json_of_brackets_without_end_is_none():
     assert files.parse_json(b'{"a": [1]}') == {"a": [1]}
 
 
-def test_link_tree_shares_blocks_and_leaves_torn_writes_behind(tmp_path):
-    (tmp_path / "a/b").mkdir(parents=True)
-    (tmp_path / "a/b/0").write_bytes(b"rows")
-    (tmp_path / "a/b/.0.tmp").write_bytes(b"torn")
-    files.link_tree(tmp_path / "a", tmp_path / "c")
-    assert os.listdir(tmp_path / "c/b") == ["0"]
-    assert (tmp_path / "c/b/0").stat().st_ino == (tmp_path / "a/b/0").stat().st_ino
-
-
 def test_point_moves_a_relative_link(tmp_path):
     for name in ("x", "y"):
         (tmp_path / name).mkdir()

@@ -7,8 +7,8 @@ import zarr
 
 from marius_lite._native import crc32c
 from marius_lite.graph import Dataset, EdgeBuckets
-from marius_lite.graph.dataset import file_checksum
 from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
+from marius_lite.storage.checksum import file_checksum
 
 
 def with_weights(source, folder, weigh):

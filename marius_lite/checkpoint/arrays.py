@@ -10,7 +10,8 @@ from marius_lite._native import crc32c
 from marius_lite.errors import UserError
 from marius_lite.files import read
 
-FILES = ("zarr.json", "nodes/zarr.json")
+ROWS = "nodes"
+FILES = ("zarr.json", f"{ROWS}/zarr.json")
 
 
 def arrays_checksum(checkpoint: Path) -> int:

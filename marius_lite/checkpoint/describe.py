@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from marius_lite.checkpoint.arrays import check_arrays
+from marius_lite.checkpoint.arrays import ROWS, check_arrays
 from marius_lite.checkpoint.dense import read_dense
 from marius_lite.checkpoint.find import BEST, find, hold, pointed, published
 from marius_lite.checkpoint.run_folder import RunFolder, config_of, read_record
 from marius_lite.checkpoint.state import read_state
 from marius_lite.errors import UserError
-from marius_lite.graph.dataset import file_checksum
+from marius_lite.storage.chunks import first_damaged
 
 
 def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
@@ -66,8 +66,5 @@ def verify_checkpoint(path: Path) -> None:
     state = read_state(path)
     check_arrays(path, state.arrays)
     read_dense(path, state.dense)
-    for k, expected in state.checksums.items():
-        file = path / "nodes" / "c" / str(k) / "0"
-        if not file.exists() or file_checksum(file, file.stat().st_size) != expected:
-            raise UserError(f"{file}: missing or does not match its checksum: resume from another checkpoint "
-                            "with --checkpoint")
+    if (file := first_damaged(path / ROWS, state.checksums)) is not None:
+        raise UserError(f"{file}: missing or does not match its checksum: resume from another checkpoint with --checkpoint")

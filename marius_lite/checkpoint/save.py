@@ -4,8 +4,8 @@
     sync all of it -> state.json, synced -> rename to NAME -> `latest` points to NAME -> older ones are removed
 
 A crash before the rename leaves a temporary folder that the next save removes; after it, a whole checkpoint. Nothing that a
-published checkpoint holds is ever written again, because partition files are replaced, never changed. What goes is renamed
-away before it is emptied, so that a folder under its own name is always whole.
+published checkpoint holds is ever written again, because partition files are replaced, never changed. `storage.snapshots` links,
+renames and removes; this says in which order.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from marius_lite.checkpoint.find import BEST, LATEST, named, place, pointed
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import STATE, Best, State, read_state
 from marius_lite.errors import RunError
-
-UNFINISHED, REPLACED = ".tmp", ".old.tmp"
+from marius_lite.storage import snapshots
 
 
 def save(run: RunFolder, state: State, dense: dict[str, torch.Tensor], keep: int) -> Path:
@@ -32,16 +31,16 @@ def save(run: RunFolder, state: State, dense: dict[str, torch.Tensor], keep: int
     ``best`` then points where ``state.best`` says. Raises RunError, with earlier checkpoints as they were.
     """
     final = run.checkpoints / state.cursor.name
-    temporary = _hidden(final, UNFINISHED)
+    temporary = snapshots.unfinished(final)
     try:
         recover(run)
         files.make_folder(run.checkpoints)
         files.sync(run.path)  # the name of metrics.jsonl, whose length the state tells
-        files.link_tree(run.live, temporary)
+        snapshots.begin(run.live, final)
         state = replace(state, dense=write_dense(temporary, dense), arrays=arrays_checksum(temporary))
         files.sync_tree(temporary)
         files.write_atomic(temporary / STATE, state.to_json())
-        _publish(temporary, final)
+        snapshots.publish(final)
         _point(run, LATEST, final.name)
         _point_best(run, state.best)
         prune(run, keep)
@@ -51,40 +50,16 @@ def save(run: RunFolder, state: State, dense: dict[str, torch.Tensor], keep: int
     return final
 
 
-def _hidden(checkpoint: Path, suffix: str) -> Path:
-    return checkpoint.with_name(f".{checkpoint.name}{suffix}")
-
-
-def _publish(temporary: Path, final: Path) -> None:
-    """Rename into place, over a checkpoint of the same place in the run if there is one: `recover` closes the gap."""
-    old = _hidden(final, REPLACED)
-    if final.exists():
-        files.publish(final, old)
-    files.publish(temporary, final)
-    files.remove_tree(old)
-
-
 def recover(run: RunFolder) -> None:
     """Bring back a checkpoint whose replacement was interrupted between two renames; remove what killed saves left."""
-    for old in run.checkpoints.glob(f".*{REPLACED}"):
-        final = old.with_name(old.name[1:].removesuffix(REPLACED))
-        if not final.exists():
-            files.publish(old, final)
-    for left in run.checkpoints.glob(f".*{UNFINISHED}"):
-        files.remove_tree(left)
-
-
-def _discard(checkpoint: Path) -> None:
-    hidden = _hidden(checkpoint, UNFINISHED)
-    files.publish(checkpoint, hidden)
-    files.remove_tree(hidden)
+    snapshots.recover(run.checkpoints)
 
 
 def _point(run: RunFolder, pointer: str, name: str) -> None:
     """Make ``latest`` or ``best`` a link to a checkpoint. A folder that a copy made of the link is removed."""
     path = run.checkpoints / pointer
     if path.is_dir() and not path.is_symlink():
-        _discard(path)
+        snapshots.discard(path)
     files.point(path, name)
 
 
@@ -98,7 +73,7 @@ def _point_best(run: RunFolder, best: Best | None) -> None:
         pointer.unlink()
         files.sync(run.checkpoints)
     elif pointer.is_dir():
-        _discard(pointer)
+        snapshots.discard(pointer)
 
 
 def mark_best(run: RunFolder, name: str, keep: int) -> None:
@@ -126,19 +101,9 @@ def prune(run: RunFolder, keep: int) -> None:
         if path.name not in kept:
             with files.alone(path) as unheld:
                 if unheld:
-                    _discard(path)
+                    snapshots.discard(path)
 
 
 def restore_live(run: RunFolder, checkpoint: Path) -> None:
     """Rebuild ``live/`` from a checkpoint by hard links; what stood there is discarded."""
-    temporary = run.path / ".live.tmp"
-    files.remove_tree(temporary)
-    temporary.mkdir()
-    for part in sorted(checkpoint.iterdir()):
-        if part.is_dir():
-            files.link_tree(part, temporary / part.name)
-        elif part.name == "zarr.json":
-            files.link(part, temporary / part.name)
-    files.remove_tree(run.live)
-    files.publish(temporary, run.live)
-
+    snapshots.restore(checkpoint, run.live)

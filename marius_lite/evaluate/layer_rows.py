@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import crc32c, gather
-from marius_lite.files import remove_tree
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.storage.engine import read_range
-from marius_lite.storage.table import SPAN_BYTES, RowTable, padded_width, spans
+from marius_lite.storage.table import SPAN_BYTES, RowTable, padded_width
 
 Ids = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.float32]
@@ -96,11 +94,11 @@ class FiledRows:
             nonlocal left, checksum
             left, checksum = left - len(data), crc32c(data, checksum)
 
-        with open(table.chunk_path(k), "r+b") as file:
+        with table.writing(k) as write_whole:
             def write(rows: Rows) -> None:
                 padded = np.zeros((len(rows), table.width), np.float32)
                 padded[:, : self.width] = rows
-                file.write(padded.data)
+                write_whole(padded)
                 count(padded.view(np.uint8).reshape(-1))
 
             yield write
@@ -113,7 +111,7 @@ class FiledRows:
         bounds = np.searchsorted(ids, np.arange(self._partitioning.partitions + 1) * self._partitioning.rows)
         for k in np.flatnonzero(np.diff(bounds)).tolist():
             part = slice(int(bounds[k]), int(bounds[k + 1]))
-            _read_rows(self.table(), k, ids[part] - self._partitioning.range(k).start, out[part])
+            self.table().read_rows_into(k, ids[part] - self._partitioning.range(k).start, out[part])
 
     def in_memory(self) -> HeldRows:
         """Read all rows into memory, each once."""
@@ -123,14 +121,4 @@ class FiledRows:
         return held
 
     def remove(self) -> None:
-        remove_tree(self._table.path)
-
-
-def _read_rows(table: RowTable, k: int, offsets: Ids, out: Rows) -> None:
-    """The first columns of partition k's rows at ascending ``offsets``, straight into ``out``."""
-    table.check(k)
-    for first, last in spans(offsets, table.stride):
-        base, end = int(offsets[first]), int(offsets[last - 1]) + 1
-        block = np.empty((end - base, table.width), table.dtype)
-        read_range(table.chunk_path(k), base * table.stride, block.view(np.uint8).reshape(-1))
-        out[first:last] = block[offsets[first:last] - base, : out.shape[1]]
+        self._table.remove()

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
-from marius_lite.files import read_numbers
 from marius_lite.graph.checked import CheckedFiles
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.storage.engine import empty_for_range, open_flat, read_array_range
+from marius_lite.storage.engine import empty_for_range
+from marius_lite.storage.flat import open_flat, read_array_range
+from marius_lite.storage.small_arrays import read_table
 
 ADJACENCY = Path("adjacency/in")
 ARRAYS = ("indptr", "sources", "rel", "weight")
@@ -74,7 +75,7 @@ class Adjacency:
     def _checksums(self) -> npt.NDArray[np.uint32]:
         if self._checked:
             self._checked.check(self.folder / "checksums")
-        return read_numbers(self.folder / "checksums/c/0/0", np.uint32).reshape(-1, checksum_columns(self.has_weights))
+        return read_table(self.folder / "checksums", np.uint32, (-1, checksum_columns(self.has_weights)))
 
     def read(self, k: int, weights: bool = False, own_pages: bool = False) -> PartitionLists:
         """Read the lists of partition k's nodes, past the page cache, with ``weights`` where they are asked for.

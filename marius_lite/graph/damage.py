@@ -12,7 +12,8 @@ import numpy.typing as npt
 from marius_lite.errors import UserError
 from marius_lite.graph.checked import REDO
 from marius_lite.graph.folder import DatasetFolder
-from marius_lite.storage.engine import open_flat
+from marius_lite.storage.chunks import Chunks
+from marius_lite.storage.flat import open_flat
 
 Progress = Callable[[int], object]  # told how many bytes were read
 
@@ -39,12 +40,13 @@ def check_array(dataset: DatasetFolder, path: Path, length: int, dtype: npt.DTyp
         raise damaged(path, f"{found.length:,} entries of {found.dtype}, {length:,} of {wanted} belong there")
     if chunk is not None and found.chunk != chunk:
         raise damaged(path, f"chunks of {found.chunk:,} entries, {chunk:,} make a partition")
-    for k in range(-(-length // found.chunk)):
-        check_size(dataset, found.chunk_path(k), found.chunk * found.dtype.itemsize)
+    for k in range(found.chunks.count):
+        check_chunk(dataset, found.chunks, k)
 
 
-def check_size(dataset: DatasetFolder, file: Path, size: int) -> None:
-    """Check that the manifest lists a file, with ``size`` bytes."""
+def check_chunk(dataset: DatasetFolder, chunks: Chunks, k: int) -> None:
+    """Check that the manifest lists chunk k, with as many bytes as it should have."""
+    file, size = chunks.path(k), chunks.size
     found = dataset.manifest.files.get(file.relative_to(dataset.path).as_posix())
     if found is None:
         raise damaged(file, "does not stand in the manifest")

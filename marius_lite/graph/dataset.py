@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from marius_lite.graph.checked import REDO as REDO
-from marius_lite.graph.checked import file_checksum as file_checksum
 from marius_lite.graph.folder import DatasetFolder
 
 

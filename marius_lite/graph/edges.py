@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from marius_lite._native import crc32c_stretches
 from marius_lite.errors import UserError
-from marius_lite.files import read_numbers
 from marius_lite.graph.checked import CheckedFiles
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.storage.engine import open_flat, read_array_range
+from marius_lite.storage.flat import open_flat, read_array_range
+from marius_lite.storage.small_arrays import read_table
 
 COLUMNS = ("src", "dst", "rel")
 CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64}  # what edges may carry, as it is stored
@@ -64,7 +64,7 @@ class EdgeBuckets:
         buckets = self.partitioning.partitions**2
         if self._checked:
             self._checked.check(self.folder / "bucket_checksums")
-        return read_numbers(self.folder / "bucket_checksums/c/0/0", np.uint32).reshape(buckets, len(self.columns))
+        return read_table(self.folder / "bucket_checksums", np.uint32, (buckets, len(self.columns)))
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:

@@ -31,8 +31,7 @@ class Features:
         self.type = shape.dtype
         self.dtype: np.dtype[Any] = STORED[self.type]
         self.scales = np.array(table.attributes["scales"], np.float32) if self.type == "int8" else None
-        chunks = [table.chunk_path(k).relative_to(dataset) for k in range(table.partitions)]
-        self.checksums = {k: files[chunk.as_posix()][1] for k, chunk in enumerate(chunks)}
+        self.checksums = table.chunks.checksums(dataset, files)
         self.table = table.expecting(self.checksums)
 
     def read(self, k: int) -> npt.NDArray[Any]:
@@ -43,8 +42,7 @@ class Features:
         """
         if not 0 <= k < self.table.partitions:
             raise ValueError(f"partition {k}: there are {self.table.partitions}")
-        elements = self.table.rows_per_partition * self.table.width
-        flat = read_chunk(self.table.chunk_path(k), elements, self.dtype, self.checksums[k])
+        flat = read_chunk(self.table.chunks, k, self.dtype, self.checksums[k])
         return flat.reshape(-1, self.table.width)[: self.table.size(k), : self.width]
 
     def values(self, k: int) -> npt.NDArray[np.float32]:

@@ -23,8 +23,7 @@ class MultiLabels:
 
     def __init__(self, dataset: Path, classes: int, files: Files):
         table = RowTable.open(dataset / LABELS)
-        chunks = [table.chunk_path(k).relative_to(dataset) for k in range(table.partitions)]
-        self.checksums = {k: files[chunk.as_posix()][1] for k, chunk in enumerate(chunks)}
+        self.checksums = table.chunks.checksums(dataset, files)
         self.table, self.classes = table.expecting(self.checksums), classes
 
     def room(self, nodes: int) -> Rows:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.storage.engine import empty_for_range, read_range
+from marius_lite.storage.chunks import Chunks
+from marius_lite.storage.columns import node_column
 
 TABLES = Path("tables")
 LABELS, SPLIT = TABLES / "labels", TABLES / "split"
@@ -21,13 +22,14 @@ NODE_SPLITS = ("train", "valid", "test")  # a node's entry in SPLIT is the place
 Files = Mapping[str, tuple[int, int]]
 
 
-def read_chunk(path: Path, elements: int, dtype: np.dtype[Any], checksum: int) -> npt.NDArray[Any]:
-    """Read a whole chunk file past the page cache. Raises UserError where preprocess wrote other bytes, RunError for one that
-    cannot be read."""
-    flat = empty_for_range(dtype, 0, elements)
-    read_range(path, 0, flat.view(np.uint8))
+def read_chunk(chunks: Chunks, k: int, dtype: np.dtype[Any], checksum: int) -> npt.NDArray[Any]:
+    """Read a whole chunk past the page cache.
+
+    Raises UserError where preprocess wrote other bytes, RunError for one that cannot be read.
+    """
+    flat = chunks.read(k, dtype)
     if crc32c(flat.view(np.uint8)) != checksum:
-        raise UserError(f"{path}: does not match its checksum, the dataset was changed: make it again with "
+        raise UserError(f"{chunks.path(k)}: does not match its checksum, the dataset was changed: make it again with "
                         "`marius-lite preprocess`")
     return flat
 
@@ -35,20 +37,21 @@ def read_chunk(path: Path, elements: int, dtype: np.dtype[Any], checksum: int) -
 class NodeColumn:
     """A one-dimensional array of a dataset with an entry for each node, a chunk for each partition.
 
-    ``column``: where it lies in the dataset; ``checksums``: CRC-32C of each partition's chunk file.
+    ``column``: where it lies in the dataset; ``chunks``: the files, one for each partition; ``checksums``: CRC-32C of each.
     """
 
     def __init__(self, dataset: Path, column: Path, dtype: npt.DTypeLike, partitioning: Partitioning, files: Files):
         self.path = dataset / column
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.partitioning = partitioning
-        self.checksums = {k: files[(column / "c" / str(k)).as_posix()][1] for k in range(partitioning.partitions)}
+        self.chunks = node_column(self.path, self.dtype, partitioning.nodes, partitioning.rows)
+        self.checksums = self.chunks.checksums(dataset, files)
 
     def read(self, k: int) -> npt.NDArray[Any]:
         """The entries of partition k's nodes, in order of node id: shape (size,). Raises as `read_chunk` does, and ValueError for
         a partition that does not exist."""
         size = self.partitioning.size(k)
-        return read_chunk(self.path / "c" / str(k), self.partitioning.rows, self.dtype, self.checksums[k])[:size]
+        return read_chunk(self.chunks, k, self.dtype, self.checksums[k])[:size]
 
 
 class Labels(NodeColumn):

@@ -17,13 +17,14 @@ import numpy.typing as npt
 
 from marius_lite._native import crc32c, hash_ints
 from marius_lite.graph.adjacency import ARRAYS, Adjacency, source_dtype
-from marius_lite.graph.checked import file_checksum
-from marius_lite.graph.damage import Progress, check_array, check_size, damaged, first
+from marius_lite.graph.damage import Progress, check_array, check_chunk, damaged, first
 from marius_lite.graph.edges import CARRIED, COLUMNS
 from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.verify_nodes import node_table_bytes, verify_node_tables, verify_nodes, verify_relations
 from marius_lite.progress_bar import progress_bar
-from marius_lite.storage.engine import read_array_range
+from marius_lite.storage.checksum import file_checksum
+from marius_lite.storage.flat import read_array_range
+from marius_lite.storage.small_arrays import chunk_of_table
 
 PIECE = 1 << 18  # edges at once
 LISTS = 1 << 16  # neighbour lists at once
@@ -111,7 +112,7 @@ class _EdgeCheck:
     def _check_offsets(self) -> None:
         edges, buckets = self._edges, self._dataset.partitioning.partitions ** 2
         check_array(self._dataset, edges.folder / "bucket_offsets", buckets + 1, np.int64)
-        check_size(self._dataset, edges.folder / "bucket_checksums/c/0/0", buckets * len(edges.columns) * 4)
+        check_chunk(self._dataset, chunk_of_table(edges.folder / "bucket_checksums", buckets * len(edges.columns) * 4), 0)
         if edges.offsets[0] != 0:
             raise damaged(edges.folder / "bucket_offsets", f"the first bucket begins at {edges.offsets[0]}")
         if (wrong := first(np.diff(edges.offsets) < 0)) is not None:
@@ -185,7 +186,8 @@ def _verify_lists(dataset: DatasetFolder, adjacency: Adjacency, sums: Sums, prog
     check_array(dataset, folder / "sources", edges.total, source_dtype(partitioning.nodes))
     for name, dtype in zip(_beside(adjacency), (np.uint32 if adjacency.has_relations else np.float32, np.float32)):
         check_array(dataset, folder / name, edges.total, dtype)
-    check_size(dataset, folder / "checksums/c/0/0", partitioning.partitions * 4 * (4 if adjacency.has_weights else 3))
+    sums_bytes = partitioning.partitions * 4 * (4 if adjacency.has_weights else 3)
+    check_chunk(dataset, chunk_of_table(folder / "checksums", sums_bytes), 0)
     expected = np.concatenate([[0], np.cumsum(edges.counts.sum(0))])
     if (wrong := first(adjacency.starts != expected)) is not None:
         raise damaged(folder / "starts", f"the lists of partition {wrong} begin at {adjacency.starts[wrong]:,}, but by the "

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.graph.damage import check_size, damaged, first
+from marius_lite.graph.damage import check_chunk, damaged, first
 from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.multi_labels import MultiLabels
 from marius_lite.graph.node_columns import LABELS, MULTI_LABEL
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.storage.engine import read_range
 from marius_lite.storage.table import padded_width
 
 Ids = npt.NDArray[np.int64]
@@ -31,7 +30,7 @@ def open_multi_labels(dataset: DatasetFolder) -> MultiLabels:
     if found != wanted:
         raise damaged(path, f"nodes, rows of a chunk, type and columns are {found}, by the manifest {wanted}")
     for k in range(partitioning.partitions):
-        check_size(dataset, table.chunk_path(k), table.chunk_bytes)
+        check_chunk(dataset, table.chunks, k)
     return labels
 
 
@@ -39,8 +38,7 @@ def labelled(labels: MultiLabels, ids: Ids, partitioning: Partitioning) -> npt.N
     """0 for each of some nodes of one partition that has a label, -1 for others. Raises UserError for a row that is none."""
     k = int(ids[0]) // partitioning.rows
     table, low = labels.table, int(ids[0]) - k * partitioning.rows
-    rows = np.empty((len(ids), table.width), table.dtype)
-    read_range(table.chunk_path(k), low * table.stride, rows.view(np.uint8).reshape(-1))
+    rows = table.read_block(k, low, low + len(ids))
     values, filled = rows[:, : labels.classes], rows[:, labels.classes :]
     none = (values == -1).all(1)
     if (row := first(~(none | np.isin(values, (0, 1)).all(1)))) is not None:

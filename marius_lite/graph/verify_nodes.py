@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.files import ABSENT, disk_error
-from marius_lite.graph.damage import Progress, check_array, check_size, damaged, first
+from marius_lite.graph.damage import Progress, check_array, check_chunk, damaged, first
 from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.ids import hash_raw_ids, node_schema, order_key, relation_schema
 from marius_lite.graph.manifest import Manifest
@@ -22,7 +22,7 @@ from marius_lite.graph.node_columns import LABELS, MULTI_LABEL, NODE_SPLITS, SPL
 from marius_lite.graph.node_types import in_order, places_of
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.verify_multi_labels import labelled, open_multi_labels
-from marius_lite.storage.engine import read_array_range, read_range
+from marius_lite.storage.flat import read_array_range
 from marius_lite.storage.table import padded_width
 
 BATCH = 1 << 16  # nodes at once
@@ -224,10 +224,9 @@ def _verify_features(dataset: DatasetFolder, progress: Progress) -> None:
         raise damaged(table.path, f"the scales of {features.width} columns are not all there and above 0")
     step = max(1, ROW_BYTES // table.stride)
     for k in range(partitioning.partitions):
-        check_size(dataset, table.chunk_path(k), table.chunk_bytes)
+        check_chunk(dataset, table.chunks, k)
         for low in range(0, partitioning.size(k), step):
-            rows = np.empty((min(step, partitioning.size(k) - low), table.width), table.dtype)
-            read_range(table.chunk_path(k), low * table.stride, rows.view(np.uint8).reshape(-1))
+            rows = table.read_block(k, low, min(low + step, partitioning.size(k)))
             progress(rows.nbytes)
             nodes = partitioning.range(k)[low:]
             if (row := first(_not_finite(rows[:, :features.width], features.type))) is not None:

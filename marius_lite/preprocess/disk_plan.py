@@ -16,7 +16,6 @@ from marius_lite.errors import RunError
 from marius_lite.files import format_bytes
 from marius_lite.graph.edges import CARRIED
 from marius_lite.log import log
-from marius_lite.preprocess.disk.columns import CHUNK, chunk_length
 from marius_lite.preprocess.disk.sort import WORD_BYTES
 from marius_lite.preprocess.disk.spool import CARRIED_BYTES, KEY_BYTES
 from marius_lite.preprocess.edges.adjacency import list_edge_bytes
@@ -29,6 +28,7 @@ from marius_lite.preprocess.nodes.node_types import CODE_BYTES
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.plan import sort_memory
 from marius_lite.preprocess.readers.source import InputFile, magic_of
+from marius_lite.storage.columns import CHUNK, chunk_length
 
 COLUMN_BYTES = 4  # src, dst, rel of a stored edge
 OFFSET_BYTES, COUNT_BYTES, CHECKSUM_BYTES = 8, 24, 4  # of a bucket: where it begins, edges of each split, checksum of a column

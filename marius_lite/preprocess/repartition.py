@@ -28,7 +28,7 @@ from marius_lite import files
 from marius_lite._native import EdgeLayout
 from marius_lite.errors import UserError
 from marius_lite.graph.adjacency import ADJACENCY
-from marius_lite.graph.dataset import REDO, Dataset, file_checksum
+from marius_lite.graph.dataset import REDO, Dataset
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES, Features
 from marius_lite.graph.manifest import Manifest
@@ -38,7 +38,6 @@ from marius_lite.graph.node_types import compact
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.report import REPORT, UNKNOWN, read_report, write_report
 from marius_lite.preprocess.disk.background import read_ahead
-from marius_lite.preprocess.disk.columns import create_group, describe_node_column
 from marius_lite.preprocess.disk.passes import LAST, Files, Passes, all_of_it
 from marius_lite.preprocess.disk.place import WORK, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.disk.rechunk import rechunk
@@ -53,7 +52,10 @@ from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partition
 from marius_lite.preprocess.plan import column_memory, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.report import partition_facts
 from marius_lite.progress_bar import progress_bar
-from marius_lite.storage.engine import open_flat
+from marius_lite.storage.checksum import file_checksum
+from marius_lite.storage.columns import create_node_column
+from marius_lite.storage.flat import open_flat
+from marius_lite.storage.metadata import create_group
 from marius_lite.storage.table import RowTable
 
 NAMES_AT_ONCE = 1 << 16
@@ -201,16 +203,11 @@ class Repartition:
     def _write_rows(self, rows: Features | MultiLabels, place: Path) -> Files:
         old = rows.table
         new = RowTable.create(self.root / place, old.nodes, old.width, self.partitioning.rows, old.attributes, old.dtype)
-        chunks = {old.chunk_path(k): checksum for k, checksum in rows.checksums.items()}
-        return rechunk(chunks, [new.chunk_path(k) for k in range(new.partitions)], new.chunk_bytes, old.nodes * old.stride)
+        return rechunk(old.chunks, rows.checksums, new.chunks, old.nodes * old.stride)
 
     def _write_column(self, column: NodeColumn, place: Path) -> Files:
-        path, size, partitioning = self.root / place, column.dtype.itemsize, self.partitioning
-        (path / "c").mkdir(parents=True)
-        old = {column.path / "c" / str(k): checksum for k, checksum in column.checksums.items()}
-        new = [path / "c" / str(k) for k in range(partitioning.partitions)]
-        describe_node_column(path, column.dtype, partitioning)
-        return rechunk(old, new, partitioning.rows * size, partitioning.nodes * size)
+        new = create_node_column(self.root / place, column.dtype, self.partitioning.nodes, self.partitioning.rows)
+        return rechunk(column.chunks, column.checksums, new, self.partitioning.nodes * column.dtype.itemsize)
 
     def _sort_and_write(self) -> None:
         """``edges/``. The sort is a pass of its own where its records do not fit the memory."""

@@ -7,16 +7,19 @@ from pathlib import Path
 
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
+from marius_lite.files import disk_errors
 from marius_lite.graph.dataset import Dataset
+from marius_lite.storage.metadata import create_group
 from marius_lite.storage.record import record_of
-from marius_lite.storage.table import RowTable, create_group
+from marius_lite.storage.table import RowTable
 
 NODES = "nodes"
 
 
 def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | None:
     """A Zarr group with an empty table of the run's records, where it learns rows."""
-    create_group(path)
+    with disk_errors(path):
+        create_group(path)
     if not config.learns_rows:
         return None
     record = record_of(config.optimizer.rows.name, config.model.dim)

@@ -35,7 +35,7 @@ class PartitionBuffer:
         self.table = table
         with self._errors():
             self._native = _native.PartitionBuffer(
-                str(table.chunk_directory), table.partitions, table.rows_per_partition, table.stride, slots,
+                str(table.chunks.folder), table.partitions, table.rows_per_partition, table.stride, slots,
                 threads, direct, table.dtype == np.float32)
         self.slots = slots
         self.slot_rows: int = self._native.slot_rows

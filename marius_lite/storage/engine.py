@@ -1,12 +1,10 @@
-"""Read ranges of one-dimensional arrays past the page cache; find out what the machine supports."""
+"""Read ranges of files past the page cache; find out what the machine supports."""
 
 from __future__ import annotations
 
 import mmap
 import os
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,8 @@ import numpy.typing as npt
 
 import marius_lite._native as _native
 from marius_lite.config import machine
-from marius_lite.errors import RunError, UserError
-from marius_lite.files import disk_error, read_json
+from marius_lite.errors import RunError
+from marius_lite.files import disk_error
 
 BLOCK = 4096  # alignment of direct I/O
 
@@ -33,64 +31,6 @@ def probe(directory: Path) -> dict[str, bool | int]:
     found["memory_available"] = machine.available_memory()
     found["memory_limit"] = min(total, machine.memory_limit())
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class FlatArray:
-    """A one-dimensional Zarr v3 array with raw little-endian chunks: where its elements lie."""
-
-    path: Path
-    length: int
-    chunk: int
-    dtype: np.dtype[Any]
-
-    def chunk_path(self, index: int) -> Path:
-        return self.path / "c" / str(index)
-
-
-def open_flat(path: Path) -> FlatArray:
-    """Describe the array at ``path``. Raises UserError when it is no raw one-dimensional Zarr v3 array."""
-    document = path / "zarr.json"
-    try:
-        return _parse_flat(path, document.stat().st_mtime_ns)
-    except FileNotFoundError:
-        raise UserError(f"{document}: not found: the dataset is incomplete, make it again") from None
-
-
-@lru_cache(maxsize=256)
-def _parse_flat(path: Path, _modified: int) -> FlatArray:
-    found = read_json(path / "zarr.json")
-    codecs = [codec["name"] for codec in found["codecs"]]
-    if codecs != ["bytes"] or len(found["shape"]) != 1:
-        raise UserError(f"{path}: found shape {found['shape']} and codecs {codecs}, "
-                        "expected one dimension and no compression")
-    dtype = np.dtype(found["data_type"]).newbyteorder("<")
-    return FlatArray(path, found["shape"][0], found["chunk_grid"]["configuration"]["chunk_shape"][0], dtype)
-
-
-def read_array_range(path: Path, start: int, stop: int, out: npt.NDArray[Any] | None = None,
-                     direct: bool = True) -> npt.NDArray[Any]:
-    """Read elements [start, stop) of the one-dimensional Zarr array at ``path``, past the page cache.
-
-    ``out``: contiguous, shape (stop - start,), of the array's dtype, made when absent. Raises ValueError for
-    a range outside the array, RunError for files that cannot be read or are too short.
-    """
-    array = open_flat(path)
-    if not 0 <= start <= stop <= array.length:
-        raise ValueError(f"{path}: range [{start}, {stop}) is not inside [0, {array.length})")
-    if out is None:
-        out = empty_for_range(array.dtype, start, stop)
-    if out.shape != (stop - start,) or out.dtype != array.dtype:
-        raise ValueError(f"{path}: out has shape {out.shape} and dtype {out.dtype}, "
-                         f"expected ({stop - start},) and {array.dtype}")
-    size = array.dtype.itemsize
-    target = out.view(np.uint8)
-    for index in range(start // array.chunk, -(-stop // array.chunk) if stop > start else 0):
-        base = index * array.chunk
-        first, last = max(start, base), min(stop, base + array.chunk)
-        part = target[(first - start) * size : (last - start) * size]
-        read_range(array.chunk_path(index), (first - base) * size, part, direct)
-    return out
 
 
 def empty_for_range(dtype: np.dtype[Any], start: int, stop: int, own_pages: bool = False) -> npt.NDArray[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,19 +14,14 @@ import zarr
 
 from marius_lite._native import crc32c
 from marius_lite.errors import RunError, UserError
-from marius_lite.files import disk_error, disk_errors
+from marius_lite.files import disk_error, disk_errors, remove_tree
+from marius_lite.storage.chunks import Chunks, chunk_path
 from marius_lite.storage.engine import read_range
 
 DTYPES = tuple(map(np.dtype, (np.float32, np.float16, np.uint16, np.int8)))  # uint16: the bits of bfloat16
 STRIDE_STEP = 16  # bytes; a row's stride is a multiple of it
 GAP_BYTES = 64 * 1024  # reading across a smaller gap costs less than another request
 SPAN_BYTES = 8 * 1024 * 1024  # the most that is read at once
-
-
-def create_group(path: Path) -> None:
-    """Make the Zarr v3 group at ``path`` that tables stand in."""
-    with disk_errors(path):
-        zarr.create_group(store=path)
 
 
 def padded_width(width: int, dtype: npt.DTypeLike) -> int:
@@ -36,7 +32,7 @@ def padded_width(width: int, dtype: npt.DTypeLike) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """Rows of one record per node; partition k, nodes [k*R, (k+1)*R), is the file ``c/<k>/0`` of R rows.
+    """Rows of one record per node; partition k, nodes [k*R, (k+1)*R), is chunk k, a file of R rows.
 
     ``dtype``: float32; features have others too. The last chunk file has R rows like the others; those past ``nodes`` mean
     nothing. ``checksums``: CRC-32C of each chunk file, where they are known: then no row is given out of a file that was not
@@ -110,12 +106,12 @@ class RowTable:
         return self.rows_per_partition * self.stride
 
     @property
-    def chunk_directory(self) -> Path:
-        """The folder that holds ``<k>/0`` for each partition k."""
-        return self.path / "c"
+    def chunks(self) -> Chunks:
+        """The file of each partition."""
+        return Chunks(self.path, self.partitions, self.chunk_bytes, rows=True)
 
     def chunk_path(self, k: int) -> Path:
-        return self.chunk_directory / str(k) / "0"
+        return chunk_path(self.path, k, rows=True)
 
     def size(self, k: int) -> int:
         """Nodes of partition k."""
@@ -134,7 +130,7 @@ class RowTable:
         """
         checksum, step = 0, max(1, SPAN_BYTES // self.stride)
         for first in range(0, self.rows_per_partition, step):
-            block = self._block(k, first, min(first + step, self.rows_per_partition))
+            block = self.read_block(k, first, min(first + step, self.rows_per_partition))
             out[first : first + step] = block[: max(0, len(out) - first), : out.shape[1]]
             checksum = crc32c(block.view(np.uint8).reshape(-1), checksum)
         self._compare(k, checksum)
@@ -149,7 +145,8 @@ class RowTable:
             raise RunError(f"{self.chunk_path(k)}: does not match its checksum, the file was changed or is damaged")
         self._compared.add(k)
 
-    def _block(self, k: int, first: int, last: int) -> npt.NDArray[Any]:
+    def read_block(self, k: int, first: int, last: int) -> npt.NDArray[Any]:
+        """Read rows [first, last) of partition k, at most those of a chunk, for who compares them himself. Raises RunError."""
         block = np.empty((last - first, self.width), self.dtype)
         read_range(self.chunk_path(k), first * self.stride, block.view(np.uint8).reshape(-1))
         return block
@@ -168,11 +165,34 @@ class RowTable:
         rows = np.empty((len(wanted), len(range(*columns.indices(self.width)))), self.dtype)
         if len(wanted):
             self.check(k)
-        for first, last in spans(wanted, self.stride):
-            base, end = int(wanted[first]), int(wanted[last - 1]) + 1
-            block = self._block(k, base, end)
-            rows[first:last] = block[wanted[first:last] - base, columns]
+        self._read_spans(k, wanted, columns, rows)
         return rows[places.reshape(-1)]
+
+    def read_rows_into(self, k: int, offsets: npt.NDArray[np.int64], out: npt.NDArray[Any]) -> None:
+        """Read the first columns of partition k's rows at ascending ``offsets``, straight into ``out``. Raises RunError."""
+        self.check(k)
+        self._read_spans(k, offsets, slice(0, out.shape[1]), out)
+
+    def _read_spans(self, k: int, offsets: npt.NDArray[np.int64], columns: slice, out: npt.NDArray[Any]) -> None:
+        for first, last in spans(offsets, self.stride):
+            base, end = int(offsets[first]), int(offsets[last - 1]) + 1
+            block = self.read_block(k, base, end)
+            out[first:last] = block[offsets[first:last] - base, columns]
+
+    @contextmanager
+    def writing(self, k: int, first: int = 0) -> Iterator[Callable[[npt.NDArray[Any]], object]]:
+        """Write whole rows of partition k from row ``first`` on: what this gives takes some at a time, (n, width).
+
+        The file is changed in place. So this is only for a table in the making, whose files no checkpoint shares. Nothing is
+        synced. Raises OSError.
+        """
+        with open(self.chunk_path(k), "r+b") as file:
+            file.seek(first * self.stride)
+            yield lambda rows: file.write(rows.data)
+
+    def remove(self) -> None:
+        """Remove the table, with its files. Raises OSError."""
+        remove_tree(self.path)
 
 
 def spans(offsets: npt.NDArray[np.int64], stride: int) -> list[tuple[int, int]]:

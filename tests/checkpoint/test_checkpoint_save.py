@@ -12,7 +12,9 @@ from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.save import go_back, mark_best, prune, recover, restore_live, save
 from marius_lite.checkpoint.state import Best, Cursor, State, read_state
 from marius_lite.errors import UserError
-from marius_lite.storage.table import RowTable, create_group
+from marius_lite.storage import snapshots
+from marius_lite.storage.metadata import create_group
+from marius_lite.storage.table import RowTable
 
 DENSE = {"model.relations": torch.arange(6.0).view(2, 3)}
 PARTITIONS = 4
@@ -204,7 +206,7 @@ def test_a_failed_save_leaves_earlier_checkpoints_and_nothing_else(run, failing,
     def fail(*arguments):
         raise OSError(28, "No space left on device", str(run.path))
 
-    monkeypatch.setattr(files, failing, fail)
+    monkeypatch.setattr(snapshots if failing == "link_tree" else files, failing, fail)
     for place in ((0, 2, 1), (0, 3, 0)):
         with pytest.raises(files.RunError, match="the disk is full"):
             saved(run, *place)

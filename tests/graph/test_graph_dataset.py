@@ -4,7 +4,7 @@ import pytest
 
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset
-from marius_lite.graph import checked as module
+from marius_lite.storage import checksum as module
 
 
 def test_every_file_is_recorded_and_checked(dataset):

@@ -3,7 +3,7 @@ import pytest
 
 from marius_lite import _native
 from marius_lite.errors import UserError
-from marius_lite.storage.engine import read_array_range
+from marius_lite.storage.flat import read_array_range
 
 
 def test_buckets_cover_the_split_in_order(dataset):

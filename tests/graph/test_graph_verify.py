@@ -14,7 +14,6 @@ from weighted_dataset import with_weights
 from marius_lite._native import crc32c
 from marius_lite.errors import UserError
 from marius_lite.graph import Dataset, verify, verify_nodes
-from marius_lite.graph.dataset import file_checksum
 from marius_lite.graph.edges import COLUMNS
 from marius_lite.graph.features import FEATURES
 from marius_lite.graph.ids import hash_raw_ids, order_key
@@ -22,6 +21,7 @@ from marius_lite.graph.manifest import Manifest
 from marius_lite.log import on_standard_error
 from marius_lite.preprocess import make_dataset
 from marius_lite.progress_bar import progress_bar
+from marius_lite.storage.checksum import file_checksum
 
 NODES, PARTITIONS = 90, 3
 TRAIN = "edges/train"

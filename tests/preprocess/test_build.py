@@ -214,7 +214,8 @@ def test_an_error_leaves_nothing(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["e.tsv"]
 
 
-@pytest.mark.parametrize("where", ["spool.write_file", "columns.write_file_range", "sort.write_file", "nodes.parquet"])
+@pytest.mark.parametrize("where", ["preprocess.disk.spool.write_file", "storage.columns.write_file_range",
+                                   "preprocess.disk.sort.write_file", "nodes.parquet"])
 def test_after_a_full_disk_the_same_command_goes_on(random_edges, monkeypatch, where):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device", "some/file")
@@ -222,7 +223,7 @@ def test_after_a_full_disk_the_same_command_goes_on(random_edges, monkeypatch, w
     if where == "nodes.parquet":
         monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", lambda *_, **__: full())
     else:
-        monkeypatch.setattr(f"marius_lite.preprocess.disk.{where}", full)
+        monkeypatch.setattr(f"marius_lite.{where}", full)
     monkeypatch.setattr(plan, "sort_memory", lambda _: 15_000)
     with pytest.raises(RunError, match="disk is full"):
         make(random_edges / "d", random_edges / "a.tsv")

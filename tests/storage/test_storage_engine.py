@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import marius_lite._native as _native
 from marius_lite.errors import RunError, UserError
-from marius_lite.storage.engine import empty_for_range, probe, read_array_range, read_range
+from marius_lite.storage.engine import empty_for_range, probe, read_range
+from marius_lite.storage.flat import read_array_range
 
 
 def make_array(path, values, chunk):

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from marius_lite import files
-from marius_lite.graph.checked import file_checksum
 from marius_lite.log import log
 from marius_lite.printable import printable
+from marius_lite.storage.checksum import file_checksum
 
 PROGRESS, LAST = "progress.json", "dataset"
 Result = TypeVar("Result")

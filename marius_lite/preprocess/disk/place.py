@@ -12,8 +12,8 @@ from marius_lite import files
 from marius_lite.errors import MemoryWanted, UserError
 from marius_lite.graph.manifest import attributes
 from marius_lite.graph.report import REPORT
-from marius_lite.preprocess.disk.columns import create_group
 from marius_lite.preprocess.disk.passes import PROGRESS, Files, Passes, is_finished, size_and_checksum
+from marius_lite.storage.metadata import create_group
 
 WORK, LOCK = "work", "lock"
 

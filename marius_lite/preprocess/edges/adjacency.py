@@ -21,11 +21,13 @@ from marius_lite.graph.adjacency import ADJACENCY, ARRAYS, PartitionLists, check
 from marius_lite.graph.edges import COLUMNS, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import plan
-from marius_lite.preprocess.disk.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
 from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.edges.buckets import count_dtype
 from marius_lite.progress_bar import progress_bar
+from marius_lite.storage.columns import AMPLE, ColumnWriter, chunk_length
+from marius_lite.storage.metadata import create_group
+from marius_lite.storage.small_arrays import write_array
 
 PIECE = 1 << 18
 NODE_BYTES = 8  # where a node's list ends

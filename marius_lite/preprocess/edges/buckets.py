@@ -15,10 +15,12 @@ from marius_lite.errors import RunError
 from marius_lite.files import disk_errors, read_numbers
 from marius_lite.graph.edges import CARRIED, COLUMNS
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.disk.columns import AMPLE, ColumnWriter, chunk_length, create_group, write_array
 from marius_lite.preprocess.disk.sort import Records
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.progress_bar import progress_bar
+from marius_lite.storage.columns import AMPLE, ColumnWriter, chunk_length
+from marius_lite.storage.metadata import create_group
+from marius_lite.storage.small_arrays import write_array
 
 PIECE = 1 << 18
 TOTALS = 5

@@ -66,7 +66,7 @@ class FeatureWriter:
                  spools: Path, memory: int):
         columns = padded_width(file.width, file.dtype)
         self.files: dict[Path, tuple[int, int]] = {}
-        self.spooled_bytes = 0
+        self.spooled_bytes, self._checksum = 0, 0
         self._file, self._row_ids, self._id_dtype, self._spools = file, row_ids, np.dtype(id_dtype), spools
         self._all_rows = partitioning.partitions * partitioning.rows  # those that fill up the last chunk included
         self.stretch_rows = max(1, min(self._all_rows, memory // 2 // (columns * file.dtype.itemsize + PLACE_BYTES)))
@@ -138,10 +138,8 @@ class FeatureWriter:
         while len(rows):
             k, offset = divmod(first, self.table.rows_per_partition)
             part = rows[: self.table.rows_per_partition - offset]
-            path = self.table.chunk_path(k)
-            with open(path, "r+b") as chunk:
-                chunk.seek(offset * self.table.stride)
-                chunk.write(part.data)
-            before = self.files[path][1] if offset else 0
-            self.files[path] = (self.table.chunk_bytes, crc32c(part.view(np.uint8).reshape(-1), before))
+            with self.table.writing(k, offset) as write:
+                write(part)
+            self._checksum = crc32c(part.view(np.uint8).reshape(-1), self._checksum if offset else 0)
+            self.files |= self.table.chunks.entry(k, self._checksum)
             first, rows = first + len(part), rows[len(part):]

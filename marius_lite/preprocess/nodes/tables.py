@@ -13,12 +13,13 @@ from marius_lite.graph.features import FEATURES
 from marius_lite.graph.manifest import Source
 from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.preprocess import plan
-from marius_lite.preprocess.disk.columns import create_group, write_node_column
 from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.nodes.features import FeatureWriter, StoredRows
 from marius_lite.preprocess.nodes.named import Named
 from marius_lite.preprocess.nodes.node_data import NodeData, NodeLabels
+from marius_lite.storage.columns import write_node_column
+from marius_lite.storage.metadata import create_group
 
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
 ROWS_AT_ONCE = 1 << 18  # whose ids are turned
@@ -103,5 +104,5 @@ class _TableWriter:
         placed = np.empty_like(values)
         for first, ids in self.named.last.blocks(len(values)):
             placed[ids] = values[first : first + len(ids)]
-        self.files |= write_node_column(self.site.root / column, dtype, self.named.partitioning,
-                                        lambda ids: placed[ids.start : ids.stop])
+        nodes, rows = self.named.partitioning.nodes, self.named.partitioning.rows
+        self.files |= write_node_column(self.site.root / column, dtype, nodes, rows, lambda ids: placed[ids.start : ids.stop])

@@ -7,7 +7,7 @@ from preprocess_tools import data_files, make
 from marius_lite import _native
 from marius_lite.errors import UserError
 from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
-from marius_lite.storage.engine import read_array_range
+from marius_lite.storage.flat import read_array_range
 
 
 def test_lists_that_do_not_fit_are_refused_and_made_with_more_memory(tmp_path, caplog):

@@ -9,10 +9,12 @@ from marius_lite._native import EdgeLayout, crc32c
 from marius_lite.graph.adjacency import ARRAYS, Adjacency, PartitionLists, checksum_columns
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.disk.columns import CHUNK, ColumnWriter, create_group, write_array
 from marius_lite.preprocess.disk.sort import ExternalSort
 from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, write_buckets
 from marius_lite.preprocess.ids.numbering import id_dtype
+from marius_lite.storage.columns import CHUNK, ColumnWriter
+from marius_lite.storage.metadata import create_group
+from marius_lite.storage.small_arrays import write_array
 
 NODES, PARTITIONS, AHEAD = 5_000_000_000, 64, 1 << 32
 EDGES = 3000

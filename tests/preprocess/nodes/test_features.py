@@ -20,10 +20,10 @@ from preprocess_tools import data_files, make
 
 from marius_lite.errors import RunError, UserError
 from marius_lite.graph import Dataset, Partitioning
-from marius_lite.graph.dataset import file_checksum
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.nodes.features import FeatureWriter, stored_bytes
 from marius_lite.preprocess.readers.features import FeatureFile
+from marius_lite.storage.checksum import file_checksum
 
 DTYPES = st.sampled_from(["<f2", "<f4", ">f4", "<f8", "<i2", "<i8", ">u4", "?"])
 INTS = st.integers(0, 2**63 - 1) | st.integers(0, 50)

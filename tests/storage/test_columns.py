@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marius_lite._native import crc32c
-from marius_lite.preprocess.disk import columns
-from marius_lite.preprocess.disk.columns import ColumnWriter
+from marius_lite.storage import columns
+from marius_lite.storage.columns import ColumnWriter
 
 
 @settings(max_examples=60, deadline=None)

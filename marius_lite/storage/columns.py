@@ -1,4 +1,4 @@
-"""Zarr v3 arrays written as a stream: metadata by zarr, every chunk file past the page cache."""
+"""One-dimensional arrays written as a stream or by partition: every chunk file past the page cache."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import zarr
 
 from marius_lite._native import crc32c_combine, write_file, write_file_range
-from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.disk.background import WriteBehind
+from marius_lite.storage.chunks import Chunks, chunk_folder, chunk_path
+from marius_lite.storage.metadata import describe_column
+from marius_lite.storage.write_behind import WriteBehind
 
 CHUNK = 4 << 20
 LEAST_PIECE = 1 << 16
@@ -40,7 +40,7 @@ class ColumnWriter:
         piece = min(chunk, max(LEAST_PIECE, memory // (BUFFERS * np.dtype(dtype).itemsize) // LEAST_PIECE * LEAST_PIECE))
         self._piece, self._other = np.empty(piece, dtype), np.empty(piece, dtype)
         self._writer = WriteBehind()
-        (path / "c").mkdir(parents=True)
+        chunk_folder(path).mkdir(parents=True)
 
     def append(self, values: npt.NDArray[Any]) -> None:
         while len(values):
@@ -55,7 +55,7 @@ class ColumnWriter:
 
     def _write(self, at: int, count: int) -> None:
         """The piece goes to its place in the chunk that ends with it; the one before it is there."""
-        path, each = self.path / "c" / str((self.length - 1) // self._size), self._piece.itemsize
+        path, each = chunk_path(self.path, (self.length - 1) // self._size, rows=False), self._piece.itemsize
         self._writer.call(self._write_now, path, at * each, self._piece[:count].view(np.uint8))
         self._piece, self._other = self._other, self._piece
 
@@ -70,45 +70,35 @@ class ColumnWriter:
         while left := -self.length % self._size:
             self.append(zeros[:left])
         self._writer.close()
-        zarr.create_array(self.path, shape=(length,), chunks=(self._size,), dtype=zeros.dtype, **PLAIN)
+        describe_column(self.path, zeros.dtype, length, self._size)
 
 
-PLAIN: dict[str, Any] = {"compressors": None, "filters": None, "fill_value": 0, "zarr_format": 3}
-
-
-def write_array(path: Path, values: npt.NDArray[Any]) -> None:
-    """A small array as one uncompressed chunk."""
-    array = zarr.create_array(
-        path,
-        shape=values.shape,
-        chunks=values.shape,
-        dtype=values.dtype,
-        config={"write_empty_chunks": True},
-        **PLAIN,
-    )
-    array[...] = values
-
-
-def write_node_column(path: Path, dtype: npt.DTypeLike, partitioning: Partitioning,
+def write_node_column(path: Path, dtype: npt.DTypeLike, nodes: int, rows: int,
                       values: Callable[[range], npt.NDArray[Any]]) -> dict[Path, tuple[int, int]]:
-    """A 1-D array with an entry for each node, a chunk for each partition, the last one filled up with zeros.
+    """Write a 1-D array with an entry for each of ``nodes``, a chunk for each partition of ``rows`` of them.
 
-    ``values``: the entries of a range of node ids. The chunk files with (size, crc32c)."""
-    (path / "c").mkdir(parents=True)
-    files = {}
-    for k in range(partitioning.partitions):
-        chunk = np.zeros(partitioning.rows, dtype)
-        chunk[: partitioning.size(k)] = values(partitioning.range(k))
-        data = chunk.view(np.uint8)
-        files[path / "c" / str(k)] = (len(data), write_file(str(path / "c" / str(k)), data))
-    describe_node_column(path, dtype, partitioning)
+    The last chunk is filled up with zeros. ``values``: the entries of a range of node ids. Returns the chunk files with (size,
+    crc32c).
+    """
+    chunks, files = node_column(path, dtype, nodes, rows), dict[Path, tuple[int, int]]()
+    chunks.folder.mkdir(parents=True)
+    for k in range(chunks.count):
+        ids = range(k * rows, min((k + 1) * rows, nodes))
+        chunk = np.zeros(rows, dtype)
+        chunk[: len(ids)] = values(ids)
+        files |= chunks.entry(k, write_file(str(chunks.path(k)), chunk.view(np.uint8)))
+    describe_column(path, dtype, nodes, rows)
     return files
 
 
-def describe_node_column(path: Path, dtype: npt.DTypeLike, partitioning: Partitioning) -> None:
-    """The metadata of such an array."""
-    zarr.create_array(path, shape=(partitioning.nodes,), chunks=(partitioning.rows,), dtype=dtype, **PLAIN)
+def create_node_column(path: Path, dtype: npt.DTypeLike, nodes: int, rows: int) -> Chunks:
+    """Make such an array without its chunk files, which are to be made next."""
+    chunks = node_column(path, dtype, nodes, rows)
+    chunks.folder.mkdir(parents=True)
+    describe_column(path, dtype, nodes, rows)
+    return chunks
 
 
-def create_group(path: Path) -> None:
-    zarr.create_group(path, zarr_format=3)
+def node_column(path: Path, dtype: npt.DTypeLike, nodes: int, rows: int) -> Chunks:
+    """The chunk files of such an array."""
+    return Chunks(path, -(-nodes // rows), rows * np.dtype(dtype).itemsize)

@@ -1,0 +1,90 @@
+"""The chunk files of an array: where they lie, and how they are read and made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marius_lite.storage.checksum import file_checksum
+from marius_lite.storage.engine import empty_for_range, read_range
+
+CHUNKS = "c"  # by Zarr's default names
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """``count`` raw files of ``size`` bytes each, those of the array in the folder ``array``.
+
+    Chunk k is the file ``c/<k>`` of a one-dimensional array. It is ``c/<k>/0`` of a table, where each chunk has whole ``rows``.
+    """
+
+    array: Path
+    count: int
+    size: int
+    rows: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds all of them."""
+        return chunk_folder(self.array)
+
+    def path(self, k: int) -> Path:
+        """The file of chunk k: messages and manifests name it."""
+        return chunk_path(self.array, k, self.rows)
+
+    def checksums(self, root: Path, files: Mapping[str, tuple[int, int]]) -> dict[int, int]:
+        """CRC-32C of each chunk, by ``files``: (size, crc32c) by path relative to ``root``. Raises KeyError for a missing one."""
+        return {k: files[self.path(k).relative_to(root).as_posix()][1] for k in range(self.count)}
+
+    def entry(self, k: int, checksum: int) -> dict[Path, tuple[int, int]]:
+        """Chunk k with (size, crc32c), once all of it is written."""
+        return {self.path(k): (self.size, checksum)}
+
+    def read(self, k: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Read chunk k past the page cache: shape (elements,). Nothing is compared. Raises RunError."""
+        dtype = np.dtype(dtype)
+        flat = empty_for_range(dtype, 0, self.size // dtype.itemsize)
+        read_range(self.path(k), 0, flat.view(np.uint8))
+        return flat
+
+    def pieces(self, k: int, most: int) -> Iterator[tuple[int, Bytes]]:
+        """(how many come after it, at most so many bytes) of chunk k, as long as its file is. Nothing is compared."""
+        path = self.path(k)
+        size = path.stat().st_size
+        for at in range(0, size, most):
+            part = np.empty(min(most, size - at), np.uint8)
+            read_range(path, at, part)
+            yield size - at - len(part), part
+
+    @contextmanager
+    def creating(self, k: int) -> Iterator[Callable[[Bytes], object]]:
+        """Make chunk k anew: what this gives writes its bytes, some at a time. Nothing is synced. Raises OSError."""
+        with open(self.path(k), "wb") as file:
+            yield lambda data: file.write(data.data)
+
+
+def chunk_folder(array: Path) -> Path:
+    """The folder of an array's chunk files."""
+    return array / CHUNKS
+
+
+def chunk_path(array: Path, k: int, rows: bool) -> Path:
+    """The file of chunk k of an array: of a table of ``rows``, or of one dimension."""
+    path = chunk_folder(array) / str(k)
+    return path / "0" if rows else path
+
+
+def first_damaged(table: Path, checksums: Mapping[int, int]) -> Path | None:
+    """The first chunk file of the rows in the folder ``table`` that is missing or differs from its CRC-32C. Raises RunError."""
+    for k, expected in checksums.items():
+        file = chunk_path(table, k, rows=True)
+        if not file.exists() or file_checksum(file, file.stat().st_size) != expected:
+            return file
+    return None
