@@ -82,7 +82,7 @@ def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool
 
 
 @dataclass(frozen=True)
-class Sizes:
+class MovedSizes:
     """Bytes of a partition's learned rows and features, 0 where there are none, of each partition's in-edges, and of the edges
     that every epoch trains."""
 
@@ -92,7 +92,7 @@ class Sizes:
     edges: int
 
 
-def traffic(config: Config, plan: Plan, sizes: Sizes, partitions: int, slots: int) -> Iterator[Traffic]:
+def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slots: int) -> Iterator[Traffic]:
     """Bytes of each epoch of a run."""
     rows = moves(config, plan, partitions, slots, learned=True)
     features = moves(config, plan, partitions, slots, learned=False)
@@ -112,14 +112,14 @@ def absent_share(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64]) -> float
     return absent / max(total, 1)
 
 
-def sizes_of(config: Config, data: Dataset) -> Sizes:
+def sizes_of(config: Config, data: Dataset) -> MovedSizes:
     """The bytes of a dataset that a resolved configuration moves."""
     rows, adjacency, features = data.partitioning.rows, data.adjacency, data.features
     lists = [0] * data.partitioning.partitions
     if config.encodes and adjacency is not None:
         lists = [int(edges) * adjacency.edge_bytes(config.sampling.weighted) + (data.partitioning.size(k) + 1) * 8
                  for k, edges in enumerate(np.diff(adjacency.starts))]
-    return Sizes(learned=rows * record_of(config.optimizer.rows.name, config.model.dim).stride if config.learns_rows else 0,
+    return MovedSizes(learned=rows * record_of(config.optimizer.rows.name, config.model.dim).stride if config.learns_rows else 0,
                  features=rows * features.table.stride if features is not None and config.reads_features else 0, lists=lists,
                  edges=data.manifest.edges["train"] * EDGE_BYTES if planning_of(config).unit == "edges" else 0)
 

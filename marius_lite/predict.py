@@ -14,7 +14,7 @@ import torch
 
 from marius_lite.config.yaml_text import shown
 from marius_lite.errors import UserError
-from marius_lite.evaluate.best import Best
+from marius_lite.evaluate.best import BestAnswers
 from marius_lite.evaluate.candidates import Candidates
 from marius_lite.evaluate.edges import EdgeSource
 from marius_lite.evaluate.known import KnownAnswers
@@ -107,10 +107,10 @@ def answer(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer,
 
 
 def _best(pages: Pages, tiles: Tiles, candidates: Candidates, known: KnownAnswers, scorer: Scorer,
-          queries: Queries, topk: int, without_self: bool) -> Best:
+          queries: Queries, topk: int, without_self: bool) -> BestAnswers:
     nodes, place = np.unique(queries.node, return_inverse=True)
     vectors = query_vectors(scorer, pages.gather(nodes), place, queries.rel, queries.side)
-    best = Best(len(queries), topk, vectors.device)
+    best = BestAnswers(len(queries), topk, vectors.device)
     for k, values in pages.each(range(pages.partitioning.partitions)):
         for first, last, found in known.parts(queries, k):
             masks = Masks(queries, candidates, k, found)

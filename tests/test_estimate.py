@@ -3,7 +3,7 @@
 import pytest
 
 from marius_lite.config.load import load
-from marius_lite.estimate import Sizes, traffic
+from marius_lite.estimate import MovedSizes, traffic
 from marius_lite.ordering import beta_swaps, comet_shape, make_plan, spare_slots
 
 
@@ -12,7 +12,8 @@ def one_epoch(ordering, p, c, prefetch=False):
     config = load(sets=[f"storage.capacity={c}", f"storage.ordering={ordering}", f"storage.prefetch={str(prefetch).lower()}",
                         "training.epochs=2", "evaluation.every_epochs=1"])
     slots = c + (spare_slots(ordering, p, c) if prefetch else 0)
-    return list(traffic(config, lambda epoch: make_plan(ordering, p, c, 0, epoch), Sizes(1000, 0, [0] * p, 120), p, slots))[1]
+    sizes = MovedSizes(1000, 0, [0] * p, 120)
+    return list(traffic(config, lambda epoch: make_plan(ordering, p, c, 0, epoch), sizes, p, slots))[1]
 
 
 @pytest.mark.parametrize(("p", "c"), [(8, 2), (16, 4), (16, 5), (64, 8)])

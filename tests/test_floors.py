@@ -131,3 +131,12 @@ def test_cpp_includes_go_down():
                 assert CPP_FLOORS[quoted[1]] < CPP_FLOORS[package], f"{path}:{number}: {line}"
             assert "nanobind" not in line or package == "bind", f"{path}:{number}: nanobind outside bind/"
             assert "cuda_runtime" not in line or package == "cuda", f"{path}:{number}: CUDA outside cuda/"
+
+
+def test_a_class_name_means_one_thing():
+    places = {}
+    for path, _ in modules():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -20,7 +20,7 @@ from marius_lite.checkpoint.arrays import arrays_checksum
 from marius_lite.checkpoint.dense import write_dense
 from marius_lite.checkpoint.find import BEST, LATEST, named, place, pointed
 from marius_lite.checkpoint.run_folder import RunFolder
-from marius_lite.checkpoint.state import STATE, Best, State, read_state
+from marius_lite.checkpoint.state import STATE, BestCheckpoint, State, read_state
 from marius_lite.errors import RunError
 from marius_lite.storage import snapshots
 
@@ -63,7 +63,7 @@ def _point(run: RunFolder, pointer: str, name: str) -> None:
     files.point(path, name)
 
 
-def _point_best(run: RunFolder, best: Best | None) -> None:
+def _point_best(run: RunFolder, best: BestCheckpoint | None) -> None:
     """Make ``best`` point where the run's state says, which may be an older checkpoint after the run went back."""
     pointer = run.checkpoints / BEST
     if best and (run.checkpoints / best.checkpoint).exists():

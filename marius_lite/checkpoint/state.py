@@ -32,7 +32,7 @@ class Cursor:
 
 
 @dataclass(frozen=True)
-class Best:
+class BestCheckpoint:
     """The best evaluation so far, and its checkpoint."""
 
     checkpoint: str
@@ -57,7 +57,7 @@ class State:
     loss_sum: float = 0.0
     edges: int = 0
     evaluate: bool = False
-    best: Best | None = None
+    best: BestCheckpoint | None = None
     highest: float | None = None
     since: int = 0
     drops: int = 0
@@ -68,7 +68,8 @@ class State:
     def ranked(self, metric: str, value: float | None) -> State:
         """After the evaluation of this checkpoint, which is the best one now if ``value`` says so; None: there is no figure."""
         is_best = value is not None and better(metric, value, self.best.value if self.best else None)
-        return replace(self, evaluate=False, best=Best(self.cursor.name, value) if value is not None and is_best else self.best)
+        best = BestCheckpoint(self.cursor.name, value) if value is not None and is_best else self.best
+        return replace(self, evaluate=False, best=best)
 
     def measured(self, metric: str, value: float | None, patience: int = 0, weakens: bool = False) -> State:
         """After an evaluation, of this checkpoint or between two. Learning rates drop each time that ``patience`` of them in a
@@ -110,7 +111,7 @@ def read_copy(checkpoint: Path) -> State:
             raise UserError(f"{file}: damaged, its checksum is wrong or missing: choose another checkpoint with --checkpoint")
         del tree["version"]
         tree["cursor"] = Cursor(**tree["cursor"])
-        tree["best"] = Best(**tree["best"]) if tree["best"] else None
+        tree["best"] = BestCheckpoint(**tree["best"]) if tree["best"] else None
         tree["checksums"] = {int(k): v for k, v in tree["checksums"].items()}
         return State(**tree)
     except FileNotFoundError:

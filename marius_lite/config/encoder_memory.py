@@ -18,7 +18,7 @@ FANOUTS = (15, 10, 5)
 
 
 @dataclass(frozen=True)
-class Resident:
+class ResidentGraph:
     """The most that batches are sampled from: resident ``nodes`` in some ``ranges`` of ids, their ``edges`` and ``relations``."""
 
     nodes: int
@@ -37,7 +37,7 @@ class EncoderSizes:
     """
 
     seeds: int
-    here: Resident
+    here: ResidentGraph
     in_width: int
     out_width: int
     stride: int
@@ -71,14 +71,14 @@ def most_drawn(fanout: Fanout, relations: int) -> int:
     return sum(named) + max(relations - len(named), 0) * most_drawn(fanout.get(DEFAULT, 0), 1)
 
 
-def resident(facts: Facts, capacity: int) -> Resident:
+def resident(facts: Facts, capacity: int) -> ResidentGraph:
     """What is resident with ``capacity`` partitions. An edge takes 4 bytes of their lists, or more."""
     ranges = max(1, min(capacity, facts.partitions - capacity + 1))
     nodes = min(capacity * facts.rows_per_partition, facts.nodes)
-    return Resident(nodes, capacity * facts.lists // 4, facts.relations, ranges)
+    return ResidentGraph(nodes, capacity * facts.lists // 4, facts.relations, ranges)
 
 
-def reached(config: Config, seeds: int, here: Resident) -> tuple[list[int], list[int]]:
+def reached(config: Config, seeds: int, here: ResidentGraph) -> tuple[list[int], list[int]]:
     """(nodes within 0, 1, ... hops of the seeds, edges of the hops 1, 2, ...): at most all that are resident."""
     fanouts = [most_drawn(fanout, here.relations) for fanout in fanouts_of(config)]
     sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), here.nodes) for hop in range(len(fanouts) + 1)]

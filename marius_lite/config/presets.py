@@ -32,7 +32,7 @@ LARGE_ROWS = 0.5
 
 
 @dataclass(frozen=True)
-class Shape:
+class GraphShape:
     """Facts that choose a preset. ``classified``: nodes have features, labels, splits and in-edge lists."""
 
     nodes: int
@@ -42,7 +42,7 @@ class Shape:
     available_memory: int
 
 
-def suitable(shape: Shape) -> tuple[str, str]:
+def suitable(shape: GraphShape) -> tuple[str, str]:
     """Choose the preset for a dataset, and say why."""
     for name, fits, why in _choices(shape):
         if fits:
@@ -50,7 +50,7 @@ def suitable(shape: Shape) -> tuple[str, str]:
     raise AssertionError("the last choice fits everything")
 
 
-def _choices(shape: Shape) -> list[tuple[str, bool, str]]:
+def _choices(shape: GraphShape) -> list[tuple[str, bool, str]]:
     nodes = f"{shape.nodes:,} nodes"
     relations = f"{shape.relations:,} relations" if shape.relations > 1 else "one relation"
     return [
@@ -64,7 +64,7 @@ def _choices(shape: Shape) -> list[tuple[str, bool, str]]:
     ]
 
 
-def _held(name: str, shape: Shape) -> bool:
+def _held(name: str, shape: GraphShape) -> bool:
     """Whether the preset's rows, with as many numbers of optimizer state, are small beside the free memory."""
     return bool(shape.nodes * 2 * read(name, None)["model"]["dim"] * 4 <= LARGE_ROWS * shape.available_memory)
 

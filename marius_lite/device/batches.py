@@ -28,7 +28,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class ArrivedBatch:
     """A batch on the device: of each table what stands at the batch's places, float32 (m, columns), and its other arrays."""
 
     values: list[torch.Tensor]
@@ -42,7 +42,7 @@ class Arrived:
         return self.values[0] if len(self.values) == 1 else torch.cat(self.values, 1)
 
 
-Learn = Callable[[Arrived], tuple[torch.Tensor, Sequence[torch.Tensor]]]
+Learn = Callable[[ArrivedBatch], tuple[torch.Tensor, Sequence[torch.Tensor]]]
 """A batch's loss, and the gradients of the places of the table that changes, in parts end to end; none where no table does."""
 
 
@@ -140,7 +140,7 @@ class DeviceBatches:
             part.store()
 
     def _compute(self, place: torch.Tensor, parts: Sequence[TablePart], sent: Mapping[str, Sent], learn: Learn) -> None:
-        loss, grads = learn(Arrived([part.values() for part in parts], sent))
+        loss, grads = learn(ArrivedBatch([part.values() for part in parts], sent))
         place.copy_(loss.reshape(1), non_blocking=True)
         for part in parts:
             part.update(grads)

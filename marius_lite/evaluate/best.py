@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 
-class Best:
+class BestAnswers:
     """``scores`` and ``nodes`` (n, k), best first, equal scores by ascending node id.
 
     Where there are fewer than k, -inf and -1 follow. Candidates must come in ascending order of their ids:

@@ -41,14 +41,14 @@ HELD_SHARE = 0.5
 Ids = npt.NDArray[np.int64]
 
 
-class Features(Protocol):
+class RowsOfPartition(Protocol):
     """The nodes' features, read by partition."""
 
     def read(self, k: int) -> npt.NDArray[Any]:
         """The rows of partition k's nodes: (size, width)."""
 
 
-class InLists(Protocol):
+class ListsOfPartition(Protocol):
     """The part of `marius_lite.graph.adjacency.PartitionLists` that inference uses."""
 
     @property
@@ -59,14 +59,14 @@ class InLists(Protocol):
     def rel(self) -> npt.NDArray[Any] | None: ...
 
 
-class Adjacency(Protocol):
+class InEdgeReader(Protocol):
     """In-edges, read by partition of their destinations."""
 
-    def read(self, k: int) -> InLists: ...
+    def read(self, k: int) -> ListsOfPartition: ...
 
 
-def infer(encoder: Layered, features: Features, adjacency: Adjacency, partitioning: Partitioning, memory: int, output: Path,
-          degrees: npt.NDArray[np.float32] | None = None) -> RowTable:
+def infer(encoder: Layered, features: RowsOfPartition, adjacency: InEdgeReader, partitioning: Partitioning, memory: int,
+          output: Path, degrees: npt.NDArray[np.float32] | None = None) -> RowTable:
     """Write the encoder's vectors of all nodes to a new table at ``output``: float32, padded with zeros to 16-byte rows.
 
     ``degrees``: `true_degrees`, for an encoder that asks for them. ``memory``: bytes for everything but the degrees and the
@@ -110,7 +110,7 @@ def _room(path: Path, partitioning: Partitioning, width: int, held: int, memory:
     return FiledRows(path, partitioning, width)
 
 
-def true_degrees(adjacency: Adjacency, partitioning: Partitioning) -> npt.NDArray[np.float32]:
+def true_degrees(adjacency: InEdgeReader, partitioning: Partitioning) -> npt.NDArray[np.float32]:
     """In-degrees of all nodes, float32 (nodes,), without self-loops, as GCN counts them."""
     degrees = np.empty(partitioning.nodes, np.float32)
     for k in range(partitioning.partitions):
@@ -136,7 +136,7 @@ class _Layer:
     layer: int
     before: LayerRows
     after: LayerRows
-    adjacency: Adjacency
+    adjacency: InEdgeReader
     partitioning: Partitioning
     memory: int
     degrees: npt.NDArray[np.float32] | None
@@ -157,7 +157,7 @@ class _Layer:
                 for chunk in self._chunks(k, lists):
                     write(_narrowed(self.encoder, self.layer + 1, self._vectors(chunk, lists)).cpu().numpy())
 
-    def _chunks(self, k: int, lists: InLists) -> Iterator[_Chunk]:
+    def _chunks(self, k: int, lists: ListsOfPartition) -> Iterator[_Chunk]:
         """Consecutive destinations, as many at a time as fit."""
         ids, indptr = self.partitioning.range(k), lists.indptr
         taken = indptr.nbytes + lists.sources.nbytes + (0 if lists.rel is None else lists.rel.nbytes)
@@ -185,7 +185,7 @@ class _Layer:
         work = self.encoder.layer_bytes(self.layer, targets, sources, edges)
         return READ_BYTES + edges * BYTES_AN_EDGE + rows + results + work
 
-    def _vectors(self, chunk: _Chunk, lists: InLists) -> torch.Tensor:
+    def _vectors(self, chunk: _Chunk, lists: ListsOfPartition) -> torch.Tensor:
         """The layer's results for the chunk's nodes."""
         sources = lists.sources[chunk.start : chunk.stop].astype(np.int64)
         count = chunk.last - chunk.first
@@ -216,7 +216,7 @@ def _narrowed(encoder: Layered, layer: int, rows: torch.Tensor) -> torch.Tensor:
 
 
 @torch.no_grad()
-def _fill(rows: LayerRows, encoder: Layered, features: Features, partitioning: Partitioning) -> None:
+def _fill(rows: LayerRows, encoder: Layered, features: RowsOfPartition, partitioning: Partitioning) -> None:
     """Write what the first layer keeps of the features."""
     device, step = next(encoder.parameters()).device, max(1, PART_BYTES // (encoder.in_width * 4))
     for k in range(partitioning.partitions):

@@ -45,8 +45,8 @@ def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> 
     return [DECODER + "dot"]
 
 
-def shape_of(dataset: Dataset) -> presets.Shape:
+def shape_of(dataset: Dataset) -> presets.GraphShape:
     manifest = dataset.manifest
     classified = bool(dataset.features and dataset.labels and dataset.node_counts and dataset.adjacency)
-    return presets.Shape(nodes=manifest.nodes, edges=manifest.edges["train"], relations=manifest.relations, classified=classified,
-                         available_memory=machine.available_memory())
+    return presets.GraphShape(nodes=manifest.nodes, edges=manifest.edges["train"], relations=manifest.relations,
+                              classified=classified, available_memory=machine.available_memory())

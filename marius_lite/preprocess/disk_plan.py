@@ -44,7 +44,7 @@ SMALL_FILES = 1 << 18  # metadata, report, relations; blocks that files do not f
 
 
 @dataclass(frozen=True)
-class Sizes:
+class DiskSizes:
     """What the disk follows from: ``rows`` of the input, ``reverses`` that are sorted with them (`Options.reverses_sought`),
     bytes ``spooled`` of each row and ``words`` of its record, columns ``carried``; ``nodes``, bytes of their ``names``, of
     dictionaries (``ids``) and of what turns keys into ids (``numbers``)."""
@@ -63,7 +63,7 @@ class Sizes:
     typed: bool  # nodes have types
 
 
-def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None, most: bool) -> Sizes:
+def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None, most: bool) -> DiskSizes:
     """With the fewest nodes that there can be, or with as many as there are ends of edges, ids as long as lines allow."""
     given = 0 if node_data is None else node_data.rows.count
     carried, relations = options.values, options.columns is None or len(options.columns) > 2
@@ -73,12 +73,13 @@ def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, node_
     name = max(INT_BYTES, packed // max(1, 2 * rows)) if most else 0
     each = name + END_BYTES + KEY_BYTES
     reverses = rows if most and options.reverses_sought and (options.valid or options.test) else 0
-    return Sizes(rows, reverses, spooled, 1 + most + len(carried), carried, relations and most, nodes, nodes * name,
+    return DiskSizes(rows, reverses, spooled, 1 + most + len(carried), carried, relations and most, nodes, nodes * name,
                  nodes * each if most else 0, nodes * each if most else 0, options.partitions or 1,
                  options.node_types is not None)
 
 
-def sizes_after(gathered: Gathered, numbering: Numbering, options: Options, words: int, relations: int, partitions: int) -> Sizes:
+def sizes_after(gathered: Gathered, numbering: Numbering, options: Options, words: int, relations: int,
+                partitions: int) -> DiskSizes:
     """Once nodes are numbered."""
     reverses = sum(gathered.counts[1:]) if options.reverses_sought else 0
     runs, raw_ids = gathered.dictionaries.runs, numbering.raw_ids
@@ -86,7 +87,7 @@ def sizes_after(gathered: Gathered, numbering: Numbering, options: Options, word
     ids = sum(run.bytes + (ends + KEY_BYTES) * run.count for run in runs) or gathered.dictionaries.bound // 8
     numbers = 0 if len(runs) == 1 else raw_ids.bytes + ends * raw_ids.count
     numbers += INT_BYTES * sum(run.count for run in runs) if len(runs) > 1 else 0
-    return Sizes(sum(gathered.counts), reverses, gathered.shape.edge_bytes, words, gathered.shape.carried, relations > 1,
+    return DiskSizes(sum(gathered.counts), reverses, gathered.shape.edge_bytes, words, gathered.shape.carried, relations > 1,
                  numbering.nodes, raw_ids.bytes, ids, numbers, partitions, gathered.node_types is not None)
 
 
@@ -97,7 +98,7 @@ class DiskPlan:
     ``sorted``: runs were written, whatever the memory is now.
     """
 
-    sizes: Sizes
+    sizes: DiskSizes
     options: Options
     node_data: NodeData | None
     sorted: bool = False

@@ -10,9 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from marius_lite.config.memory import LOOK_BACK, RING
-from marius_lite.device import batches as device_batches
 from marius_lite.device.accelerator import Accelerator
-from marius_lite.device.batches import DeviceBatches
+from marius_lite.device.batches import ArrivedBatch, DeviceBatches
 from marius_lite.device.held import HotRows, Mirror
 from marius_lite.device.rows import DeviceTable, sum_segments
 from marius_lite.graph.partitioning import Partitioning
@@ -33,7 +32,7 @@ class OnDevice:
     """See `rows.batch.Arrived`. Nothing here waits for the device."""
 
     accelerator: Accelerator
-    arrived: device_batches.Arrived
+    arrived: ArrivedBatch
 
     def values(self) -> Tensor:
         return self.arrived.beside()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from marius_lite.sampling.known import known_among
-from marius_lite.sampling.negatives import Resident
+from marius_lite.sampling.negatives import ResidentNodes
 from marius_lite.seeds import seed_for
 from marius_lite.types import EdgeBatch, Pairs, SampledBatch
 
@@ -19,7 +19,7 @@ class EveryResident:
     run_seed: int
     mask_known: bool = False
 
-    def sample(self, edges: EdgeBatch, resident: Resident) -> SampledBatch:
+    def sample(self, edges: EdgeBatch, resident: ResidentNodes) -> SampledBatch:
         rows = resident.rows()
         each = np.arange(edges.size)
         negatives = rows.reshape(1, 1, -1)

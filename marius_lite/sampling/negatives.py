@@ -14,7 +14,7 @@ from marius_lite.types import Correction, EdgeBatch, Rows, SampledBatch
 
 
 @dataclass(frozen=True, slots=True)
-class Resident:
+class ResidentNodes:
     """Where uniform draws land: ``nodes`` nodes in ``partitions`` of ``partition_rows`` each (the last may be short),
     ``base_rows`` the partitions' first buffer rows. ``log_q``: where scores are corrected by it, of each row of the buffer as a
     destination and as a source, (2, rows) float32."""
@@ -44,7 +44,7 @@ class Resident:
 
 
 class Sampler(Protocol):
-    def sample(self, edges: EdgeBatch, resident: Resident) -> SampledBatch:
+    def sample(self, edges: EdgeBatch, resident: ResidentNodes) -> SampledBatch:
         """A batch's edges with negatives among what is resident: a function of the run's seed and the batch's place."""
 
 
@@ -58,7 +58,7 @@ class NegativeSampler:
     run_seed: int
     mask_known: bool = False
 
-    def sample(self, edges: EdgeBatch, resident: Resident) -> SampledBatch:
+    def sample(self, edges: EdgeBatch, resident: ResidentNodes) -> SampledBatch:
         place = (edges.epoch, edges.step, edges.index)
         generator = generator_for(self.run_seed, "negatives", *place)
         from_batch = round(self.count * self.degree_fraction)

@@ -27,7 +27,7 @@ from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
-from marius_lite.sampling.negatives import NegativeSampler, Resident, Sampler
+from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler
 from marius_lite.sampling.windows import Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
 from marius_lite.seeds import generator_for, seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
@@ -38,7 +38,7 @@ from marius_lite.tasks.opened_links import open_links
 from marius_lite.tasks.task import Exported, Setting
 from marius_lite.types import DeviceBatch, EdgeBatch, SampledBatch, Step
 
-NOWHERE = Resident((), 0, 1, np.empty(0, np.int64))
+NOWHERE = ResidentNodes((), 0, 1, np.empty(0, np.int64))
 
 
 class LinkPrediction:
@@ -111,7 +111,7 @@ class LinkLearning:
 
     def enter(self, step: Step) -> None:
         bases = self._rows.base_rows()
-        self._resident = Resident(step.resident, sum(self._partitioning.size(k) for k in step.resident),
+        self._resident = ResidentNodes(step.resident, sum(self._partitioning.size(k) for k in step.resident),
                                   self._partitioning.rows, np.array([bases[k] for k in step.resident]))
 
     def windows(self, step: Step) -> list[Window]:

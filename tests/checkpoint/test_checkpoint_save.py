@@ -10,7 +10,7 @@ from marius_lite.checkpoint.dense import read_dense
 from marius_lite.checkpoint.find import find, hold, published
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.save import go_back, mark_best, prune, recover, restore_live, save
-from marius_lite.checkpoint.state import Best, Cursor, State, read_state
+from marius_lite.checkpoint.state import BestCheckpoint, Cursor, State, read_state
 from marius_lite.errors import UserError
 from marius_lite.storage import snapshots
 from marius_lite.storage.metadata import create_group
@@ -77,7 +77,7 @@ def test_a_checkpoint_keeps_its_rows_while_live_ones_change(run):
 
 
 def test_state_and_tensors_come_back(run):
-    state = State(Cursor(3, 1, 4), "print", {0: 7, 1: 8}, 99, 1.25, 5, True, Best("2.0.0", 0.5))
+    state = State(Cursor(3, 1, 4), "print", {0: 7, 1: 8}, 99, 1.25, 5, True, BestCheckpoint("2.0.0", 0.5))
     folder = save(run, state, DENSE, 2)
     found = read_state(folder)
     assert found.to_json() == State(**{**state.__dict__, "dense": found.dense, "arrays": found.arrays}).to_json()
@@ -86,7 +86,7 @@ def test_state_and_tensors_come_back(run):
 
 def test_the_newest_are_kept_in_order_of_place_and_the_best(run):
     for epoch in (1, 2, 9, 10, 11):
-        saved(run, epoch, best=Best("1.0.0", 0.1) if epoch > 1 else None)
+        saved(run, epoch, best=BestCheckpoint("1.0.0", 0.1) if epoch > 1 else None)
         if epoch == 1:
             mark_best(run, "1.0.0", 2)
     assert names(run) == ["1.0.0", "10.0.0", "11.0.0"]
@@ -106,10 +106,10 @@ def test_a_run_without_checkpoints_has_none(run):
 def test_after_going_back_later_checkpoints_go_and_best_is_what_the_state_says(run):
     saved(run, 1)
     mark_best(run, "1.0.0", 3)
-    saved(run, 2, keep=3, best=Best("1.0.0", 0.1))
+    saved(run, 2, keep=3, best=BestCheckpoint("1.0.0", 0.1))
     mark_best(run, "2.0.0", 3)
-    saved(run, 3, keep=3, best=Best("2.0.0", 0.2))
-    saved(run, 1, 2, keep=3, best=Best("1.0.0", 0.1))
+    saved(run, 3, keep=3, best=BestCheckpoint("2.0.0", 0.2))
+    saved(run, 1, 2, keep=3, best=BestCheckpoint("1.0.0", 0.1))
     assert find(run, "best").name == "1.0.0"
     assert sorted(os.listdir(run.checkpoints)) == ["1.0.0", "1.2.0", "best", "latest"]
 
@@ -117,7 +117,7 @@ def test_after_going_back_later_checkpoints_go_and_best_is_what_the_state_says(r
 def test_going_back_names_the_checkpoint_at_once(run):
     """Killed before the next save, the run goes on from there, not from what was furthest."""
     first = saved(run, 1)
-    saved(run, 2, keep=3, best=Best("1.0.0", 0.1))
+    saved(run, 2, keep=3, best=BestCheckpoint("1.0.0", 0.1))
     mark_best(run, "2.0.0", 3)
     go_back(run, first)
     assert find(run, None) == first
@@ -151,12 +151,12 @@ def test_other_folders_are_left_alone(run):
 def test_folders_that_a_copy_made_of_links_become_links_again(run):
     saved(run, 1)
     mark_best(run, "1.0.0", 3)
-    saved(run, 2, keep=3, best=Best("1.0.0", 0.1))
+    saved(run, 2, keep=3, best=BestCheckpoint("1.0.0", 0.1))
     copied = RunFolder(shutil.copytree(run.path, run.path.with_name("copy"), symlinks=False))
     assert (copied.checkpoints / "latest").is_dir()
     assert find(copied, None).name == find(copied, "latest").name == "2.0.0"
     assert find(copied, "best").name == "1.0.0"
-    saved(copied, 3, keep=3, best=Best("2.0.0", 0.2))
+    saved(copied, 3, keep=3, best=BestCheckpoint("2.0.0", 0.2))
     assert [os.readlink(copied.checkpoints / name) for name in ("latest", "best")] == ["3.0.0", "2.0.0"]
     assert names(copied) == ["1.0.0", "2.0.0", "3.0.0"]
 
@@ -165,7 +165,7 @@ def test_a_best_that_was_pruned_is_pointed_to_no_more(run):
     saved(run, 1)
     mark_best(run, "1.0.0", 1)
     shutil.rmtree(run.checkpoints / "1.0.0")
-    saved(run, 2, best=Best("1.0.0", 0.1))
+    saved(run, 2, best=BestCheckpoint("1.0.0", 0.1))
     assert not (run.checkpoints / "best").is_symlink()
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from marius_lite.checkpoint.state import Best, Cursor, State, read_copy, read_state
+from marius_lite.checkpoint.state import BestCheckpoint, Cursor, State, read_copy, read_state
 from marius_lite.errors import UserError
 from marius_lite.sealed import checksum_of
 
@@ -13,7 +13,7 @@ counts = st.integers(0, 2**40)
 states = st.builds(
     State, st.builds(Cursor, counts, counts, counts), st.text(), st.dictionaries(counts, counts), counts,
     st.floats(allow_nan=False, allow_infinity=False), counts, st.booleans(),
-    st.none() | st.builds(Best, st.text(), st.floats(0, 1)), counts)
+    st.none() | st.builds(BestCheckpoint, st.text(), st.floats(0, 1)), counts)
 
 
 @given(state=states)
@@ -30,7 +30,7 @@ def stored(folder, tree):
     return checkpoint
 
 
-VALUES = State(Cursor(1, 2, 3), "print", {0: 7, 1: 8}, 99, 1.25, 5, True, Best("1.0.0", 0.5), 0.5, 1, 6)
+VALUES = State(Cursor(1, 2, 3), "print", {0: 7, 1: 8}, 99, 1.25, 5, True, BestCheckpoint("1.0.0", 0.5), 0.5, 1, 6)
 
 
 @given(data=st.data())
@@ -100,10 +100,11 @@ def test_another_version_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("metric", "before", "value", "best"), [
-    ("mrr", None, 0.0, Best("2.0.0", 0.0)), ("mrr", Best("1.0.0", 0.5), 0.5, Best("1.0.0", 0.5)),
-    ("mrr", Best("1.0.0", 0.5), 0.6, Best("2.0.0", 0.6)), ("log_loss", Best("1.0.0", 0.5), 0.6, Best("1.0.0", 0.5)),
-    ("log_loss", Best("1.0.0", 0.5), 0.4, Best("2.0.0", 0.4)), ("roc_auc", None, None, None),
-    ("roc_auc", Best("1.0.0", 0.5), None, Best("1.0.0", 0.5))])
+    ("mrr", None, 0.0, BestCheckpoint("2.0.0", 0.0)), ("mrr", BestCheckpoint("1.0.0", 0.5), 0.5, BestCheckpoint("1.0.0", 0.5)),
+    ("mrr", BestCheckpoint("1.0.0", 0.5), 0.6, BestCheckpoint("2.0.0", 0.6)),
+    ("log_loss", BestCheckpoint("1.0.0", 0.5), 0.6, BestCheckpoint("1.0.0", 0.5)),
+    ("log_loss", BestCheckpoint("1.0.0", 0.5), 0.4, BestCheckpoint("2.0.0", 0.4)), ("roc_auc", None, None, None),
+    ("roc_auc", BestCheckpoint("1.0.0", 0.5), None, BestCheckpoint("1.0.0", 0.5))])
 def test_the_best_is_the_first_of_the_best_figures(metric, before, value, best):
     after = State(Cursor(2), "", {}, 0, evaluate=True, best=before).ranked(metric, value)
     assert after == State(Cursor(2), "", {}, 0, best=best)

@@ -8,7 +8,7 @@ import pytest
 from marius_lite.checkpoint import find as module
 from marius_lite.checkpoint.find import find, find_to_read, hold, named, place, pointed, published
 from marius_lite.checkpoint.run_folder import RunFolder
-from marius_lite.checkpoint.state import Best, Cursor, State
+from marius_lite.checkpoint.state import BestCheckpoint, Cursor, State
 from marius_lite.errors import UserError
 
 
@@ -17,7 +17,7 @@ def run(tmp_path):
     """A run of three checkpoints without links, the best of which is the first."""
     folder = RunFolder(tmp_path / "run")
     for epoch in (1, 2, 10):
-        state = State(Cursor(epoch), "print", {}, 0, best=Best("1.0.0", 0.5) if epoch > 1 else None)
+        state = State(Cursor(epoch), "print", {}, 0, best=BestCheckpoint("1.0.0", 0.5) if epoch > 1 else None)
         (folder.checkpoints / state.cursor.name).mkdir(parents=True)
         (folder.checkpoints / state.cursor.name / "state.json").write_bytes(state.to_json())
     return folder

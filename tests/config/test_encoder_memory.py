@@ -7,7 +7,7 @@ from test_resolve import facts
 
 from marius_lite.config.encoder_memory import (
     EncoderSizes,
-    Resident,
+    ResidentGraph,
     encoder_bytes,
     encoder_device_bytes,
     encoder_host_bytes_for_device,
@@ -27,7 +27,7 @@ NODES = ["task=node_classification", "model.encoder=sage", "model.layers=[32]", 
 LINKS = ["model.encoder=sage", "sampling.fanouts=[4]", "training.batch_size=100", "negatives.chunks=2", "negatives.count=50"]
 TO_CLASSIFY = NodeFacts(classes=7, training=500, training_partitions=1)
 WITH_NODES = replace(facts(), nodes_to_classify=TO_CLASSIFY, features=208, feature_width=100, stride=80, lists=10**6)
-EVERYTHING = Resident(10**6, 10**9, 3)
+EVERYTHING = ResidentGraph(10**6, 10**9, 3)
 
 
 def test_what_a_batch_reaches():
@@ -43,7 +43,7 @@ def test_what_a_batch_reaches():
                                                                   ("both", 116, 288, 2)])
 def test_sizes_of_nodes(inputs, width, stride, tables):
     found = node_sizes(load(sets=[*NODES, f"model.inputs={inputs}"]), WITH_NODES, TO_CLASSIFY, 5)
-    assert found == EncoderSizes(10, Resident(5000, 5 * 10**6 // 4, 3, ranges=5), width, 7, stride, tables)
+    assert found == EncoderSizes(10, ResidentGraph(5000, 5 * 10**6 // 4, 3, ranges=5), width, 7, stride, tables)
 
 
 def test_purposes_on_the_device():
@@ -67,7 +67,7 @@ def test_purposes_on_the_device():
 @pytest.mark.parametrize(("more", "copies"), [([], 1), (["model.dropout=0.5"], 3), (["model.normalize_features=true"], 2)])
 def test_a_wide_batch_is_planned_by_the_nodes_there_are(more, copies):
     """Each set of numbers of all nodes once, and of the first layer's targets thrice, beside little else."""
-    everything, few = 4714 * 22_000 * 4, Resident(4714, 10**5, 1)
+    everything, few = 4714 * 22_000 * 4, ResidentGraph(4714, 10**5, 1)
     config = load(sets=[*NODES, "model.layers=[32]", "training.batch_size=10000", *more])
     planned = encoder_bytes(config, EncoderSizes(10_000, few, 22_000, 7, 88_000), learned=False)
     assert (copies + 3) * everything < planned < (copies + 3.1) * everything

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from marius_lite.config.encoder_memory import EncoderSizes, Resident, encoder_bytes
+from marius_lite.config.encoder_memory import EncoderSizes, ResidentGraph, encoder_bytes
 from marius_lite.config.load import load
 from marius_lite.nn.encoders import LayerGraph, make_encoder
 
@@ -56,6 +56,6 @@ def test_a_step_takes_no_more_than_was_planned(shape, encoder, heads, learned):
     model = {"encoder": encoder, "layers": given["layers"], "heads": heads, "dropout": 0.1, **more}
     config = load(sets=["task=node_classification", f"sampling.fanouts={given['fanouts']}",
                         *(f"model.{key}={value}" for key, value in model.items())])
-    sizes = EncoderSizes(given["seeds"], Resident(given["nodes"], 10**9, RELATIONS), given["width"], OUT, 4 * given["width"])
+    sizes = EncoderSizes(given["seeds"], ResidentGraph(given["nodes"], 10**9, RELATIONS), given["width"], OUT, 4 * given["width"])
     planned, taken = encoder_bytes(config, sizes, learned), most_bytes(step) + rows.nbytes
     assert taken <= planned <= (14 if encoder in OWN else 3.5) * taken

@@ -7,10 +7,10 @@ import pytest
 from marius_lite.config import presets
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.load import load
-from marius_lite.config.presets import Shape, suitable
+from marius_lite.config.presets import GraphShape, suitable
 from marius_lite.errors import UserError
 
-SMALL = Shape(nodes=15_000, edges=300_000, relations=200, classified=False, available_memory=16 << 30)
+SMALL = GraphShape(nodes=15_000, edges=300_000, relations=200, classified=False, available_memory=16 << 30)
 
 
 @pytest.mark.parametrize("name", presets.PRESETS)

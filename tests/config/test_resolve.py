@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marius_lite.config.encoder_memory import EncoderSizes, Resident, encoder_bytes, most_drawn
+from marius_lite.config.encoder_memory import EncoderSizes, ResidentGraph, encoder_bytes, most_drawn
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.link_planning import link_sizes
 from marius_lite.config.load import load
@@ -168,7 +168,7 @@ def test_a_buffer_beyond_what_an_edge_can_name_is_refused():
 def test_fanouts_by_relation_count_as_what_can_be_drawn_at_most():
     def workspace(fanouts, relations):
         config = load(sets=["model.encoder=sage", f"sampling.fanouts=[{fanouts}]"])
-        return encoder_bytes(config, EncoderSizes(400, Resident(100_000, 50_000, relations), 16, 16, 64))
+        return encoder_bytes(config, EncoderSizes(400, ResidentGraph(100_000, 50_000, relations), 16, 16, 64))
 
     assert most_drawn({"a": 2, "b": -1, "default": 3}, 4) == 2 + 15 + 2 * 3
     assert most_drawn({"a": 2}, 4) == 2

@@ -7,11 +7,11 @@ from link_models import learn, make_model
 
 from marius_lite.nn.decoders import DECODERS, EdgeContext, make_decoder
 from marius_lite.sampling.every_resident import EveryResident
-from marius_lite.sampling.negatives import Resident
+from marius_lite.sampling.negatives import ResidentNodes
 from marius_lite.types import DeviceBatch, EdgeBatch
 
 NODES, RELATIONS, DIM, EDGES = 30, 4, 8, 23
-RESIDENT = Resident((0,), NODES, NODES, np.array([0]))
+RESIDENT = ResidentNodes((0,), NODES, NODES, np.array([0]))
 
 
 def all_scores(decoder, query, candidates):

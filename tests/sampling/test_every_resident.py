@@ -1,10 +1,10 @@
 import numpy as np
 
 from marius_lite.sampling.every_resident import EveryResident
-from marius_lite.sampling.negatives import Resident
+from marius_lite.sampling.negatives import ResidentNodes
 from marius_lite.types import EdgeBatch
 
-RESIDENT = Resident((0, 1, 2), 25, 10, np.array([300, 100, 700]))
+RESIDENT = ResidentNodes((0, 1, 2), 25, 10, np.array([300, 100, 700]))
 
 
 def test_every_resident_node_but_the_edges_own():

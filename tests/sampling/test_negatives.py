@@ -2,10 +2,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marius_lite.sampling.negatives import NegativeSampler, Resident
+from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes
 from marius_lite.types import EdgeBatch
 
-RESIDENT = Resident((0, 1, 2), 25, 10, np.array([300, 100, 700]))
+RESIDENT = ResidentNodes((0, 1, 2), 25, 10, np.array([300, 100, 700]))
 
 
 def batch(n=50, place=(1, 2, 3)):

@@ -12,7 +12,7 @@ import re
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.format import Format
-from marius_lite.preprocess.readers.shape import Layout, Shape, SpacedShape
+from marius_lite.preprocess.readers.shape import Layout, LineShape, SpacedShape
 from marius_lite.preprocess.readers.text import open_lines
 
 PROBLEM = re.compile(rb"p[ \t]+(tw|sp|edge|col)[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]*\r?")
@@ -34,7 +34,7 @@ def is_gr(sample: bytes) -> bool:
     return PROBLEM.fullmatch(first_row(sample, COMMENT)[1]) is not None
 
 
-def gr_shape(sample: bytes, options: Options, path: str) -> Shape | None:
+def gr_shape(sample: bytes, options: Options, path: str) -> LineShape | None:
     """The shape that the problem line says. Raises UserError without one."""
     number, line = first_row(sample, COMMENT)
     if not number:

@@ -20,7 +20,7 @@ MOST_COMMENTS, COMMENT_SHARE = 100, 0.02  # of the rows: files begin with a few 
 
 
 @dataclass(frozen=True)
-class Block:
+class LineBlock:
     """Whole lines of a file; the first of them is line ``line`` (from 1). ``comments``: lines of comments that were left out
     before it."""
 
@@ -68,10 +68,10 @@ class LineBlocks:
         lines, size = sum(map(count_lines, samples)), sum(map(len, samples))
         return int(self._stream.size * (self._seen / max(1, self._start_raw_bytes)) * max(1, lines) / max(1, size)) + 1
 
-    def blocks(self, header: bool) -> Iterator[Block]:
+    def blocks(self, header: bool) -> Iterator[LineBlock]:
         """Every line once, but for the ``header``, which becomes an empty one; the last ends with a newline too."""
         if self._head:
-            yield Block(self._head, 1)
+            yield LineBlock(self._head, 1)
         carried, line, left_out = self._without_header() if header else self.start, self._line, self._left_out
         while True:
             fresh = self._stream.read(self._block_bytes)
@@ -84,7 +84,7 @@ class LineBlocks:
             if not fresh and data and not data.endswith(b"\n"):
                 data += b"\n"
             if data:
-                yield Block(data, line, left_out)
+                yield LineBlock(data, line, left_out)
                 line, left_out = line + count_lines(data), 0
             if not fresh:
                 return

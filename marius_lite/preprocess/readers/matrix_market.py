@@ -12,7 +12,7 @@ from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.gr import first_row
-from marius_lite.preprocess.readers.shape import Layout, Shape, SpacedShape
+from marius_lite.preprocess.readers.shape import Layout, LineShape, SpacedShape
 from marius_lite.preprocess.readers.text import open_lines
 
 BANNER = b"%%matrixmarket"
@@ -27,7 +27,7 @@ def is_matrix_market(sample: bytes) -> bool:
     return sample[: len(BANNER)].lower() == BANNER
 
 
-def matrix_market_shape(sample: bytes, options: Options, path: str) -> Shape | None:
+def matrix_market_shape(sample: bytes, options: Options, path: str) -> LineShape | None:
     """The shape that banner and size line say. Raises UserError where there is none, and for matrices that are no graphs."""
     if not sample.strip():
         return None

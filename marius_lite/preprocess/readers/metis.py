@@ -19,7 +19,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.format import Format
-from marius_lite.preprocess.readers.lines import Block, LineBlocks, count_lines, strip_comments
+from marius_lite.preprocess.readers.lines import LineBlock, LineBlocks, count_lines, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 from marius_lite.preprocess.readers.shape import PLAIN_INT, integer_of
 from marius_lite.preprocess.readers.source import ByteStream
@@ -91,7 +91,7 @@ class MetisReader:
                             "--format, or take it as it is with --on-bad-row skip")
         yield RawEdges(last.src[:0], None, last.dst[:0], 0, [fault])
 
-    def _numbered(self) -> Iterator[tuple[Block, int]]:
+    def _numbered(self) -> Iterator[tuple[LineBlock, int]]:
         """Blocks of lines, and the node that the first line of each belongs to; 0 is the header."""
         node = 0
         for block in self._lines.blocks(header=False):
@@ -99,7 +99,7 @@ class MetisReader:
             lines = count_lines(block.data)
             node += lines - strip_comments(block.data, COMMENT)[1]
 
-    def _parse(self, block: Block, first: int, kind: IdKind) -> tuple[RawEdges, int]:
+    def _parse(self, block: LineBlock, first: int, kind: IdKind) -> tuple[RawEdges, int]:
         """Edges, and how many more of them are listed at their smaller ends than at the others."""
         data, comments = strip_comments(block.data, COMMENT)
         comments += block.comments
@@ -142,7 +142,7 @@ class MetisReader:
             return None
         return node, tokens
 
-    def _go_over(self, block: Block, first: int) -> tuple[bytes, list[BadRow]]:
+    def _go_over(self, block: LineBlock, first: int) -> tuple[bytes, list[BadRow]]:
         """The lines of nodes, bad ones made empty, and what is wrong with these. Raises UserError unless skipping."""
         kept: list[bytes] = []
         bad: list[BadRow] = []

@@ -21,7 +21,7 @@ from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.arrays import checked_types, kind_of
 from marius_lite.preprocess.readers.lines import LineBlocks, comments_said
 from marius_lite.preprocess.readers.roles import node_roles, require_distinct
-from marius_lite.preprocess.readers.shape import Shape
+from marius_lite.preprocess.readers.shape import LineShape
 from marius_lite.preprocess.readers.sniff import fields_of, rows_of, sniff
 from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
 from marius_lite.preprocess.readers.text import BlockParser, ordered_map
@@ -78,7 +78,7 @@ class TypeText:
         header = shape.header or (options.header == "auto" and self._titled(shape, rows_of(sample, options), value))
         self._shape, self._value = replace(shape, header=header), value
 
-    def _titled(self, shape: Shape, lines: list[str], value: Value) -> bool:
+    def _titled(self, shape: LineShape, lines: list[str], value: Value) -> bool:
         """Whether the first row holds titles; a doubt is kept for `warnings`."""
         rows = [fields_of(shape, line) for line in lines[:MOST_LOOKED_AT]]
         if len(rows[0]) != shape.fields:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.gr import first_row
-from marius_lite.preprocess.readers.shape import Layout, Shape
+from marius_lite.preprocess.readers.shape import Layout, LineShape
 from marius_lite.preprocess.readers.text import open_lines
 
 COMMENT = b"#"
@@ -30,7 +30,7 @@ Text = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
 
 
-class TripleShape(Shape):
+class TripleShape(LineShape):
     """Lines that have one space or tab between terms are cut all at once, others one by one."""
 
     def prepare(self, data: bytes) -> bytes | None:
@@ -94,7 +94,7 @@ def is_ntriples(sample: bytes) -> bool:
     return TRIPLE.fullmatch(first_row(sample, COMMENT)[1].decode("utf-8", "replace")) is not None
 
 
-def ntriples_shape(sample: bytes, options: Options, path: str) -> Shape | None:
+def ntriples_shape(sample: bytes, options: Options, path: str) -> LineShape | None:
     """All such files have the same shape."""
     if not first_row(sample, COMMENT)[0]:
         return None

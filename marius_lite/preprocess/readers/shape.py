@@ -18,7 +18,7 @@ BEYOND = 1 << 64
 
 
 @dataclass(frozen=True)
-class Shape:
+class LineShape:
     """How to read a text file: ``roles`` maps src, dst and perhaps rel, weight, time to field numbers among ``fields``.
 
     ``titles``: of these columns, in the order of ``roles``. ``fixed``: what always stands in a field. ``nodes``: the file says
@@ -75,7 +75,7 @@ class Shape:
         return line
 
 
-class SpacedShape(Shape):
+class SpacedShape(LineShape):
     """Fields stand apart by any number of spaces or tabs."""
 
     def prepare(self, data: bytes) -> bytes | None:
@@ -112,4 +112,4 @@ class Layout:
     """
 
     comment: Callable[[Options], bytes]
-    shape_of: Callable[[bytes, Options, str], Shape | None]
+    shape_of: Callable[[bytes, Options, str], LineShape | None]

@@ -9,14 +9,14 @@ from collections import Counter
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import WHITESPACE, Options
 from marius_lite.preprocess.readers.roles import FindRoles, find_roles, left_out
-from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, Shape, SpacedShape
+from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, LineShape, SpacedShape
 
 DELIMITERS = ("\t", ",", ";", "|", " ")
 IDS = ("src", "dst", "id")
 SHOWN = {"\t": "tab", " ": "space", WHITESPACE: "spaces or tabs"}
 
 
-def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_roles) -> Shape | None:
+def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_roles) -> LineShape | None:
     """The shape of a file that starts with ``sample`` (whole lines), None without a row. ``find`` tells its columns.
 
     Raises UserError where it makes no sense."""
@@ -53,7 +53,7 @@ def rows_of(sample: bytes, options: Options) -> list[str]:
     return [line for line in lines if line.strip(" ") and not (options.comment and line.startswith(options.comment))]
 
 
-def _all_plain(lines: list[str], shape: Shape, fields: int, ends: tuple[int, ...]) -> bool | None:
+def _all_plain(lines: list[str], shape: LineShape, fields: int, ends: tuple[int, ...]) -> bool | None:
     """Whether all ends are integers in every line of so many fields; None without such a line."""
     other = f"[^{re.escape(shape.delimiter)}\n]*"
     line = re.escape(shape.delimiter).join(PLAIN_INT.pattern if field in ends else other for field in range(fields))
@@ -69,13 +69,13 @@ def _all_plain(lines: list[str], shape: Shape, fields: int, ends: tuple[int, ...
     return found
 
 
-def _bare(delimiter: str) -> Shape:
+def _bare(delimiter: str) -> LineShape:
     """A shape that splits lines."""
-    kind, between = (SpacedShape, " ") if delimiter == WHITESPACE else (Shape, delimiter)
+    kind, between = (SpacedShape, " ") if delimiter == WHITESPACE else (LineShape, delimiter)
     return kind(between, False, 0, {}, "str")
 
 
-def fields_of(shape: Shape, line: str) -> list[str]:
+def fields_of(shape: LineShape, line: str) -> list[str]:
     """Of a line; none where a quote does not close."""
     try:
         return shape.split(line)

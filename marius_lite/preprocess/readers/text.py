@@ -24,10 +24,10 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import VALUES, Options
 from marius_lite.preprocess.readers.folders import nodes_said
 from marius_lite.preprocess.readers.format import Format, Opening
-from marius_lite.preprocess.readers.lines import Block, LineBlocks, strip_comments
+from marius_lite.preprocess.readers.lines import LineBlock, LineBlocks, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges, Reader
 from marius_lite.preprocess.readers.roles import columns_used
-from marius_lite.preprocess.readers.shape import ANY_INT, Layout, Shape, integer_of
+from marius_lite.preprocess.readers.shape import ANY_INT, Layout, LineShape, integer_of
 from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream
 
@@ -124,7 +124,7 @@ class BlockParser:
     ``strict``: every bad row is an error, whatever --on-bad-row says.
     """
 
-    def __init__(self, path: str, shape: Shape, kind: IdKind, options: Options, strict: bool = False):
+    def __init__(self, path: str, shape: LineShape, kind: IdKind, options: Options, strict: bool = False):
         self.path = path
         self.shape = shape
         self.kind: IdKind = "int" if shape.numbered else kind
@@ -153,7 +153,7 @@ class BlockParser:
                          for role, place in shape.roles.items() if types[names[place]] == pa.int64()]
         self._empty = {name: pa.array([], type) for name, type in types.items()}
 
-    def parse(self, block: Block) -> RawEdges:
+    def parse(self, block: LineBlock) -> RawEdges:
         columns, comments, bad = self.columns(block)
         src, dst = (columns[role].cast(pa.string()) if self._as_text else columns[role] for role in ("src", "dst"))
         weight, time = (columns.get(role) for role in VALUES)
@@ -161,7 +161,7 @@ class BlockParser:
             weight = weight.fill_null(self._no_weight)
         return RawEdges(src, columns.get("rel"), dst, comments, bad, weight, time)
 
-    def columns(self, block: Block) -> tuple[Columns, int, list[BadRow]]:
+    def columns(self, block: LineBlock) -> tuple[Columns, int, list[BadRow]]:
         """(values by role, comment lines, bad rows) of whole lines; `NAMES` as dictionary<string>. Raises UserError at the first
         bad row unless they are to be skipped."""
         data, comments = strip_comments(block.data, self.shape.comment)
@@ -228,7 +228,7 @@ class BlockParser:
         most = self.shape.nodes
         return bounds["min"] < self.shape.least or (most is not None and bounds["max"] > most)
 
-    def _go_over(self, block: Block) -> tuple[list[bytes], list[BadRow]]:
+    def _go_over(self, block: LineBlock) -> tuple[list[bytes], list[BadRow]]:
         """Good lines, and what is wrong with the others. Raises UserError at the first unless skipping."""
         good: list[bytes] = []
         bad: list[BadRow] = []

@@ -12,8 +12,8 @@ from preprocess_tools import decoded, make
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.lines import Block
-from marius_lite.preprocess.readers.shape import Shape, SpacedShape
+from marius_lite.preprocess.readers.lines import LineBlock
+from marius_lite.preprocess.readers.shape import LineShape, SpacedShape
 from marius_lite.preprocess.readers.text import BlockParser
 
 LONG = "x" * (60 << 10)
@@ -114,7 +114,7 @@ def test_a_damaged_file_is_an_error_even_when_skipping(tmp_path, on_bad_row, cut
         assert not (tmp_path / name).exists()
 
 
-SHAPES = {"comma": (Shape, ","), "tab": (Shape, "\t"), "space": (Shape, " "), "whitespace": (SpacedShape, " ")}
+SHAPES = {"comma": (LineShape, ","), "tab": (LineShape, "\t"), "space": (LineShape, " "), "whitespace": (SpacedShape, " ")}
 PIECES = [b"1", b"0", b"-", b"a", b" ", b"\t", b",", b'"', b"\r", b"\xff", b"\xc3\xa9", b"0x", b"+", b"."]
 
 
@@ -126,7 +126,7 @@ def test_a_row_means_the_same_beside_a_bad_one(shape, line, kind):
     line += delimiter.encode() + b"1" if len(line) % 2 else b""
     options = Options.parse(edges=["e"], output="d", on_bad_row="skip")
     parser = BlockParser("f", of(delimiter, False, 3, {"src": 0, "dst": 1, "weight": 2}, kind), kind, options)
-    alone, beside = parser.parse(Block(line + b"\n", 1)), parser.parse(Block(line + b"\nbad\n", 1))
+    alone, beside = parser.parse(LineBlock(line + b"\n", 1)), parser.parse(LineBlock(line + b"\nbad\n", 1))
     for role in ("src", "dst", "weight"):
         assert getattr(alone, role).to_pylist() == getattr(beside, role).to_pylist()
     assert alone.bad == beside.bad[:-1]

@@ -11,7 +11,7 @@ from preprocess_tools import decoded, make
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.lines import Block
+from marius_lite.preprocess.readers.lines import LineBlock
 from marius_lite.preprocess.readers.ntriples import ntriples_shape
 from marius_lite.preprocess.readers.text import BlockParser
 
@@ -25,7 +25,7 @@ TRIPLES = [(NAMES[i % 4], RELATIONS[i % 2], (NAMES + LITERALS)[i * 5 % 12]) for 
 
 def parse(data, on_bad_row="skip"):
     options = Options.parse(edges=["e"], output="d", on_bad_row=on_bad_row)
-    return BlockParser("f", ntriples_shape(data, options, "f"), "str", options).parse(Block(data, 1))
+    return BlockParser("f", ntriples_shape(data, options, "f"), "str", options).parse(LineBlock(data, 1))
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from preprocess_tools import data_files, decoded, make
 
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.lines import Block, strip_comments
+from marius_lite.preprocess.readers.lines import LineBlock, strip_comments
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.sniff import sniff
 from marius_lite.preprocess.readers.source import ByteStream
@@ -218,7 +218,7 @@ def test_the_slow_pass_accepts_what_the_fast_one_does():
     parser = BlockParser("f", sniff(sample, options(), "f"), "int", options())
     for field in ["5", " 5", "5 ", "007", "9223372036854775807"]:
         assert parser._checked(f"{field}\t1".encode()) == ([field, "1"], None)
-        found = parser.parse(Block(f"{field}\t1\n".encode(), 1))
+        found = parser.parse(LineBlock(f"{field}\t1\n".encode(), 1))
         assert isinstance(found, RawEdges)
         assert found.src.to_pylist() == [int(field)]
 
