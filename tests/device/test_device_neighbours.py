@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from live_bytes import LiveBytes
 
 from marius_lite import _native
-from marius_lite.config.encoder_memory import EncoderSizes, Resident, encoder_device_bytes, reached
+from marius_lite.config.encoder_memory import EncoderSizes, ResidentGraph, encoder_device_bytes, reached
 from marius_lite.config.load import load
 from marius_lite.device.neighbours import LEAST_TABLE, DeviceNeighbours
 from marius_lite.graph.adjacency import PartitionLists, source_dtype
@@ -166,7 +166,7 @@ def test_the_plan_counts_what_a_batch_takes(large):
     edges = sum(len(lists.sources) for _, lists in large.here.values())
     for count, fanouts in ((300, [4, 4]), (600, [40, 40]), (600, [2, 2])):
         config = load(sets=[*settings, f"sampling.fanouts={fanouts}"])
-        sizes = EncoderSizes(count, Resident(6 * 625, edges, 3, ranges=3), 1, 1, 1)
+        sizes = EncoderSizes(count, ResidentGraph(6 * 625, edges, 3, ranges=3), 1, 1, 1)
         seeds = np.arange(count)
         with LiveBytes() as live:
             large.device.sample(seeds, fanouts, 1, np.stack([seeds, seeds[::-1]], 1)[: count // 2], both=True)
