@@ -4,12 +4,12 @@
 |--------------|---------------|--------------------------|
 | EpochPlan    | ordering      | train, storage, estimate |
 | Step         | ordering      | train, storage, sampling |
-| EdgeBatch    | sampling      | sampling                 |
-| NodeBatch    | sampling      | sampling                 |
-| SampledBatch | sampling      | device                   |
-| BatchRows    | sampling      | device                   |
-| DeviceBatch  | device, train | nn                       |
-| RowGrads     | train         | optim                    |
+| EdgeBatch    | tasks         | sampling                 |
+| NodeBatch    | sampling      | tasks                    |
+| SampledBatch | sampling      | tasks                    |
+| BatchRows    | sampling      | rows, device             |
+| DeviceBatch  | tasks         | nn                       |
+| RowGrads     | rows          | optim                    |
 
 A *row* is an index into the buffer's table of records: slot * rows per slot + offset in the partition.
 """
