@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = dict(enumerate([
-    ["errors", "types", "seeds", "sealed", "printable", "files", "own_code", "log", "progress_bar", "metrics", "_native"],
+    ["errors", "types", "seeds", "sealed", "printable", "files", "own_code", "places", "log", "progress_bar", "metrics",
+     "_native"],
     ["ordering"],
     ["config"],
     ["storage"],
@@ -44,8 +45,8 @@ ROOMS = [  # of preprocess, each above the one before
     ["__init__"],
 ]
 ROOM_OF = {name: floor for floor, names in enumerate(ROOMS) for name in names}
-TORCH_FREE = {"errors", "types", "seeds", "sealed", "printable", "files", "own_code", "log", "progress_bar", "metrics", "config",
-              "ordering", "storage", "graph", "preprocess", "sampling", "estimate", "machine"}
+TORCH_FREE = {"errors", "types", "seeds", "sealed", "printable", "files", "own_code", "places", "log", "progress_bar", "metrics",
+              "config", "ordering", "storage", "graph", "preprocess", "sampling", "estimate", "machine"}
 CPP_FLOORS = {"base": 0, "io": 1, "rows": 2, "graph": 2, "score": 3, "cuda": 4, "bind": 5}
 
 

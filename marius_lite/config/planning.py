@@ -8,7 +8,8 @@ from marius_lite.config.encoder_memory import EncoderSizes
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
-from marius_lite.config.tasks import TASKS, at_place
+from marius_lite.config.tasks import TASKS
+from marius_lite.places import at_place
 from marius_lite.types import EpochPlan
 
 Rules = list[tuple[bool, str]]

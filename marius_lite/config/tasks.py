@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from marius_lite.places import at_place
+
 
 class TaskPlaces(NamedTuple):
     planning: str
@@ -32,12 +34,3 @@ class NamesOfTasks:
     def __iter__(self) -> Iterator[str]:
         plannings = (at_place(each.planning) for each in TASKS.values())
         return iter(dict.fromkeys(name for planning in plannings for name in getattr(planning, self._attribute)))
-
-
-def at_place(place: str) -> type:
-    """The class at package.module:Class."""
-    from importlib import import_module
-
-    module, _, name = place.partition(":")
-    found: type = getattr(import_module(module), name)
-    return found

@@ -1,7 +1,8 @@
 """What runs can learn, by the name in the configuration: a task is a module, and a line in `config.tasks.TASKS`."""
 
 from marius_lite.config.schema import Config
-from marius_lite.config.tasks import TASKS, at_place
+from marius_lite.config.tasks import TASKS
+from marius_lite.places import at_place
 from marius_lite.tasks.task import Task
 
 

@@ -112,7 +112,7 @@ class LinkLearning:
     def enter(self, step: Step) -> None:
         bases = self._rows.base_rows()
         self._resident = ResidentNodes(step.resident, sum(self._partitioning.size(k) for k in step.resident),
-                                  self._partitioning.rows, np.array([bases[k] for k in step.resident]))
+                                       self._partitioning.rows, np.array([bases[k] for k in step.resident]))
 
     def windows(self, step: Step) -> list[Window]:
         return windows_of(step, self._edges.counts, self._setting.memory.window_edges, self._config.training.batch_size)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from marius_lite.config.decoders import DECODERS
 from marius_lite.errors import UserError
 from marius_lite.nn.decoders.base import Decoder, EdgeContext
 from marius_lite.nn.decoders.draw import Draw
+from marius_lite.places import at_place
 
 
 def decoder_class(name: str) -> type[Decoder]:
     """The class of a decoder in `DECODERS`. UserError for another name."""
     if name not in DECODERS:
         raise UserError(f"model.decoder: found {name!r}, allowed are {', '.join(DECODERS)}")
-    module, _, attribute = DECODERS[name].place.partition(":")
-    found: type[Decoder] = getattr(import_module(module), attribute)
+    found: type[Decoder] = at_place(DECODERS[name].place)
     return found
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import closing
-from importlib import import_module
 from pathlib import Path
 
 from marius_lite.config.machine import memory_limit
 from marius_lite.errors import UserError
+from marius_lite.places import at_place
 from marius_lite.preprocess.formats import AUTO, FORMATS
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.format import Format, Opening
@@ -31,8 +31,7 @@ def formats() -> Formats:
 
 
 def _described(place: str) -> Format:
-    module, _, name = place.partition(":")
-    found: Format = getattr(import_module(module), name)
+    found: Format = at_place(place)
     return found
 
 
