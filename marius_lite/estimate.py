@@ -19,13 +19,13 @@ from marius_lite.device.library import usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.facts import facts_of
+from marius_lite.graph.inputs import features_read, lists_read
 from marius_lite.graph.plans import plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
-from marius_lite.storage.record import record_of
+from marius_lite.rows.table import table_bytes
 from marius_lite.types import EpochPlan
 
-EDGE_BYTES = 12  # of a training edge on disk
 EPOCHS_COUNTED = 10
 
 Plan = Callable[[int], EpochPlan]
@@ -114,14 +114,14 @@ def absent_share(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64]) -> float
 
 def sizes_of(config: Config, data: Dataset) -> MovedSizes:
     """The bytes of a dataset that a resolved configuration moves."""
-    rows, adjacency, features = data.partitioning.rows, data.adjacency, data.features
-    lists = [0] * data.partitioning.partitions
-    if config.encodes and adjacency is not None:
-        lists = [int(edges) * adjacency.edge_bytes(config.sampling.weighted) + (data.partitioning.size(k) + 1) * 8
+    partitioning, adjacency, features = data.partitioning, lists_read(data, config), features_read(data, config)
+    lists = [0] * partitioning.partitions
+    if adjacency is not None:
+        lists = [int(edges) * adjacency.edge_bytes(config.sampling.weighted) + (partitioning.size(k) + 1) * 8
                  for k, edges in enumerate(np.diff(adjacency.starts))]
-    return MovedSizes(learned=rows * record_of(config.optimizer.rows.name, config.model.dim).stride if config.learns_rows else 0,
-                 features=rows * features.table.stride if features is not None and config.reads_features else 0, lists=lists,
-                 edges=data.manifest.edges["train"] * EDGE_BYTES if planning_of(config).unit == "edges" else 0)
+    return MovedSizes(learned=table_bytes(data, config) // partitioning.partitions,
+                      features=partitioning.rows * features.table.stride if features is not None else 0, lists=lists,
+                      edges=data.manifest.edges["train"] * planning_of(config).edge_bytes_read)
 
 
 def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         "disk": {"dataset": sum(size for size, _ in data.manifest.files.values()), "rows": table,
                  "checkpoints": table * checkpoints_kept(resolved), "total": table * (1 + checkpoints_kept(resolved))},
         "start": {"rows_written": table},
-        **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if resolved.encodes else {}),
+        **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if any(sizes.lists) else {}),
         "first_epoch": asdict(counted[0]),
         "later_epoch": {name: round(sum(getattr(t, name) for t in later) / len(later)) for name in asdict(later[0])},
         "remarks": [*unused(data.manifest, resolved), *doubtful(data.manifest, resolved)],

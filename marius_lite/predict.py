@@ -242,12 +242,11 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
     task and for ids that the dataset lacks.
     """
     from marius_lite.tasks.checkpoint import open_checkpoint
-    from marius_lite.tasks.class_probabilities import SPLITS, class_probabilities
+    from marius_lite.tasks.class_probabilities import SPLITS, class_probabilities, require_classes
     from marius_lite.tasks.labelling import labelling
 
     with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:
-        if found.config.task != "node_classification":
-            raise UserError(f"{run}: its task is {found.config.task}, so it has no classes: ask for links with --queries")
+        require_classes(found)
         labels = found.dataset.labels
         assert labels is not None
         kind = labelling(found.dataset)

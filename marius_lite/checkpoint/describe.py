@@ -11,6 +11,8 @@ from marius_lite.checkpoint.dense import read_dense
 from marius_lite.checkpoint.find import BEST, find, hold, pointed, published
 from marius_lite.checkpoint.run_folder import RunFolder, config_of, read_record
 from marius_lite.checkpoint.state import read_state
+from marius_lite.config.planning import planning_of
+from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.storage.chunks import first_damaged
 
@@ -31,10 +33,10 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
     if changes := record.get("changes"):
         facts["changes"] = [f"from {change['at']} on: {' '.join(change['set'])}" for change in changes]
     verified = [_verified(run, path.name) for path in checkpoints] if verify else []
-    config = config_of(run, record).model_dump(mode="json")
-    return {**facts, "task": config["task"], **_model(config),
-            "epochs": config["training"]["epochs"], "capacity": config["storage"]["capacity"],
-            "ordering": config["storage"]["ordering"], "device": config["device"], "verified": any(verified)}
+    config = config_of(run, record)
+    return {**facts, "task": config.task, **_encoder(config), **planning_of(config).described(config),
+            "epochs": config.training.epochs, "capacity": config.storage.capacity,
+            "ordering": config.storage.ordering, "device": config.device, "verified": any(verified)}
 
 
 def _verified(run: RunFolder, name: str) -> bool:
@@ -53,12 +55,8 @@ def _verified(run: RunFolder, name: str) -> bool:
     return True
 
 
-def _model(config: dict[str, Any]) -> dict[str, Any]:
-    """The parts of the model: a decoder where links are scored, an encoder."""
-    model = config["model"]
-    encoder = {name: model[name] for name in ("encoder", "layers", "inputs")} if model["encoder"] != "none" else {}
-    rows = {"dim": model["dim"]} if model["inputs"] != "features" or config["task"] == "link_prediction" else {}
-    return {**encoder, **({"decoder": model["decoder"]} if config["task"] == "link_prediction" else {}), **rows}
+def _encoder(config: Config) -> dict[str, Any]:
+    return config.model.model_dump(mode="json", include={"encoder", "layers", "inputs"}) if config.encodes else {}
 
 
 def verify_checkpoint(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, resident
@@ -40,6 +40,7 @@ class LinkPlanning:
     unit: Literal["edges", "nodes"] = "edges"
     metrics = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")
     losses = ("softmax", "logistic", "margin")
+    edge_bytes_read = 12  # source, relation, destination
 
     def rules(self, config: Config) -> Rules:
         decoder, weight = config.model.decoder, config.loss.relation_weight
@@ -86,6 +87,18 @@ class LinkPlanning:
 
     def items(self, facts: Facts) -> int:
         return int(facts.bucket_counts.sum())
+
+    def unused(self, labels: bool) -> list[str]:
+        return ["nodes have labels, which link prediction does not use (`task: node_classification` does)"] if labels else []
+
+    def doubtful(self, config: Config, relations: int) -> list[str]:
+        if config.model.decoder != "dot" or relations <= 1:
+            return []
+        return [f"`model.decoder` is dot, which scores all {relations:,} relations of the dataset alike: distmult, complex, "
+                "transe or rotate tell them apart"]
+
+    def described(self, config: Config) -> dict[str, Any]:
+        return {"decoder": config.model.decoder, "dim": config.model.dim}
 
     def out_width(self, config: Config, facts: Facts) -> int:
         return config.model.dim

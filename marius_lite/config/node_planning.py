@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, resident
 from marius_lite.config.facts import Facts, NodeFacts
@@ -24,6 +24,7 @@ class NodePlanning:
     unit: Literal["edges", "nodes"] = "nodes"
     metrics = ("accuracy", "macro_f1", "micro_f1", "roc_auc", "average_precision", "log_loss")
     losses = ("cross_entropy", "binary_cross_entropy")
+    edge_bytes_read = 0  # nodes are trained
 
     def rules(self, config: Config) -> Rules:
         return [(config.model.encoder == "none", f"`task` is {config.task}, but `model.encoder` is none: choose sage, gcn, gat, "
@@ -75,6 +76,15 @@ class NodePlanning:
 
     def items(self, facts: Facts) -> int:
         return _nodes(facts).training
+
+    def unused(self, labels: bool) -> list[str]:
+        return []
+
+    def doubtful(self, config: Config, relations: int) -> list[str]:
+        return []
+
+    def described(self, config: Config) -> dict[str, Any]:
+        return {"dim": config.model.dim} if config.learns_rows else {}
 
     def out_width(self, config: Config, facts: Facts) -> int:
         return _nodes(facts).classes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from marius_lite.config.encoder_memory import EncoderSizes
 from marius_lite.config.facts import Facts
@@ -28,6 +28,8 @@ class Planning(Protocol):
     metrics: tuple[str, ...]
     """The figures of an evaluation; the first is `training.metric: auto` where `metric` says nothing else."""
     losses: tuple[str, ...]
+    edge_bytes_read: int
+    """Bytes of each training edge that every epoch reads from disk, beside in-edge lists."""
 
     def rules(self, config: Config) -> Rules:
         """Of settings that this task reads otherwise than others do."""
@@ -55,6 +57,15 @@ class Planning(Protocol):
 
     def items(self, facts: Facts) -> int:
         """Edges or nodes trained in an epoch."""
+
+    def unused(self, labels: bool) -> list[str]:
+        """Parts of a dataset that this task does not use, one line each; ``labels``: whether its nodes have labels."""
+
+    def doubtful(self, config: Config, relations: int) -> list[str]:
+        """Settings that work, but are probably not wanted, one line each."""
+
+    def described(self, config: Config) -> dict[str, Any]:
+        """The parts of a model beside its encoder, for `info`."""
 
     def out_width(self, config: Config, facts: Facts) -> int:
         """Numbers of a node that a model gives."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from marius_lite.config.encoder_memory import encoder_device_bytes, fanouts_of, resident, samples_on_device
 from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
 from marius_lite.config.inputs import inputs_of
-from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes
+from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, packet_bytes
 from marius_lite.config.planning import Resolved, planning_of
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -29,9 +31,25 @@ def device_needs(config: Config, facts: Facts, capacity: int, memory: MemoryPlan
     if config.device == "cpu":
         return {}
     held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
-    if config.model.encoder == "none":
-        return device_bytes(config, facts.stride, held, resident(facts, capacity).nodes)
-    return encoder_device_bytes(config, planning_of(config).encoder_sizes(config, facts, capacity), held)
+    return batch_needs(config, facts, capacity, held).bytes
+
+
+class BatchNeeds(NamedTuple):
+    """What batches take on the device: ``bytes`` by purpose; ``rows`` and bytes of ids (``packet``) that room is made for at
+    once, where they are known before a batch is sampled."""
+
+    bytes: dict[str, int]
+    rows: int = 0
+    packet: int = 0
+
+
+def batch_needs(config: Config, facts: Facts, capacity: int, held: int) -> BatchNeeds:
+    """``held``: bytes of rows that stay on the device."""
+    planning, batch, nodes = planning_of(config), config.training.batch_size, resident(facts, capacity).nodes
+    if config.encodes:
+        return BatchNeeds(encoder_device_bytes(config, planning.encoder_sizes(config, facts, capacity), held))
+    rows = planning.seeds(config, batch, nodes)
+    return BatchNeeds(device_bytes(config, facts.stride, held, nodes), rows, packet_bytes(batch, rows))
 
 
 def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> None:

@@ -250,6 +250,11 @@ class Config(Section):
         return self.model.inputs != "features"
 
     @property
+    def learned_width(self) -> int:
+        """Numbers of a node that are learned; 0 where none are. Of a resolved configuration."""
+        return self.model.dim if self.learns_rows else 0
+
+    @property
     def reads_features(self) -> bool:
         """Whether a model begins with the nodes' features. Of a resolved configuration."""
         return self.model.inputs != "embeddings"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 
 from marius_lite.config.memory import check_device_memory
+from marius_lite.config.resolve import BatchNeeds
 from marius_lite.config.schema import Config
 from marius_lite.device import verified
 from marius_lite.device.accelerator import Accelerator
@@ -52,16 +53,7 @@ class HostTable:
         return self.rows.view(np.float32)
 
 
-@dataclass(frozen=True)
-class Needs:
-    """What batches take on the device: ``bytes`` by purpose, beside what is held; rows and bytes of ids made room for at once."""
-
-    bytes: Mapping[str, int]
-    rows: int = 0
-    packet: int = 0
-
-
-def open_batches(accelerator: Accelerator, config: Config, tables: Sequence[HostTable], needs: Needs,
+def open_batches(accelerator: Accelerator, config: Config, tables: Sequence[HostTable], needs: BatchNeeds,
                  loads: Sequence[Load]) -> DeviceBatches:
     """The tables' rows on the device; says which way they take.
 

@@ -6,7 +6,6 @@ import torch
 
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
-from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, make_encoder, why_whole
 from marius_lite.seeds import seed_for
 
@@ -17,22 +16,6 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
     torch.manual_seed(seed_for(config.training.seed, "encoder"))
     return make_encoder(settings.encoder, in_width, [*settings.layers, out_width], dropout=settings.dropout, norm=settings.norm,
                         residual=settings.residual, heads=settings.heads, relations=relations)
-
-
-def input_width(dataset: Dataset, config: Config) -> int:
-    """Numbers of a node that an encoder begins with: features, then learned ones."""
-    return feature_width(dataset, config) + (config.model.dim if config.learns_rows else 0)
-
-
-def feature_width(dataset: Dataset, config: Config) -> int:
-    """How many of them are features."""
-    features = dataset.manifest.features
-    return features.width if features is not None and config.reads_features else 0
-
-
-def normalized_columns(dataset: Dataset, config: Config) -> int:
-    """How many of them are normalised."""
-    return feature_width(dataset, config) if config.model.normalize_features else 0
 
 
 def weight_decays(config: Config, encoder: Encoder | CustomEncoder | None) -> dict[str, float]:

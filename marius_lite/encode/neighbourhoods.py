@@ -103,15 +103,16 @@ class Neighbourhoods:
         self._on_device = self._seconds = None
 
 
-def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, config: Config) -> Neighbourhoods:
-    """What an encoder's neighbourhoods are sampled from, and where."""
+def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, config: Config,
+                        degrees: bool) -> Neighbourhoods:
+    """What an encoder's neighbourhoods are sampled from, and where; ``degrees``: whether samples must tell true in-degrees."""
     assert dataset.adjacency is not None
     asked = config.sampling.device
     on_device = accelerator is not None and asked != "cpu"
     if on_device and asked == "auto" and not verified.GPUS:
         on_device = False
         say("on the CPU: the GPU's sampler is not chosen before it has run on a GPU")
-    lists = NeighbourLists(dataset.adjacency, degrees=config.model.encoder == "gcn", weighted=config.sampling.weighted,
+    lists = NeighbourLists(dataset.adjacency, degrees=degrees, weighted=config.sampling.weighted,
                            own_pages=on_device)
     sampler = DeviceNeighbours(accelerator, dataset.partitioning) if accelerator and on_device else None
     return Neighbourhoods(lists, hop_fanouts(config, dataset), int(config.training.threads), sampler, asked == "auto")

@@ -16,10 +16,10 @@ import torch
 from marius_lite import files
 from marius_lite.config.memory import EVALUATION_BYTES
 from marius_lite.config.schema import Config
-from marius_lite.encode.encoders import normalized_columns
 from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer, true_degrees
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.inputs import features_read, normalized_columns
 from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, why_whole
 from marius_lite.nn.inputs import normalized
 from marius_lite.storage.buffer import PartitionBuffer
@@ -35,7 +35,7 @@ class InputRows:
     """
 
     def __init__(self, dataset: Dataset, config: Config, table: RowTable | None):
-        self._features = dataset.features if config.reads_features else None
+        self._features = features_read(dataset, config)
         self._table, self._dim, self._partitioning = table, config.model.dim, dataset.partitioning
         self._normalized = normalized_columns(dataset, config)
 

@@ -9,21 +9,15 @@ from marius_lite.graph.manifest import Manifest
 
 def unused(manifest: Manifest, config: Config) -> list[str]:
     """Parts of the dataset that the run does not use, one line each."""
-    carried, weighted = manifest.edge_columns or (), config.encodes and config.sampling.weighted
-    advice = "" if not config.encodes else " (`sampling.weighted: true` draws neighbours by them)"
-    of_nodes = planning_of(config).unit == "nodes"
-    said = {f"edges have weights, which this run does not use{advice}": "weight" in carried and not weighted,
+    carried = manifest.edge_columns or ()
+    advice = " (`sampling.weighted: true` draws neighbours by them)" if config.encodes else ""
+    said = {f"edges have weights, which this run does not use{advice}": "weight" in carried and not config.sampling.weighted,
             "edges have times, which training does not use": "time" in carried,
             "nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`)":
-                manifest.features is not None and not config.reads_features,
-            "nodes have labels, which link prediction does not use (`task: node_classification` does)":
-                manifest.labels is not None and not of_nodes}
-    return [line for line, so in said.items() if so]
+                manifest.features is not None and not config.reads_features}
+    return [*(line for line, so in said.items() if so), *planning_of(config).unused(manifest.labels is not None)]
 
 
 def doubtful(manifest: Manifest, config: Config) -> list[str]:
     """Settings that work, but are probably not wanted, one line each."""
-    if planning_of(config).unit == "edges" and config.model.decoder == "dot" and manifest.relations > 1:
-        return [f"`model.decoder` is dot, which scores all {manifest.relations:,} relations of the dataset alike: distmult, "
-                "complex, transe or rotate tell them apart"]
-    return []
+    return planning_of(config).doubtful(config, manifest.relations)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from marius_lite.config.resolve import batch_needs
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.chooser import Load
-from marius_lite.device.cuda import HostTable, Needs, open_batches
+from marius_lite.device.cuda import HostTable, open_batches
 from marius_lite.device.rows import RowUpdate
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.facts import facts_of
+from marius_lite.graph.inputs import features_read
 from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
 from marius_lite.rows.host import HostRows
 from marius_lite.rows.on_device import DeviceRows
@@ -23,7 +26,7 @@ def open_buffers(dataset: Dataset, config: Config, slots: int, table: RowTable |
     def buffer(of: RowTable) -> PartitionBuffer:
         return PartitionBuffer(of, slots, threads=storage.io_threads, direct=storage.direct_io)
 
-    stored = dataset.features if config.reads_features else None
+    stored = features_read(dataset, config)
     features = buffer(stored.table) if stored is not None else None
     return RowBuffers(stored, features, buffer(table) if table else None, config.model.dim)
 
@@ -34,12 +37,13 @@ def host_rows(buffers: RowBuffers, dataset: Dataset, config: Config) -> HostRows
     return HostRows(buffers, dataset.partitioning, updater, training.staleness, int(training.threads))
 
 
-def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset, config: Config, needs: Needs,
+def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset, config: Config,
                 loads: list[Load]) -> DeviceRows:
     """Rows on a GPU; says which way they take. The buffers are closed where that fails.
 
-    ``needs``, ``loads``: of batches, and of the steps of the first epoch.
+    ``loads``: of the steps of the first epoch.
     """
+    needs = batch_needs(config, facts_of(dataset, config, cuda=True), int(config.storage.capacity), held=0)
     try:
         batches = open_batches(accelerator, config, host_tables(buffers, config), needs, loads)
     except BaseException:

@@ -10,19 +10,24 @@ from marius_lite.errors import UserError
 from marius_lite.files import disk_errors
 from marius_lite.graph.dataset import Dataset
 from marius_lite.storage.metadata import create_group
-from marius_lite.storage.record import record_of
+from marius_lite.storage.record import RecordLayout, record_of
 from marius_lite.storage.table import RowTable
 
 NODES = "nodes"
+
+
+def record_learned(config: Config) -> RecordLayout | None:
+    """The record of a node's learned row; None where no rows are learned."""
+    return record_of(config.optimizer.rows.name, config.model.dim) if config.learns_rows else None
 
 
 def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | None:
     """A Zarr group with an empty table of the run's records, where it learns rows."""
     with disk_errors(path):
         create_group(path)
-    if not config.learns_rows:
+    record = record_learned(config)
+    if record is None:
         return None
-    record = record_of(config.optimizer.rows.name, config.model.dim)
     return RowTable.create(path / NODES, dataset.partitioning.nodes, record.width, dataset.partitioning.rows, {
         "values": [0, record.dim], "state": [record.dim, record.dim + record.state_columns],
         "decoder": config.model.decoder, "row_optimizer": config.optimizer.rows.name})
@@ -30,18 +35,16 @@ def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | Non
 
 def table_bytes(dataset: Dataset, config: Config) -> int:
     """What its files take on disk; 0 where no rows are learned."""
-    if not config.learns_rows:
-        return 0
-    record, partitioning = record_of(config.optimizer.rows.name, config.model.dim), dataset.partitioning
-    return partitioning.partitions * partitioning.rows * record.stride
+    record, partitioning = record_learned(config), dataset.partitioning
+    return partitioning.partitions * partitioning.rows * record.stride if record else 0
 
 
 def open_table(path: Path, dataset: Dataset, config: Config, checksums: Mapping[int, int]) -> RowTable | None:
     """What `create_table` made, in ``live/`` or a checkpoint, and what its files hold. Raises UserError for another table."""
-    if not config.learns_rows:
+    record, partitioning = record_learned(config), dataset.partitioning
+    if record is None:
         return None
-    table, partitioning = RowTable.open(path / NODES), dataset.partitioning
-    width = record_of(config.optimizer.rows.name, config.model.dim).width
+    table, width = RowTable.open(path / NODES), record.width
     if table != RowTable(table.path, partitioning.nodes, width, partitioning.rows):
         found = f"{table.nodes:,} rows of {table.width} {table.dtype}, {table.rows_per_partition:,} in a file"
         wanted = f"{partitioning.nodes:,} of {width} float32, {partitioning.rows:,} in a file"

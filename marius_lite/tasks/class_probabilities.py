@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from marius_lite.checkpoint.dense import load_weights, read_dense
 from marius_lite.encode.vectors import InputRows, vectors
+from marius_lite.errors import UserError
 from marius_lite.graph.node_columns import NODE_SPLITS
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.tasks.checkpoint import Checkpoint
@@ -58,6 +59,12 @@ def class_probabilities(found: Checkpoint, nodes: Ids | None = None) -> Iterator
                                      said.probabilities.astype(np.float32))
 
         yield classified()
+
+
+def require_classes(found: Checkpoint) -> None:
+    """Raise UserError for a checkpoint of another task."""
+    if found.config.task != "node_classification":
+        raise UserError(f"{found.run.path}: its task is {found.config.task}, so it has no classes: ask for links with --queries")
 
 
 def open_classifier(found: Checkpoint) -> NodeClassifier:

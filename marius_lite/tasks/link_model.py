@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from marius_lite.config.schema import Config
-from marius_lite.encode.encoders import initial_encoder, input_width
+from marius_lite.encode.encoders import initial_encoder
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.inputs import input_width
 from marius_lite.nn.decoders import decoder_class
 from marius_lite.nn.model import LinkPredictionModel, Objective
 from marius_lite.rows.first_rows import draw_of

@@ -8,9 +8,10 @@ import numpy.typing as npt
 import torch
 
 from marius_lite.config.schema import Config
-from marius_lite.encode.encoders import initial_encoder, input_width
+from marius_lite.encode.encoders import initial_encoder
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.inputs import input_width
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.sampling.node_batches import TrainingNodes
 from marius_lite.tasks.labelling import labelling, labelling_of

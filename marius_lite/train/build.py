@@ -7,7 +7,7 @@ from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device, open_accelerator
 from marius_lite.encode.encoders import weight_decays
-from marius_lite.encode.open import device_needs, represent
+from marius_lite.encode.open import represent
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.plans import plans_of
 from marius_lite.metrics import MetricsLog
@@ -35,8 +35,7 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
     if accelerator is None:
         rows = host_rows(buffers, dataset, config)
     else:
-        needs, loads = device_needs(dataset, config), task.loads(dataset, config)
-        rows = device_rows(accelerator, buffers, dataset, config, needs, loads)
+        rows = device_rows(accelerator, buffers, dataset, config, task.loads(dataset, config))
     representation = represent(rows, accelerator, dataset, config, model.encoder, task.input_dropout(config))
     learning = task.learning(Setting(dataset, config, memory, run.path), rows, representation, model)
     work = Work(config, plans_of(dataset, config), learning, representation, optimizer)

@@ -8,7 +8,8 @@ import torch
 
 from marius_lite._native import crc32c
 from marius_lite.config.load import load
-from marius_lite.device.cuda import Needs, open_batches
+from marius_lite.config.resolve import BatchNeeds
+from marius_lite.device.cuda import open_batches
 from marius_lite.errors import RunError
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
@@ -74,7 +75,7 @@ def make_rows(request, tmp_path, way):
             from emulated import accelerator
 
             device = accelerator(request.getfixturevalue("host_library"), seed)[0]
-            batches = open_batches(device, config, host_tables(buffers, config), Needs({}), [])
+            batches = open_batches(device, config, host_tables(buffers, config), BatchNeeds({}), [])
             made.append(DeviceRows(buffers, PARTITIONING, batches))
         return made[-1]
 

@@ -110,7 +110,8 @@ class Layered(torch.nn.Module, ABC):
 class Encoder(Layered):
     """A stack of graph convolutions; all but the last are followed by residual, norm, ReLU and dropout.
 
-    The last of ``widths`` is that of the seeds' vectors. ``norm``: "none", "layer" (of each row) or "batch". ``residual`` adds
+    The last of ``widths`` is that of the seeds' vectors. ``asks_for_degrees``: whether samples must tell true in-degrees.
+    ``norm``: "none", "layer" (of each row) or "batch". ``residual`` adds
     each layer's input to its result, through a linear map where the widths differ. Parameters have the names of torch_geometric's
     models (convs.0.lin_l.weight, norms.0.weight, ...). Dropout draws from torch's global generator: seed it before a batch to
     draw the same masks again.
@@ -123,6 +124,7 @@ class Encoder(Layered):
             raise UserError(f"model.layers: found input width {in_width} and layers {list(widths)}: "
                             "at least one layer is needed, and no width below 1")
         self.in_width, self.widths = in_width, tuple(widths)
+        self.asks_for_degrees = self.degrees
         self.dropout = dropout
         shapes = list(itertools.pairwise([in_width, *widths]))
         self.convs = torch.nn.ModuleList(

@@ -25,6 +25,8 @@ class CustomEncoder(torch.nn.Module):
     The first rows of its result are the seeds'. A parameter ``edge_type`` of its forward receives the relations.
     """
 
+    asks_for_degrees = False  # its forward counts the edges of the sample
+
     def __init__(self, module: torch.nn.Module, out_width: int) -> None:
         super().__init__()
         self.module, self.out_width = module, out_width

@@ -1,0 +1,34 @@
+"""What a model begins with, of a dataset: features, learned rows, or both side by side. Of a resolved configuration."""
+
+from __future__ import annotations
+
+from marius_lite.config.schema import Config
+from marius_lite.graph.adjacency import Adjacency
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.features import Features
+
+
+def features_read(dataset: Dataset, config: Config) -> Features | None:
+    """The features that a run reads; None where it reads none."""
+    return dataset.features if config.reads_features else None
+
+
+def lists_read(dataset: Dataset, config: Config) -> Adjacency | None:
+    """The in-edge lists that a run samples from; None where it has no encoder."""
+    return dataset.adjacency if config.encodes else None
+
+
+def feature_width(dataset: Dataset, config: Config) -> int:
+    """How many numbers of a node are features."""
+    features = features_read(dataset, config)
+    return features.width if features is not None else 0
+
+
+def input_width(dataset: Dataset, config: Config) -> int:
+    """How many numbers of a node a model begins with: features, then learned ones."""
+    return feature_width(dataset, config) + config.learned_width
+
+
+def normalized_columns(dataset: Dataset, config: Config) -> int:
+    """How many of them are normalised: the features, or none."""
+    return feature_width(dataset, config) if config.model.normalize_features else 0
