@@ -12,7 +12,6 @@ from marius_lite.checkpoint.find import BEST, find, hold, pointed, published
 from marius_lite.checkpoint.run_folder import RunFolder, config_of, read_record
 from marius_lite.checkpoint.state import read_state
 from marius_lite.config.planning import planning_of
-from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.storage.chunks import first_damaged
 
@@ -34,7 +33,7 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
         facts["changes"] = [f"from {change['at']} on: {' '.join(change['set'])}" for change in changes]
     verified = [_verified(run, path.name) for path in checkpoints] if verify else []
     config = config_of(run, record)
-    return {**facts, "task": config.task, **_encoder(config), **planning_of(config).described(config),
+    return {**facts, "task": config.task, **planning_of(config).described(config),
             "epochs": config.training.epochs, "capacity": config.storage.capacity,
             "ordering": config.storage.ordering, "device": config.device, "verified": any(verified)}
 
@@ -53,10 +52,6 @@ def _verified(run: RunFolder, name: str) -> bool:
     finally:
         os.close(held[1])
     return True
-
-
-def _encoder(config: Config) -> dict[str, Any]:
-    return config.model.model_dump(mode="json", include={"encoder", "layers", "inputs"}) if config.encodes else {}
 
 
 def verify_checkpoint(path: Path) -> None:

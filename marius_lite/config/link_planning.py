@@ -22,7 +22,7 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
-from marius_lite.config.planning import Resolved, Rules
+from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -98,7 +98,7 @@ class LinkPlanning:
                 "transe or rotate tell them apart"]
 
     def described(self, config: Config) -> dict[str, Any]:
-        return {"decoder": config.model.decoder, "dim": config.model.dim}
+        return {**encoder_described(config), "decoder": config.model.decoder, "dim": config.model.dim}
 
     def out_width(self, config: Config, facts: Facts) -> int:
         return config.model.dim

@@ -8,7 +8,7 @@ from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encod
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
 from marius_lite.config.memory import MemoryPlan, advice, check_capacity_fits, evaluation_bytes, slot_bytes
-from marius_lite.config.planning import Resolved, Rules
+from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -84,7 +84,7 @@ class NodePlanning:
         return []
 
     def described(self, config: Config) -> dict[str, Any]:
-        return {"dim": config.model.dim} if config.learns_rows else {}
+        return {**encoder_described(config), **({"dim": config.model.dim} if config.learns_rows else {})}
 
     def out_width(self, config: Config, facts: Facts) -> int:
         return _nodes(facts).classes

@@ -65,10 +65,15 @@ class Planning(Protocol):
         """Settings that work, but are probably not wanted, one line each."""
 
     def described(self, config: Config) -> dict[str, Any]:
-        """The parts of a model beside its encoder, for `info`."""
+        """The parts of a model, for `info`."""
 
     def out_width(self, config: Config, facts: Facts) -> int:
         """Numbers of a node that a model gives."""
+
+
+def encoder_described(config: Config) -> dict[str, Any]:
+    """The encoder's part of what `Planning.described` says."""
+    return config.model.model_dump(mode="json", include={"encoder", "layers", "inputs"}) if config.encodes else {}
 
 
 def planning_of(config: Config) -> Planning:
