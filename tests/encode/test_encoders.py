@@ -8,6 +8,7 @@ from marius_lite.config.load import load
 from marius_lite.encode.encoders import feature_width, initial_encoder, input_width, normalized_columns, weight_decays
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.nn.encoders import CustomEncoder
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 LAYERS = ["model.layers=[6]", "sampling.fanouts=[4,4]"]
@@ -49,8 +50,6 @@ def test_one_number_is_every_weights():
 
 
 def test_layers_that_are_not_known_have_no_numbers_of_their_own():
-    config = config_of("model.encoder=torch_geometric.nn.models:JumpingKnowledge", "optimizer.dense.weight_decay=[0.5,0.25]")
-    from marius_lite.nn.encoders import CustomEncoder
-
+    config = config_of("model.encoder=torch.nn:Linear", "optimizer.dense.weight_decay=[0.5,0.25]")
     with pytest.raises(UserError, match="give one number for all"):
         weight_decays(config, CustomEncoder(torch.nn.Linear(8, 4), 4))
