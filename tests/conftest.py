@@ -3,6 +3,7 @@
 import community_graph
 import numpy as np
 import pytest
+from open_parts import CLASSES, ENCODER, LINKS
 
 from marius_lite.cli.main import run as run_command
 
@@ -60,3 +61,43 @@ def communities(tmp_path_factory, cli):
     folder = tmp_path_factory.mktemp("communities")
     assert cli("preprocess", *community_graph.write(folder), "--output", folder / "dataset", "--partitions", "8") == 0
     return folder / "dataset"
+
+
+@pytest.fixture(scope="session")
+def several(tmp_path_factory, cli):
+    """`communities` whose nodes have any number of classes."""
+    folder = tmp_path_factory.mktemp("several")
+    assert cli("preprocess", *community_graph.write_several(folder), "--output", folder / "dataset", "--partitions", "8") == 0
+    return folder / "dataset"
+
+
+@pytest.fixture(scope="session")
+def train_once(tmp_path_factory, cli):
+    """Trains a run that tests only read."""
+    def train(name, dataset, sets):
+        run = tmp_path_factory.mktemp(name) / "run"
+        settings = ["--config", "preset:plain", *(f"--set={item}" for item in sets)]
+        assert cli("train", dataset, "--run", run, "--quiet", *settings) == 0
+        return run
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def link_run(train_once, tiny_dataset):
+    """Two epochs of link prediction on `tiny_dataset`, two of four partitions resident."""
+    return train_once("links", tiny_dataset, LINKS)
+
+
+@pytest.fixture(scope="session")
+def encoded_run(train_once, featured):
+    """The same through an encoder over features and learned rows."""
+    pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
+    return train_once("encoded", featured, [*LINKS, *ENCODER])
+
+
+@pytest.fixture(scope="session")
+def class_run(train_once, communities):
+    """Two epochs of node classification on `communities`."""
+    pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
+    return train_once("classes", communities, CLASSES)

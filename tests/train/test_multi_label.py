@@ -13,18 +13,9 @@ import zarr
 from node_runs import lines, options
 
 import marius_lite as ml
-from marius_lite.config.load import load
-from marius_lite.graph import Dataset
 from marius_lite.nn.classifier import binary_cross_entropy
-from marius_lite.tasks.node_model import class_weights, training_nodes
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
-
-@pytest.fixture(scope="module")
-def several(tmp_path_factory, cli):
-    folder = tmp_path_factory.mktemp("several")
-    assert cli("preprocess", *community_graph.write_several(folder), "--output", folder / "dataset", "--partitions", "8") == 0
-    return folder / "dataset"
 
 
 @pytest.fixture(scope="module")
@@ -138,32 +129,12 @@ def test_stopped_and_resumed_it_has_the_same_bits(cli, several, tmp_path, monkey
     assert whole == parts
 
 
-def test_training_labels_are_those_of_their_nodes(several):
-    dataset = Dataset.open(several)
-    training = training_nodes(dataset)
-    assert (training.labels.dtype, training.labels.shape) == (np.int8, (120, 5))
-    raw, labels = dataset.raw_ids(0, 600).to_numpy(), np.load(several.parent / "labels.npy")
-    np.testing.assert_array_equal(training.labels, labels[raw[training.ids]])
-    some = training.ids[[7, 3, 100]]
-    np.testing.assert_array_equal(training.labels_of(some), labels[raw[some]])
-
-
 def test_the_loss_is_the_mean_over_nodes_and_classes():
     scores, labels = torch.tensor([[1.0, -2, 0], [3, 0.5, -1]]), torch.tensor([[1, 0, 0], [0, 1, 1]], dtype=torch.int8)
     chances, weights = scores.sigmoid(), torch.tensor([1.0, 2, 5])
     each = labels * chances.log(), (1 - labels) * (1 - chances).log()
     torch.testing.assert_close(binary_cross_entropy(scores, labels, None), -(each[0] + each[1]).mean())
     torch.testing.assert_close(binary_cross_entropy(scores, labels.reshape(-1), weights), -(weights * each[0] + each[1]).mean())
-
-
-def test_balanced_weights_are_negatives_over_positives():
-    sets = ["task=node_classification", "model.encoder=sage"]
-    labels = np.int8([[1, 0, 1], [0, 0, 1], [0, 0, 1], [1, 0, 1], [0, 0, 1]])
-    assert class_weights(load(sets=sets), labels, 3) is None
-    balanced = class_weights(load(sets=[*sets, "loss.class_weights=balanced"]), labels, 3)
-    torch.testing.assert_close(balanced, torch.tensor([3 / 2, 5 / 1, 1 / 5]))
-    given = class_weights(load(sets=[*sets, "loss.class_weights=[1,5,1]"]), labels, 3)
-    torch.testing.assert_close(given, torch.tensor([1.0, 5, 1]))
 
 
 def test_a_weighty_class_is_said_more_often(cli, several, run, tmp_path):

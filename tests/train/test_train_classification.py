@@ -6,11 +6,8 @@ import community_graph
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 import marius_lite as ml
-from marius_lite.config.load import load
-from marius_lite.tasks.node_model import class_weights
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
@@ -115,16 +112,6 @@ def test_the_best_checkpoint_has_the_least_log_loss(run, printed):
     told = json.loads(printed("info", run, "--json"))
     assert (told["task"], told["encoder"], told["layers"]) == ("node_classification", "sage", [16])
     assert not {"decoder", "dim"} & set(told)
-
-
-def test_weights_of_classes():
-    sets = ["task=node_classification", "model.encoder=sage"]
-    labels = np.array([0, 0, 0, 2])
-    assert class_weights(load(sets=sets), labels, 3) is None
-    balanced = class_weights(load(sets=[*sets, "loss.class_weights=balanced"]), labels, 3)
-    torch.testing.assert_close(balanced, torch.tensor([4 / 9, 4 / 3, 4 / 3]))  # each class counts as much as another in all
-    given = class_weights(load(sets=[*sets, "loss.class_weights=[1,5,1]"]), labels, 3)
-    torch.testing.assert_close(given, torch.tensor([1.0, 5, 1]))
 
 
 def test_a_weighty_class_is_said_more_often(cli, communities, tmp_path, exported):

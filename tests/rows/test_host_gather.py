@@ -1,10 +1,12 @@
-"""The CPU gather of 16-bit tables: every bit pattern widens to the number that it is."""
+"""The CPU gather: rows of tables of any type as float32; of 16-bit tables every bit pattern widens to the number that it is."""
 
 import numpy as np
 import pytest
 import torch
 
 from marius_lite._native import gather
+from marius_lite.graph.feature_types import STORED, decode
+from marius_lite.rows.host_gather import HostGather
 
 
 @pytest.mark.parametrize("bfloat16", [False, True])
@@ -36,3 +38,25 @@ def test_int8_is_scaled_by_column():
     np.testing.assert_array_equal(out, table[rows, :6].astype(np.float32) * scales[:6])
     with pytest.raises(ValueError, match="fewer scales"):
         gather(table, rows, out, scales=scales[:5])
+
+
+@pytest.mark.parametrize("type", STORED)
+def test_rows_are_what_they_are_stored_for(type):
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(20, 8)).astype(np.float16).view(np.uint16).astype(np.uint16)
+    table = table if type == "bfloat16" else rng.integers(-100, 100, (20, 8)).astype(STORED[type])
+    scales = rng.random(8).astype(np.float32) if type == "int8" else None
+    rows = rng.integers(20, size=30)
+    found = HostGather(table, 5, type=type, scales=scales)(rows)
+    assert found.dtype == torch.float32
+    np.testing.assert_array_equal(found.numpy(), decode(table, type, scales)[rows, :5])
+
+
+def test_a_result_stays_until_the_ring_is_round():
+    table = np.arange(40, dtype=np.float32).reshape(10, 4)
+    take = HostGather(table, 4, ring=3)
+    kept = [take(np.array(rows)) for rows in ([1, 2], [3], [4, 5, 6])]
+    for found, rows in zip(kept, ([1, 2], [3], [4, 5, 6])):
+        np.testing.assert_array_equal(found.numpy(), table[rows])
+    again = take(np.array([7, 8]))
+    assert again.data_ptr() == kept[0].data_ptr()

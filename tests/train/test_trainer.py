@@ -1,5 +1,6 @@
-"""A model whose numbers are none any more is not saved, and takes no good checkpoint with it."""
+"""The loop trains what its plan says, in order; a model whose numbers are none any more takes no good checkpoint with it."""
 
+import json
 import os
 
 import numpy as np
@@ -12,6 +13,15 @@ from marius_lite.train.trainer import Trainer
 SETTINGS = ["model.dim=8", "model.decoder=distmult", "training.threads=1", "training.batch_size=200", "training.epochs=3",
             "negatives.count=20", "negatives.chunks=1", "storage.capacity=2", "checkpoint.keep=1", "evaluation.every_epochs=0"]
 OPTIONS = [part for item in SETTINGS for part in ("--set", item)]
+
+
+def test_batches_come_in_order_and_epochs_have_all_edges(link_run):
+    lines = [json.loads(line) for line in (link_run / "metrics.jsonl").read_text().splitlines()]
+    batches = [(line["epoch"], line["step"], line["batch"]) for line in lines if line["kind"] == "batch"]
+    assert batches == sorted(set(batches))
+    edges = [line["edges"] for line in lines if line["kind"] == "epoch"]
+    assert len(edges) == 2
+    assert edges == [sum(line["edges"] for line in lines if line["kind"] == "batch" and line["epoch"] == n) for n in range(2)]
 
 
 def spoil_rows(work, model):

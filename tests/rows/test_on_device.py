@@ -1,0 +1,67 @@
+"""Rows on a device: what was trained comes back when its partition leaves, and rates are heeded, whatever the path."""
+
+import numpy as np
+import pytest
+import torch
+from emulated import accelerator
+
+from marius_lite.config.load import load
+from marius_lite.device.cuda import Needs
+from marius_lite.graph.dataset import Dataset
+from marius_lite.pipeline.batches import run
+from marius_lite.rows.batch import PreparedBatch
+from marius_lite.rows.first_rows import initialise
+from marius_lite.rows.open import device_rows, open_buffers
+from marius_lite.rows.table import create_table
+from marius_lite.types import NodeBatch
+
+PATHS = {"zero_copy": [], "staged": [], "bulk": [], "cached": ["storage.device_path=zero_copy", "storage.device_cache=2kB"]}
+
+
+@pytest.fixture(params=PATHS)
+def rows(request, host_library, tiny_dataset, tmp_path):
+    """Learned rows of `tiny_dataset` by plain SGD, in the way of one path."""
+    dataset = Dataset.open(tiny_dataset)
+    config = load(sets=["model.dim=8", "model.inputs=embeddings", "optimizer.rows.name=sgd", "optimizer.rows.lr=1",
+                        "training.threads=1", *(PATHS[request.param] or [f"storage.device_path={request.param}"])])
+    buffers = open_buffers(dataset, config, 3, create_table(tmp_path / "live", dataset, config))
+    initialise(buffers.main, config)
+    made = device_rows(accelerator(host_library)[0], buffers, dataset, config, Needs({}), [])
+    yield made
+    made.close()
+
+
+def train(rows, nodes):
+    """A batch whose loss is the sum of its nodes' numbers: at rate 1 each becomes less by 1."""
+    rows.hold_most_touched(lambda: nodes)
+    rows.mark_changed()
+    stages = rows.pipeline(lambda batch: PreparedBatch(batch, None, [rows.rows_of(0, batch.nodes)]),
+                           lambda prepared, arrived: (arrived.values().sum().double(), [torch.ones_like(arrived.values())]))
+    assert len(list(run([NodeBatch(0, 0, 0, nodes)], stages, 0, lambda: False))) == 1
+
+
+def values(rows, nodes):
+    k = nodes[0] // rows.partitioning.rows
+    return rows.learned.expecting(rows.flush()).read_rows(k, nodes - k * rows.partitioning.rows, slice(0, 8))
+
+
+def test_trained_rows_come_back(rows):
+    first, other = np.array([0, 3, 7]), np.array([80, 90])
+    before = values(rows, first), values(rows, other)
+    rows.enter((0, 1), ())
+    train(rows, np.concatenate([first, other]))
+    rows.enter((1, 2), ())
+    train(rows, other)
+    rows.release()
+    np.testing.assert_allclose(values(rows, first), before[0] - 1, atol=1e-6)
+    np.testing.assert_allclose(values(rows, other), before[1] - 2, atol=1e-6)
+
+
+def test_at_rate_0_rows_stay(rows):
+    nodes = np.array([5, 6])
+    before = values(rows, nodes)
+    for each in rows.rated():
+        each.rate = 0.0
+    rows.enter((0,), ())
+    train(rows, nodes)
+    np.testing.assert_array_equal(values(rows, nodes), before)
