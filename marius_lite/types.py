@@ -167,7 +167,7 @@ class BatchRows:
     @property
     def nbytes(self) -> int:
         """Bytes of all its arrays."""
-        named = sum(there.nbytes + here.nbytes for _, there, here in self.again)
+        named = sum(earlier.nbytes + later.nbytes for _, earlier, later in self.again)
         return sum(each.nbytes for each in (self.rows, self.hot, self.inverse, self.order, self.starts)) + named
 
 

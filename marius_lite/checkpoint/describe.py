@@ -40,16 +40,17 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
 def _verified(run: RunFolder, name: str) -> bool:
     """Verify a checkpoint. False if the run removed it meanwhile."""
     try:
-        held = hold(run, name)
+        found = hold(run, name)
     except UserError:
         if (run.checkpoints / name).exists():
             raise
         return False
-    assert held
+    assert found
+    path, descriptor = found
     try:
-        verify_checkpoint(held[0])
+        verify_checkpoint(path)
     finally:
-        os.close(held[1])
+        os.close(descriptor)
     return True
 
 

@@ -31,13 +31,13 @@ class ResidentGraph:
 class EncoderSizes:
     """What the memory of an encoder's batch depends on.
 
-    ``seeds``: the most that a batch has. ``here``: what is resident. ``in_width``, ``out_width``: numbers of a node in the
+    ``seeds``: the most that a batch has. ``graph``: what is resident. ``in_width``, ``out_width``: numbers of a node in the
     encoder's input and output. ``tables``: how many hold that input, with ``stride`` bytes a node together. ``labels``: entries
     of a seed where it may have several classes, else 0.
     """
 
     seeds: int
-    here: ResidentGraph
+    graph: ResidentGraph
     in_width: int
     out_width: int
     stride: int
@@ -78,11 +78,11 @@ def resident(facts: Facts, capacity: int) -> ResidentGraph:
     return ResidentGraph(nodes, capacity * facts.lists // 4, facts.relations, ranges)
 
 
-def reached(config: Config, seeds: int, here: ResidentGraph) -> tuple[list[int], list[int]]:
+def reached(config: Config, seeds: int, graph: ResidentGraph) -> tuple[list[int], list[int]]:
     """(nodes within 0, 1, ... hops of the seeds, edges of the hops 1, 2, ...): at most all that are resident."""
-    fanouts = [most_drawn(fanout, here.relations) for fanout in fanouts_of(config)]
-    sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), here.nodes) for hop in range(len(fanouts) + 1)]
-    return sizes, [min(nodes * fanout, here.edges) for nodes, fanout in zip(sizes, fanouts)]
+    fanouts = [most_drawn(fanout, graph.relations) for fanout in fanouts_of(config)]
+    sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), graph.nodes) for hop in range(len(fanouts) + 1)]
+    return sizes, [min(nodes * fanout, graph.edges) for nodes, fanout in zip(sizes, fanouts)]
 
 
 def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> int:
@@ -91,7 +91,7 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
     Rows are gathered once, and made anew by each thing that changes them. The first layer of sage and gcn sums rows for its
     targets, before or after it maps the sources; a user's class may keep as many numbers of every source, and more.
     """
-    nodes, drawn = reached(config, sizes.seeds, sizes.here)
+    nodes, drawn = reached(config, sizes.seeds, sizes.graph)
     model, width, edges = config.model, sizes.in_width, sum(drawn)
     copies = config.training.staleness + sizes.tables + model.normalize_features + 2 * ((model.dropout > 0) + learned)
     rows = width * copies * nodes[-1]
@@ -103,15 +103,15 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
     return 4 * rows + kept + 24 * edges + _keys(config, edges) + _labels(config, sizes)
 
 
-def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict[str, int]:
+def encoder_device_bytes(config: Config, sizes: EncoderSizes, cached: int) -> dict[str, int]:
     """Bytes on a device by purpose, as `memory.device_bytes` tells them of rows without an encoder."""
-    nodes, drawn = reached(config, sizes.seeds, sizes.here)
+    nodes, drawn = reached(config, sizes.seeds, sizes.graph)
     values, edges = _values(config, nodes, drawn, sizes), sum(drawn)
     needed = {"batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
-              "tensors": 2 * 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values + _labels(config, sizes), "held": held}
+              "tensors": 2 * 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values + _labels(config, sizes), "held": cached}
     if config.task == "link_prediction":
-        decoded = device_bytes(config, 0, 0, sizes.here.nodes)
-        needed = {name: size + needed.get(name, 0) for name, size in decoded.items()} | {"held": held}
+        decoded = device_bytes(config, 0, 0, sizes.graph.nodes)
+        needed = {name: size + needed.get(name, 0) for name, size in decoded.items()} | {"held": cached}
     if samples_on_device(config):
         needed["sampling"] = _sampling(nodes, edges, sizes)
     return needed
@@ -119,7 +119,7 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict
 
 def encoder_host_bytes_for_device(config: Config, sizes: EncoderSizes) -> int:
     """Host memory beside the buffers while a device trains: staged rows and ids of batches under way, ids being prepared."""
-    nodes, drawn = reached(config, sizes.seeds, sizes.here)
+    nodes, drawn = reached(config, sizes.seeds, sizes.graph)
     ids = _packet(nodes, sum(drawn), sizes)
     if config.task == "link_prediction":
         ids += packet_bytes(config.training.batch_size, sizes.seeds)
@@ -139,7 +139,7 @@ def _labels(config: Config, sizes: EncoderSizes) -> int:
 def _sampling(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
     """Bytes of a device's sampler: seeds, and edges between them that are excluded; a table of nodes, and the one before it;
     nodes and rows; of nodes that are expanded, what they draw from; of edges, what is drawn, and labels."""
-    return 160 * sizes.seeds + (96 + 32) * nodes[-1] + (80 + 16 * sizes.here.ranges) * nodes[-2] + 72 * edges
+    return 160 * sizes.seeds + (96 + 32) * nodes[-1] + (80 + 16 * sizes.graph.ranges) * nodes[-2] + 72 * edges
 
 
 def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSizes) -> int:

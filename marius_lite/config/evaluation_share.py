@@ -52,10 +52,10 @@ def _nodes_an_epoch(config: Config, facts: Facts) -> float:
     items = planning.items(facts)
     size = max(1, min(items, config.training.batch_size))
     seeds = min(planning.seeds(config, size, facts.nodes), facts.nodes)
-    return items / size * _around(config, facts, seeds)
+    return items / size * _neighborhood_nodes(config, facts, seeds)
 
 
-def _around(config: Config, facts: Facts, seeds: int) -> float:
+def _neighborhood_nodes(config: Config, facts: Facts, seeds: int) -> float:
     """Nodes of one neighbourhood: what a hop draws are nodes found before, too, the more of them the more there are."""
     degree = int(facts.bucket_counts.sum()) / facts.nodes
     found = newest = float(seeds)

@@ -26,8 +26,8 @@ class Facts:
     """``splits``: edges, or nodes to classify, of each. ``stride``: bytes of a learned record.
 
     Where there is an encoder, ``features``: bytes of a node's features as stored, ``feature_width`` numbers, 0 without any, and
-    ``lists``: bytes of the in-edges of the largest partition. ``nodes_to_classify``: for that task. ``why_whole``: why a module
-    of the user's must see the whole graph at once, so that it cannot be evaluated; None if it need not.
+    ``lists``: bytes of the in-edges of the largest partition. ``nodes_to_classify``: for that task. ``whole_graph_reason``: why
+    the module of a user can only be run on the whole graph at once, and so cannot be evaluated; None where it can.
     """
 
     nodes: int
@@ -44,4 +44,4 @@ class Facts:
     feature_width: int = 0
     lists: int = 0
     nodes_to_classify: NodeFacts | None = None
-    why_whole: str | None = None
+    whole_graph_reason: str | None = None

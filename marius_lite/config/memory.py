@@ -118,17 +118,18 @@ def largest_window(step_buckets: list[tuple[tuple[int, int], ...]], counts: npt.
 
 
 def packet_bytes(edges: int, places: int) -> int:
-    """Bytes of a batch's ids on a device: rows and held places as int64, three lists of int32, each look back's two,
+    """Bytes of a batch's ids on a device: rows and cached places as int64, three lists of int32, each look back's two,
     relations."""
     return places * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4) + 4 + edges * 8
 
 
-def device_bytes(config: Config, stride: int, held: int, resident: int) -> dict[str, int]:
-    """Bytes on a device by purpose, beside what CUDA itself takes: batches under way, one batch's tensors, scores, held rows."""
+def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dict[str, int]:
+    """Bytes on a device by purpose, without what CUDA itself takes: batches under way, one batch's tensors, scores,
+    cached rows. ``cached``: bytes of the rows that stay on the device."""
     batch, dim, places = config.training.batch_size, config.model.dim, batch_places(config, resident)
     tensors = places * dim * 4 * 5 + 8 * batch * dim * 4  # gathered, masked, masks, gradients, sums; queries
     return {"batches": RING * (places * stride + packet_bytes(batch, places)), "tensors": tensors,
-            "scores": 3 * 4 * DEVICE_TILE, "held": held}
+            "scores": 3 * 4 * DEVICE_TILE, "held": cached}
 
 
 def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:

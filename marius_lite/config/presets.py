@@ -56,15 +56,15 @@ def _choices(shape: GraphShape) -> list[tuple[str, bool, str]]:
     return [
         ("gcn", shape.classified and shape.nodes <= FEW_NODES, f"{nodes} with features and classes"),
         ("sage", shape.classified, f"{nodes} with features and classes"),
-        ("social", shape.relations <= 1 and _held("social", shape), f"{nodes}, one relation"),
-        ("kg-small", shape.nodes * shape.edges <= FULL_SCORES and _held("kg-small", shape),
+        ("social", shape.relations <= 1 and _fits("social", shape), f"{nodes}, one relation"),
+        ("kg-small", shape.nodes * shape.edges <= FULL_SCORES and _fits("kg-small", shape),
          f"{relations}; {nodes}, few enough to compare each edge with all"),
-        ("kg", _held("kg", shape), f"{relations}; {nodes}, too many to compare each edge with all"),
+        ("kg", _fits("kg", shape), f"{relations}; {nodes}, too many to compare each edge with all"),
         ("kg-large", True, f"{relations}; {nodes}, whose rows are large beside the free memory"),
     ]
 
 
-def _held(name: str, shape: GraphShape) -> bool:
+def _fits(name: str, shape: GraphShape) -> bool:
     """Whether the preset's rows, with as many numbers of optimizer state, are small beside the free memory."""
     return bool(shape.nodes * 2 * read(name, None)["model"]["dim"] * 4 <= LARGE_ROWS * shape.available_memory)
 

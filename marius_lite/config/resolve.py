@@ -28,10 +28,10 @@ def device_needs(config: Config, facts: Facts, capacity: int, memory: MemoryPlan
     """Bytes needed on the device, by purpose; nothing on the CPU."""
     if config.device == "cpu":
         return {}
-    held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
+    cached = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
     if config.model.encoder == "none":
-        return device_bytes(config, facts.stride, held, resident(facts, capacity).nodes)
-    return encoder_device_bytes(config, planning_of(config).encoder_sizes(config, facts, capacity), held)
+        return device_bytes(config, facts.stride, cached, resident(facts, capacity).nodes)
+    return encoder_device_bytes(config, planning_of(config).encoder_sizes(config, facts, capacity), cached)
 
 
 def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> None:
@@ -42,11 +42,11 @@ def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPla
 def _with_evaluation(config: Config, facts: Facts) -> Config:
     """The evaluation split as a name; no evaluations where it was left open and there is nothing, or no way, to evaluate."""
     settings = config.evaluation
-    if facts.why_whole and settings.split != "auto" and settings.every_epochs:
-        raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} {facts.why_whole}: "
-                        "leave `evaluation.split` out, or take another encoder")
+    if facts.whole_graph_reason and settings.split != "auto" and settings.every_epochs:
+        raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} "
+                        f"{facts.whole_graph_reason}: leave `evaluation.split` out, or take another encoder")
     if settings.split == "auto":
-        every = settings.every_epochs if "valid" in facts.splits and not facts.why_whole else 0
+        every = settings.every_epochs if "valid" in facts.splits and not facts.whole_graph_reason else 0
         settings = settings.model_copy(update={"split": "valid", "every_epochs": every})
     elif settings.every_epochs and settings.split not in facts.splits:
         raise UserError(f"`evaluation.split` is {settings.split}, but the dataset has {', '.join(facts.splits)}: "

@@ -9,12 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.evaluate.sampling import distinct
-from marius_lite.graph.edges import COLUMNS, EdgePiece
+from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.seeds import generator_for
-
-CHUNK = 1 << 18
-"""Edges read at a time where buckets are only searched."""
 
 Ids = npt.NDArray[np.int64]
 
@@ -48,7 +45,7 @@ class EdgeBlock(NamedTuple):
 
 
 def select_edges(edges: EdgeSource, max_edges: int | None, seed: int,
-                 block: int = CHUNK) -> Iterator[EdgeBlock]:
+                 block: int = EDGES_AT_ONCE) -> Iterator[EdgeBlock]:
     """All edges of a split, or ``max_edges`` of them drawn without replacement, ``block`` at a time.
 
     The sample is the same for the same dataset and seed. Only buckets that hold a chosen edge are read;
@@ -70,7 +67,7 @@ def select_edges(edges: EdgeSource, max_edges: int | None, seed: int,
 
 def _chosen_edges(edges: EdgeSource, chosen: Ids | None, block: int) -> Iterator[EdgeBlock]:
     """Edges at the given positions (ascending, in bucket order), or all, piece by piece."""
-    p, size = edges.partitioning.partitions, min(block, CHUNK)
+    p, size = edges.partitioning.partitions, min(block, EDGES_AT_ONCE)
     if chosen is None:
         for piece in edges.block(range(p), range(p), size, COLUMNS):
             yield _whole_ids(piece, edges.partitioning, slice(None))

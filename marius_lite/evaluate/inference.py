@@ -19,7 +19,7 @@ import torch
 
 from marius_lite._native import sort_rows
 from marius_lite.errors import UserError
-from marius_lite.evaluate.layer_rows import FiledRows, HeldRows, LayerRows
+from marius_lite.evaluate.layer_rows import LayerRows, RowsInMemory, RowsOnDisk
 from marius_lite.files import disk_error, format_bytes, remove_tree, require_space
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.encoders import Block, Layered
@@ -35,7 +35,7 @@ BYTES_AN_EDGE = 64
 """Node ids, local numbers and what sorting them takes."""
 READ_BYTES = 2 * SPAN_BYTES
 """What reading rows takes beside the rows."""
-HELD_SHARE = 0.5
+IN_MEMORY_SHARE = 0.5
 """Of the memory that whole layers' rows may take: then each is read once, not once for each chunk that needs it."""
 
 Ids = npt.NDArray[np.int64]
@@ -85,11 +85,11 @@ def infer(encoder: Layered, features: RowsOfPartition, adjacency: InEdgeReader, 
         _fill(rows, encoder, features, partitioning)
         for layer in range(len(encoder.widths) - 1):
             width = encoder.early_width(layer + 1) or encoder.widths[layer]
-            after = _room(scratch / f"layer-{layer}", partitioning, width, rows.held, memory)
+            after = _room(scratch / f"layer-{layer}", partitioning, width, rows.memory_bytes, memory)
             _Layer(encoder, layer, rows, after, adjacency, partitioning, memory, degrees).run()
             rows.remove()
             rows = after
-        vectors = FiledRows(output, partitioning, encoder.widths[-1])
+        vectors = RowsOnDisk(output, partitioning, encoder.widths[-1])
         _Layer(encoder, len(encoder.widths) - 1, rows, vectors, adjacency, partitioning, memory, degrees).run()
         return vectors.table()
     except BaseException as error:
@@ -102,12 +102,12 @@ def infer(encoder: Layered, features: RowsOfPartition, adjacency: InEdgeReader, 
         remove_tree(scratch)
 
 
-def _room(path: Path, partitioning: Partitioning, width: int, held: int, memory: int) -> LayerRows:
-    """Make room for new rows: in memory where they fit beside ``held`` bytes, else in a table at ``path``."""
-    if held + partitioning.nodes * width * 4 <= memory * HELD_SHARE:
-        return HeldRows(partitioning, width)
+def _room(path: Path, partitioning: Partitioning, width: int, used: int, memory: int) -> LayerRows:
+    """Make room for new rows: in memory where they fit beside ``used`` bytes, else in a table at ``path``."""
+    if used + partitioning.nodes * width * 4 <= memory * IN_MEMORY_SHARE:
+        return RowsInMemory(partitioning, width)
     path.parent.mkdir(parents=True, exist_ok=True)
-    return FiledRows(path, partitioning, width)
+    return RowsOnDisk(path, partitioning, width)
 
 
 def true_degrees(adjacency: InEdgeReader, partitioning: Partitioning) -> npt.NDArray[np.float32]:
@@ -144,9 +144,9 @@ class _Layer:
     def __post_init__(self) -> None:
         self._device = next(self.encoder.parameters()).device
         size = self.partitioning.nodes * self.before.width * 4
-        if isinstance(self.before, FiledRows) and self.after.held + size <= self.memory * HELD_SHARE:
+        if isinstance(self.before, RowsOnDisk) and self.after.memory_bytes + size <= self.memory * IN_MEMORY_SHARE:
             self.before = self.before.in_memory()
-        self.memory -= self.before.held + self.after.held
+        self.memory -= self.before.memory_bytes + self.after.memory_bytes
 
     @torch.no_grad()
     def run(self) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.evaluate.candidates import Candidates
-from marius_lite.evaluate.edges import CHUNK, EdgeSource
+from marius_lite.evaluate.edges import EdgeSource
 from marius_lite.evaluate.queries import Queries
-from marius_lite.graph.edges import COLUMNS, EdgePiece
+from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 
 Ids = npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ class KnownAnswers:
 
     def __init__(self, splits: Sequence[EdgeSource], partitioning: Partitioning, candidates: Candidates,
                  limit: int):
-        """``limit``: pairs held at once; at least a partition's rows, the most that one question can have."""
+        """``limit``: pairs in memory at once; at least a partition's rows, the most that one question can have."""
         self._splits = splits
         self._limit = max(limit, partitioning.rows)
         self._partitioning = partitioning
@@ -69,15 +69,15 @@ class KnownAnswers:
     def _matches(self, queries: Queries, k: int, first: int, last: int) -> Iterator[tuple[Ids, Ids]]:
         if not self._candidates.count(k):
             return
-        p, here = self._partitioning, range(k, k + 1)
+        p, own = self._partitioning, range(k, k + 1)
         first_ids = np.arange(p.partitions + 1) * p.rows
         for side in (0, 1):
             bounds = queries.first_about(side, first_ids).clip(first, last)
             for others in _runs(np.flatnonzero(np.diff(bounds))):
                 matcher = _Matcher(queries, side, range(bounds[others.start], bounds[others.stop]), p)
-                grid = (others, here) if side == 0 else (here, others)
+                grid = (others, own) if side == 0 else (own, others)
                 for split in self._splits:
-                    for piece in split.block(*grid, CHUNK, COLUMNS):
+                    for piece in split.block(*grid, EDGES_AT_ONCE, COLUMNS):
                         questions, answers = matcher.match(piece)
                         positions = self._candidates.positions(k, answers)
                         yield questions[positions >= 0], positions[positions >= 0]

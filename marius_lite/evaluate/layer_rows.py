@@ -20,10 +20,10 @@ Write = Callable[[Rows], None]
 
 
 class LayerRows(Protocol):
-    """Rows (nodes, ``width``) float32. ``held``: bytes of them in memory."""
+    """Rows (nodes, ``width``) float32. ``memory_bytes``: bytes of them in memory."""
 
     width: int
-    held: int
+    memory_bytes: int
 
     def writing(self, k: int) -> AbstractContextManager[Write]:
         """Return what writes partition k's rows, from its first on, some (n, width) at a time."""
@@ -35,13 +35,13 @@ class LayerRows(Protocol):
         """Free the memory or the disk that the rows take."""
 
 
-class HeldRows:
+class RowsInMemory:
     """Rows in memory: one array of all nodes."""
 
     def __init__(self, partitioning: Partitioning, width: int):
         self.width, self._partitioning = width, partitioning
         self._rows = np.empty((partitioning.nodes, width), np.float32)
-        self.held = self._rows.nbytes
+        self.memory_bytes = self._rows.nbytes
 
     def of(self, k: int) -> Rows:
         """The rows of partition k, which may be changed in place."""
@@ -63,16 +63,16 @@ class HeldRows:
         gather(self._rows, ids, out)
 
     def remove(self) -> None:
-        self._rows, self.held = np.empty((0, self.width), np.float32), 0
+        self._rows, self.memory_bytes = np.empty((0, self.width), np.float32), 0
 
 
-class FiledRows:
+class RowsOnDisk:
     """Rows in a new table at ``path``, padded with zeros to its stride. Nothing is synced: nobody needs the table after a crash.
 
     Rows are compared with their checksum when they are read.
     """
 
-    held = 0
+    memory_bytes = 0
 
     def __init__(self, path: Path, partitioning: Partitioning, width: int):
         self.width, self._partitioning = width, partitioning
@@ -113,12 +113,12 @@ class FiledRows:
             part = slice(int(bounds[k]), int(bounds[k + 1]))
             self.table().read_rows_into(k, ids[part] - self._partitioning.range(k).start, out[part])
 
-    def in_memory(self) -> HeldRows:
+    def in_memory(self) -> RowsInMemory:
         """Read all rows into memory, each once."""
-        held = HeldRows(self._partitioning, self.width)
+        rows = RowsInMemory(self._partitioning, self.width)
         for k in range(self._partitioning.partitions):
-            self.table().read_into(k, held.of(k))
-        return held
+            self.table().read_into(k, rows.of(k))
+        return rows
 
     def remove(self) -> None:
         self._table.remove()

@@ -50,8 +50,8 @@ def _positions(nodes: Ids, candidates: Candidates, k: int) -> Ids:
     """The position of each node as a candidate of partition k, -1 where it is none."""
     found = np.full(len(nodes), -1, np.int64)
     offsets = nodes - candidates.first_id(k)
-    here = np.flatnonzero((offsets >= 0) & (offsets < candidates.partition_size(k)))
-    found[here] = candidates.positions(k, offsets[here])
+    local = np.flatnonzero((offsets >= 0) & (offsets < candidates.partition_size(k)))
+    found[local] = candidates.positions(k, offsets[local])
     return found
 
 

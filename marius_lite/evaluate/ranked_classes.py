@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-CHUNK = 1 << 16
+POSITIVES_AT_ONCE = 1 << 16
 """Positives looked up at a time."""
 
 Values = npt.NDArray[np.float32]
@@ -136,7 +136,7 @@ def average_precision(positive: Values, negative: Values) -> float:
 
 
 def _chunks(values: Values) -> Iterator[Values]:
-    return (values[start : start + CHUNK] for start in range(0, len(values), CHUNK))
+    return (values[start : start + POSITIVES_AT_ONCE] for start in range(0, len(values), POSITIVES_AT_ONCE))
 
 
 def _write(file: int, data: bytes, at: int) -> None:

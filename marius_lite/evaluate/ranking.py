@@ -22,13 +22,14 @@ import torch
 
 from marius_lite.evaluate.candidates import Candidates
 from marius_lite.evaluate.counting import Counts, Selves
-from marius_lite.evaluate.edges import CHUNK, EdgeBlock, EdgeSource
+from marius_lite.evaluate.edges import EdgeBlock, EdgeSource
 from marius_lite.evaluate.known import KnownAnswers
 from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.result import TIES, Flags, Ranks, SelfBest, Ties, Totals
 from marius_lite.evaluate.scorer import CANDIDATES, QUERIES, QUERY_BATCH, Scorer, Tiles, query_vectors
+from marius_lite.graph.edges import EDGES_AT_ONCE
 from marius_lite.graph.partitioning import Partitioning
 
 BYTES_PER_KNOWN = 64
@@ -97,7 +98,7 @@ class Ranker:
     def block_size(self) -> int:
         """Edges of a block whose rows and queries fit the memory beside tiles and edges being read."""
         tiles = QUERIES * CANDIDATES * BYTES_PER_SCORE + (QUERIES + CANDIDATES) * self._pages.dim * 4
-        reading = CHUNK * BYTES_PER_CHUNK_EDGE + self._partitioning.rows
+        reading = EDGES_AT_ONCE * BYTES_PER_CHUNK_EDGE + self._partitioning.rows
         making = 3 * QUERY_BATCH * self._pages.dim * 4
         each = 4 * self._pages.dim * 4 + 2 * BYTES_PER_QUERY
         return max(QUERIES, (self._options.memory * 3 // 4 - tiles - reading - making) // each)

@@ -20,6 +20,8 @@ from marius_lite.storage.small_arrays import read_table
 
 COLUMNS = ("src", "dst", "rel")
 CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64}  # what edges may carry, as it is stored
+EDGES_AT_ONCE = 1 << 18
+"""Edges that are read at a time where a pass goes through all of them."""
 Offsets = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
 

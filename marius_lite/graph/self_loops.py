@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.edges import EDGES_AT_ONCE
 
 RARE = 0.001
 """Share of the training edges below which self-loops are taken for slips: WN18RR has 7 in 86,835."""
-PIECE = 1 << 20
-"""Edges looked at a time."""
 
 
 def self_loop_share(dataset: Dataset) -> float:
@@ -18,7 +17,7 @@ def self_loop_share(dataset: Dataset) -> float:
     if loops is None:
         edges = dataset.edges("train")
         loops = sum(int(np.count_nonzero(src == dst)) for k in range(dataset.partitioning.partitions)
-                    for src, dst in edges.stream_columns(k, k, PIECE, ("src", "dst")))
+                    for src, dst in edges.stream_columns(k, k, EDGES_AT_ONCE, ("src", "dst")))
     return loops / max(1, dataset.manifest.edges["train"])
 
 

@@ -12,8 +12,8 @@ from marius_lite.graph.dataset import Dataset
 MOST = 0.8
 """Share of edges with their reverse from which on a graph is taken for undirected: less than all, since the reverse may stand in
 another split."""
-PIECE = 1 << 20
-"""Edges read of a bucket, of which 8 bytes each."""
+BUCKET_SAMPLE = 1 << 20
+"""The most edges that are read of a bucket; each takes 8 bytes."""
 ENOUGH = 10_000
 """Edges that tell the share well enough."""
 FEWEST = 1_000
@@ -51,17 +51,17 @@ def directions(dataset: Dataset) -> Directions:
     that are read to their end the checksums are compared here; training compares all.
     """
     edges = dataset.edges("train")
-    both = seen = sources = destinations = 0
+    both = count = sources = destinations = 0
     for k in range(dataset.partitioning.partitions):
-        for src, dst in edges.stream_columns(k, k, PIECE, ("src", "dst")):
+        for src, dst in edges.stream_columns(k, k, BUCKET_SAMPLE, ("src", "dst")):
             there = _both_ways(src, dst, whole=len(src) == edges.counts[k, k])
-            both, seen = both + int(there.sum()), seen + len(there)
+            both, count = both + int(there.sum()), count + len(there)
             ends = np.unique(dst)
             sources, destinations = sources + int(np.isin(ends, src).sum()), destinations + len(ends)
             break
-        if seen >= ENOUGH:
+        if count >= ENOUGH:
             break
-    return Directions(seen, both / max(1, seen), sources >= ROLES * destinations)
+    return Directions(count, both / max(1, count), sources >= ROLES * destinations)
 
 
 def _both_ways(src: npt.NDArray[np.uint32], dst: npt.NDArray[np.uint32], whole: bool) -> npt.NDArray[np.bool_]:

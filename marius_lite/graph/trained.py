@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.edges import EDGES_AT_ONCE
 
-PIECE = 1 << 18  # edges at once
 Ids = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
 
@@ -22,7 +22,7 @@ def trained_nodes(dataset: Dataset, nodes: Ids) -> Marks:
     for k in np.unique(parts).tolist():
         ends, own = np.zeros(partitioning.rows, np.bool_), range(k, k + 1)
         for rows, columns, name in ((own, every, "src"), (every, own, "dst")):
-            for piece in edges.block(rows, columns, PIECE, [name]):
+            for piece in edges.block(rows, columns, EDGES_AT_ONCE, [name]):
                 ends[piece.columns[0]] = True
         mine = parts == k
         found[mine] = ends[nodes[mine] - k * partitioning.rows]
@@ -33,6 +33,6 @@ def trained_relations(dataset: Dataset) -> Marks:
     """For each relation whether a training edge has it: its edges that are in no other split, of which alone edges are read."""
     left, every = dataset.relation_counts(), range(dataset.partitioning.partitions)
     for split in dataset.manifest.edges:
-        for piece in dataset.edges(split).block(every, every, PIECE, ["rel"]) if split != "train" else ():
+        for piece in dataset.edges(split).block(every, every, EDGES_AT_ONCE, ["rel"]) if split != "train" else ():
             left -= np.bincount(piece.columns[0], minlength=len(left))
     return left > 0

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from marius_lite._native import crc32c, hash_ints
 from marius_lite.graph.adjacency import ARRAYS, Adjacency, source_dtype
 from marius_lite.graph.damage import Progress, check_array, check_chunk, damaged, first
-from marius_lite.graph.edges import CARRIED, COLUMNS
+from marius_lite.graph.edges import CARRIED, COLUMNS, EDGES_AT_ONCE
 from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.verify_nodes import node_table_bytes, verify_node_tables, verify_nodes, verify_relations
 from marius_lite.progress_bar import progress_bar
@@ -26,8 +26,7 @@ from marius_lite.storage.checksum import file_checksum
 from marius_lite.storage.flat import read_array_range
 from marius_lite.storage.small_arrays import chunk_of_table
 
-PIECE = 1 << 18  # edges at once
-LISTS = 1 << 16  # neighbour lists at once
+LISTS_AT_ONCE = 1 << 16  # neighbour lists at once
 HASH_KEY = 0x9E3779B97F4A7C15
 Sums = npt.NDArray[np.uint64]
 Columns = list[npt.NDArray[Any]]
@@ -98,7 +97,7 @@ class _EdgeCheck:
 
     def run(self, progress: Progress) -> None:
         self._check_offsets()
-        for low, columns in self._edges.pieces(PIECE):
+        for low, columns in self._edges.pieces(EDGES_AT_ONCE):
             progress(sum(values.nbytes for values in columns))
             flat = np.searchsorted(self._edges.offsets, np.arange(low, low + len(columns[0])), side="right") - 1
             self._check_ends(low, flat, columns)
@@ -211,8 +210,8 @@ class _ListCheck:
         total, path = np.zeros(1, np.uint64), self._adjacency.folder / "sources"
         last_source, last_node = np.zeros(0, np.uint32), np.zeros(0, np.int64)
         for low, indptr in self._list_bounds():
-            for begin in range(int(indptr[0]), int(indptr[-1]), PIECE):
-                end = min(begin + PIECE, int(indptr[-1]))
+            for begin in range(int(indptr[0]), int(indptr[-1]), EDGES_AT_ONCE):
+                end = min(begin + EDGES_AT_ONCE, int(indptr[-1]))
                 nodes = np.searchsorted(indptr, np.arange(begin, end), side="right") - 1 + low
                 sources, *beside = (self._read(name, begin, end) for name in ("sources", *self._beside))
                 if (wrong := first(sources >= self._adjacency.partitioning.nodes)) is not None:
@@ -231,8 +230,8 @@ class _ListCheck:
         """(first node, where each list begins and the last ends among the partition's) of some lists at a time."""
         adjacency, edges = self._adjacency, int(np.diff(self._adjacency.starts)[self._k])
         base, size = self._k * (adjacency.partitioning.rows + 1), len(self._nodes)
-        for low in range(0, size, LISTS):
-            high = min(low + LISTS, size)
+        for low in range(0, size, LISTS_AT_ONCE):
+            high = min(low + LISTS_AT_ONCE, size)
             indptr = read_array_range(adjacency.folder / "indptr", base + low, base + high + 1)
             fresh = indptr[1 if low else 0:]
             self._progress(fresh.nbytes)

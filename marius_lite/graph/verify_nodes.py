@@ -25,9 +25,9 @@ from marius_lite.graph.verify_multi_labels import labelled, open_multi_labels
 from marius_lite.storage.flat import read_array_range
 from marius_lite.storage.table import padded_width
 
-BATCH = 1 << 16  # nodes at once
-HASHES = 8 << 20  # of raw ids, sorted at once
-ROW_BYTES = 4 << 20  # of features at once
+NODES_AT_ONCE = 1 << 16  # nodes at once
+HASHES_AT_ONCE = 8 << 20  # of raw ids, sorted at once
+BYTES_AT_ONCE = 4 << 20  # of features at once
 BFLOAT16_EXPONENT = np.uint16(0x7F80)
 Hashes = npt.NDArray[np.uint64]
 Ids = npt.NDArray[np.int64]
@@ -123,7 +123,7 @@ def _batches(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
     low = 0
     try:
         with _failing(path), pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
-            for batch in file.iter_batches(BATCH):
+            for batch in file.iter_batches(NODES_AT_ONCE):
                 yield low, batch
                 low += len(batch)
     except (pa.ArrowException, OSError) as error:
@@ -149,7 +149,7 @@ def _check_order(path: Path, low: int, raw: pa.Array, key: int, last: tuple[int,
 
 def _check_different(path: Path, nodes: int, key: int) -> None:
     """Raw ids in any order: equal ones have equal hashes, which are sorted, a stretch of them at a time."""
-    stretches = -(-nodes // HASHES)
+    stretches = -(-nodes // HASHES_AT_ONCE)
     equal: list[Hashes] = []
     for stretch in range(stretches):
         least, most = 2**64 * stretch // stretches, 2**64 * (stretch + 1) // stretches - 1
@@ -160,15 +160,15 @@ def _check_different(path: Path, nodes: int, key: int) -> None:
         together = np.concatenate(parts)
         together.sort()
         equal.append(together[1:][together[1:] == together[:-1]])
-    suspects, seen = np.unique(np.concatenate(equal)), dict[Any, int]()
+    suspects, node_of = np.unique(np.concatenate(equal)), dict[Any, int]()
     if not len(suspects):
         return
     for low, batch in _batches(path):
         for place in np.flatnonzero(np.isin(hash_raw_ids(batch.column(1), key), suspects)).tolist():
             found = batch.column(1)[place].as_py()
-            if found in seen:
-                raise damaged(path, f"node {low + place:,} has the raw_id of node {seen[found]:,}, {found!r}")
-            seen[found] = low + place
+            if found in node_of:
+                raise damaged(path, f"node {low + place:,} has the raw_id of node {node_of[found]:,}, {found!r}")
+            node_of[found] = low + place
 
 
 def verify_relations(dataset: DatasetFolder) -> npt.NDArray[np.int64]:
@@ -222,7 +222,7 @@ def _verify_features(dataset: DatasetFolder, progress: Progress) -> None:
         raise damaged(table.path, f"nodes, rows of a chunk, type and columns are {found}, by the manifest {wanted}")
     if features.scales is not None and not (len(features.scales) == features.width and (features.scales > 0).all()):
         raise damaged(table.path, f"the scales of {features.width} columns are not all there and above 0")
-    step = max(1, ROW_BYTES // table.stride)
+    step = max(1, BYTES_AT_ONCE // table.stride)
     for k in range(partitioning.partitions):
         check_chunk(dataset, table.chunks, k)
         for low in range(0, partitioning.size(k), step):
@@ -253,7 +253,7 @@ def _verify_labels(dataset: DatasetFolder, progress: Progress) -> None:
         if there:
             check_array(dataset, dataset.path / place, partitioning.nodes, dtype, partitioning.rows)
     training, counts = split.get("train", 0), np.zeros(1 + len(NODE_SPLITS), np.int64)
-    for ids in _batches_of_nodes(partitioning, max(1, ROW_BYTES // several.table.stride) if several else BATCH):
+    for ids in _batches_of_nodes(partitioning, max(1, BYTES_AT_ONCE // several.table.stride) if several else NODES_AT_ONCE):
         if several:
             labels = labelled(several, ids, partitioning)
         else:

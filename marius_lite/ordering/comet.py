@@ -16,14 +16,14 @@ from marius_lite.ordering.schedule import Ordering, Schedule, all_buckets
 
 def order(partitions: int, capacity: int, rng: np.random.Generator) -> Schedule:
     """COMET with the shape of `comet_shape`."""
-    groups, held = comet_shape(partitions, capacity)
+    groups, resident = comet_shape(partitions, capacity)
     # The order of the groups is random too: which ones are larger, and where each stands in BETA's sequence.
     members = [group.tolist() for group in np.array_split(rng.permutation(partitions), groups)]
     rng.shuffle(members)
     group_of = np.empty(partitions, np.int64)
     for group, inside in enumerate(members):
         group_of[inside] = group
-    states = beta_states(groups, held)
+    states = beta_states(groups, resident)
     residents = [tuple(partition for group in state for partition in members[group]) for state in states]
     buckets = all_buckets(partitions)
     return Schedule(residents, buckets, _random_step(np.array(states), groups, group_of[buckets], rng))
@@ -33,11 +33,11 @@ def _random_step(states: npt.NDArray[np.int64], groups: int, pairs: npt.NDArray[
                  rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """For each pair of groups, a step that holds both, uniformly at random.
 
-    Shapes: states (steps, held) of group numbers, pairs (b, 2); the result (b,).
+    Shapes: states (steps, resident) of group numbers, pairs (b, 2); the result (b,).
     """
-    steps, held = states.shape
+    steps, resident = states.shape
     meetings = (states[:, :, None] * groups + states[:, None, :]).ravel()
-    step_of_meeting = np.repeat(np.arange(steps), held * held)[np.argsort(meetings, kind="stable")]
+    step_of_meeting = np.repeat(np.arange(steps), resident * resident)[np.argsort(meetings, kind="stable")]
     counts = np.bincount(meetings, minlength=groups * groups)
     starts = np.cumsum(counts) - counts
     flat = pairs[:, 0] * groups + pairs[:, 1]
@@ -68,9 +68,9 @@ def groups_that_fit(partitions: int, capacity: int, groups: int) -> int:
     return min(groups, larger + (capacity - larger * (size + 1)) // size)
 
 
-def groups_read(groups: int, held: int) -> int:
+def groups_read(groups: int, resident: int) -> int:
     """Groups read in an epoch that starts with an empty buffer."""
-    return beta_swaps(groups, held) + held
+    return beta_swaps(groups, resident) + resident
 
 
 def largest_group(partitions: int, capacity: int) -> int:

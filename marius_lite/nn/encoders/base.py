@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -15,6 +14,7 @@ from torch import Tensor
 from marius_lite.errors import UserError
 from marius_lite.nn.aggregate import targets_of
 from marius_lite.nn.dropout import dropout
+from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.geometric import without_geometric
 from marius_lite.nn.products import linear
 
@@ -116,19 +116,19 @@ class Encoder(Layered):
     draw the same masks again.
     """
 
-    def __init__(self, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, norm: str = "none",
-                 residual: bool = False) -> None:
+    def __init__(self, shape: EncoderShape) -> None:
         super().__init__()
+        in_width, widths = shape.in_width, tuple(shape.widths)
         if not widths or min(in_width, *widths) < 1:
             raise UserError(f"model.layers: found input width {in_width} and layers {list(widths)}: "
                             "at least one layer is needed, and no width below 1")
-        self.in_width, self.widths = in_width, tuple(widths)
-        self.dropout = dropout
-        shapes = list(itertools.pairwise([in_width, *widths]))
+        self.in_width, self.widths = in_width, widths
+        self.dropout = shape.dropout
+        ends = list(itertools.pairwise([in_width, *widths]))
         self.convs = torch.nn.ModuleList(
-            self._conv(inner, outer, last=layer == len(widths) - 1) for layer, (inner, outer) in enumerate(shapes))
-        self.norms = torch.nn.ModuleList(_norm(norm, width) for width in widths[:-1])
-        self.residuals = torch.nn.ModuleList(_skip(*shape) for shape in shapes[:-1]) if residual else None
+            self._conv(inner, outer, last=layer == len(widths) - 1) for layer, (inner, outer) in enumerate(ends))
+        self.norms = torch.nn.ModuleList(_norm(shape.norm, width) for width in widths[:-1])
+        self.residuals = torch.nn.ModuleList(_skip(*each) for each in ends[:-1]) if shape.residual else None
 
     def forward(self, x: Tensor, graph: LayerGraph) -> Tensor:
         """(seeds, widths[-1]) from the features x (nodes, in_width) of ``graph``, sampled as deep as there are layers."""

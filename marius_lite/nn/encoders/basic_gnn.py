@@ -18,7 +18,7 @@ ROW_NORMS = ("Identity", "BatchNorm", "BatchNorm1d", "LayerNorm")
 """Norms that, evaluated, look at one row at a time."""
 
 
-def why_whole(module: torch.nn.Module) -> str | None:
+def whole_graph_reason(module: torch.nn.Module) -> str | None:
     """Why a module of the user's must see the whole graph at once; None where `BasicGnnEncoder` runs it by layers."""
     basic = geometric().models.basic_gnn.BasicGNN
     if not isinstance(module, basic) or type(module).forward is not basic.forward:

@@ -6,7 +6,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from marius_lite.errors import UserError
 from marius_lite.nn.encoders.base import LayerGraph
+from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.own_code import code_allowed, require_installed
 
 KEY = "model.encoder"
@@ -43,19 +44,17 @@ class CustomEncoder(torch.nn.Module):
         return out[:seeds]
 
 
-def load_module(name: str, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, heads: int = 1,
-                relations: int = 1, options: Mapping[str, Any] | None = None) -> torch.nn.Module:
-    """Make the class that ``package.module:Class`` names, with the sizes that its constructor's parameters ask for.
+def load_module(name: str, shape: EncoderShape, options: Mapping[str, Any] | None = None) -> torch.nn.Module:
+    """Make an instance of the class that ``package.module:Class`` names, with the arguments that its constructor takes.
 
-    Known parameters: in_channels, hidden_channels, num_layers, out_channels, dropout, heads, num_relations, as in
-    torch_geometric's models; ``options`` fill any others. UserError where the class is not there, is no module, or asks for
-    what nobody gives.
+    The constructor may take in_channels, hidden_channels, num_layers, out_channels, dropout, heads and num_relations, as
+    torch_geometric's models do. ``options`` fill any others. Raises UserError where the class is not there, is no module, or
+    needs an argument that nobody gives.
     """
-    kind = _find(name)
-    hidden = set(widths[:-1])
-    known = {"in_channels": in_width, "out_channels": widths[-1], "num_layers": len(widths), "dropout": dropout,
-             "heads": heads, "num_relations": relations, **({"hidden_channels": widths[0]} if len(hidden) <= 1 else {}),
-             **(options or {})}
+    kind, widths = _find(name), shape.widths
+    hidden = {"hidden_channels": widths[0]} if len(set(widths[:-1])) <= 1 else {}
+    known = {"in_channels": shape.in_width, "out_channels": widths[-1], "num_layers": len(widths), "dropout": shape.dropout,
+             "heads": shape.heads, "num_relations": shape.relations, **hidden, **(options or {})}
     asked = inspect.signature(kind).parameters.values()
     names = [p.name for p in asked if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     unknown = [p.name for p in asked if p.name in names and p.default is p.empty and p.name not in known]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,16 +10,16 @@ from torch.nn.functional import pad
 
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
 from marius_lite.nn.encoders.base import Block, Encoder, geometric
+from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.products import linear
 
 
 class Rgcn(Encoder):
     """W_root itself + b + sum over relations r of W_r mean(neighbours by r), with the parameters of RGCNConv."""
 
-    def __init__(self, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, norm: str = "none",
-                 residual: bool = False, relations: int = 1) -> None:
-        self.relations = relations
-        super().__init__(in_width, widths, dropout=dropout, norm=norm, residual=residual)
+    def __init__(self, shape: EncoderShape) -> None:
+        self.relations = shape.relations
+        super().__init__(shape)
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
         conv: torch.nn.Module = geometric().RGCNConv(in_width, out_width, self.relations)
