@@ -1,8 +1,10 @@
-"""Write docs/configuration.md from the schema: python -m marius_lite.config.describe > docs/configuration.md"""
+"""Write docs/configuration.md from the schema: python -m marius_lite.config.describe docs/configuration.md"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -48,4 +50,4 @@ def _text(value: object) -> str:
 
 
 if __name__ == "__main__":
-    print(as_markdown(), end="")
+    Path(sys.argv[1]).write_text(as_markdown())
