@@ -1,4 +1,4 @@
-"""Turn every ``auto`` into a value, for one dataset on one machine. Pure: the facts come in, nothing is looked up."""
+"""Turn every ``auto`` into a value, for one dataset on one machine. All facts are given; nothing is looked up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from marius_lite.errors import UserError
 
 
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
-    """Return the configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
+    """Return the configuration without ``auto``, and the plan of its memory.
+
+    Raises UserError where dataset, memory and capacity do not fit together.
+    """
     config = _with_evaluation(config, facts).model_copy(update={"device": _device(config, facts)})
     config = config.model_copy(update={"sampling": config.sampling.model_copy(update={"device": _sampling_device(config)})})
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
@@ -25,7 +28,7 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
 
 
 def device_needs(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> dict[str, int]:
-    """Bytes needed on the device, by purpose; nothing on the CPU."""
+    """Return the bytes needed on the device, by purpose. Empty where the CPU trains."""
     if config.device == "cpu":
         return {}
     cached = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
@@ -40,7 +43,10 @@ def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPla
 
 
 def _with_evaluation(config: Config, facts: Facts) -> Config:
-    """The evaluation split as a name; no evaluations where it was left open and there is nothing, or no way, to evaluate."""
+    """Return the configuration with the name of the evaluation's split, and with how often and how much is evaluated.
+
+    Where the split is auto, and there is nothing to evaluate or no way to do it, nothing is evaluated.
+    """
     settings = config.evaluation
     if facts.whole_graph_reason and settings.split != "auto" and settings.every_epochs:
         raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} "
@@ -56,7 +62,10 @@ def _with_evaluation(config: Config, facts: Facts) -> Config:
 
 
 def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Config:
-    """Everything that shapes the work, batches included, as a number: a resumed run must not depend on today's memory."""
+    """Return the configuration with a value for everything that shapes the work, down to the batches.
+
+    So a resumed run does not depend on the memory that is free on that day.
+    """
 
     def value(given: object, resolved: object) -> object:
         return resolved if given == "auto" else given
@@ -81,7 +90,7 @@ def _device(config: Config, facts: Facts) -> str:
 
 
 def _sampling_device(config: Config) -> str:
-    """``auto`` stays where both are possible: it is measured while the run trains."""
+    """Return what draws neighbours. ``auto`` stays where CPU and GPU are possible: the run then measures which is faster."""
     asked = config.sampling.device
     if asked == "cuda" and config.device == "cpu":
         raise UserError("`sampling.device` is cuda, but `device` is cpu: only the CPU, or the GPU that trains, can draw "

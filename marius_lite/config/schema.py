@@ -1,6 +1,6 @@
-"""Every key of the configuration: one schema for YAML, ``--set`` and the Python API.
+"""The schema of the configuration: every key, for YAML files, ``--set`` and the Python API.
 
-``auto`` is a value like any other here; `config.resolve` turns it into a number for one dataset and one machine.
+``auto`` is a value like any other here. `config.resolve` replaces it, for one dataset and one machine.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ BytesOrNone = Annotated[int, BeforeValidator(parse_bytes), Field(ge=0)]
 
 
 def _text_keys(value: object) -> object:
-    """Relations may be numbers, in YAML too."""
+    """Return a mapping with its keys as text. YAML reads names of relations such as 7 as numbers."""
     return {str(key): number for key, number in value.items()} if isinstance(value, dict) else value
 
 
 DEFAULT = "default"
-"""Stands for the relations that a mapping of fanouts does not name."""
+"""The key of a mapping of fanouts that stands for the relations it does not name."""
 Count = Annotated[int, Field(ge=-1)]
 Fanout = Count | Annotated[dict[str, Count], BeforeValidator(_text_keys), Field(min_length=1)]
 
@@ -241,15 +241,15 @@ class Config(Section):
 
     @property
     def encodes(self) -> bool:
-        """Whether an encoder makes vectors of rows; without one they are the vectors."""
+        """Whether an encoder makes vectors from rows. Without one, the rows are the vectors."""
         return self.model.encoder != "none"
 
     @property
     def learns_rows(self) -> bool:
-        """Whether nodes have rows of their own that are trained. Of a resolved configuration."""
+        """Whether nodes have learned rows. The configuration must be resolved."""
         return self.model.inputs != "features"
 
     @property
     def reads_features(self) -> bool:
-        """Whether a model begins with the nodes' features. Of a resolved configuration."""
+        """Whether a model begins with the nodes' features. The configuration must be resolved."""
         return self.model.inputs != "embeddings"

@@ -1,4 +1,4 @@
-"""Remarks on a run's settings, made before it starts: they do not make it fail."""
+"""Make remarks on a run's settings before it starts. They do not stop it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from marius_lite.graph.manifest import Manifest
 
 
 def unused(manifest: Manifest, config: Config) -> list[str]:
-    """Parts of the dataset that the run does not use, one line each."""
+    """Return the parts of the dataset that the run does not use, one line each."""
     carried, weighted = manifest.edge_columns or (), config.encodes and config.sampling.weighted
     advice = "" if not config.encodes else " (`sampling.weighted: true` draws neighbours by them)"
     of_nodes = planning_of(config).unit == "nodes"
@@ -22,7 +22,7 @@ def unused(manifest: Manifest, config: Config) -> list[str]:
 
 
 def doubtful(manifest: Manifest, config: Config) -> list[str]:
-    """Settings that work, but are probably not wanted, one line each."""
+    """Return the settings that work, but are probably a mistake, one line each."""
     if planning_of(config).unit == "edges" and config.model.decoder == "dot" and manifest.relations > 1:
         return [f"`model.decoder` is dot, which scores all {manifest.relations:,} relations of the dataset alike: distmult, "
                 "complex, transe or rotate tell them apart"]

@@ -1,4 +1,4 @@
-"""Find nodes and relations that no training edge has. A model knows them from features alone."""
+"""Find nodes and relations that no training edge has. A model can know them from features alone."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Marks = npt.NDArray[np.bool_]
 
 
 def trained_nodes(dataset: Dataset, nodes: Ids) -> Marks:
-    """For each of ``nodes`` (n,) whether it is an end of a training edge.
+    """Return for each of ``nodes`` (n,) whether it is an end of a training edge.
 
-    Reads sources and destinations of the buckets of their partitions, once each; in memory is a byte for each node of one.
+    The buckets of their partitions are read once, sources and destinations. Memory has a byte for each node of one partition.
     """
     edges, partitioning = dataset.edges("train"), dataset.partitioning
     found, parts, every = np.zeros(len(nodes), np.bool_), partitioning.partition_of(nodes), range(partitioning.partitions)
@@ -30,7 +30,10 @@ def trained_nodes(dataset: Dataset, nodes: Ids) -> Marks:
 
 
 def trained_relations(dataset: Dataset) -> Marks:
-    """For each relation whether a training edge has it: its edges that are in no other split, of which alone edges are read."""
+    """Return for each relation whether a training edge has it.
+
+    The dataset counts the edges of all splits by relation. So only the edges of the other splits are read, and subtracted.
+    """
     left, every = dataset.relation_counts(), range(dataset.partitioning.partitions)
     for split in dataset.manifest.edges:
         for piece in dataset.edges(split).block(every, every, EDGES_AT_ONCE, ["rel"]) if split != "train" else ():

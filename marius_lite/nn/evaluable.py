@@ -1,5 +1,7 @@
-"""Whether what a configuration names is there and can be evaluated; torch is loaded for a module of the user's alone, which must
-be asked."""
+"""Find out whether the encoder of a configuration exists and can be evaluated.
+
+Only a module of the user must be made to know this. So torch is loaded for such a module alone.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from marius_lite.nn.geometric import without_geometric
 
 
 def with_encoder(config: Config, facts: Facts) -> Facts:
-    """Facts with ``whole_graph_reason``. Raises UserError for an encoder that cannot be made."""
+    """Return the facts with their ``whole_graph_reason``. Raises UserError for an encoder that cannot be made."""
     settings = config.model
     if ":" not in settings.encoder:
         if config.encodes and find_spec("torch_geometric") is None:

@@ -1,4 +1,4 @@
-"""Graph neural networks over sampled neighbourhoods, by name."""
+"""Encoders, which are graph neural networks over sampled neighbourhoods, by name."""
 
 from __future__ import annotations
 

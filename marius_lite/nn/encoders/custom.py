@@ -1,4 +1,4 @@
-"""A user's own module, of torch_geometric's signature, as the encoder."""
+"""Take a user's module as the encoder. Its forward is like those of torch_geometric's models."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ KEY = "model.encoder"
 
 
 class CustomEncoder(torch.nn.Module):
-    """Runs ``module``.forward(x, edge_index) on the whole sampled neighbourhood, edges from source to target.
+    """Runs ``module``.forward(x, edge_index) on the whole sampled neighbourhood. Edges lead from source to target.
 
-    The first rows of its result are the seeds'. A parameter ``edge_type`` of its forward receives the relations.
+    The first rows of its result are those of the seeds. If its forward has a parameter ``edge_type``, that gets the relations.
     """
 
     def __init__(self, module: torch.nn.Module, out_width: int) -> None:
@@ -32,7 +32,7 @@ class CustomEncoder(torch.nn.Module):
         self._typed = "edge_type" in inspect.signature(module.forward).parameters
 
     def forward(self, x: Tensor, graph: LayerGraph) -> Tensor:
-        """(seeds, out_width) from the features x (nodes, in_width)."""
+        """Return (seeds, out_width) from the input rows x (nodes, in_width). Raises UserError for a result of another shape."""
         block = graph.block(0)
         extra = {"edge_type": block.rel} if self._typed else {}
         out = self.module(x, block.edge_index(), **extra)
@@ -73,12 +73,13 @@ def load_module(name: str, shape: EncoderShape, options: Mapping[str, Any] | Non
 
 
 def _find(name: str) -> type[torch.nn.Module]:
+    """Import the class that ``package.module:Class`` names. Raises UserError where it may not be imported, or is no module."""
     path, _, attribute = name.partition(":")
     if not path or not attribute:
         raise UserError(f"{KEY}: found {name!r}, expected package.module:Class")
     if not code_allowed():
         require_installed(path, f"{KEY}: {name}")
-    elif os.getcwd() not in sys.path:  # an installed command's path lacks the folder it is called from
+    elif os.getcwd() not in sys.path:  # the search path of an installed command lacks the working folder
         sys.path.append(os.getcwd())
     try:
         module = importlib.import_module(path)

@@ -13,7 +13,7 @@ from marius_lite.nn.encoders.shape import EncoderShape
 
 
 class Gat(Encoder):
-    """torch_geometric's GATv2Conv: ``heads`` side by side in a layer's result, averaged in the last layer's."""
+    """Layers of torch_geometric's GATv2Conv. The heads are side by side in a layer's result; the last layer averages them."""
 
     def __init__(self, shape: EncoderShape) -> None:
         if shape.heads < 1 or any(width % shape.heads for width in shape.widths[:-1]):

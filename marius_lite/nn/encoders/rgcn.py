@@ -15,7 +15,7 @@ from marius_lite.nn.products import linear
 
 
 class Rgcn(Encoder):
-    """W_root itself + b + sum over relations r of W_r mean(neighbours by r), with the parameters of RGCNConv."""
+    """out_t = W_root x_t + b + sum over relations r of W_r mean(neighbours by r), with the parameters of RGCNConv."""
 
     def __init__(self, shape: EncoderShape) -> None:
         self.relations = shape.relations
@@ -43,9 +43,10 @@ class Rgcn(Encoder):
 
 
 class _Groups:
-    """A block's edges by relation, then target: group g holds ``indices[starts[g]:starts[g+1]]``.
+    """A block's edges, grouped by relation and target. Group g has the sources ``indices[starts[g]:starts[g+1]]``.
 
-    ``sizes``: groups of each relation. ``into``, ``order``: the groups that go to target t are order[into[t]:into[t+1]].
+    Groups are in the order of relations, then of targets. ``sizes``: how many groups each relation has. ``into``, ``order``: the
+    groups of target t are order[into[t]:into[t+1]].
     """
 
     def __init__(self, block: Block, relations: int):
