@@ -1,4 +1,4 @@
-"""Describe a run, for `info`."""
+"""Describe a run for `info`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from marius_lite.storage.chunks import first_damaged
 
 
 def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
-    """Describe a run's record and checkpoints; with ``verify`` every chunk of every checkpoint is read and compared.
+    """Return a description of a run's record and checkpoints. With ``verify`` every chunk of every checkpoint is compared.
 
     ``verified`` is False where there was none to compare. Raises UserError for what is damaged.
     """
@@ -38,7 +38,7 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
 
 
 def _verified(run: RunFolder, name: str) -> bool:
-    """Verify a checkpoint. False if the run removed it meanwhile."""
+    """Verify a checkpoint. Returns False where the run removed it meanwhile."""
     try:
         found = hold(run, name)
     except UserError:
@@ -55,7 +55,7 @@ def _verified(run: RunFolder, name: str) -> bool:
 
 
 def _model(config: dict[str, Any]) -> dict[str, Any]:
-    """The parts of the model: a decoder where links are scored, an encoder."""
+    """Return the parts of the model: its encoder, and its decoder where links are scored."""
     model = config["model"]
     encoder = {name: model[name] for name in ("encoder", "layers", "inputs")} if model["encoder"] != "none" else {}
     rows = {"dim": model["dim"]} if model["inputs"] != "features" or config["task"] == "link_prediction" else {}
@@ -63,7 +63,7 @@ def _model(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def verify_checkpoint(path: Path) -> None:
-    """Raise UserError for the first file that differs from what the checkpoint recorded."""
+    """Raise UserError for the first file that has another checksum than the checkpoint says."""
     state = read_state(path)
     check_arrays(path, state.arrays)
     read_dense(path, state.dense)

@@ -1,4 +1,4 @@
-"""marius-lite plan"""
+"""The command `marius-lite plan`."""
 
 from __future__ import annotations
 
