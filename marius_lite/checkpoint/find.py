@@ -91,8 +91,8 @@ def _missing(run: RunFolder, name: str | None, wanted: str | None) -> UserError:
     if wanted and folder.is_dir():
         return UserError(f"{folder}: no whole checkpoint, it has no {STATE}: copy it again, or choose another with --checkpoint: "
                          f"there are {there}")
-    told = f"no checkpoint {wanted}, which `{name or LATEST}` names" if wanted not in (None, name) else f"no checkpoint {name}"
-    return UserError(f"{run.path}: {told}: there are {there}")
+    what = f"no checkpoint {wanted}, which `{name or LATEST}` names" if wanted not in (None, name) else f"no checkpoint {name}"
+    return UserError(f"{run.path}: {what}: there are {there}")
 
 
 def find_to_read(run: RunFolder, name: str | None) -> Path | None:

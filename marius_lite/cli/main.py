@@ -18,7 +18,7 @@ from marius_lite.train.interrupt import ctrl_c_pressed, remember_ctrl_c
 COMMANDS = ("preprocess", "repartition", "train", "resume", "eval", "predict", "export", "plan", "info")
 TRACEBACK = "MARIUS_LITE_TRACEBACK"
 PYTHONS_ADVICE = "; use sys.set_int_max_str_digits() to increase the limit"  # nobody can follow it on a command line
-MOST_TOLD = 600
+MOST_SHOWN = 600  # characters of a message of unknown length, at each end
 
 
 def app() -> typer.Typer:
@@ -83,8 +83,8 @@ def _unexpected(error: Exception) -> int:
     """Report an error that nobody expected: a mistake in this program, or damage of a new kind."""
     if os.environ.get(TRACEBACK) == "1":
         traceback.print_exception(error)
-    told = f"{type(error).__name__}: {error}"[:MOST_TOLD]
-    return _fail(f"unexpected error: {told}: a file is damaged, or this is a mistake of marius-lite: {TRACEBACK}=1 shows more", 1)
+    what = f"{type(error).__name__}: {error}"[:MOST_SHOWN]
+    return _fail(f"unexpected error: {what}: a file is damaged, or this is a mistake of marius-lite: {TRACEBACK}=1 shows more", 1)
 
 
 def _os_message(error: OSError) -> str:
@@ -96,8 +96,8 @@ def _os_message(error: OSError) -> str:
 def _fail(message: str, code: int) -> int:
     """Print a message on standard error, and return the exit code."""
     message = message.replace(PYTHONS_ADVICE, "")
-    if len(message) > 2 * MOST_TOLD:  # it shows something of thousands of characters that was given
-        message = f"{message[:MOST_TOLD]} ... {message[-MOST_TOLD:]}"
+    if len(message) > 2 * MOST_SHOWN:  # it shows something of thousands of characters that was given
+        message = f"{message[:MOST_SHOWN]} ... {message[-MOST_SHOWN:]}"
     try:
         print(f"marius-lite: {printable(message)}", file=sys.stderr, flush=True)
     except BrokenPipeError:

@@ -188,7 +188,7 @@ def check_device_memory(needed: Mapping[str, int], budget: int) -> None:
     """Raise UserError, naming each purpose, where the bytes ``needed`` on the device exceed ``budget``."""
     total = sum(needed.values())
     if total > budget:
-        told = ", ".join(f"{name} {format_bytes(size)}" for name, size in needed.items())
+        parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in needed.items())
         raise UserError(f"`storage.device_memory` is {format_bytes(budget)}, but the device needs {format_bytes(total)} "
-                        f"({told}): raise it, lower training.batch_size, negatives.count, sampling.fanouts or "
+                        f"({parts}): raise it, lower training.batch_size, negatives.count, sampling.fanouts or "
                         "storage.device_cache, or choose another storage.device_path")

@@ -18,7 +18,7 @@ Ids = npt.NDArray[np.int64]
 
 
 class Known(NamedTuple):
-    """Pairs (question, position of a candidate that is true), (m,) int64 each. They are sorted, and each stands once."""
+    """Pairs (question, position of a candidate that is true), (m,) int64 each. They are sorted, without repetition."""
 
     key: Ids
     position: Ids
@@ -33,7 +33,10 @@ class KnownAnswers:
 
     def __init__(self, splits: Sequence[EdgeSource], partitioning: Partitioning, candidates: Candidates,
                  limit: int):
-        """``limit``: pairs in memory at a time, but at least the rows of a partition, which one question may need."""
+        """Prepare to find the answers that the edges of ``splits`` give.
+
+        ``limit``: pairs in memory at a time, but at least the rows of a partition, which one question may need.
+        """
         self._splits = splits
         self._limit = max(limit, partitioning.rows)
         self._partitioning = partitioning

@@ -63,6 +63,6 @@ def leak_lines(report: Mapping[str, Any], split: str | None = None) -> list[str]
             count = entry.get(kind) or 0
             if count > RARE.get(kind, 0) * entry["stored"]:
                 nodes = entry.get(UNSEEN_NODES) if kind == "unseen_in_train" else None
-                told = f" ({nodes:,} such nodes)" if nodes else ""
-                lines.append(f"{name}: {count:,} of {entry['stored']:,} edges {meaning}{told}")
+                also = f" ({nodes:,} such nodes)" if nodes else ""
+                lines.append(f"{name}: {count:,} of {entry['stored']:,} edges {meaning}{also}")
     return lines

@@ -101,6 +101,7 @@ class _EdgeCheck:
         self._last: Columns = []  # bucket, dst, src, rel of the last edge so far
 
     def run(self, progress: Progress) -> None:
+        """Check the edges. Raises UserError for the first that is wrong."""
         self._check_offsets()
         for low, columns in self._edges.pieces(EDGES_AT_ONCE):
             progress(sum(values.nbytes for values in columns))
