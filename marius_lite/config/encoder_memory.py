@@ -147,8 +147,9 @@ def _labels(config: Config, sizes: EncoderSizes) -> int:
 
 
 def _sampling(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
-    """Return the bytes of a device's sampler: the seeds and the edges between them that are left out; two hash tables of nodes;
-    nodes and their rows; what each expanded node draws from; the drawn edges and their relations."""
+    """Return the bytes of a device's sampler: the seeds and the edges between them that are left out; the hash table of nodes,
+    and the one it replaces when it grows; nodes and their rows; what each expanded node draws from; the drawn edges, and the
+    local numbers of their sources."""
     return 160 * sizes.seeds + (96 + 32) * nodes[-1] + (80 + 16 * sizes.graph.ranges) * nodes[-2] + 72 * edges
 
 

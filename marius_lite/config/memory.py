@@ -138,8 +138,8 @@ def largest_window(step_buckets: list[tuple[tuple[int, int], ...]], counts: npt.
 def packet_bytes(edges: int, places: int) -> int:
     """Return the bytes of a batch's ids on a device.
 
-    For each place: two int64 (its row, or its place in the cache), three int32, and two int32 for each batch of LOOK_BACK. For
-    each edge: its relation.
+    For each place: two int64 (a row and a place in the cache), three int32, and two int32 for each of the LOOK_BACK batches
+    before. For each edge: its relation.
     """
     return places * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4) + 4 + edges * 8
 
