@@ -1,22 +1,22 @@
-"""Errors, in two kinds: of the user's input, and of the run."""
+"""The errors of the program. There are two kinds: the input is wrong, or the run failed."""
 
 from __future__ import annotations
 
 
 class MariusError(Exception):
-    """Base of every error raised on purpose. Its text says what was found, where, and what to do."""
+    """The base of every error that is raised on purpose. Its text says what was found, where, and what to do."""
 
 
 class UserError(MariusError, ValueError):
-    """Input or configuration is wrong: exit code 2."""
+    """The input or the configuration is wrong. The exit code is 2."""
 
 
 class MemoryWanted(UserError):
-    """The task takes more memory than was given. With more of it the same command goes on from what it has done."""
+    """The task needs more memory than was given. With more memory, the same command continues from what it has done."""
 
 
 class RunError(MariusError, RuntimeError):
-    """The run failed although its input was right (disk full, damaged file, lost lock): exit code 1."""
+    """The run failed although its input was right (disk full, damaged file, lost lock). The exit code is 1."""
 
 
 class NotFinite(RunError):

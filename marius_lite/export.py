@@ -1,4 +1,4 @@
-"""Export trained node and relation vectors, or classes of nodes, with raw ids, as Parquet or NumPy files, by partition."""
+"""Export the vectors of nodes and relations, or the classes of nodes, with raw ids: as Parquet, NumPy or Zarr, by partition."""
 
 from __future__ import annotations
 
@@ -23,26 +23,28 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 64 << 20
 ID_BYTES = 64
-"""Guess of what a raw id takes in a file."""
+"""A guess of the bytes of a raw id in a file."""
 
 Values = npt.NDArray[np.float32]
 Names = Mapping[str, Sequence[str]]
-"""Of columns whose numbers stand for names: the names by number."""
+"""For each column whose numbers stand for names: the names in the order of the numbers."""
 
 
 def export_run(run: Path | str, output: Path | str, format: str = "parquet",
                checkpoint: str | None = None, dataset: Path | str | None = None) -> dict[str, Any]:
     """Write a checkpoint's vectors, or the classes it gives to nodes, into the new folder ``output``. Returns a summary.
 
-    nodes and relations (row i belongs to id i of ``ids``) and export.json. parquet: nodes.parquet and relations.parquet with
-    columns raw_id and vector. npy: nodes.npy (N, dim) and relations.npy, float32, their raw ids in *_ids.npy (integers) or
-    *_ids.txt (one a line). zarr: arrays nodes and relations in a group, their ids as with npy. Reciprocal relations get files of
-    their own, reciprocal_relations. Only values are written, no optimizer state.
+    The folder has nodes, relations and export.json. Vectors are float32, without optimizer state. Reciprocal relations are in
+    files of their own, reciprocal_relations.
 
-    Of classified nodes: the split, the likeliest class and the probability of each class. Where nodes may have several classes,
-    lists ``classes`` hold all whose probability is at least a half. Classes are given by their names where the dataset has names;
-    export.json lists them in the order of the probabilities. Arrays hold numbers of classes and of splits; of several classes, a
-    truth value for each.
+    - parquet: nodes.parquet and relations.parquet, with columns raw_id and vector.
+    - npy: nodes.npy (N, dim) and relations.npy. The raw id of row i is entry i of *_ids.npy (integers) or line i of *_ids.txt.
+    - zarr: a group with the arrays nodes and relations. Raw ids are as with npy.
+
+    For a run that classifies nodes, there are the split, the likeliest class and the probability of each class. Where nodes may
+    have several classes, the column ``classes`` lists those whose probability is at least a half. Classes have their names where
+    the dataset has names; export.json lists the classes in the order of the probabilities. NumPy and Zarr arrays have numbers of
+    classes and splits; where nodes may have several classes, a truth value for each class.
 
     ``dataset``: where the run's dataset is, if it was moved. Raises UserError for an existing ``output`` or an unknown format.
     """
@@ -57,6 +59,7 @@ def export_run(run: Path | str, output: Path | str, format: str = "parquet",
 
 
 def check_place(output: Path, format: str, dataset: Dataset, width: int) -> None:
+    """Raise UserError for an unknown format, an existing ``output``, or a disk without room for ``width`` numbers a node."""
     if format not in WRITERS:
         raise UserError(f"--format {format}: unknown: use one of {', '.join(WRITERS)}")
     if output.exists():
@@ -65,7 +68,7 @@ def check_place(output: Path, format: str, dataset: Dataset, width: int) -> None
 
 
 def write_exported(dataset: Dataset, output: Path, format: str, exported: Exported) -> dict[str, Any]:
-    """Write the folder ``output``, all of it or nothing. Returns a summary."""
+    """Write the folder ``output``, all of it or nothing. Returns a summary. Raises RunError where the disk fails."""
     beside = output.with_name(f".{output.name}.tmp")
     files.remove_tree(beside)
     summary = {"format": format, "nodes": dataset.manifest.nodes, **exported.facts, "dataset": dataset.fingerprint,
@@ -85,13 +88,13 @@ def write_exported(dataset: Dataset, output: Path, format: str, exported: Export
 
 
 def write_parquet(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
-    """Write Parquet, one row group for each block; what is wider than a number becomes lists."""
+    """Write a Parquet file, one row group for each block. A column of more than one number a row becomes lists."""
     writer = None
     try:
         for ids, columns in blocks:
             ordered = [*list(columns)[1:], *list(columns)[:1]]  # wide lists last
             table = pa.table({"raw_id": ids, **{key: _arrow(columns[key], names.get(key)) for key in ordered}})
-            # Vectors look random to a compressor: it only costs time.
+            # Vectors cannot be compressed: it would only cost time.
             writer = writer or pq.ParquetWriter(folder / f"{name}.parquet", table.schema, compression="none",
                                                 use_dictionary=[*names, *(f"{key}.list.element" for key in names)] or False)
             writer.write_table(table, row_group_size=len(ids))
@@ -111,7 +114,7 @@ def _arrow(values: npt.NDArray[Any], names: Sequence[str] | None) -> pa.Array:
 
 
 def _lists(values: npt.NDArray[np.bool_], names: Sequence[str] | None) -> pa.Array:
-    """For each row of truth values, the numbers or names of the columns that are true."""
+    """Return for each row of truth values the numbers or names of the columns that are true."""
     rows, columns = np.nonzero(values)
     offsets = np.searchsorted(rows, np.arange(len(values) + 1)).astype(np.int32)
     items = pa.array(columns.astype(np.int64))
@@ -119,7 +122,7 @@ def _lists(values: npt.NDArray[np.bool_], names: Sequence[str] | None) -> pa.Arr
 
 
 def write_npy(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
-    """Write NumPy files: the main column in ``name``.npy, others in files of their own, ids beside."""
+    """Write NumPy files: the main column in ``name``.npy, each other column in a file of its own, and the ids in a file."""
     with ExitStack() as opened:
         outputs: dict[str, Any] = {}
         for ids, columns in blocks:
@@ -135,7 +138,7 @@ def write_npy(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) 
 
 
 def write_zarr(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
-    """Write uncompressed Zarr arrays of ``rows`` rows in the group ``folder``, ids beside."""
+    """Write uncompressed Zarr arrays of ``rows`` rows in the group ``folder``, and the ids in a file."""
     import zarr
 
     group = zarr.open_group(folder, mode="a")
@@ -156,7 +159,7 @@ def write_zarr(folder: Path, name: str, blocks: Blocks, rows: int, names: Names)
 
 
 def _array_names(name: str, columns: Columns) -> list[str]:
-    """``nodes`` for the main column, ``nodes_class`` for another."""
+    """Return the names of the columns' files: ``nodes`` for the main column, ``nodes_class`` for another."""
     return [name, *(f"{name}_{key}" for key in list(columns)[1:])]
 
 

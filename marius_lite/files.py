@@ -1,4 +1,4 @@
-"""Durable file operations: syncs, renames into place, locks, room on the disk."""
+"""Work with files so that nothing is lost: sync, rename into place, lock, check for room; and tell failures in one line."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ import numpy.typing as npt
 from marius_lite.errors import MariusError, RunError, UserError
 from marius_lite.printable import printable
 
-MOST_UNPACKED = 1000  # bytes of a compressed one
+MOST_UNPACKED = 1000
+"""The most bytes that a byte of a compressed file becomes."""
 MOST_REASON = 200  # characters of what a library says
 ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
-"""What tells that there is no such file to read, where any other OSError is a disk that fails."""
+"""The errors of a file that is not there or may not be read. Any other OSError is a disk that fails."""
 
 
 @contextmanager
 def disk_errors(path: Path | str) -> Iterator[None]:
-    """Failed operations on the file or folder ``path`` as RunError: the system does not say which file they were about."""
+    """Turn each OSError of the block into a RunError that names ``path``. Not every OSError names the file."""
     try:
         yield
     except OSError as error:
@@ -36,7 +37,7 @@ def disk_errors(path: Path | str) -> Iterator[None]:
 
 
 def sync(path: Path) -> None:
-    """fsync one file or folder. Raises OSError that names it."""
+    """Sync one file or folder to the disk. Raises OSError, which names it."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -47,7 +48,7 @@ def sync(path: Path) -> None:
 
 
 def sync_tree(root: Path) -> None:
-    """fsync every file and folder under ``root``, files first, ``root`` last."""
+    """Sync every file and folder under ``root`` to the disk, files first, ``root`` last."""
     for folder, _, names in os.walk(root, topdown=False):
         for name in sorted(names):
             sync(Path(folder) / name)
@@ -55,7 +56,7 @@ def sync_tree(root: Path) -> None:
 
 
 def read(path: Path) -> bytes:
-    """Read a small file. Raises one of ABSENT, or RunError where the disk fails, so that it is not taken for a damaged file."""
+    """Read a small file. Raises one of ABSENT, or RunError where the disk fails: the file is then not taken for damaged."""
     try:
         return path.read_bytes()
     except ABSENT:
@@ -65,7 +66,7 @@ def read(path: Path) -> bytes:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON. Raises ValueError for text that is not JSON: Python raises RecursionError for thousands of brackets."""
+    """Parse JSON. Raises ValueError for text that is not JSON. For thousands of brackets Python would raise another error."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -78,9 +79,9 @@ def read_json(path: Path) -> Any:
 
 
 def read_numbers(path: Path, dtype: npt.DTypeLike, most: int | None = None, offset: int = 0) -> npt.NDArray[Any]:
-    """Read numbers of a raw file from byte ``offset`` to its end, or the first ``most`` of them. Raises RunError.
+    """Read the numbers in a raw file from byte ``offset`` on, all or the first ``most``. Raises RunError where the disk fails.
 
-    numpy.fromfile takes a read that fails for the end of the file.
+    numpy.fromfile is not used, because it takes a read that fails for the end of the file.
     """
     with disk_errors(path), open(path, "rb", buffering=0) as file:
         file.seek(offset)
@@ -96,7 +97,7 @@ def read_numbers(path: Path, dtype: npt.DTypeLike, most: int | None = None, offs
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and its missing parents, whose names survive a power cut."""
+    """Make a folder and its missing parents, so that they survive a power cut."""
     if not path.is_dir():
         make_folder(path.parent)
         path.mkdir(exist_ok=True)
@@ -104,7 +105,10 @@ def make_folder(path: Path) -> None:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write beside, sync, rename over: readers see the old bytes or the new, never a mixture."""
+    """Write a file whole: a new one beside it is synced and renamed. Readers see the old bytes or the new, never a mixture.
+
+    Raises RunError.
+    """
     beside = path.with_name(path.name + ".tmp")
     try:
         with open(beside, "wb") as file:
@@ -119,19 +123,19 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def publish(temporary: Path, final: Path) -> None:
-    """Rename a finished, synced folder into place."""
+    """Rename a finished and synced folder to its final name."""
     os.rename(temporary, final)
     sync(final.parent)
 
 
 def point(pointer: Path, name: str) -> None:
-    """Make the symbolic link ``pointer`` name ``name`` (relative), atomically."""
+    """Make the symbolic link ``pointer`` lead to ``name`` (relative). It leads to the old or to the new name at any time."""
     beside = pointer.with_name(f".{pointer.name}.tmp")
     beside.unlink(missing_ok=True)
     try:
         beside.symlink_to(name)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(pointer)) from error  # it names what the link says
+        raise OSError(error.errno, error.strerror, str(pointer)) from error  # Python's error names where the link leads
     os.replace(beside, pointer)
     sync(pointer.parent)
 
@@ -145,7 +149,7 @@ def truncate(path: Path, length: int) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder if it exists. Raises OSError of a file whose name is whole: shutil.rmtree says only the last part of it."""
+    """Remove a file or folder if it exists. Raises OSError with the whole path; shutil.rmtree gives only the last part of it."""
     if path.is_symlink() or path.is_file():
         path.unlink()
     elif path.exists():
@@ -156,14 +160,14 @@ def remove_tree(path: Path) -> None:
 
 
 def free_bytes(path: Path) -> int:
-    """Bytes an ordinary user may still write under ``path`` or its nearest existing parent."""
+    """Return the bytes that an ordinary user may still write under ``path``, or under its nearest existing parent."""
     while not path.exists():
         path = path.parent
     return shutil.disk_usage(path).free
 
 
 def require_space(path: Path, needed: int, purpose: str) -> None:
-    """Raise UserError unless ``needed`` bytes are free where ``path`` will stand."""
+    """Raise UserError unless ``needed`` bytes are free where ``path`` will be."""
     free = free_bytes(path.absolute())
     if needed > free:
         raise UserError(f"{path}: {purpose} needs {format_bytes(needed)}, {format_bytes(free)} are free: "
@@ -171,7 +175,7 @@ def require_space(path: Path, needed: int, purpose: str) -> None:
 
 
 def disk_error(error: OSError, path: Path | str) -> RunError:
-    """One line for a failed file operation; a full disk says so."""
+    """Return an error of one line for a failed file operation. It says so where the disk is full."""
     where = error.filename or path
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return RunError(f"{where}: the disk is full: make room, then run the same command or `marius-lite resume`")
@@ -180,10 +184,10 @@ def disk_error(error: OSError, path: Path | str) -> RunError:
 
 @contextmanager
 def reading(path: Path | str) -> Iterator[None]:
-    """Turn what a library raises about the file or folder ``path`` into one line. Only the reading belongs in the block.
+    """Turn what a library raises about the file or folder ``path`` into an error of one line. Only reading belongs in the block.
 
-    Raises UserError for a file that is not there or not what it should be, RunError for a disk that fails. Libraries report
-    damage as whatever they stumble over (struct.error, KeyError, UnicodeDecodeError, ...), so that no list would be whole.
+    Raises UserError for a file that is not there or not what it should be, RunError for a disk that fails. Libraries raise many
+    errors for damage (struct.error, KeyError, UnicodeDecodeError, ...), so every error counts as damage.
     """
     try:
         yield
@@ -197,9 +201,9 @@ def reading(path: Path | str) -> Iterator[None]:
     except (PermissionError, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise UserError(f"{path}: {error.strerror or error}: name a file that can be read") from error
     except Exception as error:
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: a place before the file's start
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: damage led before the file's start
             raise RunError(f"{path}: {error.strerror}") from error
-        if isinstance(behind := error.__context__, OSError) and behind.errno == errno.EIO:  # zipfile calls that no archive
+        if isinstance(behind := error.__context__, OSError) and behind.errno == errno.EIO:  # zipfile then says: not an archive
             raise RunError(f"{path}: {behind.strerror}") from error
         said = " ".join(str(error).split()) or type(error).__name__
         reason = said if isinstance(error, (ValueError, OSError, EOFError)) else f"{type(error).__name__}: {said}"
@@ -207,14 +211,14 @@ def reading(path: Path | str) -> Iterator[None]:
 
 
 def _is_absurd(error: MemoryError, path: Path | str) -> bool:
-    """Whether Arrow asked at once for more than such a file unpacks to: that is no shortage of memory."""
+    """Return whether Arrow asked at once for more memory than such a file can fill. That is damage, no lack of memory."""
     asked = max((int(digits) for digits in re.findall(r"\d{1,19}", str(error))), default=0)
     size = os.path.getsize(path) if os.path.isfile(path) else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return asked > (1 << 30) + MOST_UNPACKED * size
 
 
 def check_encodable(path: Path | str) -> None:
-    """Raise UserError for the name of an input that libraries cannot take."""
+    """Raise UserError for an input whose name libraries cannot take."""
     try:
         unknown = b"\0" in str(path).encode()
     except UnicodeEncodeError:
@@ -224,7 +228,7 @@ def check_encodable(path: Path | str) -> None:
 
 
 def check_name(path: Path | str, option: str) -> None:
-    """Raise UserError for the name of a new folder that libraries cannot take or terminals would obey."""
+    """Raise UserError for a new folder whose name libraries cannot take, or a terminal would obey. ``option`` gave it."""
     if printable(str(path)) != str(path):
         raise UserError(f"{option} {printable(str(path))}: the name has characters that are not UTF-8, or not to be printed: "
                         "choose another")
@@ -232,7 +236,10 @@ def check_name(path: Path | str, option: str) -> None:
 
 @contextmanager
 def lock(path: Path) -> Iterator[None]:
-    """Hold ``path`` as a lock file; a second process is refused. The kernel drops it when the holder dies."""
+    """Lock the file ``path`` until the block ends. Raises UserError where another process has the lock.
+
+    The kernel frees it when the process ends.
+    """
     with open(path, "a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -243,7 +250,10 @@ def lock(path: Path) -> Iterator[None]:
 
 
 def hold(folder: Path) -> int:
-    """Hold a folder, so that those who ask `alone` do not remove it. Returns a descriptor to close. Raises FileNotFoundError."""
+    """Keep a folder from being removed by those who ask `alone`. Returns a descriptor; the folder is free once it is closed.
+
+    Raises FileNotFoundError for a folder that was removed or replaced meanwhile.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with _where_locked():
@@ -258,7 +268,10 @@ def hold(folder: Path) -> int:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[bool]:
-    """Whether nobody holds a folder. Until the block ends nobody can begin to. Without locks, nobody holds it."""
+    """Give whether nobody keeps a folder by `hold`. Until the block ends nobody can begin to.
+
+    Where a file system has no locks, nobody does.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         unheld = True
@@ -274,7 +287,7 @@ def alone(folder: Path) -> Iterator[bool]:
 
 @contextmanager
 def _where_locked() -> Iterator[None]:
-    """Some network file systems have no locks of folders."""
+    """Ignore the errors of file systems, such as some on networks, that have no locks of folders."""
     try:
         yield
     except OSError as error:
@@ -290,8 +303,7 @@ def most_open() -> int:
 
 
 def parse_bytes(text: object) -> int:
-    """``4GB`` -> 4000000000, ``512MiB`` -> 536870912, ``123`` -> 123. Raises ValueError for others, and for all that is no text
-    and no number."""
+    """Return a size in bytes: ``4GB`` -> 4000000000, ``512MiB`` -> 536870912, ``123`` -> 123. Raises ValueError for others."""
     if isinstance(text, int):
         return text
     if not isinstance(text, (str, float)):
@@ -311,7 +323,7 @@ def parse_bytes(text: object) -> int:
 
 
 def format_bytes(count: float) -> str:
-    """1234567 -> '1.23 MB'."""
+    """Return bytes as text: 1234567 -> '1.23 MB'."""
     for unit in ("B", "KB", "MB", "GB", "TB"):
         if abs(count) < 1000 or unit == "TB":
             return f"{count:.0f} B" if unit == "B" else f"{count:.2f} {unit}"

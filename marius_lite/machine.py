@@ -1,4 +1,4 @@
-"""Describe this machine, and what was found to work on it."""
+"""Describe this machine for `info`, and what works on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIBRARIES = ("torch", "numpy", "zarr", "pyarrow")
 
 
 def describe(directory: Path) -> dict[str, Any]:
-    """Describe the machine. Disk abilities are probed in ``directory``. Sizes are in bytes."""
+    """Return a description of the machine. What the disk can do is tried in ``directory``. Sizes are in bytes."""
     return {
         "marius_lite": marius_lite.__version__,
         "python": platform.python_version(),

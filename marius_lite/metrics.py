@@ -1,4 +1,4 @@
-"""metrics.jsonl: scalars and spans as JSON lines with their place in the run; the only bridge to reports."""
+"""Write and read metrics.jsonl: numbers and times of a run, as JSON lines with their place in it. Reports are made from it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ FLUSH_SECONDS = 0.5
 class MetricsLog:
     """Appends lines to ``metrics.jsonl``.
 
-    Opened at ``length`` bytes (from a checkpoint), it cuts off what a later, lost part of the run had written, so
-    that every (epoch, step, batch) stands in the file once. Raises RunError where the disk is full or fails.
+    It is opened at ``length`` bytes, which a checkpoint knows. What a later, lost part of the run wrote is cut off, so that every
+    (epoch, step, batch) is in the file once. Raises RunError where the disk is full or fails.
     """
 
     def __init__(self, path: Path, length: int | None = None):
@@ -31,6 +31,7 @@ class MetricsLog:
         self._flushed = time.monotonic()
 
     def write(self, kind: str, epoch: int, step: int, batch: int, **values: Any) -> None:
+        """Append a line of a kind at a place in the run, with its values and the time."""
         line = {"kind": kind, "epoch": epoch, "step": step, "batch": batch, **values, "time": round(time.time(), 3)}
         with self._errors():
             self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
@@ -58,7 +59,7 @@ class MetricsLog:
 
 
 def read(path: Path, start: int = 0) -> list[dict[str, Any]]:
-    """Read the lines of a metrics file from byte ``start`` on; a last line cut short by a crash is left out."""
+    """Read the lines of a metrics file from byte ``start`` on. A last line that a crash cut short is left out."""
     if not path.exists():
         return []
     with open(path, "rb") as file:

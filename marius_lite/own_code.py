@@ -1,4 +1,4 @@
-"""Decide whether code that is not installed may be imported. A configuration names it, and may be somebody else's."""
+"""Decide whether code that is not installed may be imported. The configuration that names it may be somebody else's."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def allowing_code(allowed: bool) -> Iterator[None]:
 
 
 def code_allowed() -> bool:
-    """Whether the user allowed such code, by the option or by the environment."""
+    """Return whether the user allowed code from anywhere, by the option or by the environment."""
     return _allowed.get() or os.environ.get(VARIABLE) == "1"
 
 
 def require_installed(module: str, what: str) -> None:
-    """Raise UserError, which begins with ``what``, for a module of which something stands elsewhere than packages are installed.
+    """Raise UserError, which begins with ``what``, for a module that is not wholly in the folders of installed packages.
 
-    Nothing is imported: the top package decides, since whatever is below it is found in its folders.
+    Nothing is imported. The top package decides, because all below it is found in its folders.
     """
     top = module.partition(".")[0]
     try:
         spec = find_spec(top)
-    except (ImportError, ValueError):  # ValueError: it is being run, and has none
+    except (ImportError, ValueError):  # ValueError: the module __main__ has no spec
         spec = None
     if spec is None:
         raise UserError(f"{what}: no package {top!r} is installed: install it, or allow modules of the working folder with "
@@ -55,7 +55,7 @@ def require_installed(module: str, what: str) -> None:
 
 
 def _installed() -> list[Path]:
-    """The folders of the standard library and of installed packages."""
+    """Return the folders of the standard library and of installed packages."""
     paths = sysconfig.get_paths()
     found = [*(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")), *site.getsitepackages()]
     return [Path(folder).resolve() for folder in (*found, *([site.getusersitepackages()] if site.ENABLE_USER_SITE else []))]

@@ -1,4 +1,4 @@
-"""Objects by place, package.module:Name: so tables name what is loaded only once it is wanted."""
+"""Find objects by their place, package.module:Name. So tables can name what is loaded only when it is used."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Any
 
 
 def at_place(place: str) -> Any:
-    """The object at ``place``; its module is loaded."""
+    """Return the object at ``place``, and import its module."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -1,4 +1,4 @@
-"""Predict: answer questions like (source, relation, ?) by streaming the table; or give the classes of nodes."""
+"""Answer questions like (source, relation, ?), one partition at a time; or give the classes of nodes."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ from marius_lite.graph.self_loops import self_loops_are_rare
 from marius_lite.graph.trained import trained_nodes, trained_relations
 
 BLOCK = 4096
-"""Questions answered in one pass over the table."""
+"""Questions that are answered in one pass over the table."""
 KNOWN_LIMIT = 1 << 22
+"""Known answers in memory at a time."""
 
 Ids = npt.NDArray[np.int64]
 
 
 class Questions(NamedTuple):
-    """Side 0 asks (node, rel, ?), side 1 (?, rel, node); each (n,), int64.
+    """Questions: side 0 asks (node, rel, ?), side 1 asks (?, rel, node). Each array is (n,) int64.
 
-    ``raw``: (src, rel, dst) as the user wrote it, None for what is asked.
+    ``raw``: (src, rel, dst) as the user wrote them, None for what is asked.
     """
 
     side: Ids
@@ -47,7 +48,7 @@ class Questions(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """Per question the best nodes, best first, and their scores, (n, k); then -1 and -inf."""
+    """The best nodes of each question and their scores, (n, k), best first. Where there are fewer, the rest is -1 and -inf."""
 
     nodes: Ids
     scores: npt.NDArray[np.float32]
@@ -60,13 +61,15 @@ Triple = Sequence[Any]
 def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk: int = 10, known: bool = False,
                   checkpoint: str | None = None, exclude_self: bool | None = None,
                   dataset: Path | str | None = None) -> list[dict[str, Any]]:
-    """Answer every query with a checkpoint's model: the lines of a file, or rows like ("a", "likes", None) of a list or an array.
+    """Answer every query with a checkpoint's model.
 
-    One dict a query: {"src", "rel", "dst", "answers": [{"id", "score"}, ...], "untrained": [...]}, raw ids, None for what was
-    asked. Answers that edges of the dataset give are left out unless ``known``; ``exclude_self`` leaves
-    out the node asked about; None means so where fewer than one training edge in 1,000 is a self-loop. ``untrained`` names the
-    parts of the query, "src", "rel" or "dst", that no training edge has: the model knows these from features alone.
-    ``dataset``: where the run's dataset is, if it was moved. Raises UserError for queries with mistakes.
+    ``queries``: a file with one query a line, or rows like ("a", "likes", None) of a list or an array. Returns a dict for each:
+    {"src", "rel", "dst", "answers": [{"id", "score"}, ...], "untrained": [...]}, with raw ids, and None for what was asked.
+    ``untrained`` names the parts "src", "rel" or "dst" that no training edge has: the model knows these from features alone.
+
+    ``topk``: how many answers. ``known``: whether answers that are edges of the dataset are given too. ``exclude_self``: whether
+    the node that the query is about is left out; None: where fewer than one training edge in 1,000 is a self-loop. ``dataset``:
+    where the run's dataset is, if it was moved. Raises UserError for queries with mistakes.
     """
     from marius_lite.tasks.opened_links import open_run
 
@@ -84,11 +87,11 @@ def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk:
 @torch.no_grad()
 def answer(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, questions: Questions,
            topk: int, known: Sequence[EdgeSource], without_self: bool = False) -> Answers:
-    """Find the ``topk`` best nodes for each question, without the answers that ``known`` edges give; ``without_self``: nor the
-    node that it is about.
+    """Return the ``topk`` best nodes for each question. Answers that ``known`` edges give are left out.
 
-    Memory grows with the answers and with BLOCK, not with the graph. Of equal scores the lower node id leads.
-    Raises UserError for topk below 1, RunError for scores that are not numbers.
+    ``without_self``: whether the node that a question is about is left out too. Of equal scores the lower node id comes first.
+    Memory grows with the answers and with BLOCK, not with the graph. Raises UserError for topk below 1, RunError for scores that
+    are NaN.
     """
     if topk < 1:
         raise UserError(f"topk is {topk}: ask for 1 or more")
@@ -128,8 +131,8 @@ def _best(pages: Pages, tiles: Tiles, candidates: Candidates, known: KnownAnswer
 def read_questions(queries: Path | Iterable[Triple], dataset: Dataset) -> Questions:
     """Read queries: lines ``src,rel,?`` or ``?,rel,dst`` of raw ids (``src,?`` or ``?,dst`` without relations), or rows of them.
 
-    Commas or tabs stand between; blank lines are skipped; rows have None or "?" for what is asked. Raises UserError naming the
-    line, from 1, or the row, from 0, for anything else and for ids that the dataset lacks.
+    Lines have commas or tabs, and may be blank. Rows have None or "?" for what is asked. Raises UserError, which names the line
+    (from 1) or the row (from 0), for anything else, and for ids that the dataset lacks.
     """
     names = dataset.relation_names()
     fields = 2 if names == [""] else 3
@@ -147,14 +150,14 @@ def read_questions(queries: Path | Iterable[Triple], dataset: Dataset) -> Questi
 
 
 def _untrained(dataset: Dataset, questions: Questions) -> Iterator[list[str]]:
-    """For each question, those of `src`, `rel` and `dst` that no training edge has."""
+    """Yield for each question which of "src", "rel" and "dst" no training edge has."""
     nodes, relations = trained_nodes(dataset, questions.node), trained_relations(dataset)[questions.rel]
     for side, node, relation in zip(questions.side.tolist(), nodes.tolist(), relations.tolist()):
         yield [name for name, trained in ((("src", "dst")[side], node), ("rel", relation)) if not trained]
 
 
 Question = tuple[str, tuple[str, str, str]]
-"""Where it was found, and source, relation and destination as text, ? for what is asked."""
+"""(where it was found, (source, relation, destination) as text, with ? for what is asked)."""
 
 
 def _question_rows(rows: Iterable[Triple], fields: int) -> Iterator[Question]:
@@ -187,13 +190,13 @@ def _example(fields: int) -> str:
 
 
 def _is_int64(text: str) -> bool:
-    """Whether ``text`` is an int64. Python refuses to read integers of more than 4,300 digits."""
+    """Return whether ``text`` is an int64. Python refuses to read integers of more than 4,300 digits."""
     return re.fullmatch(r"-?\d{1,1000}", text) is not None and -2**63 <= int(text) < 2**63
 
 
 def _looked_up(path: Path | str, lines: Sequence[tuple[str, Any]], kind: str, what: str,
                raw: list[Any], lookup: Callable[[list[Any]], Ids]) -> Ids:
-    """Ids of raw ids given as text. Raises UserError naming the first place whose id is unknown."""
+    """Return the ids of raw ids given as text. Raises UserError, which names the place, for the first unknown one."""
     for (place, _), value in zip(lines, raw):
         if kind == "int" and not _is_int64(value):
             raise UserError(f"{path}, {place}: {shown(value)} is no {what} id: the dataset's are integers of at most 63 bits")
@@ -207,7 +210,7 @@ def _looked_up(path: Path | str, lines: Sequence[tuple[str, Any]], kind: str, wh
 
 
 def readable(dataset: Dataset, questions: Questions, answers: Answers) -> Iterator[dict[str, Any]]:
-    """One dict per question with raw ids, as `predict_links` gives them."""
+    """Yield a dict for each question with raw ids, as `predict_links` gives them."""
     names = raw_ids(dataset, np.unique(answers.nodes[answers.nodes >= 0]))
     for (src, rel, dst), nodes, scores in zip(questions.raw, answers.nodes.tolist(), answers.scores.tolist()):
         best = [{"id": names[node], "score": score} for node, score in zip(nodes, scores) if node >= 0]
@@ -215,7 +218,7 @@ def readable(dataset: Dataset, questions: Questions, answers: Answers) -> Iterat
 
 
 def raw_ids(dataset: Dataset, nodes: Ids) -> dict[int, Any]:
-    """Node id -> raw id for ascending node ids; one partition's ids are in memory at a time."""
+    """Return node id -> raw id for ascending node ids. The ids of one partition are in memory at a time."""
     result: dict[int, Any] = {}
     parts = dataset.partitioning.partition_of(nodes)
     for k in np.unique(parts).tolist():
@@ -226,7 +229,7 @@ def raw_ids(dataset: Dataset, nodes: Ids) -> dict[int, Any]:
 
 
 def task_of(run: Path | str) -> str:
-    """link_prediction or node_classification. Raises UserError for what is no run."""
+    """Return the task of a run: link_prediction or node_classification. Raises UserError for a folder that is no run."""
     from marius_lite.checkpoint.run_folder import RunFolder, read_record
 
     return str(read_record(RunFolder(Path(run)))["config"]["task"])
@@ -234,12 +237,12 @@ def task_of(run: Path | str) -> str:
 
 def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = None,
                   checkpoint: str | None = None, dataset: Path | str | None = None) -> Iterator[dict[str, Any]]:
-    """Classify nodes with a checkpoint: all, or raw ids from a file, one in each line, or from a list.
+    """Classify nodes with a checkpoint. ``nodes``: a file with one raw id a line, or a list of raw ids; None: all nodes.
 
-    One dict a node, in order of node id: {"id", "split", "class", "probabilities": {class: probability}}; classes by their names,
-    where the dataset has names. Where nodes may have several classes, "classes" in place of "class" lists those whose probability
-    is at least a half. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for a run of another
-    task and for ids that the dataset lacks.
+    Yields a dict for each node, in order of node id: {"id", "split", "class", "probabilities": {class: probability}}. Classes
+    have their names, where the dataset has names. Where nodes may have several classes, "classes" instead of "class" lists those
+    whose probability is at least a half. ``dataset``: where the run's dataset is, if it was moved. Raises UserError for a run of
+    another task, and for ids that the dataset lacks.
     """
     from marius_lite.tasks.checkpoint import open_checkpoint
     from marius_lite.tasks.class_probabilities import SPLITS, class_probabilities, require_classes

@@ -1,4 +1,4 @@
-"""Show how far a long pass over bytes, edges or rows is."""
+"""Show the progress of a long pass over bytes, edges or rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tqdm import tqdm
 from marius_lite.log import log, shows_bars
 
 EVERY = 30.0
-"""Seconds between two lines where there is no terminal: a pass that is shorter says nothing."""
+"""Seconds between two lines where there is no terminal. A shorter pass writes no line."""
 
 
 class Lines(StringIO):
@@ -24,7 +24,8 @@ class Lines(StringIO):
 
 
 def progress_bar(name: str, unit: str, total: int | None = None) -> tqdm[Any]:
-    """A bar on standard error where `shows_bars`; else, as under nohup, Slurm or Docker, a line each half minute."""
+    """Return a bar on standard error where `shows_bars`. Otherwise, as under nohup, Slurm or Docker, it logs a line each half
+    minute."""
     if shows_bars():
         where: dict[str, Any] = {"mininterval": 0.5, "file": sys.stderr}
     else:

@@ -1,4 +1,4 @@
-"""The checksum of a small record, which stands in the record itself."""
+"""Compute the checksum of a small record, which is stored in the record itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marius_lite._native import crc32c
 
 
 def checksum_of(tree: dict[str, Any]) -> int:
-    """CRC-32C of a JSON or YAML value, however it is written: keys are sorted, spaces left out."""
+    """Return the CRC-32C of a JSON or YAML value. It does not depend on how it is written: keys are sorted, spaces left out."""
     keys_as_text = json.loads(json.dumps(tree))
     text = json.dumps(keys_as_text, sort_keys=True, separators=(",", ":"))
     return int(crc32c(np.frombuffer(text.encode(), np.uint8)))

@@ -1,6 +1,6 @@
-"""The nouns that travel between stages. Each is made by one package and never changed afterwards.
+"""The types that pass from one stage to another. Each is made by one package, and never changed afterwards.
 
-| noun         | made by       | read by                  |
+| type         | made by       | read by                  |
 |--------------|---------------|--------------------------|
 | EpochPlan    | ordering      | train, storage, estimate |
 | Step         | ordering      | train, storage, sampling |
@@ -11,7 +11,7 @@
 | DeviceBatch  | tasks         | nn                       |
 | RowGrads     | rows          | optim                    |
 
-A *row* is an index into the buffer's table of records: slot * rows per slot + offset in the partition.
+A *row* is an index into the buffer's table of records: slot * rows per slot + offset inside the partition.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is resident at one time, and the work done meanwhile.
+    """The partitions that are resident at one time, and what is trained meanwhile.
 
-    ``load`` and ``evict`` are the differences to the step before in the same epoch (the first step loads all
-    its partitions); ``buckets`` are the (source partition, destination partition) pairs trained in it, ``targets`` the
-    partitions whose training nodes are.
+    ``load`` and ``evict``: what changes after the step before in the same epoch; the first step loads all its partitions.
+    ``buckets``: the (source partition, destination partition) pairs whose edges are trained. ``targets``: the partitions whose
+    training nodes are trained.
     """
 
     index: int
@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class EpochPlan:
-    """The sequence of steps of one epoch: a pure function of (ordering, partitions, capacity, seed, epoch)."""
+    """The steps of one epoch. They depend on (ordering, partitions, capacity, seed, epoch) alone."""
 
     ordering: str
     partitions: int
@@ -58,13 +58,13 @@ class EpochPlan:
 
     @property
     def swaps(self) -> int:
-        """Loads after the first fill, in partitions."""
+        """How many partitions are loaded after the first step."""
         return sum(len(step.load) for step in self.steps[1:])
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeBatch:
-    """The edges of one batch: ``src`` and ``dst`` are rows, ``rel`` relation ids; each of shape (n,), int64."""
+    """The edges of one batch. ``src`` and ``dst`` are rows, ``rel`` are relation ids, (n,) int64 each."""
 
     epoch: int
     step: int
@@ -80,7 +80,7 @@ class EdgeBatch:
 
 @dataclass(frozen=True, slots=True)
 class NodeBatch:
-    """The nodes of one batch, to be classified: ``nodes`` (n,) int64 node ids."""
+    """The nodes of one batch, which are classified. ``nodes``: node ids, (n,) int64."""
 
     epoch: int
     step: int
@@ -97,21 +97,21 @@ Batch = EdgeBatch | NodeBatch
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs of an edge's position in its batch, ascending, and a column: (m,) int64 each."""
+    """Pairs (position of an edge in its batch, column), ascending by edge, (m,) int64 each."""
 
     edges: npt.NDArray[np.int64]
     columns: npt.NDArray[np.int64]
 
 
 def one_after_another(pairs: Sequence[Pairs], size: int) -> Pairs:
-    """Join the pairs of several batches of ``size`` edges each, whose edges stand one batch after another."""
+    """Return the pairs of several batches of ``size`` edges each, as pairs of one batch that has all their edges in turn."""
     return Pairs(np.concatenate([each.edges + size * place for place, each in enumerate(pairs)]),
                  np.concatenate([each.columns for each in pairs]))
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """Corrections that are subtracted from the scores of a side's answers (n,) and negatives (chunks, count); float32."""
+    """What is subtracted from the scores of a side's answers (n,) and of its negatives (chunks, count); float32."""
 
     answers: npt.NDArray[np.float32]
     negatives: npt.NDArray[np.float32]
@@ -119,12 +119,12 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class SampledBatch:
-    """An EdgeBatch with its shared negatives.
+    """An EdgeBatch with its negatives, which the edges of a chunk share.
 
-    ``negatives`` holds rows, shape (sides, chunks, count); side 0 corrupts destinations, side 1 sources. Where ``shared``, one
-    set of them, (1, chunks, count), serves both sides. ``seed`` feeds whatever the batch still draws (dropout).
-    ``left_out``: for each side, or none, the (edge, negative of its chunk) pairs that do not count; ``corrections``: for each
-    side, or none, what is taken from the scores.
+    ``negatives``: rows, (sides, chunks, count). Side 0 replaces destinations, side 1 sources. Where ``shared``, one set of
+    negatives, (1, chunks, count), serves both sides. ``seed``: the seed of what the batch still draws (dropout). ``left_out``:
+    for each side the (edge, negative of its chunk) pairs that do not count, or empty. ``corrections``: for each side what is
+    subtracted from the scores, or empty.
     """
 
     edges: EdgeBatch
@@ -140,20 +140,21 @@ class SampledBatch:
 
     @property
     def places(self) -> Rows:
-        """The rows of src, dst, then the negatives: (m,)."""
+        """The rows of src, of dst, then of the negatives: (m,)."""
         return np.concatenate([self.edges.src, self.edges.dst, self.negatives.reshape(-1)])
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRows:
-    """The rows of one table that a batch touches, each once; what stands at its m places.
+    """The different rows of one table that a batch uses, and which of them is at each of its m places.
 
-    ``rows`` (u,) int64: the first ``cold`` of them ascend and come from the host's buffer, the rest from a table on the
-    device, at ``hot`` (u - cold,) int64. Place i holds ``rows[inverse[i]]`` (int32); places order[starts[s]:starts[s + 1]]
-    hold rows[s], ascending (int32). ``again``: for batches before this one, the latest last, (how many batches before,
-    positions in that batch's rows, positions in these), int32, of the cold rows that both touch.
+    ``rows``: (u,) int64. The first ``cold`` of them ascend, and come from the host's buffer. The others come from a cache on the
+    device, where their places are ``hot`` (u - cold,) int64. Place i of the batch has row ``rows[inverse[i]]`` (int32). The other
+    way round, rows[s] is at the places order[starts[s]:starts[s + 1]], ascending (int32). ``again``: which cold rows batches
+    before this one use too, the latest batch last: (how many batches before, positions in the rows of that batch, positions in
+    these rows), int32.
 
-    Of a table that is only read, cold rows may stand in any order; where ``inverse`` is empty, place i holds ``rows[i]``.
+    The cold rows of a table that is only read may be in any order. Where ``inverse`` is empty, place i has ``rows[i]``.
     """
 
     rows: Rows
@@ -166,16 +167,16 @@ class BatchRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all its arrays."""
-        named = sum(there.nbytes + here.nbytes for _, there, here in self.again)
+        """The bytes of all its arrays."""
+        named = sum(earlier.nbytes + later.nbytes for _, earlier, later in self.again)
         return sum(each.nbytes for each in (self.rows, self.hot, self.inverse, self.order, self.starts)) + named
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceBatch:
-    """Tensors of a SampledBatch on the device, float32.
+    """The gathered rows of a SampledBatch, as float32 tensors on the device.
 
-    ``src``, ``dst``: (n, dim); ``negatives``: (sides, chunks, count, dim); ``rel``: (n,) int64.
+    ``src``, ``dst``: (n, dim). ``negatives``: (sides, chunks, count, dim). ``rel``: relation ids, (n,) int64.
     """
 
     sampled: SampledBatch
@@ -186,16 +187,16 @@ class DeviceBatch:
 
     @classmethod
     def of(cls, sampled: SampledBatch, places: torch.Tensor, rel: torch.Tensor) -> DeviceBatch:
-        """From what stands at its places, in the order of `SampledBatch.places`: (m, dim)."""
+        """Make it from the rows at the batch's places, (m, dim), in the order of `SampledBatch.places`."""
         n = sampled.edges.size
         return cls(sampled, places[:n], places[n:2 * n], places[2 * n:].view(*sampled.negatives.shape, -1), rel)
 
 
 @dataclass(frozen=True, slots=True)
 class RowGrads:
-    """Gradients of the rows of one batch before equal rows are summed.
+    """The gradients of the rows of one batch, before those of equal rows are summed. They come in parts.
 
-    ``rows``: the parts' row ids, each of shape (m_k,); ``grads``: their gradients, each (m_k, dim) float32 on the host.
+    ``rows``: the rows of each part, (m_k,). ``grads``: their gradients, (m_k, dim) float32 on the host.
     """
 
     rows: Sequence[Rows]

@@ -1,4 +1,4 @@
-"""Check the Zarr files that describe how a checkpoint's rows lie; the state has their checksum too."""
+"""Check the Zarr files that describe the tables of a checkpoint. The state has their checksum too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILES = ("zarr.json", f"{ROWS}/zarr.json")
 
 
 def arrays_checksum(checkpoint: Path) -> int:
-    """The crc32c of those files, one after the other; a run without learned rows has fewer. Raises OSError."""
+    """Return the crc32c of those files, one after the other. A run without learned rows has fewer. Raises OSError."""
     checksum = 0
     for name in FILES:
         if (checkpoint / name).exists():
@@ -24,7 +24,7 @@ def arrays_checksum(checkpoint: Path) -> int:
 
 
 def check_arrays(checkpoint: Path, expected: int) -> None:
-    """Raise UserError where these files differ from what the state says."""
+    """Raise UserError where these files have another checksum than the state says."""
     if arrays_checksum(checkpoint) != expected:
         raise UserError(f"{checkpoint}: {' or '.join(FILES)} is missing, damaged or was changed: choose another checkpoint with "
                         "--checkpoint")

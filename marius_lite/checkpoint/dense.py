@@ -1,4 +1,4 @@
-"""The dense tensors of a checkpoint, weights and optimizer state, in one checksummed file."""
+"""Write and read the dense tensors of a checkpoint, weights and optimizer state, in one file with a checksum."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NAME = "dense.safetensors"
 
 
 def write_dense(folder: Path, tensors: dict[str, torch.Tensor]) -> int:
-    """Write ``tensors`` to the checkpoint ``folder``, unsynced, and return the file's crc32c. Raises OSError."""
+    """Write ``tensors`` to the checkpoint ``folder``, and return the file's crc32c. The file is not synced. Raises OSError."""
     data = save({name: tensor.contiguous() for name, tensor in tensors.items()})
     (folder / NAME).write_bytes(data)
     return int(crc32c(np.frombuffer(data, np.uint8)))
 
 
 def read_dense(checkpoint: Path, expected: int) -> dict[str, torch.Tensor]:
-    """Read the tensors of a checkpoint, on the CPU. Raises UserError for a file that is missing or was damaged."""
+    """Read the tensors of a checkpoint, on the CPU. Raises UserError for a file that is missing or damaged."""
     file = checkpoint / NAME
     try:
         data = read(file)
@@ -36,7 +36,7 @@ def read_dense(checkpoint: Path, expected: int) -> dict[str, torch.Tensor]:
 
 
 def load_weights(model: torch.nn.Module, tensors: dict[str, torch.Tensor], checkpoint: Path) -> None:
-    """The model's part of a checkpoint's dense tensors into ``model``. Raises UserError where they are another model's."""
+    """Load the weights among a checkpoint's dense tensors into ``model``. Raises UserError where they are of another model."""
     try:
         model.load_state_dict(_part(tensors, "model."))
     except RuntimeError as error:
@@ -46,6 +46,7 @@ def load_weights(model: torch.nn.Module, tensors: dict[str, torch.Tensor], check
 
 
 def optimizer_state(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the optimizer's state among a checkpoint's dense tensors."""
     return _part(tensors, "optimizer.")
 
 

@@ -1,4 +1,4 @@
-"""Describe a run, for `info`."""
+"""Describe a run for `info`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from marius_lite.storage.chunks import first_damaged
 
 
 def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
-    """Describe a run's record and checkpoints; with ``verify`` every chunk of every checkpoint is read and compared.
+    """Return a description of a run's record and checkpoints. With ``verify`` every chunk of every checkpoint is compared.
 
     ``verified`` is False where there was none to compare. Raises UserError for what is damaged.
     """
@@ -39,23 +39,24 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
 
 
 def _verified(run: RunFolder, name: str) -> bool:
-    """Verify a checkpoint. False if the run removed it meanwhile."""
+    """Verify a checkpoint. Returns False where the run removed it meanwhile."""
     try:
-        held = hold(run, name)
+        found = hold(run, name)
     except UserError:
         if (run.checkpoints / name).exists():
             raise
         return False
-    assert held
+    assert found
+    path, descriptor = found
     try:
-        verify_checkpoint(held[0])
+        verify_checkpoint(path)
     finally:
-        os.close(held[1])
+        os.close(descriptor)
     return True
 
 
 def verify_checkpoint(path: Path) -> None:
-    """Raise UserError for the first file that differs from what the checkpoint recorded."""
+    """Raise UserError for the first file that has another checksum than the checkpoint says."""
     state = read_state(path)
     check_arrays(path, state.arrays)
     read_dense(path, state.dense)

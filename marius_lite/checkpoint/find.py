@@ -1,4 +1,4 @@
-"""Which checkpoints a run has, which of them a name means, and how a reader keeps one while the run goes on."""
+"""Find the checkpoints of a run, by their names, and keep one from being removed while it is read."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ CURSOR = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
 
 
 def place(name: str) -> tuple[int, ...] | None:
-    """A checkpoint's place in its run, from its name; None for a name that is no cursor's."""
+    """Return a checkpoint's place in its run, (epoch, step, batch), from its name. None for other names."""
     found = CURSOR.fullmatch(name)
     return tuple(map(int, found.groups())) if found else None
 
 
 def named(run: RunFolder) -> list[Path]:
-    """All folders with the name of a checkpoint, in order of place. Others, such as a copy 2.0.0.bak, are left alone."""
+    """Return all folders with the name of a checkpoint, in order of place. Others, such as a copy 2.0.0.bak, are not ours."""
     if not run.checkpoints.exists():
         return []
     folders = [path for path in run.checkpoints.iterdir() if place(path.name) and not path.is_symlink() and path.is_dir()]
@@ -34,14 +34,15 @@ def named(run: RunFolder) -> list[Path]:
 
 
 def published(run: RunFolder) -> list[Path]:
-    """All checkpoints that have a state, in order of place."""
+    """Return all checkpoints that have a state, in order of place."""
     return [path for path in named(run) if (path / STATE).exists()]
 
 
 def pointed(run: RunFolder, pointer: str) -> str | None:
-    """The checkpoint that ``latest`` or ``best`` names, whether or not it is there; None where nothing says so.
+    """Return the name of the checkpoint to which the link ``latest`` or ``best`` leads, whether or not it exists.
 
-    A copy may have made a folder of the link: its state tells whose copy it is. Raises UserError where that is damaged.
+    None where there is no link. Where a copy of the run has made a folder of the link, the state in the folder tells the name.
+    Raises UserError where that state is damaged.
     """
     path = run.checkpoints / pointer
     try:
@@ -53,10 +54,10 @@ def pointed(run: RunFolder, pointer: str) -> str | None:
 
 
 def find(run: RunFolder, name: str | None) -> Path | None:
-    """Find the checkpoint ``name`` (its folder's name, ``latest`` or ``best``); without a name the latest, None if there is none.
+    """Return the checkpoint ``name``: its folder's name, ``latest`` or ``best``. Without a name it is the latest, or None.
 
-    Without links the latest is the one that is furthest, the best what its state says. Raises UserError for one that is not
-    there or has no state: no other is taken in its stead.
+    Where there are no links, the latest is the last one by place, and the best is the one that its state names. Raises UserError
+    for a checkpoint that does not exist or has no state. No other is taken in its place.
     """
     while True:
         wanted = _meant(run, name)
@@ -64,11 +65,12 @@ def find(run: RunFolder, name: str | None) -> Path | None:
             return None
         if wanted is not None and (run.checkpoints / wanted / STATE).exists():
             return run.checkpoints.resolve() / wanted
-        if wanted == _meant(run, name):  # else the run has just gone on
+        if wanted == _meant(run, name):  # else the run has just made another the latest
             raise _missing(run, name, wanted)
 
 
 def _meant(run: RunFolder, name: str | None) -> str | None:
+    """Return the folder's name that ``name`` stands for. None where there is none."""
     if name not in (None, LATEST, BEST):
         return name if place(str(name)) else None
     folders = named(run)
@@ -89,18 +91,18 @@ def _missing(run: RunFolder, name: str | None, wanted: str | None) -> UserError:
     if wanted and folder.is_dir():
         return UserError(f"{folder}: no whole checkpoint, it has no {STATE}: copy it again, or choose another with --checkpoint: "
                          f"there are {there}")
-    told = f"no checkpoint {wanted}, which `{name or LATEST}` names" if wanted not in (None, name) else f"no checkpoint {name}"
-    return UserError(f"{run.path}: {told}: there are {there}")
+    what = f"no checkpoint {wanted}, which `{name or LATEST}` names" if wanted not in (None, name) else f"no checkpoint {name}"
+    return UserError(f"{run.path}: {what}: there are {there}")
 
 
 def find_to_read(run: RunFolder, name: str | None) -> Path | None:
-    """Find a checkpoint as `find` does, but without a name the best, if evaluations chose one: later ones may overfit.
+    """Return a checkpoint as `find` does, but without a name the best, if evaluations chose one. Later ones may overfit.
 
-    Where runs do not keep the best, it may be gone; then the latest.
+    Runs that do not keep the best may have removed it; then it is the latest.
     """
     if name is None and (run.checkpoints / BEST).is_symlink():
         return find(run, BEST)
-    if name is None and not (run.checkpoints / LATEST).is_symlink():  # a copy without links: the state tells, nothing prunes it
+    if name is None and not (run.checkpoints / LATEST).is_symlink():  # a copy without links: the state tells the best
         best = _meant(run, BEST)
         found = find(run, BEST if best is not None and (run.checkpoints / best).is_dir() else None)
         if found and not (run.checkpoints / BEST).exists() and found != (latest := find(run, None)):
@@ -112,9 +114,11 @@ def find_to_read(run: RunFolder, name: str | None) -> Path | None:
 
 
 def hold(run: RunFolder, name: str | None) -> tuple[Path, int] | None:
-    """Find a checkpoint as `find_to_read` does, and open a descriptor: until it is closed the checkpoint is not pruned. The
-    kernel closes it when the holder dies."""
+    """Return a checkpoint as `find_to_read` does, and an open descriptor. Until that is closed, the checkpoint is not removed.
+
+    The kernel closes it when the process ends.
+    """
     while (found := find_to_read(run, name)) is not None:
-        with suppress(FileNotFoundError):  # pruned this very moment
+        with suppress(FileNotFoundError):  # it was removed at this moment: look again
             return found, files.hold(found)
     return None

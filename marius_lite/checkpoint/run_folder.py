@@ -1,4 +1,4 @@
-"""The run folder: where everything of a run stands, and the record it was started with."""
+"""The run folder: where the files of a run are, and the record that it was started with."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEFT_BY_A_KILLED_START = ("lock", "config.yaml.tmp")
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Paths of a run; the folder need not exist yet."""
+    """The paths of a run. The folder need not exist yet."""
 
     path: Path
 
@@ -53,7 +53,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep every other process off the run until the block ends."""
+        """Lock the run against other processes until the block ends. Raises UserError where another has the lock."""
         with files.lock(self.path / "lock"):
             yield
 
@@ -86,12 +86,13 @@ def _new_record(path: Path, dataset: Dataset, config: Config, facts: dict[str, A
 
 
 def where(run: Path, dataset: Dataset) -> dict[str, str]:
-    """The entry about the dataset in the record of the run in the folder ``run``."""
+    """Return the entry about the dataset for the record of the run in the folder ``run``."""
     return {"relative": os.path.relpath(dataset.path.resolve(), run.resolve()), "absolute": str(dataset.path.resolve()),
             "fingerprint": dataset.fingerprint}
 
 
 def write_record(run: RunFolder, record: dict[str, Any]) -> None:
+    """Write the record with its checksum. Raises RunError."""
     sealed = {**record, CHECKSUM: checksum_of(record)}
     files.write_atomic(run.config_file, yaml.safe_dump(sealed, sort_keys=False).encode())
 
@@ -106,7 +107,7 @@ def read_record(run: RunFolder) -> dict[str, Any]:
         raise UserError(f"{run.path}: not a run folder (it has no config.yaml): `marius-lite train` makes one") from None
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{run.config_file}: damaged, no run can be read from it: {error}") from None
-    expected = record.pop(CHECKSUM, None)  # the last line: a file that is cut short has none
+    expected = record.pop(CHECKSUM, None)  # it is the last line, so a file that is cut short has none
     if version != FORMAT_VERSION:
         raise UserError(f"{run.path}: run format {version}, written by marius_lite {record.get('program_version')}; "
                         f"this is marius_lite {marius_lite.__version__}, which reads format {FORMAT_VERSION}: "
@@ -121,21 +122,22 @@ def read_record(run: RunFolder) -> dict[str, Any]:
 def _is_sound(record: dict[str, Any], expected: Any) -> bool:
     try:
         return bool(expected == checksum_of(record))
-    except (TypeError, ValueError):  # YAML knows more types than a record has
+    except (TypeError, ValueError):  # YAML has types that no record has
         return False
 
 
 def config_of(run: RunFolder, record: dict[str, Any]) -> Config:
+    """Return the configuration in a record. Raises UserError where it is not valid."""
     return check(record["config"], str(run.config_file))
 
 
 def open_dataset(run: RunFolder, record: dict[str, Any], moved_to: Path | None = None) -> Dataset:
-    """Open the dataset that the run was started on: ``moved_to``, or where it was, by its relative path first.
+    """Open the dataset that the run was started on: at ``moved_to``, or where it was, by its relative path first.
 
-    Raises UserError if it is gone, damaged or another.
+    Raises UserError where it is missing, damaged or another dataset.
     """
     said, wrong = record["dataset"], list[UserError]()
-    beside = Path(os.path.normpath(run.path.resolve() / said["relative"]))  # resolved: a link leads to a run, not from it
+    beside = Path(os.path.normpath(run.path.resolve() / said["relative"]))  # relative to the run itself, not to a link to it
     places = [moved_to] if moved_to else [beside, Path(said["absolute"])]
     for candidate in places:
         if moved_to or (candidate / "zarr.json").exists():

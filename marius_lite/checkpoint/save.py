@@ -3,9 +3,9 @@
     live/ chunk files (each a finished write) --hard link--> .NAME.tmp/ + dense.safetensors
     sync all of it -> state.json, synced -> rename to NAME -> `latest` points to NAME -> older ones are removed
 
-A crash before the rename leaves a temporary folder that the next save removes; after it, a whole checkpoint. Nothing that a
-published checkpoint holds is ever written again, because partition files are replaced, never changed. `storage.snapshots` links,
-renames and removes; this says in which order.
+A crash before the rename leaves a temporary folder, which the next save removes. A crash after it leaves a whole checkpoint. The
+files of a published checkpoint are never written again, because partition files are replaced, never changed. `storage.snapshots`
+links, renames and removes. This module says in which order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from marius_lite.storage import snapshots
 def save(run: RunFolder, state: State, dense: dict[str, torch.Tensor], keep: int) -> Path:
     """Write the checkpoint named by ``state.cursor`` from ``live/``, whose chunk files must be complete.
 
-    ``best`` then points where ``state.best`` says. Raises RunError, with earlier checkpoints as they were.
+    The link ``best`` then leads where ``state.best`` says. ``keep``: how many of the newest checkpoints stay. Where it raises
+    RunError, earlier checkpoints are as they were.
     """
     final = run.checkpoints / state.cursor.name
     temporary = snapshots.unfinished(final)
@@ -51,7 +52,7 @@ def save(run: RunFolder, state: State, dense: dict[str, torch.Tensor], keep: int
 
 
 def recover(run: RunFolder) -> None:
-    """Bring back a checkpoint whose replacement was interrupted between two renames; remove what killed saves left."""
+    """Bring back a checkpoint whose replacement was interrupted between two renames, and remove what killed saves left."""
     snapshots.recover(run.checkpoints)
 
 
@@ -64,7 +65,7 @@ def _point(run: RunFolder, pointer: str, name: str) -> None:
 
 
 def _point_best(run: RunFolder, best: BestCheckpoint | None) -> None:
-    """Make ``best`` point where the run's state says, which may be an older checkpoint after the run went back."""
+    """Let the link ``best`` lead where the run's state says. That may be an older checkpoint, after the run went back."""
     pointer = run.checkpoints / BEST
     if best and (run.checkpoints / best.checkpoint).exists():
         if not pointer.is_symlink() or pointer.readlink().name != best.checkpoint:
@@ -77,13 +78,13 @@ def _point_best(run: RunFolder, best: BestCheckpoint | None) -> None:
 
 
 def mark_best(run: RunFolder, name: str, keep: int) -> None:
-    """Point ``best`` to a published checkpoint."""
+    """Let the link ``best`` lead to a published checkpoint, and remove those that are no longer kept."""
     _point(run, BEST, name)
     prune(run, keep)
 
 
 def go_back(run: RunFolder, checkpoint: Path) -> None:
-    """Let the run go on from ``checkpoint``. Later checkpoints stay until a new one is written, but are no longer used."""
+    """Let the run continue from ``checkpoint``. Later checkpoints are no longer used, and stay until a new one is written."""
     _point(run, LATEST, checkpoint.name)
     _point_best(run, read_state(checkpoint).best)
 
@@ -91,8 +92,8 @@ def go_back(run: RunFolder, checkpoint: Path) -> None:
 def prune(run: RunFolder, keep: int) -> None:
     """Remove all but the newest ``keep`` checkpoints and the best one, and folders without a state.
 
-    Those beyond the latest belong to a part of the run that was taken back: they go too. What a reader holds stays until the
-    next time.
+    Checkpoints beyond the latest belong to a part of the run that was taken back, so they are removed too. One that is being read
+    stays until the next time.
     """
     folders, latest = named(run), place(pointed(run, LATEST) or "") or ()
     whole = [path.name for path in folders if (path / STATE).exists() and (place(path.name) or ()) <= latest]
@@ -105,5 +106,5 @@ def prune(run: RunFolder, keep: int) -> None:
 
 
 def restore_live(run: RunFolder, checkpoint: Path) -> None:
-    """Rebuild ``live/`` from a checkpoint by hard links; what stood there is discarded."""
+    """Rebuild ``live/`` from a checkpoint by hard links. What was there before is removed."""
     snapshots.restore(checkpoint, run.live)

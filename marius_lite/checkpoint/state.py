@@ -1,4 +1,4 @@
-"""The state of a run at a checkpoint: a few numbers, since everything random is derived from its place in the run."""
+"""The state of a run at a checkpoint. It is a few numbers, because all that is random follows from the place in the run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from marius_lite.sealed import checksum_of
 STATE = "state.json"
 STATE_VERSION = 2
 REGULARIZER_TRIED = {1: 1, 3: -2, 5: 1}
-"""How many steps weaker the regularizer becomes at the first plateaus in a row: weaker, stronger, as it was. Each is borne for
-two of them, since rows take longer than an evaluation to show what it does."""
+"""What changes at each plateau of a row without a better evaluation: by how many steps the regularizer becomes weaker. It becomes
+weaker at the first, stronger at the third, and as it was at the fifth. Each stays for two plateaus, because rows take longer than
+an evaluation to show what it does."""
 
 
 @dataclass(frozen=True, order=True)
 class Cursor:
-    """The first batch that is not finished."""
+    """The place in a run of the first batch that is not finished."""
 
     epoch: int = 0
     step: int = 0
@@ -33,7 +34,7 @@ class Cursor:
 
 @dataclass(frozen=True)
 class BestCheckpoint:
-    """The best evaluation so far, and its checkpoint."""
+    """The checkpoint of the best evaluation so far, and its figure."""
 
     checkpoint: str
     value: float
@@ -41,13 +42,13 @@ class BestCheckpoint:
 
 @dataclass(frozen=True)
 class State:
-    """What ``state.json`` holds, beside its version and a checksum of itself.
+    """What ``state.json`` holds, beside its version and its own checksum.
 
-    ``checksums``: crc32c of each partition's chunk file; ``loss_sum``, ``edges``: of the unfinished epoch so far;
-    ``highest``: the best of all evaluations so far, ``since`` how many of them ago; ``drops``, ``weakened``: how often the
-    learning rates dropped, and how many steps weaker the regularizer stands (below 0: stronger), since evaluations were none
-    better; ``dense``: crc32c of dense.safetensors, ``arrays``: of Zarr's files; ``metrics_length``: bytes of metrics.jsonl at
-    the checkpoint; ``evaluate``: an evaluation is due before going on.
+    ``checksums``: crc32c of each partition's chunk file. ``dense``: crc32c of dense.safetensors. ``arrays``: crc32c of Zarr's
+    files. ``metrics_length``: bytes of metrics.jsonl. ``loss_sum``, ``edges``: of the unfinished epoch so far. ``evaluate``:
+    whether an evaluation is due before the run continues. ``best``: the best evaluation that has a checkpoint. ``highest``: the
+    best figure of all evaluations; ``since``: how many evaluations there were after it. ``drops``: how often plateaus made the
+    learning rates drop. ``weakened``: how many steps weaker they made the regularizer; below 0: stronger.
     """
 
     cursor: Cursor
@@ -66,15 +67,19 @@ class State:
     arrays: int = 0
 
     def ranked(self, metric: str, value: float | None) -> State:
-        """After the evaluation of this checkpoint, which is the best one now if ``value`` says so; None: there is no figure."""
+        """Return the state after the evaluation of its checkpoint. ``value``: the figure, which may make it the best; None:
+        there is none."""
         is_best = value is not None and better(metric, value, self.best.value if self.best else None)
         best = BestCheckpoint(self.cursor.name, value) if value is not None and is_best else self.best
         return replace(self, evaluate=False, best=best)
 
     def measured(self, metric: str, value: float | None, patience: int = 0, weakens: bool = False) -> State:
-        """After an evaluation, of this checkpoint or between two. Learning rates drop each time that ``patience`` of them in a
-        row were none better; 0: never. With ``weakens`` the regularizer goes first: it is weaker, then stronger, and where
-        neither was better it is as before, and rates drop."""
+        """Return the state after an evaluation, whether or not it has a checkpoint.
+
+        Learning rates drop each time that ``patience`` evaluations in a row were not better; 0: never. With ``weakens`` the
+        regularizer changes first: it becomes weaker, then stronger. Where neither gives a better evaluation, it becomes what it
+        was, and the rates drop.
+        """
         if better(metric, value, self.highest):
             return replace(self, highest=value, since=0)
         since = self.since + 1
@@ -85,12 +90,13 @@ class State:
         return replace(self, since=since, drops=drops, weakened=self.weakened + change)
 
     def to_json(self) -> bytes:
+        """Return the text of ``state.json``."""
         tree = {**asdict(self), "version": STATE_VERSION}
         return json.dumps({**tree, "checksum": checksum_of(tree)}, indent=1).encode()
 
 
 def read_state(checkpoint: Path) -> State:
-    """The state of one checkpoint folder. Raises UserError if it is damaged, of another version or of another checkpoint."""
+    """Read the state of a checkpoint. Raises UserError where it is damaged, of another version, or of another checkpoint."""
     state = read_copy(checkpoint)
     if state.cursor.name != checkpoint.name:
         raise UserError(f"{checkpoint / STATE}: it is the state of checkpoint {state.cursor.name}, not of this folder: choose "
@@ -99,7 +105,7 @@ def read_state(checkpoint: Path) -> State:
 
 
 def read_copy(checkpoint: Path) -> State:
-    """Read the state of a checkpoint folder, whatever its name."""
+    """Read the state of a checkpoint whose folder may have another name. Raises UserError where it is damaged."""
     file = checkpoint / STATE
     try:
         tree = read_json(file)

@@ -1,4 +1,4 @@
-"""marius-lite eval"""
+"""The command `marius-lite eval`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from marius_lite.cli import options
 
 MOST_CLASSES = 12
-"""Up to so many classes the confusion matrix is printed; --json always has it."""
+"""The most classes for which the confusion matrix is printed. --json always has it."""
 
 
 def eval(run: options.Run,

@@ -1,4 +1,4 @@
-"""marius-lite export"""
+"""The command `marius-lite export`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""marius-lite info"""
+"""The command `marius-lite info`."""
 
 from __future__ import annotations
 

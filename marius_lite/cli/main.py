@@ -1,4 +1,4 @@
-"""The command line: one app, one place where errors become exit codes."""
+"""The command line: one app, and the one place where errors become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from marius_lite.train.interrupt import ctrl_c_pressed, remember_ctrl_c
 
 COMMANDS = ("preprocess", "repartition", "train", "resume", "eval", "predict", "export", "plan", "info")
 TRACEBACK = "MARIUS_LITE_TRACEBACK"
-PYTHONS_ADVICE = "; use sys.set_int_max_str_digits() to increase the limit"  # that is no option of a command
-MOST_TOLD = 600
+PYTHONS_ADVICE = "; use sys.set_int_max_str_digits() to increase the limit"  # nobody can follow it on a command line
+MOST_SHOWN = 600  # characters of a message of unknown length, at each end
 
 
 def app() -> typer.Typer:
-    """Build the typer app with every command of COMMANDS, each from the module of its name."""
+    """Return the typer app with every command of COMMANDS, each from the module of its name."""
     cli = typer.Typer(name="marius-lite", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                       help="Train graph embeddings and graph neural networks larger than memory, on one machine.")
     cli.callback()(_root)
@@ -43,14 +43,14 @@ def _print_version(given: bool) -> None:
 
 
 def main() -> None:
-    """Run the command line, then exit: 0 done, 1 the run failed, 2 wrong input, 128 + n after signal n."""
+    """Run the command line, then exit with 0 (done), 1 (the run failed), 2 (wrong input), or 128 + n (after signal n)."""
     _open_standard_files()
     remember_ctrl_c()
     sys.exit(run(sys.argv[1:]))
 
 
 def _open_standard_files() -> None:
-    """Open standard files that the caller closed, on /dev/null: else the next file that is opened would be standard error."""
+    """Open standard files that the caller closed, on /dev/null. Otherwise another file could become standard error."""
     while (file := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(file)
@@ -80,11 +80,11 @@ def run(arguments: list[str]) -> int:
 
 
 def _unexpected(error: Exception) -> int:
-    """Report an error that nobody expected: a mistake of this program, or damage of a new kind."""
+    """Report an error that nobody expected: a mistake in this program, or damage of a new kind."""
     if os.environ.get(TRACEBACK) == "1":
         traceback.print_exception(error)
-    told = f"{type(error).__name__}: {error}"[:MOST_TOLD]
-    return _fail(f"unexpected error: {told}: a file is damaged, or this is a mistake of marius-lite: {TRACEBACK}=1 shows more", 1)
+    what = f"{type(error).__name__}: {error}"[:MOST_SHOWN]
+    return _fail(f"unexpected error: {what}: a file is damaged, or this is a mistake of marius-lite: {TRACEBACK}=1 shows more", 1)
 
 
 def _os_message(error: OSError) -> str:
@@ -94,9 +94,10 @@ def _os_message(error: OSError) -> str:
 
 
 def _fail(message: str, code: int) -> int:
+    """Print a message on standard error, and return the exit code."""
     message = message.replace(PYTHONS_ADVICE, "")
-    if len(message) > 2 * MOST_TOLD:  # something that was given is shown in it, of thousands of characters
-        message = f"{message[:MOST_TOLD]} ... {message[-MOST_TOLD:]}"
+    if len(message) > 2 * MOST_SHOWN:  # it shows something of thousands of characters that was given
+        message = f"{message[:MOST_SHOWN]} ... {message[-MOST_SHOWN:]}"
     try:
         print(f"marius-lite: {printable(message)}", file=sys.stderr, flush=True)
     except BrokenPipeError:

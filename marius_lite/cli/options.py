@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ NAMES = ", ".join(PRESETS)
 
 
 def _allow(context: typer.Context, allowed: bool) -> bool:
+    """Allow code that is not installed until the command ends, if the option is given."""
     context.with_resource(allowing_code(allowed))
     return allowed
 
 
 def _named(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
+    """Check the name of a folder that the command makes."""
     if path is not None:
         check_name(path, f"--{parameter.name}")
     return path
@@ -53,6 +55,7 @@ Output = Annotated[Path, typer.Option("--output", "-o", callback=_named, help="F
 
 
 def _say_from(level: int, asked: bool) -> bool:
+    """Show messages from a level on, if the option is given."""
     if asked:
         log.setLevel(level)
     return asked

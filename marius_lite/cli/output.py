@@ -1,4 +1,4 @@
-"""What commands print: one JSON object with ``--json``, aligned lines without."""
+"""Print the results of commands: one JSON object with ``--json``, aligned lines without."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from marius_lite.printable import printable
 
-MOST_SHOWN = 8  # of a list
+MOST_SHOWN = 8  # items of a list; a longer one is only counted
 MOST_NAME = 24  # characters of a class's name in a table
 
 
@@ -24,7 +24,7 @@ def show(result: Mapping[str, Any], as_json: bool) -> None:
 
 
 def show_confusion(counts: Sequence[Sequence[int]], names: Iterable[Any]) -> None:
-    """Print the confusion matrix: how often nodes of each class were given which class, a line for each class."""
+    """Print the confusion matrix. The row of a class says how many of its nodes were given each class."""
     print("confusion: a row for each class, a column for each answer")
     shown = [printable(str(name))[:MOST_NAME] for name in names]
     width, count = max(map(len, shown)), max(len(str(value)) for row in counts for value in row)

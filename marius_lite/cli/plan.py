@@ -1,4 +1,4 @@
-"""marius-lite plan"""
+"""The command `marius-lite plan`."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _text(result: Mapping[str, Any]) -> str:
     ]
     on_device = result["device_memory"]
     if on_device:
-        told = ", ".join(f"{name} {size(held)}" for name, held in on_device.items())
-        lines.insert(3, f"on device   {size(sum(on_device.values()))}: {told}")
+        parts = ", ".join(f"{name} {size(count)}" for name, count in on_device.items())
+        lines.insert(3, f"on device   {size(sum(on_device.values()))}: {parts}")
     if "neighbours_not_resident" in result:
         lines.append(f"neighbours  {_neighbours(result['config']['sampling'])}")
         lines.append(f"invisible   {result['neighbours_not_resident']:.0%} of the neighbours of resident nodes are not resident")

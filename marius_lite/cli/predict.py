@@ -1,4 +1,4 @@
-"""marius-lite predict"""
+"""The command `marius-lite predict`."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def predict(run: options.Run,
 
 
 def _shown() -> Callable[[str], str]:
-    """Return what writes ids and names: as they are to a file or another program, without control characters to a terminal."""
+    """Return how ids and names are printed: as they are in a file, without control characters on a terminal."""
     return printable if sys.stdout.isatty() else str
 
 
 def _classes(run: Path, nodes: Path | None, checkpoint: str | None, dataset: Path | None, as_json: bool) -> None:
-    """Print one line for each node, or one JSON object, piece by piece: there may be many nodes."""
+    """Print one line for each node, or one JSON object. There may be many nodes, so each is printed at once."""
     from marius_lite.predict import predict_nodes
 
     first = True

@@ -1,4 +1,4 @@
-"""marius-lite resume"""
+"""The command `marius-lite resume`."""
 
 from __future__ import annotations
 

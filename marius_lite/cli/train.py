@@ -1,4 +1,4 @@
-"""marius-lite train"""
+"""The command `marius-lite train`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decoders by name: where each one's class is, and what must be known of it without torch."""
+"""List the decoders by name: where the class of each is, and what must be known of it without torch."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ def none(dim: int) -> int:
 
 @dataclass(frozen=True)
 class DecoderEntry:
-    """``place``: its class, as package.module:Class. ``even``: ``dim`` must be even, halves hold real and imaginary parts.
-    ``asks_for_relations``: relations can be ranked given both ends. ``weights``: numbers in its own weights, of ``dim``."""
+    """What is known of a decoder before its class is loaded.
+
+    ``place``: its class, as package.module:Class. ``even``: whether ``dim`` must be even, because one half of a row holds real
+    parts and the other half imaginary parts. ``asks_for_relations``: whether it can rank relations, given both ends of an edge.
+    ``weights``: a function of ``dim``: how many numbers its own weights have.
+    """
 
     place: str
     even: bool = False

@@ -1,8 +1,10 @@
-"""Write docs/configuration.md from the schema: python -m marius_lite.config.describe > docs/configuration.md"""
+"""Write docs/configuration.md from the schema: python -m marius_lite.config.describe docs/configuration.md"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -13,7 +15,7 @@ from marius_lite.config.schema import Config
 
 
 def as_markdown() -> str:
-    """Return one table: key, default, meaning, allowed names."""
+    """Return the page: one table of key, default, meaning and allowed names."""
     lines = ["# Configuration", "",
              "One schema for YAML files (`--config`), `--set key.path=value` and the Python API.", "",
              "`plan` prints what `auto` becomes.",
@@ -28,6 +30,7 @@ def as_markdown() -> str:
 
 
 def keys(section: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Yield (key.path, field) of every setting in a section and in the sections below it."""
     for name, field in section.model_fields.items():
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
@@ -37,15 +40,16 @@ def keys(section: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Fiel
 
 
 def _names(annotation: object) -> list[str]:
+    """Return the names that a Literal, or a union with one, allows."""
     if get_origin(annotation) is Literal:
         return [str(name) for name in get_args(annotation)]
     return [name for part in get_args(annotation) for name in _names(part)]
 
 
 def _text(value: object) -> str:
-    """The value as YAML writes it."""
+    """Return the value as YAML writes it."""
     return {"True": "true", "False": "false", "None": "null"}.get(str(value), str(value))
 
 
 if __name__ == "__main__":
-    print(as_markdown(), end="")
+    Path(sys.argv[1]).write_text(as_markdown())

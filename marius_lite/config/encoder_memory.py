@@ -1,4 +1,4 @@
-"""Memory of an encoder's batches, on the host and on a device: neighbourhoods of the seeds, rows, values and gradients."""
+"""Plan the memory of an encoder's batches, on the host and on a device: neighbourhoods, rows, values and gradients."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from marius_lite.config.memory import LOOK_BACK, RING, device_bytes, packet_byte
 from marius_lite.config.schema import DEFAULT, Config, Fanout
 
 SUMMING = ("sage", "gcn")
-"""Encoders that keep numbers of sources only where they map them before they sum, which they do to fewer numbers."""
+"""Encoders that sum the rows of neighbours. They keep values of the sources only where they map sources first; they do so
+where the map makes the rows narrower."""
 HOLES = 1.5
-"""Memory of the heap that keeps layers' values, against the values: blocks of ever other sizes leave holes between them."""
+"""How much more heap the values of layers take than their own bytes. Blocks of always other sizes leave holes between them."""
 FANOUTS = (15, 10, 5)
-"""Of the first hops; later ones take the last."""
+"""The fanouts of the first hops where none are given. Later hops take the last of them."""
 
 
 @dataclass(frozen=True)
 class ResidentGraph:
-    """The most that batches are sampled from: resident ``nodes`` in some ``ranges`` of ids, their ``edges`` and ``relations``."""
+    """The largest part of a graph that is resident at a time, from which batches are sampled.
+
+    ``nodes``: resident nodes, whose ids lie in ``ranges`` ranges. ``edges``: their in-edges. ``relations``: of the whole graph.
+    """
 
     nodes: int
     edges: int
@@ -31,13 +35,13 @@ class ResidentGraph:
 class EncoderSizes:
     """What the memory of an encoder's batch depends on.
 
-    ``seeds``: the most that a batch has. ``here``: what is resident. ``in_width``, ``out_width``: numbers of a node in the
-    encoder's input and output. ``tables``: how many hold that input, with ``stride`` bytes a node together. ``labels``: entries
-    of a seed where it may have several classes, else 0.
+    ``seeds``: the most seeds that a batch has. ``graph``: what is resident. ``in_width``, ``out_width``: numbers of a node in
+    the encoder's input and output. ``stride``: bytes of a node in all tables that hold the input. ``tables``: how many there
+    are. ``labels``: classes, where a node may have several; else 0.
     """
 
     seeds: int
-    here: ResidentGraph
+    graph: ResidentGraph
     in_width: int
     out_width: int
     stride: int
@@ -46,7 +50,7 @@ class EncoderSizes:
 
 
 def fanouts_of(config: Config) -> tuple[Fanout, ...]:
-    """The fanouts, one for each layer."""
+    """Return the fanouts, one for each layer."""
     asked = config.sampling.fanouts
     if asked == "auto":
         return tuple(FANOUTS[min(hop, len(FANOUTS) - 1)] for hop in range(len(config.model.layers) + 1))
@@ -54,17 +58,17 @@ def fanouts_of(config: Config) -> tuple[Fanout, ...]:
 
 
 def uniform(config: Config) -> bool:
-    """Whether all neighbours of a node are drawn alike, neither by relation nor by weight."""
+    """Return whether all neighbours of a node are drawn alike, neither by relation nor by weight."""
     return not config.sampling.weighted and all(isinstance(fanout, int) for fanout in fanouts_of(config))
 
 
 def samples_on_device(config: Config) -> bool:
-    """Whether a GPU that trains may also draw neighbours."""
+    """Return whether the GPU that trains may also draw neighbours."""
     return config.sampling.device != "cpu" and uniform(config)
 
 
 def most_drawn(fanout: Fanout, relations: int) -> int:
-    """The most edges that a node draws at a hop. A fanout of all edges counts as the first of FANOUTS."""
+    """Return the most edges that a node draws at a hop. A fanout of -1, all edges, counts as the first of FANOUTS."""
     if isinstance(fanout, int):
         return fanout if fanout >= 0 else FANOUTS[0]
     named = [most_drawn(number, 1) for name, number in fanout.items() if name != DEFAULT]
@@ -72,26 +76,30 @@ def most_drawn(fanout: Fanout, relations: int) -> int:
 
 
 def resident(facts: Facts, capacity: int) -> ResidentGraph:
-    """What is resident with ``capacity`` partitions. An edge takes 4 bytes of their lists, or more."""
+    """Return the most that is resident with ``capacity`` partitions. An edge takes at least 4 bytes in the in-edge lists."""
     ranges = max(1, min(capacity, facts.partitions - capacity + 1))
     nodes = min(capacity * facts.rows_per_partition, facts.nodes)
     return ResidentGraph(nodes, capacity * facts.lists // 4, facts.relations, ranges)
 
 
-def reached(config: Config, seeds: int, here: ResidentGraph) -> tuple[list[int], list[int]]:
-    """(nodes within 0, 1, ... hops of the seeds, edges of the hops 1, 2, ...): at most all that are resident."""
-    fanouts = [most_drawn(fanout, here.relations) for fanout in fanouts_of(config)]
-    sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), here.nodes) for hop in range(len(fanouts) + 1)]
-    return sizes, [min(nodes * fanout, here.edges) for nodes, fanout in zip(sizes, fanouts)]
+def reached(config: Config, seeds: int, graph: ResidentGraph) -> tuple[list[int], list[int]]:
+    """Return how much the hops reach: (nodes within 0, 1, ... hops of the seeds, edges of the hops 1, 2, ...).
+
+    No count is larger than what is resident.
+    """
+    fanouts = [most_drawn(fanout, graph.relations) for fanout in fanouts_of(config)]
+    sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), graph.nodes) for hop in range(len(fanouts) + 1)]
+    return sizes, [min(nodes * fanout, graph.edges) for nodes, fanout in zip(sizes, fanouts)]
 
 
 def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> int:
-    """Bytes of a batch: sampled nodes and edges, rows, each layer's values and gradients; ``learned``: rows take gradients.
+    """Return the bytes of a batch on the host: sampled nodes and edges, rows, values and gradients of each layer.
 
-    Rows are gathered once, and made anew by each thing that changes them. The first layer of sage and gcn sums rows for its
-    targets, before or after it maps the sources; a user's class may keep as many numbers of every source, and more.
+    ``learned``: whether the rows are learned, and so have gradients. Rows are gathered once. Each operation that changes them
+    makes a copy. The first layer of sage and gcn sums rows for its targets, before or after it maps the sources. A class of the
+    user may keep as many numbers of every source, or more.
     """
-    nodes, drawn = reached(config, sizes.seeds, sizes.here)
+    nodes, drawn = reached(config, sizes.seeds, sizes.graph)
     model, width, edges = config.model, sizes.in_width, sum(drawn)
     copies = config.training.staleness + sizes.tables + model.normalize_features + 2 * ((model.dropout > 0) + learned)
     rows = width * copies * nodes[-1]
@@ -103,23 +111,24 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
     return 4 * rows + kept + 24 * edges + _keys(config, edges) + _labels(config, sizes)
 
 
-def encoder_device_bytes(config: Config, sizes: EncoderSizes, held: int) -> dict[str, int]:
-    """Bytes on a device by purpose, as `memory.device_bytes` tells them of rows without an encoder."""
-    nodes, drawn = reached(config, sizes.seeds, sizes.here)
+def encoder_device_bytes(config: Config, sizes: EncoderSizes, cached: int) -> dict[str, int]:
+    """Return the bytes on a device by purpose, as `memory.device_bytes` does for rows without an encoder."""
+    nodes, drawn = reached(config, sizes.seeds, sizes.graph)
     values, edges = _values(config, nodes, drawn, sizes), sum(drawn)
     needed = {"batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
-              "tensors": 2 * 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values + _labels(config, sizes), "held": held}
+              "tensors": 2 * 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values + _labels(config, sizes), "held": cached}
     if config.task == "link_prediction":
-        decoded = device_bytes(config, 0, 0, sizes.here.nodes)
-        needed = {name: size + needed.get(name, 0) for name, size in decoded.items()} | {"held": held}
+        decoded = device_bytes(config, 0, 0, sizes.graph.nodes)
+        needed = {name: size + needed.get(name, 0) for name, size in decoded.items()} | {"held": cached}
     if samples_on_device(config):
         needed["sampling"] = _sampling(nodes, edges, sizes)
     return needed
 
 
 def encoder_host_bytes_for_device(config: Config, sizes: EncoderSizes) -> int:
-    """Host memory beside the buffers while a device trains: staged rows and ids of batches under way, ids being prepared."""
-    nodes, drawn = reached(config, sizes.seeds, sizes.here)
+    """Return the bytes of the host beside the buffers while a device trains: rows and ids of the batches that are under way,
+    and the ids of a batch that is prepared."""
+    nodes, drawn = reached(config, sizes.seeds, sizes.graph)
     ids = _packet(nodes, sum(drawn), sizes)
     if config.task == "link_prediction":
         ids += packet_bytes(config.training.batch_size, sizes.seeds)
@@ -127,23 +136,26 @@ def encoder_host_bytes_for_device(config: Config, sizes: EncoderSizes) -> int:
 
 
 def _keys(config: Config, edges: int) -> int:
-    """Bytes of the sampler's keys of drawn edges. It has them where it draws by relation or by weight."""
+    """Return the bytes of the sampler's keys of drawn edges. It has keys where it draws by relation or by weight."""
     return 0 if uniform(config) else 8 * edges
 
 
 def _labels(config: Config, sizes: EncoderSizes) -> int:
-    """Bytes of labels: one a class for seeds of batches that wait, compute and are sampled; float32 labels, losses, weights."""
+    """Return the bytes of labels where nodes may have several classes: one byte a class for the seeds of the batches that wait,
+    compute and are sampled; and three float32 arrays while one computes: labels, losses, weights."""
     return sizes.seeds * sizes.labels * (config.training.staleness + 2 + 3 * 4)
 
 
 def _sampling(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
-    """Bytes of a device's sampler: seeds, and edges between them that are excluded; a table of nodes, and the one before it;
-    nodes and rows; of nodes that are expanded, what they draw from; of edges, what is drawn, and labels."""
-    return 160 * sizes.seeds + (96 + 32) * nodes[-1] + (80 + 16 * sizes.here.ranges) * nodes[-2] + 72 * edges
+    """Return the bytes of a device's sampler: the seeds and the edges between them that are left out; the hash table of nodes,
+    and the one it replaces when it grows; nodes and their rows; what each expanded node draws from; the drawn edges, and the
+    local numbers of their sources."""
+    return 160 * sizes.seeds + (96 + 32) * nodes[-1] + (80 + 16 * sizes.graph.ranges) * nodes[-2] + 72 * edges
 
 
 def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSizes) -> int:
-    """Bytes of each layer's values and gradients without the input rows: of nodes, and of edges where each makes a message."""
+    """Return the bytes of each layer's values and gradients, without the input rows: of the nodes, and of the edges where each
+    edge makes a message."""
     model = config.model
     widths = [sizes.in_width, *model.layers, sizes.out_width]
     kept = 4 + (model.norm != "none") + model.residual + (model.dropout > 0)
@@ -155,8 +167,11 @@ def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSi
 
 
 def _attention(nodes: list[int], edges: list[int], widths: list[int], heads: int) -> int:
-    """Bytes of gat's layers: sources and targets mapped, twice; of the edges, and of each target's to itself, five sets of
-    numbers (sources', summed with targets', activated, weighted, and a gradient), their ids, and numbers of a head."""
+    """Return the bytes of gat's layers.
+
+    Of sources and targets: their mapped rows, twice. Of each edge, and of the edge from each target to itself: five rows (the
+    source's, its sum with the target's, the activated one, the weighted one, a gradient), its ids, and some numbers a head.
+    """
     total = 0
     for layer, width in enumerate([*widths[1:-1], heads * widths[-1]]):
         hops = len(edges) - layer
@@ -166,20 +181,24 @@ def _attention(nodes: list[int], edges: list[int], widths: list[int], heads: int
 
 
 def _by_relation(nodes: list[int], edges: list[int], widths: list[int], heads: int) -> int:
-    """Bytes of rgcn's layers: a mean for each target and relation, mapped, as many as edges at most; gradients; sorted ids."""
+    """Return the bytes of rgcn's layers: a mean for each target and relation, at most as many as edges, before and after the
+    map; their gradients; and sorted ids."""
     drawn = [sum(edges[: len(edges) - layer]) for layer in range(len(edges))]
     return sum(count * (4 * 2 * (into + out) + 64) for count, into, out in zip(drawn, widths, widths[1:]))
 
 
 def _own_layers(nodes: int, edges: int, widths: list[int]) -> int:
-    """Bytes of a user's own class, whose layers see all that was sampled. Nobody knows what it keeps. The models of
-    torch_geometric take no more than messages twice as wide as the input, with gradients, then four sets of numbers of an edge
-    and two of a node."""
-    messages = edges + nodes  # some let each node send to itself
+    """Return the bytes of the layers of a user's class, which see all that was sampled.
+
+    Nobody knows what such a class keeps. The models of torch_geometric take no more than this: messages twice as wide as the
+    input, with gradients; then, in each layer, four rows of an edge and two of a node.
+    """
+    messages = edges + nodes  # in some models each node also sends to itself
     return 4 * (4 * widths[0] * messages + sum(widths[1:]) * (4 * messages + 2 * nodes))
 
 
 def _packet(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
-    """Bytes of the ids sent for a batch: rows of each table with what batches share; offsets, edges, degrees, labels."""
+    """Return the bytes of the ids that are sent for a batch: the rows of each table and which of them other batches share;
+    offsets, edges, degrees and labels."""
     rows = sizes.tables * nodes[-1] * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4)
     return rows + 8 * (nodes[-2] + 1) + 8 * edges + 4 * nodes[-1] + (sizes.labels or 8) * sizes.seeds

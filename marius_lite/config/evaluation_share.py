@@ -1,4 +1,4 @@
-"""How much is evaluated while a run trains: about a tenth of the time that training itself takes."""
+"""Choose how much is evaluated while a run trains, so that it takes about a tenth of the time of training."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config, EvaluationSection
 
 SHARE = 0.1
+"""Time of evaluations over the time of training."""
 MOST_EDGES = 10_000
-"""A sample of so many edges tells an MRR to about 0.004."""
+"""The largest sample of edges. It tells an MRR to about 0.004."""
 FEW_EDGES = 2_000
-"""Fewer tell too little: rather than that, epochs pass without an evaluation."""
+"""The smallest sample of edges. Fewer say too little, so epochs pass without an evaluation instead."""
 ENCODED_NODE = 2.0
-"""Time to work out a node's vector from all its neighbours, against training on a node of a sampled neighbourhood: 1.5 to 2.5
-were measured on two graphs, with wide features and two encoders, on an AMD EPYC of family 25."""
+"""Time to compute a node's vector from all its neighbours, over the time to train on a node of a sampled neighbourhood. Measured:
+1.5 to 2.5, on two graphs with wide features, with two encoders, on an AMD EPYC of family 25."""
 
 
 def with_share(config: Config, facts: Facts) -> EvaluationSection:
@@ -35,10 +36,11 @@ def with_share(config: Config, facts: Facts) -> EvaluationSection:
 
 
 def _edges_an_epoch(config: Config, facts: Facts) -> int:
-    """Edges whose ranking among all nodes, or the candidates, takes a tenth of an epoch's time, or less.
+    """Return how many edges can be ranked in a tenth of an epoch's time, or less.
 
-    A score of training counts as one of an evaluation: it takes three matrix products instead of one, but in mixed precision, and
-    an evaluation sets up and filters besides. Measured: 1.8 on an AMD EPYC of family 25.
+    A score in training is taken to cost as much as a score in an evaluation. Training needs three matrix products for it instead
+    of one, but in mixed precision; an evaluation also prepares and filters. Measured: a score in training costs 1.8 times as
+    much, on an AMD EPYC of family 25.
     """
     negatives, candidates = config.negatives.count, config.evaluation.candidates
     scores = facts.nodes if negatives == "all" else negatives + 1
@@ -47,16 +49,19 @@ def _edges_an_epoch(config: Config, facts: Facts) -> int:
 
 
 def _nodes_an_epoch(config: Config, facts: Facts) -> float:
-    """Nodes of the neighbourhoods that an epoch samples, where all neighbours are drawn alike."""
+    """Return how many nodes are in all the neighbourhoods that an epoch samples, if all neighbours are drawn alike."""
     planning = planning_of(config)
     items = planning.items(facts)
     size = max(1, min(items, config.training.batch_size))
     seeds = min(planning.seeds(config, size, facts.nodes), facts.nodes)
-    return items / size * _around(config, facts, seeds)
+    return items / size * _neighborhood_nodes(config, facts, seeds)
 
 
-def _around(config: Config, facts: Facts, seeds: int) -> float:
-    """Nodes of one neighbourhood: what a hop draws are nodes found before, too, the more of them the more there are."""
+def _neighborhood_nodes(config: Config, facts: Facts, seeds: int) -> float:
+    """Return how many nodes are in one neighbourhood.
+
+    A hop also draws nodes that are already in it; the more there are, the more often.
+    """
     degree = int(facts.bucket_counts.sum()) / facts.nodes
     found = newest = float(seeds)
     for fanout in fanouts_of(config):

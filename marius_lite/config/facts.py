@@ -1,4 +1,4 @@
-"""Facts of the dataset, the record and the machine that resolve a configuration."""
+"""The facts about dataset, rows and machine from which `config.resolve` finds each ``auto``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """Facts of the nodes to classify: ``training`` of them fill the first ``training_partitions``; the largest split has
-    ``evaluated``. ``multi_label``: a node may have several classes."""
+    """Facts about the nodes to classify.
+
+    ``classes``: how many classes there are. ``training``: training nodes, which fill the first ``training_partitions``
+    partitions. ``evaluated``: nodes of the largest split. ``multi_label``: whether a node may have several classes.
+    """
 
     classes: int
     training: int
@@ -23,11 +26,14 @@ class NodeFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """``splits``: edges, or nodes to classify, of each. ``stride``: bytes of a learned record.
+    """Facts about a dataset, the rows that a configuration makes for it, and the machine.
 
-    Where there is an encoder, ``features``: bytes of a node's features as stored, ``feature_width`` numbers, 0 without any, and
-    ``lists``: bytes of the in-edges of the largest partition. ``nodes_to_classify``: for that task. ``why_whole``: why a module
-    of the user's must see the whole graph at once, so that it cannot be evaluated; None if it need not.
+    ``splits``: for each split, how many edges it has, or nodes to classify. ``bucket_counts``: training edges of each bucket,
+    (p, p). ``stride``: bytes of a learned record. ``available_memory``: bytes that the process may still take.
+
+    For runs with an encoder: ``features``: bytes of a node's features as stored, ``feature_width`` numbers; both 0 without
+    features. ``lists``: bytes of the in-edges of the largest partition. ``whole_graph_reason``: why the module of a user can only
+    be run on the whole graph at once, and so cannot be evaluated; None where it can. ``nodes_to_classify``: None for other tasks.
     """
 
     nodes: int
@@ -44,4 +50,4 @@ class Facts:
     feature_width: int = 0
     lists: int = 0
     nodes_to_classify: NodeFacts | None = None
-    why_whole: str | None = None
+    whole_graph_reason: str | None = None

@@ -1,4 +1,4 @@
-"""What a model begins with: features, learned rows, or both."""
+"""Find what a model begins with: features, learned rows, or both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from marius_lite.errors import UserError
 
 
 def inputs_of(config: Config, facts: Facts) -> str:
-    """The inputs of a run: features, embeddings or both. Raises UserError for features that the dataset lacks."""
+    """Return the inputs of a run: features, embeddings or both. Raises UserError for features that the dataset lacks."""
     asked = config.model.inputs if config.model.encoder != "none" else "embeddings"
     if asked in ("features", "both") and not facts.features:
         raise UserError(f"`model.inputs` is {asked}, but the dataset has no features: preprocess with --features, or set "
@@ -20,17 +20,17 @@ def inputs_of(config: Config, facts: Facts) -> str:
 
 
 def input_stride(config: Config, facts: Facts) -> int:
-    """Bytes of a node's rows that the buffers hold."""
+    """Return the bytes of a node in all buffers together."""
     inputs = inputs_of(config, facts)
     return (facts.features if inputs != "embeddings" else 0) + (facts.stride if inputs != "features" else 0)
 
 
 def input_width(config: Config, facts: Facts) -> int:
-    """Numbers of a node in the encoder's input."""
+    """Return how many numbers a node has in the encoder's input."""
     inputs = inputs_of(config, facts)
     return (facts.feature_width if inputs != "embeddings" else 0) + (config.model.dim if inputs != "features" else 0)
 
 
 def tables(config: Config, facts: Facts) -> int:
-    """How many tables of rows that is."""
+    """Return how many tables hold the inputs."""
     return 2 if inputs_of(config, facts) == "both" else 1

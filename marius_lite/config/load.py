@@ -1,4 +1,4 @@
-"""Make one checked `Config` of YAML, ``--set key.path=value`` and dicts; errors name path, value and what is allowed."""
+"""Make one checked `Config` from YAML, ``--set key.path=value`` and dicts. Errors name the key, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from marius_lite.errors import UserError
 
 
 def load(file: Path | str | None = None, sets: Sequence[str] = (), values: Mapping[str, Any] | None = None) -> Config:
-    """Load a configuration: values from ``file``, which may be `preset:NAME`, then ``values`` over them, then each
-    ``key.path=value`` of ``sets``. Raises UserError."""
+    """Load a configuration. Values of ``file`` come first, then ``values`` over them, then each ``key.path=value`` of ``sets``.
+
+    ``file``: a YAML file, or `preset:NAME`. Raises UserError for unknown keys and values that are not allowed.
+    """
     over: dict[str, Any] = dict(values or {})
     for item in sets:
         over = presets.merged(over, _setting(item))
@@ -28,6 +30,7 @@ def load(file: Path | str | None = None, sets: Sequence[str] = (), values: Mappi
 
 
 def _base(file: str, over: dict[str, Any]) -> dict[str, Any]:
+    """Read the file or preset. A preset depends on the decoder, which ``over`` may name."""
     if not file.startswith(presets.PREFIX):
         return _read_yaml(Path(file))
     model = over.get("model")
@@ -93,7 +96,7 @@ def _explain(error: ValidationError) -> str:
 
 
 def _schema_path(keys: list[str]) -> list[str]:
-    """The part of an error's location that is made of keys (the rest names branches of a union)."""
+    """Return the part of an error's location that is made of keys. The rest names branches of a union."""
     section: type[BaseModel] | None = Config
     path = []
     for key in keys:
@@ -105,6 +108,7 @@ def _schema_path(keys: list[str]) -> list[str]:
 
 
 def _keys_beside(keys: list[str]) -> list[str]:
+    """Return the keys that the section of an unknown key has."""
     section: type[BaseModel] | None = Config
     for key in keys[:-1]:
         section = _section_of(section, key) if section else None

@@ -1,4 +1,4 @@
-"""Memory, processors and GPU that this process may use. No torch."""
+"""Find the memory, processors and GPU that this process may use. Loads no torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take: the kernel's MemAvailable, or what its control groups leave if that is less."""
+    """Return the bytes that this process may still take: the kernel's MemAvailable, or less where its control groups say so."""
     available = _meminfo("MemAvailable")
     for limit, usage in _cgroup_limits():
         available = min(available, max(limit - usage, 0))
@@ -15,19 +15,22 @@ def available_memory() -> int:
 
 
 def total_memory() -> int:
+    """Return the bytes of the machine's memory."""
     return _meminfo("MemTotal")
 
 
 def memory_limit() -> int:
-    """Bytes that this process may take in all: the machine's memory, or its control groups' limit if that is less."""
+    """Return the bytes that this process may take in all: the machine's memory, or its control groups' limit if that is less."""
     return min([total_memory(), *(limit for limit, _ in _cgroup_limits())])
 
 
 def cpu_threads() -> int:
+    """Return how many threads this process may run at the same time."""
     return len(os.sched_getaffinity(0))
 
 
 def has_nvidia() -> bool:
+    """Return whether the driver of an NVIDIA GPU is loaded."""
     return Path("/dev/nvidiactl").exists()
 
 
@@ -40,6 +43,7 @@ def _meminfo(key: str) -> int:
 
 
 def _cgroup_limits() -> list[tuple[int, int]]:
+    """Return (limit, bytes taken) of each control group, of version 1 or 2, that limits the memory of this process."""
     found = []
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)

@@ -1,4 +1,4 @@
-"""Plan where every byte of ``storage.memory`` goes. The same sum is planned, printed, and kept by the run."""
+"""Plan where every byte of ``storage.memory`` goes. `plan` prints this sum, and a run keeps to it."""
 
 from __future__ import annotations
 
@@ -14,31 +14,42 @@ from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 
-SLOT_ROWS = 256  # slots hold a multiple of so many rows: any stride of 16-byte multiples then fills whole 4 KiB pages
-EVALUATION_BYTES = 96 << 20  # for the queries, tiles and known answers of a ranking, beside the buffer
+SLOT_ROWS = 256
+"""A slot holds a multiple of this number of rows. So rows of any multiple of 16 bytes fill whole pages of 4 KiB."""
+EVALUATION_BYTES = 96 << 20
+"""Bytes for the queries, tiles and known answers of a ranking, beside the buffer."""
 CLASSIFIED_BYTES = 24
-"""Of a node of the split that is evaluated: 8 and 4 for id and label, 4 for its score, 4 where it is sorted, rest for masks."""
+"""Bytes of a node of the split that is evaluated: 8 for its id, 4 for its label, 4 for its score, 4 to sort it, the rest for
+masks."""
 LOOK_BACK = 2
-"""Batches before one that may still be under way on a device when its rows are gathered: one computing, one going back."""
+"""How many earlier batches may be under way on a device when a batch's rows are gathered: one computes, one goes back."""
 RING = LOOK_BACK + 2
-"""Blocks on a device: a batch's is read until LOOK_BACK later ones have computed, and the next one's is already being filled."""
+"""Blocks on a device. A batch's block is read until LOOK_BACK later batches have computed. The next one is filled meanwhile."""
 CPU_TILE = 1 << 21
-"""Numbers in a tile's largest array: 8 MiB stay in a CPU's last cache; a GPU wants fewer and larger steps, `DEVICE_TILE`."""
+"""Numbers in the largest array of a tile on the CPU: its 8 MiB stay in the last cache."""
 TILE_QUERIES = 512
-"""Queries in a tile by products, at least: what they add to the candidates' gradients passes through memory once a tile."""
+"""The fewest queries in a tile that a matrix product scores. Each tile adds to the candidates' gradients, which pass through
+memory once a tile."""
 UNTILED_QUERIES = 1024
-"""Queries whose scores are worked out together where no tile is stored: their sums stay near a core's cache."""
-UNTILED_BLOCK = 256  # candidates whose scores a thread works out together: `block_rows` of csrc/score/shared_softmax_parts.h
+"""Queries that are scored together where no tile is stored. Their sums stay near a core's cache."""
+UNTILED_BLOCK = 256
+"""Candidates that a thread scores together there: `block_rows` of csrc/score/shared_softmax_parts.h."""
 DEVICE_TILE = 1 << 24
-"""Numbers in a tile of scores on a device."""
+"""Numbers in a tile of scores on a device. A GPU wants fewer and larger steps than a CPU."""
 LOG_Q_BYTES = 20
-"""Of each row of the buffer: both sides' corrections of scores, twice while they are made, and a count."""
-EDGE_BYTES = 28  # two windows (the next loads while this one trains) of three uint32, and one shuffle
+"""Bytes of each row of the buffer for `negatives.log_q`: corrections for both sides, twice while they are made, and a count."""
+EDGE_BYTES = 28
+"""Bytes of an edge in a window: three uint32, in the window that trains and in the one that loads meanwhile, and its place in the
+shuffle."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Bytes by purpose, and the two sizes that follow from them."""
+    """The bytes for each purpose, the slots of the buffer, and the edges of a window.
+
+    ``slots``: partitions in the buffer, of which ``spare`` are for prefetching, each of ``slot_bytes``. ``window_edges``: edges
+    that are loaded together. Bytes: ``buffer``, ``edges``, ``workspace`` (a batch), ``evaluation``.
+    """
 
     slots: int
     spare: int
@@ -54,7 +65,7 @@ class MemoryPlan:
         return self.buffer + self.edges + self.workspace + self.evaluation
 
     def told(self) -> str:
-        """Each purpose with its bytes as text, the largest first."""
+        """Return the purposes and their bytes as text, the largest first."""
         parts = {"slots": self.buffer, "edges": self.edges, "a batch": self.workspace, "evaluation": self.evaluation}
         return ", ".join(f"{name} {format_bytes(size)}" for name, size in sorted(parts.items(), key=lambda part: -part[1]))
 
@@ -63,34 +74,37 @@ class MemoryPlan:
 
 
 def slot_bytes(rows_per_partition: int, stride: int) -> int:
+    """Return the bytes of a slot for partitions of so many rows, ``stride`` bytes each."""
     return -(-rows_per_partition // SLOT_ROWS) * SLOT_ROWS * stride
 
 
 def negatives_shape(config: Config, resident: int) -> tuple[int, int, int]:
-    """(sets, chunks, count) of a batch's negatives, where ``resident`` nodes are in memory. With `negatives.count: all` these are
-    one set for both sides."""
+    """Return (sets, chunks, count) of a batch's negatives, where ``resident`` nodes are in memory.
+
+    There is a set for each side. With `negatives.count: all` both sides share one.
+    """
     negatives = config.negatives
     return (1, 1, resident) if negatives.count == "all" else (2, negatives.chunks, negatives.count)
 
 
 def batch_places(config: Config, resident: int) -> int:
-    """Nodes that a batch of link prediction names: both ends of its edges, and its negatives."""
+    """Return how many nodes a batch of link prediction names: both ends of its edges, and its negatives."""
     return 2 * config.training.batch_size + prod(negatives_shape(config, resident))
 
 
 def workspace_bytes(config: Config, relations: int, resident: int, threads: int) -> int:
-    """Bytes of a batch: gathered rows, their gradients and sums, queries, one tile of scores and its temporaries, a chunk's
-    candidates and their gradients, relations and the decoder's weights."""
+    """Return the bytes of a batch of link prediction: gathered rows, their gradients and sums; queries; one tile of scores with
+    its temporaries; a chunk's candidates and their gradients; relations and the decoder's weights."""
     batch, dim = config.training.batch_size, config.model.dim
     _, chunks, count = negatives_shape(config, resident)
     gathered = batch_places(config, resident) * dim * 4
     queries = 8 * batch * dim * 4
     rows = -(-batch // chunks)
     if config.negatives.count == "all":
-        rows = min(2 * batch, max(TILE_QUERIES, CPU_TILE // (1 + count)))  # both sides' queries stand in its tiles
+        rows = min(2 * batch, max(TILE_QUERIES, CPU_TILE // (1 + count)))  # a tile has queries of both sides
         gathered += 2 * count * dim * 4
     tile = 4 * rows * (count + 1) * 4
-    if config.training.precision == "mixed":  # whether scores are then stored is up to the processor
+    if config.training.precision == "mixed":  # the processor decides whether tiles are stored, so both must fit
         tile = max(tile, _untiled_bytes(min(UNTILED_QUERIES, 2 * batch), dim, threads))
     kept = relations * (2 if config.model.reciprocal else 1)
     learned = kept * dim + DECODERS[config.model.decoder].weights(dim)
@@ -98,14 +112,18 @@ def workspace_bytes(config: Config, relations: int, resident: int, threads: int)
 
 
 def _untiled_bytes(queries: int, dim: int, threads: int) -> int:
-    """Bytes that `csrc/score/shared_softmax.cpp` packs, and that each thread needs for a block of candidates and the queries."""
+    """Return the bytes that `csrc/score/shared_softmax.cpp` needs for its packed queries, and in each thread for a block of
+    candidates."""
     queries, dim = (-(-count // 32) * 32 for count in (queries, dim))
     return 4 * queries * dim + threads * (4 * UNTILED_BLOCK * (queries + dim) + 4 * queries * (dim + 2))
 
 
 def evaluation_bytes(config: Config, nodes: int, classified: int = 0) -> int:
-    """Bytes of a ranking or an inference beside the buffer, with the degrees of all nodes where the encoder may ask for them, and
-    of the nodes ``classified`` their ids, labels and the scores of one class."""
+    """Return the bytes of an evaluation beside the buffer.
+
+    The degrees of all nodes count where the encoder may ask for them. For ``classified`` nodes, their ids, labels and the scores
+    of one class count.
+    """
     if config.evaluation.every_epochs == 0:
         return 0
     degrees = 4 * nodes if config.model.encoder == "gcn" or ":" in config.model.encoder else 0
@@ -113,33 +131,40 @@ def evaluation_bytes(config: Config, nodes: int, classified: int = 0) -> int:
 
 
 def largest_window(step_buckets: list[tuple[tuple[int, int], ...]], counts: npt.NDArray[np.int64]) -> int:
-    """Edges of the largest step."""
+    """Return the edges of the largest step."""
     return max((int(sum(counts[i, j] for i, j in buckets)) for buckets in step_buckets), default=0)
 
 
 def packet_bytes(edges: int, places: int) -> int:
-    """Bytes of a batch's ids on a device: rows and held places as int64, three lists of int32, each look back's two,
-    relations."""
+    """Return the bytes of a batch's ids on a device.
+
+    For each place: two int64 (a row and a place in the cache), three int32, and two int32 for each of the LOOK_BACK batches
+    before. For each edge: its relation.
+    """
     return places * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4) + 4 + edges * 8
 
 
-def device_bytes(config: Config, stride: int, held: int, resident: int) -> dict[str, int]:
-    """Bytes on a device by purpose, beside what CUDA itself takes: batches under way, one batch's tensors, scores, held rows."""
+def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dict[str, int]:
+    """Return the bytes on a device by purpose: batches under way, the tensors of one batch, scores, and rows that stay there.
+
+    ``cached``: bytes of the rows that stay on the device. What CUDA itself takes is not counted.
+    """
     batch, dim, places = config.training.batch_size, config.model.dim, batch_places(config, resident)
     tensors = places * dim * 4 * 5 + 8 * batch * dim * 4  # gathered, masked, masks, gradients, sums; queries
     return {"batches": RING * (places * stride + packet_bytes(batch, places)), "tensors": tensors,
-            "scores": 3 * 4 * DEVICE_TILE, "held": held}
+            "scores": 3 * 4 * DEVICE_TILE, "held": cached}
 
 
 def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:
-    """Host memory beside the buffer while a device trains: ids and staged rows of the batches under way, ids being prepared."""
+    """Return the bytes of the host beside the buffer while a device trains: ids and rows of the batches that are under way, and
+    the ids of a batch that is prepared."""
     places = batch_places(config, resident)
     ids = packet_bytes(config.training.batch_size, places)
     return RING * (places * stride + ids) + 4 * ids
 
 
 def advice(config: Config, memory: MemoryPlan) -> str:
-    """Advice on how to lower the part that takes the most memory."""
+    """Return advice on how to lower the part that takes the most memory."""
     encoder = config.model.encoder != "none"
     partitions = "preprocess with more partitions (or `repartition`)"
     batch = "sampling.fanouts" if config.task == "node_classification" else "negatives.count"
@@ -152,7 +177,7 @@ def advice(config: Config, memory: MemoryPlan) -> str:
 
 
 def check_capacity_fits(config: Config, capacity: int, memory: MemoryPlan, budget: int) -> None:
-    """Raise UserError where a capacity and a memory that were both given disagree."""
+    """Raise UserError where a capacity and a memory are both given, and the capacity needs more."""
     if memory.total > budget and config.storage.memory != "auto":
         raise UserError(f"`storage.capacity` {capacity} needs {format_bytes(memory.total)} ({memory.told()}), `storage.memory` "
                         f"is {format_bytes(budget)}: lower the capacity, raise the memory, leave one of them out, or "
@@ -163,7 +188,7 @@ def check_device_memory(needed: Mapping[str, int], budget: int) -> None:
     """Raise UserError, naming each purpose, where the bytes ``needed`` on the device exceed ``budget``."""
     total = sum(needed.values())
     if total > budget:
-        told = ", ".join(f"{name} {format_bytes(size)}" for name, size in needed.items())
+        parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in needed.items())
         raise UserError(f"`storage.device_memory` is {format_bytes(budget)}, but the device needs {format_bytes(total)} "
-                        f"({told}): raise it, lower training.batch_size, negatives.count, sampling.fanouts or "
+                        f"({parts}): raise it, lower training.batch_size, negatives.count, sampling.fanouts or "
                         "storage.device_cache, or choose another storage.device_path")

@@ -1,4 +1,4 @@
-"""Settings whose values are the names in a table: a line in the table is all that a new name takes."""
+"""Check settings whose values are the names in a table. A new name takes a line in the table and nothing here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 @dataclass(frozen=True, eq=False)
 class NameOf:
-    """Marks a field of type str: ``before``, a name in ``table`` at the moment of the check, or ``after``."""
+    """Mark a field of type str: its value must be a name in ``before``, in ``table`` (as it is when checked), or in ``after``."""
 
     table: Iterable[str]
     before: tuple[str, ...] = ()
@@ -19,10 +19,11 @@ class NameOf:
 
     @property
     def names(self) -> list[str]:
+        """The names that are allowed, in the order in which they are listed."""
         return [*self.before, *self.table, *self.after]
 
     def check(self, value: object) -> str:
-        """The name. Raises what pydantic does for a Literal."""
+        """Return the name. Raises what pydantic raises for a Literal."""
         if isinstance(value, str) and value in self.names:
             return value
         *others, last = map(repr, self.names)

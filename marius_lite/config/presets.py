@@ -1,6 +1,7 @@
-"""Presets: settings that suit a kind of graph, as YAML files beside this one, and the choice among them for a dataset.
+"""Read presets, which are settings that suit a kind of graph, and choose one for a dataset.
 
-A preset is a configuration file. Its section ``decoders`` holds what another decoder than the preset's own needs.
+A preset is a configuration file in the folder ``presets``. Its section ``decoders`` holds what changes with another decoder than
+the preset's own.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ PRESETS = {
     "plain": "the defaults of docs/configuration.md, whatever the dataset",
 }
 FULL_SCORES = 10**10
-"""Edges times nodes up to which an epoch of scores with every node is a matter of minutes on two cores."""
+"""The most edges times nodes for a preset that scores every edge with every node. Two cores then take minutes for an epoch."""
 FEW_NODES = 50_000
-"""Nodes up to which a graph's full neighbourhoods are quick."""
+"""The most nodes for a preset that takes full neighbourhoods."""
 LARGE_ROWS = 0.5
-"""Share of the free memory above which rows of the preset's numbers with their state are large."""
+"""The largest share of the free memory that the rows of a preset and their optimizer state may take; above it they are large."""
 
 
 @dataclass(frozen=True)
 class GraphShape:
-    """Facts that choose a preset. ``classified``: nodes have features, labels, splits and in-edge lists."""
+    """The facts by which a preset is chosen. ``classified``: whether nodes have features, labels, splits and in-edge lists."""
 
     nodes: int
     edges: int
@@ -43,7 +44,7 @@ class GraphShape:
 
 
 def suitable(shape: GraphShape) -> tuple[str, str]:
-    """Choose the preset for a dataset, and say why."""
+    """Return the name of the preset for a dataset, and why it was chosen."""
     for name, fits, why in _choices(shape):
         if fits:
             return name, why
@@ -51,26 +52,27 @@ def suitable(shape: GraphShape) -> tuple[str, str]:
 
 
 def _choices(shape: GraphShape) -> list[tuple[str, bool, str]]:
+    """Return (preset, whether it fits, why it would be chosen), the first choice first."""
     nodes = f"{shape.nodes:,} nodes"
     relations = f"{shape.relations:,} relations" if shape.relations > 1 else "one relation"
     return [
         ("gcn", shape.classified and shape.nodes <= FEW_NODES, f"{nodes} with features and classes"),
         ("sage", shape.classified, f"{nodes} with features and classes"),
-        ("social", shape.relations <= 1 and _held("social", shape), f"{nodes}, one relation"),
-        ("kg-small", shape.nodes * shape.edges <= FULL_SCORES and _held("kg-small", shape),
+        ("social", shape.relations <= 1 and _fits("social", shape), f"{nodes}, one relation"),
+        ("kg-small", shape.nodes * shape.edges <= FULL_SCORES and _fits("kg-small", shape),
          f"{relations}; {nodes}, few enough to compare each edge with all"),
-        ("kg", _held("kg", shape), f"{relations}; {nodes}, too many to compare each edge with all"),
+        ("kg", _fits("kg", shape), f"{relations}; {nodes}, too many to compare each edge with all"),
         ("kg-large", True, f"{relations}; {nodes}, whose rows are large beside the free memory"),
     ]
 
 
-def _held(name: str, shape: GraphShape) -> bool:
-    """Whether the preset's rows, with as many numbers of optimizer state, are small beside the free memory."""
+def _fits(name: str, shape: GraphShape) -> bool:
+    """Return whether the preset's rows, with as many numbers of optimizer state, are small beside the free memory."""
     return bool(shape.nodes * 2 * read(name, None)["model"]["dim"] * 4 <= LARGE_ROWS * shape.available_memory)
 
 
 def read(name: str, decoder: str | None) -> dict[str, Any]:
-    """Read a preset's sections, for its own decoder or another."""
+    """Return the sections of a preset, for its own decoder (None) or another. Raises UserError for a name that is no preset."""
     if name not in PRESETS:
         raise UserError(f"{PREFIX}{name}: no such preset: there are {', '.join(PRESETS)}")
     text = files("marius_lite.config").joinpath(f"presets/{name}.yaml").read_text(encoding="utf-8")
@@ -81,7 +83,7 @@ def read(name: str, decoder: str | None) -> dict[str, Any]:
 
 
 def merged(under: Any, over: Any) -> Any:
-    """Merge two trees: values of ``over`` where it has some, of ``under`` elsewhere."""
+    """Return two trees merged: the values of ``over`` where it has some, those of ``under`` elsewhere."""
     if not isinstance(under, dict) or not isinstance(over, dict):
         return over
     return {**under, **{key: merged(under.get(key), value) for key, value in over.items()}}

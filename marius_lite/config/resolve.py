@@ -1,4 +1,4 @@
-"""Turn every ``auto`` into a value, for one dataset on one machine. Pure: the facts come in, nothing is looked up."""
+"""Turn every ``auto`` into a value, for one dataset on one machine. All facts are given; nothing is looked up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from marius_lite.errors import UserError
 
 
 def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
-    """Return the configuration without ``auto``, and its memory. Raises UserError where dataset, memory and capacity disagree."""
+    """Return the configuration without ``auto``, and the plan of its memory.
+
+    Raises UserError where dataset, memory and capacity do not fit together.
+    """
     config = _with_evaluation(config, facts).model_copy(update={"device": _device(config, facts)})
     config = config.model_copy(update={"sampling": config.sampling.model_copy(update={"device": _sampling_device(config)})})
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
@@ -27,11 +30,11 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
 
 
 def device_needs(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> dict[str, int]:
-    """Bytes needed on the device, by purpose; nothing on the CPU."""
+    """Return the bytes needed on the device, by purpose. Empty where the CPU trains."""
     if config.device == "cpu":
         return {}
-    held = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
-    return batch_needs(config, facts, capacity, held).bytes
+    cached = memory.buffer if config.storage.device_path == "bulk" else config.storage.device_cache
+    return batch_needs(config, facts, capacity, cached).bytes
 
 
 class BatchNeeds(NamedTuple):
@@ -43,13 +46,13 @@ class BatchNeeds(NamedTuple):
     packet: int = 0
 
 
-def batch_needs(config: Config, facts: Facts, capacity: int, held: int) -> BatchNeeds:
-    """``held``: bytes of rows that stay on the device."""
+def batch_needs(config: Config, facts: Facts, capacity: int, cached: int) -> BatchNeeds:
+    """Return what batches need on the device, beside the bytes of rows that are ``cached`` there."""
     planning, batch, nodes = planning_of(config), config.training.batch_size, resident(facts, capacity).nodes
     if config.encodes:
-        return BatchNeeds(encoder_device_bytes(config, planning.encoder_sizes(config, facts, capacity), held))
+        return BatchNeeds(encoder_device_bytes(config, planning.encoder_sizes(config, facts, capacity), cached))
     rows = planning.seeds(config, batch, nodes)
-    return BatchNeeds(device_bytes(config, facts.stride, held, nodes), rows, packet_bytes(batch, rows))
+    return BatchNeeds(device_bytes(config, facts.stride, cached, nodes), rows, packet_bytes(batch, rows))
 
 
 def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> None:
@@ -58,13 +61,16 @@ def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPla
 
 
 def _with_evaluation(config: Config, facts: Facts) -> Config:
-    """The evaluation split as a name; no evaluations where it was left open and there is nothing, or no way, to evaluate."""
+    """Return the configuration with the name of the evaluation's split, and with how often and how much is evaluated.
+
+    Where the split is auto, and there is nothing to evaluate or no way to do it, nothing is evaluated.
+    """
     settings = config.evaluation
-    if facts.why_whole and settings.split != "auto" and settings.every_epochs:
-        raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} {facts.why_whole}: "
-                        "leave `evaluation.split` out, or take another encoder")
+    if facts.whole_graph_reason and settings.split != "auto" and settings.every_epochs:
+        raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} "
+                        f"{facts.whole_graph_reason}: leave `evaluation.split` out, or take another encoder")
     if settings.split == "auto":
-        every = settings.every_epochs if "valid" in facts.splits and not facts.why_whole else 0
+        every = settings.every_epochs if "valid" in facts.splits and not facts.whole_graph_reason else 0
         settings = settings.model_copy(update={"split": "valid", "every_epochs": every})
     elif settings.every_epochs and settings.split not in facts.splits:
         raise UserError(f"`evaluation.split` is {settings.split}, but the dataset has {', '.join(facts.splits)}: "
@@ -74,7 +80,10 @@ def _with_evaluation(config: Config, facts: Facts) -> Config:
 
 
 def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Config:
-    """Everything that shapes the work, batches included, as a number: a resumed run must not depend on today's memory."""
+    """Return the configuration with a value for everything that shapes the work, down to the batches.
+
+    So a resumed run does not depend on the memory that is free on that day.
+    """
 
     def value(given: object, resolved: object) -> object:
         return resolved if given == "auto" else given
@@ -99,7 +108,7 @@ def _device(config: Config, facts: Facts) -> str:
 
 
 def _sampling_device(config: Config) -> str:
-    """``auto`` stays where both are possible: it is measured while the run trains."""
+    """Return what draws neighbours. ``auto`` stays where CPU and GPU are possible: the run then measures which is faster."""
     asked = config.sampling.device
     if asked == "cuda" and config.device == "cpu":
         raise UserError("`sampling.device` is cuda, but `device` is cpu: only the CPU, or the GPU that trains, can draw "

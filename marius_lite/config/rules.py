@@ -1,4 +1,4 @@
-"""Check rules between keys, which a schema of single keys cannot express."""
+"""Check rules between settings. The schema only checks each for itself."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from marius_lite.errors import UserError
 
 
 def check_rules(config: Config, where: str) -> None:
-    """Raise UserError for keys that contradict each other."""
+    """Raise UserError for settings that contradict each other. ``where``: the file that they are from."""
     for broken, message in _rules(config):
         if broken:
             raise UserError(f"{where}: {message}")
 
 
 def _rules(config: Config) -> Rules:
+    """Return the rules of all tasks, and those of this task."""
     model, loss, negatives = config.model, config.loss, config.negatives
     decoder, planning = DECODERS[model.decoder], planning_of(config)
     return [

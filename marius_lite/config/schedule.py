@@ -1,4 +1,4 @@
-"""Say what is due at the end of an epoch. The trainer acts on it, `plan` counts with it."""
+"""Tell what is due at the end of an epoch. The trainer does it, and `plan` counts it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from marius_lite.config.schema import Config
 
 
 def is_last(config: Config, epoch: int) -> bool:
+    """Return whether an epoch (from 0) is the last one."""
     return epoch + 1 == config.training.epochs
 
 
 def evaluation_due(config: Config, epoch: int) -> bool:
+    """Return whether an evaluation follows an epoch. The last epoch always has one, unless there are none."""
     every = int(config.evaluation.every_epochs)
     return every > 0 and ((epoch + 1) % every == 0 or is_last(config, epoch))
 
 
 def checkpoint_due(config: Config, epoch: int) -> bool:
+    """Return whether a checkpoint follows an epoch. The last epoch always has one."""
     return (epoch + 1) % config.checkpoint.every_epochs == 0 or is_last(config, epoch)
 
 
 def checkpoints_kept(config: Config) -> int:
-    """How many tables the checkpoints hold at most: each epoch rewrites every partition, so none share for long."""
+    """Return how many tables of rows the checkpoints hold at most.
+
+    Each epoch rewrites every partition, so checkpoints do not share files for long.
+    """
     best = config.checkpoint.keep_best and config.evaluation.every_epochs != 0
-    return config.checkpoint.keep + best + 1  # the one being published, until an older one is removed
+    return config.checkpoint.keep + best + 1  # one more while it is published, until an older one is removed

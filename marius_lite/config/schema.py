@@ -1,6 +1,6 @@
-"""Every key of the configuration: one schema for YAML, ``--set`` and the Python API.
+"""The schema of the configuration: every key, for YAML files, ``--set`` and the Python API.
 
-``auto`` is a value like any other here; `config.resolve` turns it into a number for one dataset and one machine.
+``auto`` is a value like any other here. `config.resolve` replaces it, for one dataset and one machine.
 """
 
 from __future__ import annotations
@@ -32,21 +32,25 @@ BytesOrNone = Annotated[int, BeforeValidator(parse_bytes), Field(ge=0)]
 
 
 def _text_keys(value: object) -> object:
-    """Relations may be numbers, in YAML too."""
+    """Return a mapping with its keys as text. YAML reads names of relations such as 7 as numbers."""
     return {str(key): number for key, number in value.items()} if isinstance(value, dict) else value
 
 
 DEFAULT = "default"
-"""Stands for the relations that a mapping of fanouts does not name."""
+"""The key of a mapping of fanouts that stands for the relations it does not name."""
 Count = Annotated[int, Field(ge=-1)]
 Fanout = Count | Annotated[dict[str, Count], BeforeValidator(_text_keys), Field(min_length=1)]
 
 
 class Section(BaseModel):
+    """The base of all sections. Unknown keys are refused, and values cannot be changed."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
 
 
 class ModelSection(Section):
+    """The encoder and the decoder."""
+
     encoder: Annotated[str, Field(pattern=r"^(none|sage|gcn|gat|rgcn|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$")] = Field(
         "none", description="how a node's rows become its representation: sage, gcn, gat, rgcn, or package.module:Class with "
         "PyTorch Geometric's forward(x, edge_index); none: the row is the embedding")
@@ -70,6 +74,8 @@ class ModelSection(Section):
 
 
 class DrawSection(Section):
+    """A distribution of first values."""
+
     kind: Literal["auto", "normal", "uniform"] = Field(
         "auto", description="distribution that first values are drawn from; auto: the choice of the decoder's authors")
     scale: PositiveFloat | Auto = Field(
@@ -77,11 +83,15 @@ class DrawSection(Section):
 
 
 class InitSection(Section):
+    """The first values of node rows and relations."""
+
     nodes: DrawSection = Field(default_factory=DrawSection)
     relations: DrawSection = Field(default_factory=DrawSection)
 
 
 class LossSection(Section):
+    """What is minimised."""
+
     name: Annotated[str, NameOf(NamesOfTasks("losses"), before=("auto",))] = Field(
         "auto", description="loss. For links: softmax, logistic or margin, over a positive and its negatives. For classes: "
         "cross_entropy, or binary_cross_entropy where a node may have several. auto: softmax, or the one that fits the labels")
@@ -99,6 +109,8 @@ class LossSection(Section):
 
 
 class NegativesSection(Section):
+    """The negatives of link prediction."""
+
     count: PositiveInt | Literal["all"] = Field(
         1000, description="negatives that the edges of a chunk share, for each side; all: every resident node, for all edges and "
         "both sides")
@@ -111,12 +123,16 @@ class NegativesSection(Section):
 
 
 class RowOptimizerSection(Section):
+    """The optimizer of node rows."""
+
     name: Annotated[str, NameOf(ROW_OPTIMIZERS)] = Field("row_adagrad", description="update rule of node rows")
     lr: PositiveFloat = Field(0.1, le=1e30, description="learning rate of node rows")
     clip: NonNegativeFloat = Field(0.0, description="largest norm of a row's gradient; a larger one is scaled down; 0: no limit")
 
 
 class DenseOptimizerSection(Section):
+    """The optimizer of relations and dense weights."""
+
     name: Literal["adagrad", "adam", "sgd"] = Field("adagrad", description="update rule of relations and dense weights")
     lr: PositiveFloat = Field(0.1, le=1e30, description="learning rate of relations and dense weights")
     clip: NonNegativeFloat = Field(
@@ -127,6 +143,8 @@ class DenseOptimizerSection(Section):
 
 
 class ScheduleSection(Section):
+    """How the learning rates change while a run trains."""
+
     name: Literal["constant", "linear", "cosine", "plateau"] = Field(
         "constant", description="how both learning rates change, from window to window of edges. linear, cosine: to 0 at the "
         "last epoch's end. plateau: times `factor` after `patience` evaluations in a row without a better one")
@@ -137,12 +155,16 @@ class ScheduleSection(Section):
 
 
 class OptimizerSection(Section):
+    """Both optimizers, and their schedule."""
+
     rows: RowOptimizerSection = Field(default_factory=RowOptimizerSection)
     dense: DenseOptimizerSection = Field(default_factory=DenseOptimizerSection)
     schedule: ScheduleSection = Field(default_factory=ScheduleSection)
 
 
 class RegularizerSection(Section):
+    """What is added to the loss to keep rows small."""
+
     name: Literal["none", "n3"] = Field(
         "none", description="n3: sum of the cubed moduli of an edge's source, relation and destination, for each side")
     weight: NonNegativeFloat = Field(0.0, description="factor of the regularizer, beside the loss summed over edges")
@@ -152,6 +174,8 @@ class RegularizerSection(Section):
 
 
 class SamplingSection(Section):
+    """How an encoder draws neighbours."""
+
     fanouts: tuple[Fanout, ...] | Auto = Field(
         "auto", description="neighbours drawn for a node, hop after hop, one entry for each layer. An entry is a number, or "
         "numbers by relation, {cites: 5, default: 2}; `default` is for relations that are not named, 0 if left out. -1: all "
@@ -164,6 +188,8 @@ class SamplingSection(Section):
 
 
 class TrainingSection(Section):
+    """How long and how a run trains."""
+
     epochs: PositiveInt = Field(10, description="passes over the training edges")
     batch_size: PositiveInt = Field(10000, description="edges in a batch; nodes in node classification")
     seed: NonNegativeInt = Field(0, description="seed of all randomness of the run")
@@ -181,6 +207,8 @@ class TrainingSection(Section):
 
 
 class StorageSection(Section):
+    """What is in memory, and how rows are read and written."""
+
     memory: Bytes | Auto = Field(
         "auto", description="bytes for slots, edges, batch and evaluation together (4GB); auto: half of what is free")
     capacity: PositiveInt | Auto = Field(
@@ -203,6 +231,8 @@ class StorageSection(Section):
 
 
 class CheckpointSection(Section):
+    """When checkpoints are saved, and how many are kept."""
+
     every_epochs: PositiveInt = Field(1, description="epochs between checkpoints")
     every_minutes: PositiveFloat | None = Field(15.0, description="also save after this many minutes, in mid-epoch; null: never")
     keep: PositiveInt = Field(2, description="number of newest checkpoints that are kept")
@@ -210,6 +240,8 @@ class CheckpointSection(Section):
 
 
 class EvaluationSection(Section):
+    """How a run is evaluated while it trains."""
+
     every_epochs: NonNegativeInt | Auto = Field(
         "auto", description="epochs between evaluations while training; 0: never; auto: so many that evaluations take about a "
         "tenth of the time")
@@ -225,6 +257,8 @@ class EvaluationSection(Section):
 
 
 class Config(Section):
+    """The whole configuration of a run."""
+
     task: Annotated[str, NameOf(TASKS)] = Field("link_prediction", description="what the run learns")
     model: ModelSection = Field(default_factory=ModelSection)
     init: InitSection = Field(default_factory=InitSection)
@@ -241,12 +275,12 @@ class Config(Section):
 
     @property
     def encodes(self) -> bool:
-        """Whether an encoder makes vectors of rows; without one they are the vectors."""
+        """Whether an encoder makes vectors from rows. Without one, the rows are the vectors."""
         return self.model.encoder != "none"
 
     @property
     def learns_rows(self) -> bool:
-        """Whether nodes have rows of their own that are trained. Of a resolved configuration."""
+        """Whether nodes have learned rows. The configuration must be resolved."""
         return self.model.inputs != "features"
 
     @property
@@ -256,5 +290,5 @@ class Config(Section):
 
     @property
     def reads_features(self) -> bool:
-        """Whether a model begins with the nodes' features. Of a resolved configuration."""
+        """Whether a model begins with the nodes' features. The configuration must be resolved."""
         return self.model.inputs != "embeddings"

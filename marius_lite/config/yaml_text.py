@@ -1,4 +1,4 @@
-"""Parse YAML text to plain values, or say in one line why not."""
+"""Parse YAML text into plain values, or say in one line why it cannot be parsed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ MOST_SHOWN = 200  # characters of a value in a message
 
 
 def parse_yaml(text: str | bytes) -> Any:
-    """The value of a YAML document. Raises ValueError, in one line, for text that is none.
+    """Return the value of a YAML document. Raises ValueError, in one line, for text that is not YAML.
 
-    PyYAML raises more than its own errors: ValueError for a date that does not exist or an integer of more than 4,300 digits,
-    RecursionError for thousands of brackets, KeyError, IndexError or AttributeError for a tag on a value that it does not fit.
+    PyYAML raises more than its own errors: ValueError for a date that does not exist or an integer of more than 4,300 digits;
+    RecursionError for thousands of brackets; KeyError, IndexError or AttributeError for a tag on a value that it does not fit.
     """
     try:
         return yaml.safe_load(text)
@@ -23,7 +23,7 @@ def parse_yaml(text: str | bytes) -> Any:
 
 
 def shown(value: object) -> str:
-    """A value as Python writes it, cut to the length of a message: YAML's anchors can stand for billions of items."""
+    """Return a value as Python writes it, cut to the length of a message. A YAML file can repeat a value billions of times."""
     short = reprlib.Repr()
     short.maxlevel = 3
     short.maxstring = short.maxother = short.maxlong = MOST_SHOWN

@@ -6,7 +6,7 @@ import torch
 
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
-from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, make_encoder, why_whole
+from marius_lite.nn.encoders import CustomEncoder, Encoder, EncoderShape, Layered, make_encoder, whole_graph_reason
 from marius_lite.seeds import seed_for
 
 
@@ -14,8 +14,9 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
     """On the CPU; its weights follow from the run's seed."""
     settings = config.model
     torch.manual_seed(seed_for(config.training.seed, "encoder"))
-    return make_encoder(settings.encoder, in_width, [*settings.layers, out_width], dropout=settings.dropout, norm=settings.norm,
-                        residual=settings.residual, heads=settings.heads, relations=relations)
+    shape = EncoderShape(in_width, [*settings.layers, out_width], dropout=settings.dropout, norm=settings.norm,
+                         residual=settings.residual, heads=settings.heads, relations=relations)
+    return make_encoder(settings.encoder, shape)
 
 
 def weight_decays(config: Config, encoder: Encoder | CustomEncoder | None) -> dict[str, float]:
@@ -28,6 +29,6 @@ def weight_decays(config: Config, encoder: Encoder | CustomEncoder | None) -> di
         return {"": asked}
     if isinstance(encoder, CustomEncoder) and not isinstance(encoder, Layered):
         raise UserError(f"`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` {config.model.encoder} "
-                        f"{why_whole(encoder.module)}: give one number for all")
+                        f"{whole_graph_reason(encoder.module)}: give one number for all")
     where = "encoder.module" if isinstance(encoder, CustomEncoder) else "encoder"
     return {f"{where}.{part}.{layer}.": value for layer, value in enumerate(asked) for part in ("convs", "norms", "residuals")}

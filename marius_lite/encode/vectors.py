@@ -20,7 +20,7 @@ from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer, true_degrees
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import features_read, normalized_columns
-from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, why_whole
+from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, whole_graph_reason
 from marius_lite.nn.inputs import normalized
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
@@ -56,8 +56,8 @@ def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, 
             folder: Path) -> Iterator[RowTable]:
     """A table of every node's vector, in a scratch folder inside ``folder``, removed at the end."""
     if not isinstance(encoder, Layered):
-        raise UserError(f"`model.encoder` {config.model.encoder} {why_whole(encoder.module)}: choose sage, gcn, gat, rgcn or a "
-                        "model of torch_geometric for what is to be evaluated or exported")
+        raise UserError(f"`model.encoder` {config.model.encoder} {whole_graph_reason(encoder.module)}: choose sage, gcn, gat, "
+                        "rgcn or a model of torch_geometric for what is to be evaluated or exported")
     adjacency = dataset.adjacency
     assert adjacency is not None
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None

@@ -1,4 +1,4 @@
-"""Evaluation: exact filtered ranking of true edges among all nodes, in bounded memory."""
+"""Evaluate models: rank true edges among all nodes, exactly, filtered and in bounded memory; or measure classifications."""
 
 from marius_lite.evaluate.edges import EdgeBlock, EdgeSource, select_edges
 from marius_lite.evaluate.pages import Buffer

@@ -1,4 +1,4 @@
-"""The k best candidates of each query, kept while candidates stream past."""
+"""Keep the k best candidates of each query while all candidates pass."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import torch
 
 
 class BestAnswers:
-    """``scores`` and ``nodes`` (n, k), best first, equal scores by ascending node id.
+    """The best candidates so far: ``scores`` and ``nodes`` (n, k), best first, equal scores by ascending node id.
 
-    Where there are fewer than k, -inf and -1 follow. Candidates must come in ascending order of their ids:
-    then the result does not depend on how they are cut.
+    Where there are fewer than k, the rest is -inf and -1. Candidates must come in ascending order of their ids. Then the result
+    does not depend on how they are split into tiles.
     """
 
     def __init__(self, queries: int, k: int, device: torch.device):
@@ -18,14 +18,17 @@ class BestAnswers:
 
     def add(self, start: int, stop: int, scores: torch.Tensor, nodes: torch.Tensor,
             left_out: tuple[torch.Tensor, torch.Tensor]) -> None:
-        """Take ``scores`` (stop - start, m) of queries [start, stop) for ``nodes`` (m,); they are changed."""
+        """Add ``scores`` (stop - start, m) of queries [start, stop) for ``nodes`` (m,). The scores are overwritten.
+
+        ``left_out``: (rows, columns) of the scores that do not count.
+        """
         scores[left_out] = -torch.inf
         best, ids = self.scores[start:stop], self.nodes[start:stop]
         better = int((scores > best[:, -1:]).sum(1).max())
         if better == 0:
             return
         if better <= best.shape[1]:
-            # No row has more winners than places, so ties at the cut cannot matter.
+            # No row has more new candidates than places, so all that beat the last one are taken, and ties cannot matter.
             places = scores.topk(better, dim=1).indices.sort(dim=1).values
         else:
             places = torch.arange(len(nodes), device=scores.device).expand(len(scores), -1)

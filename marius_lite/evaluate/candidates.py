@@ -1,4 +1,4 @@
-"""Which nodes compete with the true answer: all, or a sample of the whole table."""
+"""Choose which nodes compete with the true answer: all, or a sample of all."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Positions = npt.NDArray[np.int64]
 
 
 class Candidates:
-    """All nodes (``count`` None), or the same ``count`` nodes for every query, drawn without replacement.
+    """The candidates: all nodes (``count`` None), or ``count`` nodes drawn without replacement, the same for every query.
 
-    Partition k's candidates are numbered 0, 1, ... by ascending node id: their *positions*. ``label`` names
-    the choice in results; a sample of everything is all.
+    The candidates of a partition are numbered 0, 1, ... by ascending node id. These numbers are their *positions*. ``label``
+    names the choice in results. A sample as large as the graph is called all.
     """
 
     def __init__(self, partitioning: Partitioning, count: int | None = None, seed: int = 0):
@@ -32,32 +32,32 @@ class Candidates:
             self._starts = np.searchsorted(self._chosen, first_ids)
 
     def count(self, k: int) -> int:
-        """How many candidates partition k holds."""
+        """Return how many candidates partition k has."""
         if self._chosen is None:
             return self._partitioning.size(k)
         return int(self._starts[k + 1] - self._starts[k])
 
     def partition_size(self, k: int) -> int:
-        """How many nodes partition k holds, candidates or not."""
+        """Return how many nodes partition k has, candidates or not."""
         return self._partitioning.size(k)
 
     def first_id(self, k: int) -> int:
-        """The node at offset 0 of partition k."""
+        """Return the id of the first node of partition k."""
         return k * self._partitioning.rows
 
     def tiles(self, k: int, size: int) -> Iterator[tuple[int, int]]:
-        """Positions [low, high) that cover partition k's candidates, ``size`` at a time."""
+        """Yield positions [low, high) that cover partition k's candidates, ``size`` at a time."""
         for low in range(0, self.count(k), size):
             yield low, min(low + size, self.count(k))
 
     def offsets(self, k: int, start: int, stop: int) -> slice | Positions:
-        """Offsets inside partition k of the candidates at positions [start, stop): an index for its rows."""
+        """Return the offsets inside partition k of the candidates at positions [start, stop): an index for its rows."""
         if self._chosen is None:
             return slice(start, stop)
         return self._inside(k)[start:stop] - k * self._partitioning.rows
 
     def positions(self, k: int, offsets: Positions) -> Positions:
-        """Positions of the nodes at these offsets of partition k, -1 for those that are no candidates."""
+        """Return the positions of the nodes at these offsets of partition k, -1 for those that are no candidates."""
         if self._chosen is None:
             return offsets
         inside = self._inside(k)
@@ -68,5 +68,6 @@ class Candidates:
         return np.where(inside[found] == ids, found, -1)
 
     def _inside(self, k: int) -> Positions:
+        """Return the node ids of partition k's candidates, ascending."""
         assert self._chosen is not None
         return self._chosen[self._starts[k]:self._starts[k + 1]]

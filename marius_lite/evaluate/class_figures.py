@@ -1,4 +1,4 @@
-"""Figures of nodes with one class each: from counts, and from ranking by class."""
+"""Measure a classification where each node has one class: by counts, and by ranking nodes for each class."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from marius_lite.evaluate.ranked_classes import Odds
 
 
 class ClassFigures:
-    """Collects the figures of at most ``nodes`` nodes and their ``classes``; scratch files lie in ``folder``, and go when the
-    block ends."""
+    """Collects the figures of at most ``nodes`` nodes and their ``classes``. Scratch files are in ``folder`` until the block
+    ends."""
 
     def __init__(self, nodes: int, classes: int, folder: Path):
         self._counts, self._odds = ClassCounts(classes), Odds(nodes, classes, folder)
@@ -32,6 +32,6 @@ class ClassFigures:
         self._odds.add(scores[labels >= 0], labels[labels >= 0])
 
     def summary(self, split: str, names: list[str]) -> dict[str, Any]:
-        """That of `ClassCounts`, with "roc_auc" and "average_precision", see `Odds.means`."""
+        """Return the summary of `ClassCounts`, with "roc_auc" and "average_precision", see `Odds.means`."""
         auc, precision = self._odds.means()
         return {**self._counts.summary(split), "roc_auc": auc, "average_precision": precision}

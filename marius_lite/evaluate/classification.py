@@ -1,4 +1,4 @@
-"""Figures of a classification, from counts that grow with the classes alone."""
+"""Measure a classification by counts. Their memory grows with the classes, not with the nodes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy.typing as npt
 from marius_lite.errors import RunError
 
 MATRIX = 256
-"""Classes, at most, of which all pairs are counted."""
+"""The most classes for a confusion matrix."""
 
 
 class ClassCounts:
-    """Counts for each class: nodes that have it, nodes that were given it, and both. Exact whatever the batches.
+    """Counts for each class how many nodes have it, how many were given it, and how many both. Batches change nothing.
 
-    ``classes``: how many there are. Labels below 0 mean no label: such nodes are left out.
+    ``classes``: how many there are. A label below 0 means no label: such nodes are left out.
     """
 
     def __init__(self, classes: int):
@@ -26,8 +26,10 @@ class ClassCounts:
         self._loss = 0.0
 
     def add(self, scores: npt.NDArray[np.float32], labels: npt.NDArray[np.int64]) -> None:
-        """Count nodes by their ``scores`` (n, classes) and ``labels`` (n,). The highest score is the answer, the first of equal
-        ones. RunError for a score that is not a finite number, ValueError for a label that is no class.
+        """Count nodes by their ``scores`` (n, classes) and ``labels`` (n,). The answer is the class with the highest score, the
+        first of equal ones.
+
+        Raises RunError for a score that is not finite, ValueError for a label that is no class.
         """
         given = labels >= 0
         scores, labels = scores[given], labels[given]
@@ -43,12 +45,12 @@ class ClassCounts:
         self._loss -= float(log_probabilities(scores)[np.arange(len(labels)), labels].sum())
 
     def summary(self, split: str) -> dict[str, Any]:
-        """{"split", "accuracy", "macro_f1", "micro_f1", "log_loss", "count", "classes"}, ready for JSON, and "confusion" for up
-        to MATRIX classes: row c counts, by answer, the nodes that have class c.
+        """Return {"split", "accuracy", "macro_f1", "micro_f1", "log_loss", "count", "classes"}, ready for JSON.
 
-        Macro-F1 is the mean over the classes that occur, as label or as answer, of 2 right / (labelled + answered); micro-F1 that
-        of the sums, which is the accuracy where each node has one class; log loss the mean of -log of the probability given to a
-        node's class. None where nothing was counted. ``classes`` is how many occur.
+        The F1 of a class is 2 right / (labelled + answered). Macro-F1 is its mean over the classes that occur, as label or as
+        answer. Micro-F1 is the F1 of the sums, which is the accuracy where each node has one class. Log loss is the mean of -log
+        of the probability of a node's class. Figures are None where nothing was counted. ``classes`` is how many occur. Up to
+        MATRIX classes there is "confusion": row c counts by answer the nodes that have class c.
         """
         ends = self._labelled + self._predicted
         occurs = ends > 0
@@ -68,6 +70,6 @@ class ClassCounts:
 
 
 def log_probabilities(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-    """The logs of the softmax of scores (n, classes)."""
+    """Return the logarithms of the softmax of scores (n, classes)."""
     below: npt.NDArray[np.float64] = scores.astype(np.float64) - scores.max(1, keepdims=True, initial=-np.inf)
     return np.asarray(below - np.log(np.exp(below).sum(1, keepdims=True)))

@@ -1,4 +1,4 @@
-"""Count the candidates of one partition that beat, or tie with, the true answers; and compare the query nodes themselves."""
+"""Count the candidates that beat, or tie with, the true answers; and compare the query nodes themselves."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import torch
 from marius_lite.evaluate.queries import Queries
 
 Cells = tuple[torch.Tensor, torch.Tensor]
-"""(query, candidate) of some scores of a tile."""
+"""(rows, columns) of some scores of a tile."""
 
 
 class Counts:
-    """Candidates above each query's positive score (``positives``, (n,)), and not below it."""
+    """Counts the candidates that score ``above`` each query's positive (``positives``, (n,)), and those ``not_below`` it."""
 
     def __init__(self, queries: Queries, positives: torch.Tensor):
         self.queries = queries
@@ -20,14 +20,17 @@ class Counts:
         self.not_below = torch.zeros_like(self.above)
 
     def add(self, start: int, stop: int, scores: torch.Tensor, left_out: Cells) -> None:
-        """Count ``scores`` (stop - start, m) of queries [start, stop), which are changed."""
-        scores[left_out] = torch.nan  # not above, not below, not equal
+        """Count ``scores`` (stop - start, m) of queries [start, stop). The scores are overwritten."""
+        scores[left_out] = torch.nan  # which is neither above nor equal
         self.above[start:stop] += (scores > self.positives[start:stop]).sum(1)
         self.not_below[start:stop] += (scores >= self.positives[start:stop]).sum(1)
 
 
 class Selves:
-    """The score of each query's own node, NaN where that is no candidate or left out, and the best of all other candidates'."""
+    """Keeps the score of each query's own node, and the best score of all other candidates.
+
+    The score of the own node is NaN where it is no candidate, or is left out as a known answer.
+    """
 
     def __init__(self, positives: torch.Tensor):
         self._positives = positives
@@ -35,7 +38,7 @@ class Selves:
         self._others = positives.clone()
 
     def add(self, start: int, stop: int, scores: torch.Tensor, left_out: Cells, selves: Cells) -> None:
-        """Take the scores that `Counts.add` has counted; they are changed."""
+        """Take the scores that `Counts.add` has counted. They are overwritten."""
         rows, _ = selves
         self._own[start + rows] = scores[selves]
         scores[left_out] = scores[selves] = -torch.inf
@@ -48,6 +51,7 @@ class Selves:
 
     @property
     def not_below(self) -> torch.Tensor:
+        """Whether the query node beats the positive or ties with it."""
         return self._own >= self._positives
 
     @property

@@ -1,4 +1,4 @@
-"""The edges to evaluate: all of a split or a fixed sample of it, in blocks, read in the order of buckets."""
+"""Read the edges to evaluate: all of a split or a fixed sample of it, in blocks, in the order of buckets."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.evaluate.sampling import distinct
-from marius_lite.graph.edges import COLUMNS, EdgePiece
+from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.seeds import generator_for
-
-CHUNK = 1 << 18
-"""Edges read at a time where buckets are only searched."""
 
 Ids = npt.NDArray[np.int64]
 
@@ -31,28 +28,28 @@ class EdgeSource(Protocol):
     def total(self) -> int: ...
 
     def block(self, rows: range, columns: range, edges: int, names: Sequence[str]) -> Iterator[EdgePiece]:
-        """The columns ``names`` of buckets (i, j), i in ``rows``, j in ``columns``, row after row, ``edges`` at a time."""
+        """Read the columns ``names`` of buckets (i, j), i in ``rows``, j in ``columns``, row after row, ``edges`` at a time."""
 
 
 class EdgeBlock(NamedTuple):
-    """Edges by node and relation id, each of shape (n,), int64."""
+    """Edges as node ids and relation ids, (n,) int64 each."""
 
     src: Ids
     rel: Ids
     dst: Ids
 
     def split(self, size: int) -> Iterator[EdgeBlock]:
-        """The same edges in blocks of at most ``size``."""
+        """Yield the same edges in blocks of at most ``size``."""
         for start in range(0, len(self.src), size):
             yield EdgeBlock(*(column[start:start + size] for column in self))
 
 
 def select_edges(edges: EdgeSource, max_edges: int | None, seed: int,
-                 block: int = CHUNK) -> Iterator[EdgeBlock]:
-    """All edges of a split, or ``max_edges`` of them drawn without replacement, ``block`` at a time.
+                 block: int = EDGES_AT_ONCE) -> Iterator[EdgeBlock]:
+    """Read all edges of a split, or ``max_edges`` of them drawn without replacement, ``block`` at a time.
 
-    The sample is the same for the same dataset and seed. Only buckets that hold a chosen edge are read;
-    memory grows with ``block`` and ``max_edges``, never with the split.
+    The sample is the same for the same dataset and seed. Only buckets that have a chosen edge are read. Memory grows with
+    ``block`` and ``max_edges``, never with the split.
     """
     chosen = None
     if max_edges is not None and max_edges < edges.total:
@@ -69,8 +66,8 @@ def select_edges(edges: EdgeSource, max_edges: int | None, seed: int,
 
 
 def _chosen_edges(edges: EdgeSource, chosen: Ids | None, block: int) -> Iterator[EdgeBlock]:
-    """Edges at the given positions (ascending, in bucket order), or all, piece by piece."""
-    p, size = edges.partitioning.partitions, min(block, CHUNK)
+    """Read the edges at the given positions (ascending, counted bucket after bucket), or all, some at a time."""
+    p, size = edges.partitioning.partitions, min(block, EDGES_AT_ONCE)
     if chosen is None:
         for piece in edges.block(range(p), range(p), size, COLUMNS):
             yield _whole_ids(piece, edges.partitioning, slice(None))
@@ -86,13 +83,14 @@ def _chosen_edges(edges: EdgeSource, chosen: Ids | None, block: int) -> Iterator
 
 
 def _whole_ids(piece: EdgePiece, partitioning: Partitioning, keep: Ids | slice) -> EdgeBlock:
-    """The edges at ``keep``."""
+    """Return the edges at ``keep`` with whole node ids, instead of offsets inside partitions."""
     src, dst, rel = (column[keep].astype(np.int64) for column in piece.columns)
     i, j = np.divmod(piece.bucket_of_each()[keep], partitioning.partitions)
     return EdgeBlock(src + i * partitioning.rows, rel, dst + j * partitioning.rows)
 
 
 def _inside(ascending: Ids, start: int, stop: int) -> Ids:
+    """Return the numbers in [start, stop)."""
     low, high = np.searchsorted(ascending, (start, stop))
     return ascending[low:high]
 

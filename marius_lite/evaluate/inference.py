@@ -1,8 +1,8 @@
 """Compute an encoder's vectors of all nodes from all neighbours, layer by layer, out of core.
 
-The results of a layer are the next one's input. So every node is worked out once for each layer, however the neighbourhoods
-overlap. The results stay in memory where they fit, else in a table on disk. Destinations are taken in chunks as large as the
-memory allows. A chunk needs the rows of its own nodes and of their neighbours, each once.
+The results of a layer are the input of the next one. So every node is computed once in each layer, however much neighbourhoods
+overlap. The results stay in memory where they fit, else they go to a table on disk. Destinations are taken in chunks, which are
+as large as the memory allows. A chunk needs the rows of its own nodes and of their neighbours, each once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 
 from marius_lite._native import sort_rows
 from marius_lite.errors import UserError
-from marius_lite.evaluate.layer_rows import FiledRows, HeldRows, LayerRows
+from marius_lite.evaluate.layer_rows import LayerRows, RowsInMemory, RowsOnDisk
 from marius_lite.files import disk_error, format_bytes, remove_tree, require_space
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.encoders import Block, Layered
@@ -28,15 +28,15 @@ from marius_lite.sampling.neighbours import in_degrees
 from marius_lite.storage.table import SPAN_BYTES, RowTable, padded_width
 
 PART_BYTES = 8 << 20
-"""Of rows narrowed at a time."""
+"""Bytes of input rows that are written at a time."""
 MOST_EDGES = 2**31 - 1
-"""Of a chunk: they are numbered by int32."""
+"""The most edges of a chunk, because int32 numbers them."""
 BYTES_AN_EDGE = 64
-"""Node ids, local numbers and what sorting them takes."""
+"""Bytes of an edge of a chunk: node ids, local numbers and what sorting them takes."""
 READ_BYTES = 2 * SPAN_BYTES
-"""What reading rows takes beside the rows."""
-HELD_SHARE = 0.5
-"""Of the memory that whole layers' rows may take: then each is read once, not once for each chunk that needs it."""
+"""Bytes that reading rows takes beside the rows."""
+IN_MEMORY_SHARE = 0.5
+"""The share of the memory that rows of whole layers may take. A row in memory is read once, not by each chunk that needs it."""
 
 Ids = npt.NDArray[np.int64]
 
@@ -45,7 +45,7 @@ class RowsOfPartition(Protocol):
     """The nodes' features, read by partition."""
 
     def read(self, k: int) -> npt.NDArray[Any]:
-        """The rows of partition k's nodes: (size, width)."""
+        """Return the rows of partition k's nodes, (size, width)."""
 
 
 class ListsOfPartition(Protocol):
@@ -69,9 +69,10 @@ def infer(encoder: Layered, features: RowsOfPartition, adjacency: InEdgeReader, 
           output: Path, degrees: npt.NDArray[np.float32] | None = None) -> RowTable:
     """Write the encoder's vectors of all nodes to a new table at ``output``: float32, padded with zeros to 16-byte rows.
 
-    ``degrees``: `true_degrees`, for an encoder that asks for them. ``memory``: bytes for everything but the degrees and the
-    encoder. What does not fit stands in ``<output>.tmp``, two layers' tables at a time. Returns the table, which is not synced.
-    UserError where ``output`` exists, the disk is too small, or one node's neighbours do not fit in ``memory``.
+    ``degrees``: `true_degrees`, for an encoder that needs them. ``memory``: bytes for everything but the degrees and the encoder.
+    What does not fit goes to ``<output>.tmp``, which has the tables of two layers at a time. Returns the table, which is not
+    synced. Raises UserError where ``output`` exists, the disk is too small, or the neighbours of one node do not fit in
+    ``memory``.
     """
     if output.exists():
         raise UserError(f"{output}: exists already: choose another name, or remove it")
@@ -85,11 +86,11 @@ def infer(encoder: Layered, features: RowsOfPartition, adjacency: InEdgeReader, 
         _fill(rows, encoder, features, partitioning)
         for layer in range(len(encoder.widths) - 1):
             width = encoder.early_width(layer + 1) or encoder.widths[layer]
-            after = _room(scratch / f"layer-{layer}", partitioning, width, rows.held, memory)
+            after = _room(scratch / f"layer-{layer}", partitioning, width, rows.memory_bytes, memory)
             _Layer(encoder, layer, rows, after, adjacency, partitioning, memory, degrees).run()
             rows.remove()
             rows = after
-        vectors = FiledRows(output, partitioning, encoder.widths[-1])
+        vectors = RowsOnDisk(output, partitioning, encoder.widths[-1])
         _Layer(encoder, len(encoder.widths) - 1, rows, vectors, adjacency, partitioning, memory, degrees).run()
         return vectors.table()
     except BaseException as error:
@@ -102,16 +103,16 @@ def infer(encoder: Layered, features: RowsOfPartition, adjacency: InEdgeReader, 
         remove_tree(scratch)
 
 
-def _room(path: Path, partitioning: Partitioning, width: int, held: int, memory: int) -> LayerRows:
-    """Make room for new rows: in memory where they fit beside ``held`` bytes, else in a table at ``path``."""
-    if held + partitioning.nodes * width * 4 <= memory * HELD_SHARE:
-        return HeldRows(partitioning, width)
+def _room(path: Path, partitioning: Partitioning, width: int, used: int, memory: int) -> LayerRows:
+    """Make room for the rows of a layer: in memory where they fit beside ``used`` bytes, else in a table at ``path``."""
+    if used + partitioning.nodes * width * 4 <= memory * IN_MEMORY_SHARE:
+        return RowsInMemory(partitioning, width)
     path.parent.mkdir(parents=True, exist_ok=True)
-    return FiledRows(path, partitioning, width)
+    return RowsOnDisk(path, partitioning, width)
 
 
 def true_degrees(adjacency: InEdgeReader, partitioning: Partitioning) -> npt.NDArray[np.float32]:
-    """In-degrees of all nodes, float32 (nodes,), without self-loops, as GCN counts them."""
+    """Return the in-degrees of all nodes in the whole graph, float32 (nodes,), without self-loops, as GCN counts them."""
     degrees = np.empty(partitioning.nodes, np.float32)
     for k in range(partitioning.partitions):
         ids = partitioning.range(k)
@@ -120,7 +121,7 @@ def true_degrees(adjacency: InEdgeReader, partitioning: Partitioning) -> npt.NDA
 
 
 class _Chunk(NamedTuple):
-    """Nodes [first, last) of a partition, by node id, and their in-edges [start, stop) of its lists."""
+    """The node ids [first, last) of a partition, and their in-edges [start, stop) in its lists."""
 
     first: int
     last: int
@@ -130,7 +131,8 @@ class _Chunk(NamedTuple):
 
 @dataclass
 class _Layer:
-    """One layer: ``before`` are its input's rows, ``after`` take its results, which the next layer may have narrowed."""
+    """One layer over all nodes. ``before``: the rows of its input. ``after``: where its results go, mapped first by the next
+    layer where `Layered.early` makes them narrower."""
 
     encoder: Layered
     layer: int
@@ -144,13 +146,13 @@ class _Layer:
     def __post_init__(self) -> None:
         self._device = next(self.encoder.parameters()).device
         size = self.partitioning.nodes * self.before.width * 4
-        if isinstance(self.before, FiledRows) and self.after.held + size <= self.memory * HELD_SHARE:
+        if isinstance(self.before, RowsOnDisk) and self.after.memory_bytes + size <= self.memory * IN_MEMORY_SHARE:
             self.before = self.before.in_memory()
-        self.memory -= self.before.held + self.after.held
+        self.memory -= self.before.memory_bytes + self.after.memory_bytes
 
     @torch.no_grad()
     def run(self) -> None:
-        """Write the rows ``after``."""
+        """Compute the layer for all nodes, and write the rows ``after``."""
         for k in range(self.partitioning.partitions):
             lists = self.adjacency.read(k)
             with self.after.writing(k) as write:
@@ -158,12 +160,12 @@ class _Layer:
                     write(_narrowed(self.encoder, self.layer + 1, self._vectors(chunk, lists)).cpu().numpy())
 
     def _chunks(self, k: int, lists: ListsOfPartition) -> Iterator[_Chunk]:
-        """Consecutive destinations, as many at a time as fit."""
+        """Yield chunks of consecutive destinations, each as large as fits in memory."""
         ids, indptr = self.partitioning.range(k), lists.indptr
         taken = indptr.nbytes + lists.sources.nbytes + (0 if lists.rel is None else lists.rel.nbytes)
         first = 0
         while first < len(ids):
-            low, high = first, len(ids)  # low destinations fit, more than high do not
+            low, high = first, len(ids)  # the chunk up to low fits; one beyond high does not
             while low < high:
                 middle = (low + high + 1) // 2
                 edges = int(indptr[middle] - indptr[first])
@@ -178,7 +180,7 @@ class _Layer:
             first = low
 
     def _bytes(self, targets: int, edges: int) -> int:
-        """The most bytes that a chunk takes: its edges, its rows, and the layer's own work."""
+        """Return the most bytes that a chunk takes: its edges, its rows, its results, and the layer's own work."""
         sources = targets + min(edges, self.partitioning.nodes)
         rows = sources * self.before.width * 4
         results = 4 * targets * (self.encoder.widths[self.layer] + 3 * padded_width(self.after.width, np.float32))
@@ -186,7 +188,7 @@ class _Layer:
         return READ_BYTES + edges * BYTES_AN_EDGE + rows + results + work
 
     def _vectors(self, chunk: _Chunk, lists: ListsOfPartition) -> torch.Tensor:
-        """The layer's results for the chunk's nodes."""
+        """Return the layer's results for the chunk's nodes."""
         sources = lists.sources[chunk.start : chunk.stop].astype(np.int64)
         count = chunk.last - chunk.first
         own = (sources >= chunk.first) & (sources < chunk.last)
@@ -209,7 +211,7 @@ class _Layer:
 
 
 def _narrowed(encoder: Layered, layer: int, rows: torch.Tensor) -> torch.Tensor:
-    """The part of single rows (n, width) that a layer keeps: all, or the result of the maps it applies before any neighbour."""
+    """Return rows (n, width) as a layer keeps them: whole, or mapped by `Layered.early` where that makes them narrower."""
     if layer == len(encoder.widths) or encoder.early_width(layer) is None:
         return rows
     return encoder.early(layer, rows)
@@ -217,7 +219,7 @@ def _narrowed(encoder: Layered, layer: int, rows: torch.Tensor) -> torch.Tensor:
 
 @torch.no_grad()
 def _fill(rows: LayerRows, encoder: Layered, features: RowsOfPartition, partitioning: Partitioning) -> None:
-    """Write what the first layer keeps of the features."""
+    """Write the features as the first layer keeps them."""
     device, step = next(encoder.parameters()).device, max(1, PART_BYTES // (encoder.in_width * 4))
     for k in range(partitioning.partitions):
         whole = features.read(k)
@@ -228,7 +230,7 @@ def _fill(rows: LayerRows, encoder: Layered, features: RowsOfPartition, partitio
 
 
 def _require_space(encoder: Layered, partitioning: Partitioning, path: Path) -> None:
-    """Raise UserError unless the disk has room for two layers' tables at a time, as if none stayed in memory."""
+    """Raise UserError unless the disk has room for the tables of two layers at a time, as if none stayed in memory."""
     widths = [encoder.early_width(layer) or width for layer, width in enumerate((encoder.in_width, *encoder.widths[:-1]))]
     widths.append(encoder.widths[-1])
     padded = [padded_width(width, np.float32) for width in widths]

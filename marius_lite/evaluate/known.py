@@ -1,4 +1,4 @@
-"""Known true answers: the candidates a filtered ranking leaves out, read from the edge buckets."""
+"""Find known true answers in the edge buckets. A filtered ranking leaves them out."""
 
 from __future__ import annotations
 
@@ -9,38 +9,41 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.evaluate.candidates import Candidates
-from marius_lite.evaluate.edges import CHUNK, EdgeSource
+from marius_lite.evaluate.edges import EdgeSource
 from marius_lite.evaluate.queries import Queries
-from marius_lite.graph.edges import COLUMNS, EdgePiece
+from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgePiece
 from marius_lite.graph.partitioning import Partitioning
 
 Ids = npt.NDArray[np.int64]
 
 
 class Known(NamedTuple):
-    """Pairs (question, position of a candidate that is true), each once, sorted; both (m,), int64."""
+    """Pairs (question, position of a candidate that is true), (m,) int64 each. They are sorted, without repetition."""
 
     key: Ids
     position: Ids
 
 
 class KnownAnswers:
-    """Finds the known answers that one partition holds.
+    """Finds the known answers in one partition at a time.
 
-    All answers of a query (s, r, ?) inside partition k lie in bucket (partition of s, k), those of (?, r, t)
-    in bucket (k, partition of t): one row and one column of the bucket grid, read in bounded pieces.
+    All answers to (s, r, ?) in partition k are in bucket (partition of s, k), those to (?, r, t) in bucket (k, partition of t).
+    So one row and one column of the buckets are read, a bounded number of edges at a time.
     """
 
     def __init__(self, splits: Sequence[EdgeSource], partitioning: Partitioning, candidates: Candidates,
                  limit: int):
-        """``limit``: pairs held at once; at least a partition's rows, the most that one question can have."""
+        """Prepare to find the answers that the edges of ``splits`` give.
+
+        ``limit``: pairs in memory at a time, but at least the rows of a partition, which one question may need.
+        """
         self._splits = splits
         self._limit = max(limit, partitioning.rows)
         self._partitioning = partitioning
         self._candidates = candidates
 
     def parts(self, queries: Queries, k: int) -> Iterator[tuple[int, int, Known]]:
-        """(first, last, known answers in partition k) for ranges of questions that cover all."""
+        """Yield (first, last, known answers in partition k) for ranges of questions [first, last) that cover all questions."""
         waiting = [(0, queries.sides[2])]
         while waiting:
             first, last = waiting.pop()
@@ -52,7 +55,7 @@ class KnownAnswers:
                 yield first, last, known
 
     def find(self, queries: Queries, k: int, first: int, last: int) -> Known | None:
-        """Answers in partition k to the questions first to last - 1; None where they are too many to hold."""
+        """Return the answers in partition k to questions [first, last); None where they are too many for memory."""
         count = max(self._candidates.count(k), 1)
         found: list[Ids] = [np.empty(0, np.int64)]
         size = 0
@@ -67,33 +70,34 @@ class KnownAnswers:
         return Known(*np.divmod(np.unique(np.concatenate(found)), count))
 
     def _matches(self, queries: Queries, k: int, first: int, last: int) -> Iterator[tuple[Ids, Ids]]:
+        """Yield (questions, positions of true candidates in partition k), some at a time; a pair may come more than once."""
         if not self._candidates.count(k):
             return
-        p, here = self._partitioning, range(k, k + 1)
+        p, own = self._partitioning, range(k, k + 1)
         first_ids = np.arange(p.partitions + 1) * p.rows
         for side in (0, 1):
             bounds = queries.first_about(side, first_ids).clip(first, last)
             for others in _runs(np.flatnonzero(np.diff(bounds))):
                 matcher = _Matcher(queries, side, range(bounds[others.start], bounds[others.stop]), p)
-                grid = (others, here) if side == 0 else (here, others)
+                grid = (others, own) if side == 0 else (own, others)
                 for split in self._splits:
-                    for piece in split.block(*grid, CHUNK, COLUMNS):
+                    for piece in split.block(*grid, EDGES_AT_ONCE, COLUMNS):
                         questions, answers = matcher.match(piece)
                         positions = self._candidates.positions(k, answers)
                         yield questions[positions >= 0], positions[positions >= 0]
 
 
 class _Matcher:
-    """Finds the edges that answer questions ``span`` of one side."""
+    """Finds edges that answer the questions ``span`` of one side."""
 
     def __init__(self, queries: Queries, side: int, span: range, partitioning: Partitioning):
         self._side, self._first, self._relations, self._partitioning = side, span.start, queries.relations, partitioning
         self._codes = queries.codes[span.start : span.stop]
-        self._asked = np.zeros(partitioning.rows, bool)  # by offset in any partition: most edges are told apart by this
+        self._asked = np.zeros(partitioning.rows, bool)  # by offset, in whichever partition: it rules out most edges quickly
         self._asked[self._codes // queries.relations % partitioning.rows] = True
 
     def match(self, piece: EdgePiece) -> tuple[Ids, Ids]:
-        """(question, answer as offset in its partition), of the edges that answer one."""
+        """Return (question, offset of the answer in its partition) for each edge that answers a question."""
         src, dst, rel = piece.columns
         nodes, answers = (src, dst) if self._side == 0 else (dst, src)
         near = np.flatnonzero(self._asked[nodes])
@@ -105,6 +109,6 @@ class _Matcher:
 
 
 def _runs(ascending: Ids) -> list[range]:
-    """What follows one another."""
+    """Return the ranges of consecutive numbers."""
     parts = np.split(ascending, np.flatnonzero(np.diff(ascending) > 1) + 1)
     return [range(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]

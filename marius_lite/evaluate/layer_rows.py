@@ -1,4 +1,4 @@
-"""Rows of all nodes between two layers of an encoder: in memory where they fit, else in a table on disk."""
+"""Keep the rows of all nodes between two layers of an encoder: in memory where they fit, else in a table on disk."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ Write = Callable[[Rows], None]
 
 
 class LayerRows(Protocol):
-    """Rows (nodes, ``width``) float32. ``held``: bytes of them in memory."""
+    """The rows of all nodes, (nodes, ``width``) float32. ``memory_bytes``: bytes that they take in memory."""
 
     width: int
-    held: int
+    memory_bytes: int
 
     def writing(self, k: int) -> AbstractContextManager[Write]:
-        """Return what writes partition k's rows, from its first on, some (n, width) at a time."""
+        """Give a function that writes the next rows of partition k, (n, width) at a time, until the block ends."""
 
     def read(self, ids: Ids, out: Rows) -> None:
-        """Read rows of ascending node ids into ``out`` (n, width)."""
+        """Read the rows of ascending node ids into ``out`` (n, width)."""
 
     def remove(self) -> None:
         """Free the memory or the disk that the rows take."""
 
 
-class HeldRows:
+class RowsInMemory:
     """Rows in memory: one array of all nodes."""
 
     def __init__(self, partitioning: Partitioning, width: int):
         self.width, self._partitioning = width, partitioning
         self._rows = np.empty((partitioning.nodes, width), np.float32)
-        self.held = self._rows.nbytes
+        self.memory_bytes = self._rows.nbytes
 
     def of(self, k: int) -> Rows:
-        """The rows of partition k, which may be changed in place."""
+        """Return the rows of partition k, which may be changed in place."""
         ids = self._partitioning.range(k)
         return self._rows[ids.start : ids.stop]
 
@@ -63,16 +63,16 @@ class HeldRows:
         gather(self._rows, ids, out)
 
     def remove(self) -> None:
-        self._rows, self.held = np.empty((0, self.width), np.float32), 0
+        self._rows, self.memory_bytes = np.empty((0, self.width), np.float32), 0
 
 
-class FiledRows:
-    """Rows in a new table at ``path``, padded with zeros to its stride. Nothing is synced: nobody needs the table after a crash.
+class RowsOnDisk:
+    """Rows in a new table at ``path``, padded with zeros to its stride. Rows are compared with their checksum when they are read.
 
-    Rows are compared with their checksum when they are read.
+    Nothing is synced, because nobody needs the table after a crash.
     """
 
-    held = 0
+    memory_bytes = 0
 
     def __init__(self, path: Path, partitioning: Partitioning, width: int):
         self.width, self._partitioning = width, partitioning
@@ -81,7 +81,7 @@ class FiledRows:
         self._checksums: dict[int, int] = {}
 
     def table(self) -> RowTable:
-        """All rows with their checksums, once every partition is written."""
+        """Return the table with its checksums. Every partition must have been written."""
         if self._table.checksums is None:
             self._table = self._table.expecting(self._checksums)
         return self._table
@@ -102,7 +102,7 @@ class FiledRows:
                 count(padded.view(np.uint8).reshape(-1))
 
             yield write
-        zeros = np.zeros(min(left, SPAN_BYTES), np.uint8)  # the last partition's file is as long as the others
+        zeros = np.zeros(min(left, SPAN_BYTES), np.uint8)  # the file of the last partition is as long as the others
         while left:
             count(zeros[:left])
         self._checksums[k] = checksum
@@ -113,12 +113,12 @@ class FiledRows:
             part = slice(int(bounds[k]), int(bounds[k + 1]))
             self.table().read_rows_into(k, ids[part] - self._partitioning.range(k).start, out[part])
 
-    def in_memory(self) -> HeldRows:
-        """Read all rows into memory, each once."""
-        held = HeldRows(self._partitioning, self.width)
+    def in_memory(self) -> RowsInMemory:
+        """Return all rows in memory. Each is read once."""
+        rows = RowsInMemory(self._partitioning, self.width)
         for k in range(self._partitioning.partitions):
-            self.table().read_into(k, held.of(k))
-        return held
+            self.table().read_into(k, rows.of(k))
+        return rows
 
     def remove(self) -> None:
         self._table.remove()

@@ -1,4 +1,4 @@
-"""Which scores of each tile are left out: known answers and the positive itself; and which are the query nodes' own."""
+"""Tell which scores of a tile are left out, known answers and the positive itself, and which are of the query nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ids = npt.NDArray[np.int64]
 
 
 class Masks:
-    """Masks for the candidates of partition k; ``known`` are its known answers."""
+    """Masks for the candidates of partition k. ``known``: its known answers."""
 
     def __init__(self, queries: Queries, candidates: Candidates, k: int, known: Known):
         tiles = known.position // CANDIDATES
@@ -26,7 +26,7 @@ class Masks:
         self._answers, self._selves = (_positions(nodes, candidates, k) for nodes in (queries.answer, queries.node))
 
     def tile(self, start: int, stop: int, low: int, high: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Indices (query, candidate) inside the tile of queries [start, stop) and candidates [low, high)."""
+        """Return the scores to leave out of the tile of queries [start, stop) and candidates [low, high): (rows, columns)."""
         queries = self._queries
         tile = slice(*np.searchsorted(self._tiles, (low // CANDIDATES, low // CANDIDATES + 1)))
         keys, positions = self._keys[tile], self._positions[tile]
@@ -41,21 +41,21 @@ class Masks:
         return torch.from_numpy(rows), torch.from_numpy(columns)
 
     def selves(self, start: int, stop: int, low: int, high: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The same for the query nodes themselves, known answers or not."""
+        """Return the scores of the query nodes themselves, known answers or not: (rows, columns) of the same tile."""
         rows, columns = _inside(self._selves[start:stop], low, high)
         return torch.from_numpy(rows), torch.from_numpy(columns)
 
 
 def _positions(nodes: Ids, candidates: Candidates, k: int) -> Ids:
-    """The position of each node as a candidate of partition k, -1 where it is none."""
+    """Return the position of each node as a candidate of partition k, -1 where it is none."""
     found = np.full(len(nodes), -1, np.int64)
     offsets = nodes - candidates.first_id(k)
-    here = np.flatnonzero((offsets >= 0) & (offsets < candidates.partition_size(k)))
-    found[here] = candidates.positions(k, offsets[here])
+    local = np.flatnonzero((offsets >= 0) & (offsets < candidates.partition_size(k)))
+    found[local] = candidates.positions(k, offsets[local])
     return found
 
 
 def _inside(positions: Ids, low: int, high: int) -> tuple[Ids, Ids]:
-    """(where in ``positions``, place in the tile) of those from ``low`` to ``high`` - 1."""
+    """Return the positions in [low, high): (their places in ``positions``, their columns in the tile)."""
     rows = np.flatnonzero((positions >= low) & (positions < high))
     return rows, positions[rows] - low

@@ -1,4 +1,4 @@
-"""Figures of a classification where nodes may have several classes: of each class for itself, and over all."""
+"""Measure a classification where nodes may have several classes: each class for itself, and all together."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Scores = npt.NDArray[np.float32]
 
 
 class MultiLabelFigures:
-    """Counts for each class: nodes that have it, nodes that were given it, and both; and the scores that rank them.
+    """Collects the figures of at most ``nodes`` nodes and their ``classes``. Scratch files are in ``folder`` until it closes.
 
-    Of at most ``nodes`` nodes and their ``classes``; scratch files lie in ``folder``, and go when the block ends. A class is said
-    of a node where its score is at least 0, its probability at least a half. Labels below 0 mean no label: such nodes are left
-    out.
+    For each class it counts how many nodes have it, how many were given it, and how many both; and it keeps the scores. A node is
+    given a class where its score is at least 0, so its probability at least a half. Labels below 0 mean no label: such nodes are
+    left out.
     """
 
     def __init__(self, nodes: int, classes: int, folder: Path):
@@ -36,8 +36,8 @@ class MultiLabelFigures:
         self._odds.close()
 
     def add(self, scores: Scores, labels: npt.NDArray[Any]) -> None:
-        """Count nodes by their ``scores`` (n, classes) and ``labels`` (n, classes). RunError for a score that is not a finite
-        number."""
+        """Count nodes by their ``scores`` (n, classes) and ``labels`` (n, classes). Raises RunError for a score that is not
+        finite."""
         given = labels[:, 0] >= 0
         scores, labels = scores[given], labels[given]
         if not np.isfinite(scores).all():
@@ -51,14 +51,14 @@ class MultiLabelFigures:
         self._odds.add(scores, labels)
 
     def summary(self, split: str, names: list[str]) -> dict[str, Any]:
-        """{"split", "accuracy", "macro_f1", "micro_f1", "log_loss", "roc_auc", "average_precision", "count", "classes",
+        """Return {"split", "accuracy", "macro_f1", "micro_f1", "log_loss", "roc_auc", "average_precision", "count", "classes",
         "per_class"}, ready for JSON.
 
-        A class's F1 is 2 right / (labelled + said); macro-F1 is its mean over the classes that occur, as label or as answer,
-        micro-F1 that of the sums; accuracy the share of nodes of which every class is told right; log loss the mean over nodes
-        and classes of -log of the probability given to what is so. ROC AUC and average precision are means over the classes
-        that some nodes have and others have not. None where there is nothing of the kind. ``classes`` is how many occur;
-        ``per_class`` tells each one's figures by its name, ``count`` being the nodes that have it.
+        The F1 of a class is 2 right / (labelled + given). Macro-F1 is its mean over the classes that occur, as label or as
+        answer. Micro-F1 is the F1 of the sums. Accuracy is the share of nodes where every class is right. Log loss is the mean
+        over nodes and classes of -log of the probability of what is true. ROC AUC and average precision are means over the
+        classes that some nodes have and others have not. A figure that does not exist is None. ``classes`` is how many occur.
+        ``per_class`` has the figures of each class by name; its ``count`` is how many nodes have the class.
         """
         ends = self._labelled + self._said
         f1 = {c: 2 * int(self._right[c]) / int(ends[c]) for c in np.flatnonzero(ends).tolist()}
@@ -82,5 +82,5 @@ class MultiLabelFigures:
 
 
 def binary_log_probabilities(scores: Scores) -> npt.NDArray[np.float64]:
-    """The logs of the logistic function of scores."""
+    """Return the logarithms of the logistic function of scores."""
     return np.asarray(-np.logaddexp(0, -scores.astype(np.float64)))

@@ -1,4 +1,4 @@
-"""The values of a table too large for memory, one partition at a time."""
+"""Read the values of a table that is too large for memory, one partition at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Buffer(Protocol):
 
 
 class Pages:
-    """Reads ``dim`` values a node through a buffer; nothing is changed."""
+    """Reads ``dim`` values a node through a buffer. Nothing is changed."""
 
     def __init__(self, buffer: Buffer, partitioning: Partitioning, dim: int):
         self._buffer = buffer
@@ -31,10 +31,10 @@ class Pages:
         self.dim = dim
 
     def each(self, partitions: Sequence[int]) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
-        """(k, values (size, dim)) of these partitions in order, the next one on its way.
+        """Yield (k, values (size, dim)) of these partitions in order. The next one loads meanwhile.
 
-        The values are a view, valid until the next partition is asked for. Where all partitions fit the
-        buffer they are all made resident, once.
+        The values are a view, valid until the next partition is asked for. Where all partitions fit the buffer, all are made
+        resident once.
         """
         everything = range(self.partitioning.partitions)
         fits = self._buffer.slots >= len(everything)
@@ -47,7 +47,7 @@ class Pages:
             yield k, self._buffer.rows[base:base + self.partitioning.size(k), :self.dim]
 
     def gather(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """Values (n, dim) of node ids (n,), ascending."""
+        """Return the values (n, dim) of ascending node ids (n,)."""
         rows = np.empty((len(nodes), self.dim), np.float32)
         bounds = np.searchsorted(nodes, np.arange(self.partitioning.partitions + 1) * self.partitioning.rows)
         for k, values in self.each(np.flatnonzero(np.diff(bounds)).tolist()):

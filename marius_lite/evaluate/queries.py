@@ -1,4 +1,4 @@
-"""The questions asked of a model: (source, relation, ?) and (?, relation, destination)."""
+"""Sort the questions that a model is asked: (source, relation, ?) and (?, relation, destination)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Ids = npt.NDArray[np.int64]
 
 
 class Queries:
-    """Questions sorted by (side, node, relation), so that equal ones stand together.
+    """Queries sorted by (side, node, relation), so that equal questions are together.
 
-    Side 0 asks for the destination, side 1 for the source. Per row: ``side``, ``node`` (the known one),
-    ``rel``, ``answer`` (-1 where unknown), ``place`` (where the row stood before sorting) and ``key`` (number
-    of its distinct question); each (n,), int64. Question u is asked in rows ``starts[u]`` to
-    ``starts[u + 1]``; the questions of side s are ``sides[s]`` to ``sides[s + 1]``, and their ``codes``
-    (node * relations + relation) ascend.
+    Side 0 asks for the destination, side 1 for the source. Of each query there is, (n,) int64: ``side``; ``node``, the known end;
+    ``rel``; ``answer``, -1 where unknown; ``place``, where it stood before the sort; ``key``, the number of its question.
+
+    Different questions are numbered in order. Question u is asked by queries [starts[u], starts[u + 1]). The questions of side s
+    are [sides[s], sides[s + 1]). Their ``codes`` (node * relations + relation) ascend.
     """
 
     def __init__(self, side: Ids, node: Ids, rel: Ids, answer: Ids, relations: int):
@@ -36,7 +36,7 @@ class Queries:
 
     @classmethod
     def of_edges(cls, edges: EdgeBlock, relations: int) -> Queries:
-        """Both questions of n edges: at places 0 to n - 1 the destinations, then the sources."""
+        """Return both questions of n edges. At places 0 to n - 1 are those for destinations, then those for sources."""
         side = np.repeat(np.arange(2), len(edges.src))
         node, answer = np.concatenate([edges.src, edges.dst]), np.concatenate([edges.dst, edges.src])
         return cls(side, node, np.concatenate([edges.rel, edges.rel]), answer, relations)
@@ -45,6 +45,6 @@ class Queries:
         return len(self.node)
 
     def first_about(self, side: int, nodes: Ids) -> Ids:
-        """The first question of ``side`` about each of these nodes (ascending) or a later one."""
+        """Return for each of these nodes (ascending) the first question of ``side`` about it, or about a later node."""
         start, stop = self.sides[side], self.sides[side + 1]
         return start + np.searchsorted(self.codes[start:stop], nodes * self.relations)

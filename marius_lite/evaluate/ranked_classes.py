@@ -1,8 +1,8 @@
-"""ROC AUC and average precision of each class against all others, or of each class for itself where nodes may have several:
-exact, with the scores of one class in memory at a time.
+"""Compute ROC AUC and average precision of each class, exactly, with the scores of one class in memory at a time.
 
-What ranks nodes for a class is the log of its odds, log p - log (1 - p): of the same order as its probability p, but unlike p it
-does not round to 1 where the model is sure. It is kept as float32, in a file without a name.
+A class is compared with all others, or with its absence where nodes may have several classes. Nodes are ranked by the logarithm
+of the odds, log p - log (1 - p). It orders nodes as the probability p does, but does not round to 1 where the model is sure. It
+is kept as float32, in a file without a name.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-CHUNK = 1 << 16
-"""Positives looked up at a time."""
+POSITIVES_AT_ONCE = 1 << 16
+"""How many nodes that have a class are looked up at a time."""
 
 Values = npt.NDArray[np.float32]
 
 
 class Odds:
-    """Collects scores of at most ``nodes`` nodes and their ``classes``. The file lies in ``folder`` and goes when the block
-    ends."""
+    """Collects the scores of at most ``nodes`` nodes and their ``classes``. Its file is in ``folder`` until the block ends."""
 
     def __init__(self, nodes: int, classes: int, folder: Path):
         self._nodes, self._classes = nodes, classes
@@ -43,28 +42,29 @@ class Odds:
         self._file.close()
 
     def add(self, scores: Values, labels: npt.NDArray[Any]) -> None:
-        """Take the scores (n, classes), finite, and the labels (n,) of further nodes."""
+        """Add the scores (n, classes), which must be finite, and the labels (n,) of further nodes."""
         if self._classes > 1:
             self._write(0, log_odds(scores))
         self._labels[self._count : self._count + len(labels)] = labels
         self._count += len(labels)
 
     def _write(self, begin: int, values: npt.NDArray[Any]) -> None:
-        """``values`` (n, classes) of further nodes, into the part of the file that begins at ``begin``."""
+        """Write ``values`` (n, classes) of further nodes, class by class, into the part of the file that begins at ``begin``."""
         for c, column in enumerate(np.ascontiguousarray(values.T)):
             _write(self._file.fileno(), column.tobytes(), begin + values.itemsize * (c * self._nodes + self._count))
 
     def _read(self, begin: int, dtype: npt.DTypeLike, c: int) -> npt.NDArray[Any]:
-        """What was written there of a class."""
+        """Read what was written of class c into the part of the file that begins at ``begin``."""
         width = np.dtype(dtype).itemsize
         self._file.seek(begin + width * c * self._nodes)
-        return np.frombuffer(self._file.read(width * self._count), dtype)  # raises where numpy.fromfile reads less
+        return np.frombuffer(self._file.read(width * self._count), dtype)  # numpy.fromfile would return less and raise nothing
 
     def _have(self, c: int) -> npt.NDArray[np.bool_]:
+        """Return for each node whether it has class c."""
         return np.asarray(self._labels[: self._count] == c)
 
     def each(self) -> Iterator[tuple[int, float, float]]:
-        """(class, ROC AUC, average precision) of each class that some nodes have and others have not."""
+        """Yield (class, ROC AUC, average precision) of each class that some nodes have and others have not."""
         for c in range(self._classes):
             have = self._have(c)
             if 0 < have.sum() < self._count:
@@ -75,16 +75,19 @@ class Odds:
                 yield c, roc_auc(positive, negative), average_precision(positive, negative)
 
     def means(self) -> tuple[float | None, float | None]:
-        """(ROC AUC, average precision): of class 1 where there are two classes, else the means over classes; None where there
-        are none to compare."""
+        """Return (ROC AUC, average precision): of class 1 where there are two classes, else the means over classes.
+
+        They are None where no class can be compared.
+        """
         return means([(auc, precision) for c, auc, precision in self.each() if self._classes > 2 or c == 1])
 
 
 class MultiLabelOdds(Odds):
-    """The same where nodes may have several classes: the score of a class is its log odds; labels lie behind the scores."""
+    """Does the same where nodes may have several classes. The score of a class is its log odds. Labels follow the scores in the
+    file."""
 
     def add(self, scores: Values, labels: npt.NDArray[Any]) -> None:
-        """Take the scores (n, classes), finite, and the labels (n, classes), 0 or 1, of further nodes."""
+        """Add the scores (n, classes), which must be finite, and the labels (n, classes), 0 or 1, of further nodes."""
         self._write(0, scores)
         self._write(self._behind, labels.astype(np.int8, copy=False))
         self._count += len(labels)
@@ -98,7 +101,7 @@ class MultiLabelOdds(Odds):
 
 
 def means(found: Sequence[tuple[float, float]]) -> tuple[float | None, float | None]:
-    """Of pairs, each for itself; None where there are none."""
+    """Return the means of the first and of the second numbers of pairs. None where there are no pairs."""
     if not found:
         return None, None
     first, second = np.mean(found, 0).tolist()
@@ -106,14 +109,14 @@ def means(found: Sequence[tuple[float, float]]) -> tuple[float | None, float | N
 
 
 def log_odds(scores: Values) -> Values:
-    """log p - log (1 - p), p = softmax of the scores (n, classes) of at least two classes."""
+    """Return log p - log (1 - p), where p is the softmax of the scores (n, classes) of at least two classes."""
     exact = scores.astype(np.float64)
     rows, first = np.arange(len(exact)), exact.argmax(1)
     rest = exact.copy()
     rest[rows, first] = -np.inf
     highest, second = exact[rows, first], rest.max(1)
     shares = np.exp(exact - highest[:, None])
-    others = shares.sum(1, keepdims=True) - shares  # at least 1, but for the first class, whose others may all but vanish
+    others = shares.sum(1, keepdims=True) - shares  # at least 1, but for the highest class: its others may round to nothing
     others[rows, first] = 1
     odds = exact - highest[:, None] - np.log(others)
     odds[rows, first] = highest - second - np.log(np.exp(rest - second[:, None]).sum(1))
@@ -121,13 +124,16 @@ def log_odds(scores: Values) -> Values:
 
 
 def roc_auc(positive: Values, negative: Values) -> float:
-    """The chance that a positive stands above a negative, ties counted half; both ascend, neither is empty."""
+    """Return the chance that a positive is above a negative. Ties count half. Both arrays ascend, and neither is empty."""
     wins = sum(int(np.searchsorted(negative, part, side).sum()) for part in _chunks(positive) for side in ("left", "right"))
     return wins / (2 * len(positive) * len(negative))
 
 
 def average_precision(positive: Values, negative: Values) -> float:
-    """The mean, over positives, of the share of positives among all that stand no lower; both ascend, neither is empty."""
+    """Return the mean over positives of the share of positives among all that are not lower.
+
+    Both arrays ascend, and neither is empty.
+    """
     total = 0.0
     for part in _chunks(positive):
         right = len(positive) - np.searchsorted(positive, part)
@@ -136,7 +142,7 @@ def average_precision(positive: Values, negative: Values) -> float:
 
 
 def _chunks(values: Values) -> Iterator[Values]:
-    return (values[start : start + CHUNK] for start in range(0, len(values), CHUNK))
+    return (values[start : start + POSITIVES_AT_ONCE] for start in range(0, len(values), POSITIVES_AT_ONCE))
 
 
 def _write(file: int, data: bytes, at: int) -> None:

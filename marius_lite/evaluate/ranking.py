@@ -1,13 +1,13 @@
-"""Ranks of true edges among all nodes, exact and filtered, in bounded memory.
+"""Rank true edges among all nodes, exactly and filtered, in bounded memory.
 
 Edges come in blocks that fit the memory. For each block:
 
-1. Partitions pass through the buffer; the rows of the block's nodes are gathered.
-2. Both sides' queries are made, and their positives scored.
-3. Partitions pass again: known true answers are read from the edge buckets, the partition's candidates are
-   scored in tiles, and those above and equal to each positive are counted.
+1. Partitions pass through the buffer, and the rows of the block's nodes are gathered.
+2. The queries of both sides are made, and their positives scored.
+3. Partitions pass again. Known true answers are read from the edge buckets. The partition's candidates are scored in tiles, and
+   those above and equal to each positive are counted.
 
-With everything resident nothing is read, and the same code runs. Only the counts outlive a block.
+Where everything is resident the same code runs, and nothing is read. Only the counts are kept after a block.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ import torch
 
 from marius_lite.evaluate.candidates import Candidates
 from marius_lite.evaluate.counting import Counts, Selves
-from marius_lite.evaluate.edges import CHUNK, EdgeBlock, EdgeSource
+from marius_lite.evaluate.edges import EdgeBlock, EdgeSource
 from marius_lite.evaluate.known import KnownAnswers
 from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.result import TIES, Flags, Ranks, SelfBest, Ties, Totals
 from marius_lite.evaluate.scorer import CANDIDATES, QUERIES, QUERY_BATCH, Scorer, Tiles, query_vectors
+from marius_lite.graph.edges import EDGES_AT_ONCE
 from marius_lite.graph.partitioning import Partitioning
 
 BYTES_PER_KNOWN = 64
@@ -40,8 +41,11 @@ QueryNode = Literal["candidate", "left_out"]
 
 
 class Ranked(NamedTuple):
-    """Of edges' destinations (row 0) and sources (row 1), each (2, n): ``ranks`` with the query node among the candidates,
-    ``without_self`` with it left out, and whether it was the best answer of all (``self_best``)."""
+    """The ranks of edges' destinations (row 0) and sources (row 1), (2, n) each.
+
+    ``ranks``: with the query node among the candidates. ``without_self``: with it left out. ``self_best``: whether the query node
+    was the best answer of all.
+    """
 
     ranks: Ranks
     without_self: Ranks
@@ -50,10 +54,11 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True)
 class RankingOptions:
-    """``candidates``: None for all nodes, else how many to draw; ``memory``: bytes besides the buffer's.
+    """The options of a ranking.
 
-    ``query_node``: whether it competes for its own question (``candidate``: as in published figures) or is ``left_out``;
-    ``compared``: figures of the other kind stand beside these.
+    ``candidates``: how many nodes to draw, None for all. ``memory``: bytes beside the buffer. ``query_node``: whether the query
+    node is a ``candidate`` for its own question, as in published figures, or is ``left_out``. ``compared``: whether the result
+    also has the figures of the other kind. ``split``: what the edges are called in the result.
     """
 
     candidates: int | None = None
@@ -63,18 +68,18 @@ class RankingOptions:
     memory: int = 1 << 30
     query_node: QueryNode = "candidate"
     compared: bool = False
-    split: str = "test"  # what the edges are called in the result
+    split: str = "test"
 
     @property
     def watches_selves(self) -> bool:
-        """Whether the query nodes' own scores count for anything."""
+        """Whether the scores of the query nodes are needed."""
         return self.compared or self.query_node == "left_out"
 
 
 class Ranker:
-    """Ranks blocks of edges against the table in ``buffer``, ``dim`` values a node.
+    """Ranks blocks of edges against the table in ``buffer``, which has ``dim`` values a node.
 
-    ``known`` are the splits whose edges filter the candidates.
+    ``known``: the splits whose edges filter the candidates.
     """
 
     def __init__(self, buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer,
@@ -90,30 +95,33 @@ class Ranker:
 
     @property
     def label(self) -> str:
-        """``all``, or ``sampled(k)``: who the candidates are."""
+        """Who the candidates are: ``all``, or ``sampled(k)``."""
         return self._candidates.label
 
     @property
     def block_size(self) -> int:
-        """Edges of a block whose rows and queries fit the memory beside tiles and edges being read."""
+        """How many edges a block has. Their rows and queries fit the memory beside the tiles and the edges being read."""
         tiles = QUERIES * CANDIDATES * BYTES_PER_SCORE + (QUERIES + CANDIDATES) * self._pages.dim * 4
-        reading = CHUNK * BYTES_PER_CHUNK_EDGE + self._partitioning.rows
+        reading = EDGES_AT_ONCE * BYTES_PER_CHUNK_EDGE + self._partitioning.rows
         making = 3 * QUERY_BATCH * self._pages.dim * 4
         each = 4 * self._pages.dim * 4 + 2 * BYTES_PER_QUERY
         return max(QUERIES, (self._options.memory * 3 // 4 - tiles - reading - making) // each)
 
     def ranks(self, edges: EdgeBlock) -> Ranks:
-        """Ranks (2, n) of the edges' destinations (row 0) and sources (row 1), as the options say. Raises RunError on NaN."""
+        """Return the ranks (2, n) of the edges' destinations (row 0) and sources (row 1), as the options say.
+
+        Raises RunError where a score is NaN.
+        """
         ranked = self.ranked(edges)
         return ranked.without_self if self._options.query_node == "left_out" else ranked.ranks
 
     @torch.no_grad()
     def ranked(self, edges: EdgeBlock) -> Ranked:
-        """Ranks with and without the query node: the same where the options do not ask for both."""
+        """Return the ranks with and without the query node. They are the same where the options do not need both."""
         queries = Queries.of_edges(edges, self._scorer.relation_count)
         vectors, positives = self._vectors(queries)
         counts, selves = Counts(queries, positives), Selves(positives)
-        # Backwards: the partition that the gathering ended with is still there.
+        # Backwards: the partition where the gathering ended is still resident.
         holding = [k for k in reversed(range(self._partitioning.partitions)) if self._candidates.count(k)]
         for k, values in self._pages.each(holding):
             for first, last, known in self._known.parts(queries, k):
@@ -135,7 +143,7 @@ class Ranker:
         return TIES[self._options.ties](counted, not_below.cpu().numpy() - counted)
 
     def _vectors(self, queries: Queries) -> tuple[torch.Tensor, torch.Tensor]:
-        """Query vectors (n, dim) and scores of the positives (n,)."""
+        """Return the query vectors (n, dim) and the scores of the positives (n,)."""
         nodes, place = np.unique(np.concatenate([queries.node, queries.answer]), return_inverse=True)
         rows, answers = self._pages.gather(nodes), place[len(queries):]
         vectors = query_vectors(self._scorer, rows, place[:len(queries)], queries.rel, queries.side)
@@ -149,7 +157,7 @@ class Ranker:
 
 
 def _as_asked(values: npt.NDArray[Any], queries: Queries) -> npt.NDArray[Any]:
-    """Values of queries (2n,), in the order of the edges they came from: (2, n)."""
+    """Return values of queries (2n,) in the order of their edges: (2, n)."""
     placed = np.empty_like(values)
     placed[queries.place] = values
     return placed.reshape(2, -1)
@@ -157,14 +165,15 @@ def _as_asked(values: npt.NDArray[Any], queries: Queries) -> npt.NDArray[Any]:
 
 def rank(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, edges: Iterable[EdgeBlock],
          known: Sequence[EdgeSource], options: RankingOptions, relation_names: Sequence[Any] | None = None) -> dict[str, Any]:
-    """Evaluate link prediction; the result is ready for JSON, per relation by name (by id without names).
+    """Evaluate link prediction. The result is ready for JSON, with figures by relation: by name, or by id without names.
 
-    ``edges`` may come in blocks of any size, ``known`` are the edges of all splits. Where the query node is more than a
-    candidate, ``query_node`` says what it is and ``self_best`` is the share of queries whose best answer it would be; where both
-    kinds of figures are ``compared``, the other ones are in ``without_self`` or ``with_self``. Raises RunError on NaN.
+    ``edges`` may come in blocks of any size. ``known``: the edges of all splits. Where the query nodes' scores are needed, the
+    result has ``query_node``, as in the options, and ``self_best``, the share of queries whose best answer would be their own
+    node. Where both kinds of figures are ``compared``, the others are in ``without_self`` or ``with_self``. Raises RunError where
+    a score is NaN.
     """
     ranker = Ranker(buffer, partitioning, dim, scorer, known, options)
-    totals, others = Totals(scorer.relation_count), Totals(scorer.relation_count)  # equal ranks then have equal figures
+    totals, others = Totals(scorer.relation_count), Totals(scorer.relation_count)  # so equal ranks give equal figures
     self_best = SelfBest()
     for block in edges:
         for part in block.split(ranker.block_size):

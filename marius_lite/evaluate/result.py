@@ -1,4 +1,4 @@
-"""Ranks to numbers: MRR, hits and mean rank, over all, by side and by relation."""
+"""Turn ranks into figures: MRR, hits and mean rank, over all, by side and by relation."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ TIES: Mapping[str, Callable[[Ranks, Ranks], Ranks]] = {
     "optimistic": lambda above, equal: 1 + above,
     "pessimistic": lambda above, equal: 1 + above + equal,
 }
-"""Rank from the numbers of candidates above and equal; realistic is the mean of the other two."""
+"""The rank from the numbers of candidates that are above and equal. Realistic is the mean of the other two."""
 
 
 class Totals:
-    """Sums over ranks by side and relation; memory grows with the relations."""
+    """Sums over ranks, by side and relation. Memory grows with the relations."""
 
     def __init__(self, relations: int):
         names = ("count", "mrr", "mean_rank", *map(_hits, HITS))
         self._sums = {name: np.zeros((2, relations)) for name in names}
 
     def add(self, side: int, rel: npt.NDArray[np.int64], ranks: Ranks) -> None:
-        """Count ``ranks`` (n,) of queries of one side about relations ``rel`` (n,)."""
+        """Add the ``ranks`` (n,) of queries of one side, whose relations are ``rel`` (n,)."""
         values = {"count": np.ones(len(ranks)), "mrr": 1 / ranks, "mean_rank": ranks,
                   **{_hits(k): (ranks <= k).astype(float) for k in HITS}}
         for name, each in values.items():
             self._sums[name][side] += np.bincount(rel, each, minlength=self._sums[name].shape[1])
 
     def summary(self, relation_names: Sequence[Any] | None = None) -> dict[str, Any]:
-        """The numbers, ready for JSON. ``count`` is edges: queries of one side."""
+        """Return the figures, ready for JSON. ``count`` is the number of edges, which is that of the queries of one side."""
         totals = {name: sums.sum(axis=1) for name, sums in self._sums.items()}
         queries = totals["count"]
         return {
@@ -50,7 +50,7 @@ class Totals:
         }
 
     def overall(self) -> dict[str, float | None]:
-        """Means over all queries of both sides."""
+        """Return the means over all queries of both sides."""
         return {name: _mean(self._sums[name].sum(), self._sums["count"].sum()) for name in NUMBERS}
 
     def _per_relation(self, names: Sequence[Any] | None) -> dict[str, dict[str, float | int | None]]:
@@ -64,7 +64,7 @@ class Totals:
 
 
 class SelfBest:
-    """How many queries had their own node as the best answer."""
+    """Counts the queries whose best answer was their own node."""
 
     def __init__(self) -> None:
         self._best = self._queries = 0
@@ -74,6 +74,7 @@ class SelfBest:
         self._queries += best.size
 
     def share(self) -> float | None:
+        """Return their share of all queries. None where there are no queries."""
         return _mean(self._best, self._queries)
 
 

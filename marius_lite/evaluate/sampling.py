@@ -1,4 +1,4 @@
-"""Drawing without replacement from ranges too large to write down."""
+"""Draw numbers without replacement from a range that is too large for an array."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 
 def distinct(population: int, count: int, generator: np.random.Generator) -> npt.NDArray[np.int64]:
-    """``count`` different integers of [0, population), every set equally likely, ascending.
+    """Return ``count`` different integers of [0, population), ascending. Every set of them is equally likely.
 
-    Memory grows with ``count`` only. Raises ValueError when count > population.
+    Memory grows with ``count`` only. Raises ValueError where count > population.
     """
     if count > population:
         raise ValueError(f"{count} different numbers below {population}")

@@ -1,4 +1,4 @@
-"""What evaluation needs of a trained model, and scores that depend on nothing but the two rows compared."""
+"""Score queries and candidates with a trained model. A score depends on the two compared rows alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ids = npt.NDArray[np.int64]
 
 
 class Scorer(Protocol):
-    """The part of `marius_lite.nn.model.LinkPredictionModel` used here; ``relations`` stand on its device."""
+    """The part of `marius_lite.nn.model.LinkPredictionModel` that an evaluation uses. ``relations`` are on its device."""
 
     @property
     def relation_count(self) -> int: ...
@@ -28,17 +28,17 @@ class Scorer(Protocol):
     def relations(self) -> torch.Tensor: ...
 
     def query(self, entity: torch.Tensor, rel: torch.Tensor, side: int) -> torch.Tensor:
-        """(n, dim) from known nodes (n, dim) and relation ids (n,); side 0 asks for destinations."""
+        """Return queries (n, dim) from the rows of known nodes (n, dim) and relation ids (n,). Side 0 asks for destinations."""
 
     def scores(self, query: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
-        """(n, m) from queries (n, dim) and candidates (m, dim): a new tensor."""
+        """Return scores (n, m) of queries (n, dim) with candidates (m, dim): a new tensor."""
 
 
 def query_vectors(scorer: Scorer, rows: npt.NDArray[np.float32], node: Ids, rel: Ids,
                   side: Ids) -> torch.Tensor:
-    """(n, dim) from values of nodes, ``rows`` (m, dim).
+    """Return query vectors (n, dim). ``rows`` (m, dim): the values of nodes.
 
-    Per query, (n,): ``node``, its place in rows; ``rel``; and ``side``, which ascends.
+    For each query, (n,): ``node``, the place of its node in ``rows``; ``rel``; and ``side``, which ascends.
     """
     device = scorer.relations.device
     vectors = torch.empty(len(node), rows.shape[1], device=device)
@@ -52,8 +52,8 @@ def query_vectors(scorer: Scorer, rows: npt.NDArray[np.float32], node: Ids, rel:
 
 
 def check_numbers(scores: torch.Tensor, rel: Ids) -> None:
-    """RunError where a score (n, ...) of queries with relations ``rel`` (n,) is NaN."""
-    # A sum is one pass without a temporary: NaN spreads into it. Infinities do as well, so look again.
+    """Raise RunError where a score (n, ...) of queries with relations ``rel`` (n,) is NaN."""
+    # A sum needs one pass and no temporary, and NaN makes it NaN. So do infinities; then every score is looked at.
     if not torch.isfinite(scores.sum()) and bool(torch.isnan(scores).any()):
         row = int(torch.isnan(scores.reshape(len(scores), -1)).any(1).nonzero()[0])
         raise RunError(f"a score of relation {rel[row]} is not a number (NaN): the model has diverged; train "
@@ -61,10 +61,10 @@ def check_numbers(scores: torch.Tensor, rel: Ids) -> None:
 
 
 class Tiles:
-    """Scores in tiles of one fixed shape, zero-padded.
+    """Scores in tiles of one fixed shape, padded with zeros.
 
-    A matrix product may add in another order when its shape changes. With one shape, equal rows get equal
-    scores bit for bit wherever they stand, however the table is partitioned, and a positive ties its twins.
+    A matrix product may add in another order when its shape changes. With one shape, equal rows get the same bits, wherever they
+    are and however the table is partitioned. So a positive ties with candidates that are equal to it.
     """
 
     def __init__(self, scorer: Scorer, dim: int):
@@ -75,17 +75,17 @@ class Tiles:
         self._count = 0
 
     def load(self, rows: npt.NDArray[np.float32]) -> None:
-        """Take up to CANDIDATES rows (m, dim) as the candidates of the next scores."""
+        """Set the candidates of the next scores: up to CANDIDATES rows (m, dim)."""
         self._count = len(rows)
         self._candidates[:self._count].copy_(torch.from_numpy(rows))
         self._candidates[self._count:].zero_()
 
     def scores(self, vectors: torch.Tensor, rel: Ids, begin: int,
                end: int) -> Iterator[tuple[int, int, torch.Tensor]]:
-        """(start, stop, scores (stop - start, m)) of queries [begin, end), tile by tile.
+        """Yield (start, stop, scores (stop - start, m)) of queries [begin, end), tile by tile.
 
-        ``vectors`` (n, dim) and ``rel`` (n,) belong to all queries. The scores may be changed; RunError where
-        one is NaN.
+        ``vectors`` (n, dim) and ``rel`` (n,) are those of all queries. The scores may be overwritten. Raises RunError where one
+        is NaN.
         """
         for start in range(begin, end, QUERIES):
             stop = min(start + QUERIES, end)

@@ -1,4 +1,4 @@
-"""Datasets on disk: manifest, partitions, raw ids, edges by bucket, in-edges by node, features, labels."""
+"""Read datasets on disk: manifest, partitions, raw ids, edges by bucket, in-edges by node, features, labels."""
 
 from marius_lite.graph.adjacency import Adjacency, PartitionLists
 from marius_lite.graph.dataset import Dataset

@@ -1,4 +1,4 @@
-"""In-edge lists: for each node the sources of its training edges, read by partition."""
+"""Read in-edge lists by partition: for each node the sources of the training edges that lead to it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ARRAYS = ("indptr", "sources", "rel", "weight")
 
 
 def source_dtype(nodes: int) -> np.dtype[Any]:
-    """The dtype of a graph's node ids: uint32 while they fit, else uint64."""
+    """Return the dtype of a graph's node ids in the lists: uint32 where they fit, else uint64."""
     return np.dtype(np.uint32 if nodes <= 1 << 32 else np.uint64)
 
 
 def checksum_columns(has_weights: bool) -> int:
-    """The number of checksums of a partition: one for each of ARRAYS, for the last one only where there are weights."""
+    """Return how many checksums a partition has: one for each of ARRAYS, but for the last one only where edges have weights."""
     return len(ARRAYS) if has_weights else len(ARRAYS) - 1
 
 
@@ -36,10 +36,10 @@ def checksum_columns(has_weights: bool) -> int:
 class PartitionLists:
     """The in-edges of one partition's nodes.
 
-    ``indptr``: int64 (size + 1,), node i's list is [indptr[i], indptr[i + 1]), its length the true in-degree.
-    ``sources``: node ids, uint32 or uint64 (edges,), ascending inside a list, repeated where edges are parallel.
-    ``rel``: their relation ids, uint32 (edges,), None where there is one relation.
-    ``weights``: their weights, float32 (edges,), None where there are none or nobody asked for them.
+    ``indptr``: int64 (size + 1,). The list of the partition's i-th node is [indptr[i], indptr[i + 1]), as long as its in-degree.
+    ``sources``: node ids, uint32 or uint64 (edges,), ascending inside a list. Parallel edges repeat them.
+    ``rel``: the edges' relation ids, uint32 (edges,). None where there is one relation.
+    ``weights``: the edges' weights, float32 (edges,). None where edges have none, or they were not asked for.
     """
 
     indptr: npt.NDArray[np.int64]
@@ -49,8 +49,11 @@ class PartitionLists:
 
 
 class Adjacency:
-    """``folder`` is a dataset's ``adjacency/in``; ``has_weights``: its edges have weights; ``checked``: the dataset's files, by
-    which lists' places and checksums are checked themselves, None while they are made."""
+    """The in-edge lists in a dataset's folder ``adjacency/in``.
+
+    ``has_weights``: whether edges have weights. ``checked``: the dataset's files, which check where the lists begin and what
+    their checksums are. It is None while preprocess makes them.
+    """
 
     def __init__(self, folder: Path, partitioning: Partitioning, relations: int, has_weights: bool = False,
                  checked: CheckedFiles | None = None):
@@ -61,12 +64,12 @@ class Adjacency:
         self._checked = checked
 
     def edge_bytes(self, weights: bool = False) -> int:
-        """Bytes of one in-edge: its source's id, its relation where there are several, and its weight where it is read."""
+        """Return the bytes of one in-edge: its source, its relation where there are several, its ``weights`` where it is read."""
         return source_dtype(self.partitioning.nodes).itemsize + 4 * self.has_relations + 4 * weights
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
-        """Where each partition's lists start among all sources: p + 1 numbers."""
+        """Where each partition's lists start among all sources: int64 (p + 1,)."""
         if self._checked:
             self._checked.check(self.folder / "starts")
         return read_array_range(self.folder / "starts", 0, self.partitioning.partitions + 1)
@@ -78,10 +81,10 @@ class Adjacency:
         return read_table(self.folder / "checksums", np.uint32, (-1, checksum_columns(self.has_weights)))
 
     def read(self, k: int, weights: bool = False, own_pages: bool = False) -> PartitionLists:
-        """Read the lists of partition k's nodes, past the page cache, with ``weights`` where they are asked for.
+        """Read the lists of partition k's nodes, past the page cache. ``weights``: whether to read those too.
 
-        ``own_pages``: each array in memory pages of its own, so that it can be pinned. Raises UserError where preprocess wrote
-        other bytes.
+        ``own_pages``: whether each array gets memory pages of its own, so that it can be pinned. Raises UserError where the bytes
+        are not those that preprocess wrote.
         """
         size = self.partitioning.size(k)
         first = k * (self.partitioning.rows + 1)
@@ -98,7 +101,7 @@ class Adjacency:
         return values
 
     def check(self, k: int, array: int, checksum: int) -> None:
-        """Compare the CRC-32C of one of the ARRAYS of partition k with what preprocess wrote. Raises UserError."""
+        """Raise UserError unless ``checksum`` is the CRC-32C that preprocess wrote for one of the ARRAYS of partition k."""
         if checksum != int(self._checksums[k, array]):
             raise UserError(f"{self.folder / ARRAYS[array]}: the lists of partition {k} do not match their checksum, the dataset "
                             "was changed: make it again with `marius-lite preprocess`")

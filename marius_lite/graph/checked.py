@@ -12,7 +12,7 @@ REDO = "make the dataset again with `marius-lite preprocess`"
 
 
 class CheckedFiles:
-    """Compares what has no checksums of its own by which parts of it could be told: each file once, before its first use.
+    """Checks files that have no checksums for their parts. Each is compared whole, once, before its first use.
 
     ``files``: relative path -> (size in bytes, crc32c), as in the manifest of the folder ``dataset``.
     """
@@ -22,7 +22,7 @@ class CheckedFiles:
         self._compared: set[str] = set()
 
     def check(self, path: Path) -> None:
-        """Check a file, or every file below a folder. Raises UserError where preprocess wrote other bytes or none."""
+        """Check a file, or every file in a folder. Raises UserError where it has other bytes, or is not in the manifest."""
         inside = path.relative_to(self._dataset).as_posix()
         names = [inside] if inside in self._files else [name for name in self._files if name.startswith(f"{inside}/")]
         if not names:
@@ -32,7 +32,7 @@ class CheckedFiles:
                 self._compare(name)
 
     def check_descriptions(self) -> None:
-        """Check the ``zarr.json`` of every array, which says how its bytes are to be read."""
+        """Check the ``zarr.json`` of every array. It says how the array's bytes are read."""
         for name in self._files:
             if name.endswith("/zarr.json") and name not in self._compared:
                 self._compare(name)

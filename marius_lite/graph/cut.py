@@ -11,12 +11,12 @@ Counts = npt.NDArray[np.int64]
 
 
 def edge_cut(counts: Counts) -> float:
-    """The share of edges whose ends lie in different partitions; ``counts`` (p, p): edges of each bucket."""
+    """Return the share of edges whose ends lie in different partitions. ``counts`` (p, p): edges of each bucket."""
     return round(1 - int(counts.trace()) / max(1, int(counts.sum())), 6)
 
 
 def balance(counts: Counts, partitioning: Partitioning) -> dict[str, float]:
-    """The largest partition over the mean one: in nodes, and in edges that lead to its nodes."""
+    """Return how much larger the largest partition is than the mean one: in nodes, and in edges that lead to its nodes."""
     into = counts.sum(0)
     return {
         "nodes": round(partitioning.rows * partitioning.partitions / partitioning.nodes, 6),

@@ -1,4 +1,4 @@
-"""Messages about a dataset that differs from its manifest."""
+"""Find and report damage: where a dataset differs from its manifest."""
 
 from __future__ import annotations
 
@@ -15,22 +15,26 @@ from marius_lite.graph.folder import DatasetFolder
 from marius_lite.storage.chunks import Chunks
 from marius_lite.storage.flat import open_flat
 
-Progress = Callable[[int], object]  # told how many bytes were read
+Progress = Callable[[int], object]
+"""It is called with the number of bytes that were read."""
 
 
 def damaged(path: Path, what: str) -> UserError:
-    """Make an error of one line: which file, what is wrong with it and where."""
+    """Return an error of one line: which file, what is wrong with it, and what to do."""
     return UserError(f"{path}: {what}: {REDO}")
 
 
 def first(wrong: npt.NDArray[np.bool_]) -> int | None:
-    """The first place (row) of ``wrong`` that is set, None where none is."""
+    """Return the first place (row) of ``wrong`` that is set, or None."""
     rows = wrong if wrong.ndim == 1 else wrong.any(1)
     return int(rows.argmax()) if rows.any() else None
 
 
 def check_array(dataset: DatasetFolder, path: Path, length: int, dtype: npt.DTypeLike | None, chunk: int | None = None) -> None:
-    """Check that ``path`` is a one-dimensional array of ``length`` entries, and that the manifest lists all its chunk files."""
+    """Check that ``path`` is a one-dimensional array of ``length`` entries, and that the manifest lists all its chunks.
+
+    Raises UserError. ``dtype`` None: any. ``chunk``: how many entries a chunk must have; None: any number.
+    """
     try:
         found = open_flat(path)
     except (ValueError, KeyError, TypeError, IndexError) as error:
@@ -45,7 +49,7 @@ def check_array(dataset: DatasetFolder, path: Path, length: int, dtype: npt.DTyp
 
 
 def check_chunk(dataset: DatasetFolder, chunks: Chunks, k: int) -> None:
-    """Check that the manifest lists chunk k, with as many bytes as it should have."""
+    """Check that the manifest lists chunk k with as many bytes as it should have. Raises UserError."""
     file, size = chunks.path(k), chunks.size
     found = dataset.manifest.files.get(file.relative_to(dataset.path).as_posix())
     if found is None:

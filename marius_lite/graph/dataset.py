@@ -1,4 +1,4 @@
-"""A dataset, opened: what its folder gives, and its verification."""
+"""An open dataset: what its folder holds, and its verification."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from marius_lite.graph.folder import DatasetFolder
 
 
 class Dataset(DatasetFolder):
-    """Read-only view of what ``preprocess`` wrote; `open` makes one."""
+    """A dataset that ``preprocess`` wrote, for reading. `open` makes one."""
 
     def verify(self) -> None:
-        """Compare everything with the manifest, see `graph.verify`. Raises UserError."""
-        from marius_lite.graph.verify import verify_dataset  # it loads what most commands do without
+        """Compare everything with the manifest, see `graph.verify`. Raises UserError for the first fault."""
+        from marius_lite.graph.verify import verify_dataset  # most commands do not need what it loads
 
         verify_dataset(self)

@@ -1,4 +1,4 @@
-"""Choose the configuration of a run without one: the preset that suits the dataset."""
+"""Choose a configuration where none is given: the preset that suits the dataset."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from marius_lite.log import log
 
 DECODER = "model.decoder="
 PLAIN_LINKS = [presets.PREFIX + name for name in ("social", "kg-large")]
-"""What `suitable` gives to graphs of one relation."""
+"""The presets for graphs of one relation."""
 
 
 def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = ()) -> Config:
-    """Load a configuration, from the preset that suits the dataset where there is no ``file``. The log says which, and why.
+    """Load a configuration. Where no ``file`` is given, it is the preset that suits the dataset. The log says which, and why.
 
-    No preset is chosen where ``sets`` choose a task or an encoder: the defaults of docs/configuration.md then hold.
+    Where ``sets`` choose a task or an encoder, no preset is taken, but the defaults of docs/configuration.md.
     """
     if file is None and not any(item.startswith(("task=", "model.encoder=")) for item in sets):
         name, why = presets.suitable(shape_of(dataset))
@@ -30,7 +30,7 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
 
 
 def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> list[str]:
-    """The decoder as a setting where the preset's own would learn a direction that the links of this graph do not have."""
+    """Return the decoder dot, as a setting, where links have no direction and the preset's decoder would learn one."""
     given = any(item.startswith((DECODER, "model=")) for item in sets)
     if given or str(file) not in PLAIN_LINKS or dataset.manifest.relations > 1:
         return []
@@ -46,6 +46,7 @@ def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> 
 
 
 def shape_of(dataset: Dataset) -> presets.GraphShape:
+    """Return the facts by which a preset is chosen."""
     manifest = dataset.manifest
     classified = bool(dataset.features and dataset.labels and dataset.node_counts and dataset.adjacency)
     return presets.GraphShape(nodes=manifest.nodes, edges=manifest.edges["train"], relations=manifest.relations,

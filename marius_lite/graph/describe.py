@@ -1,4 +1,4 @@
-"""Describe a dataset, for `info`."""
+"""Describe a dataset for `info`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from marius_lite.graph.report import UNKNOWN, read_report
 
 
 def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
-    """Describe a dataset: its manifest without the list of files, how its partitions cut it, its bytes, whether it was verified,
-    and what preprocess warned of."""
+    """Return a description of a dataset: its manifest without the list of files, how its partitions cut it, its bytes, whether it
+    was verified, and what preprocess warned of."""
     dataset = Dataset.open(folder)
     if verify:
         dataset.verify()

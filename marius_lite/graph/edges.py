@@ -1,4 +1,4 @@
-"""The edges of one split, by bucket: read straight from disk, their checksums checked at every read."""
+"""Read the edges of one split by bucket, straight from disk. Their checksums are checked at every read."""
 
 from __future__ import annotations
 
@@ -19,31 +19,32 @@ from marius_lite.storage.flat import open_flat, read_array_range
 from marius_lite.storage.small_arrays import read_table
 
 COLUMNS = ("src", "dst", "rel")
-CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64}  # what edges may carry, as it is stored
+CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64}  # what edges may have besides, as it is stored
+EDGES_AT_ONCE = 1 << 18
+"""Edges that are read at a time where a pass goes through all of them."""
 Offsets = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class EdgePiece:
-    """Edges of buckets one after the other: those of bucket ``buckets[s]``, i * p + j, end at ``ends[s]``."""
+    """Edges of several buckets, one bucket after the other. Those of bucket ``buckets[s]`` = i * p + j end at ``ends[s]``."""
 
     buckets: Places
     ends: Places
     columns: list[npt.NDArray[Any]]
 
     def bucket_of_each(self) -> Places:
-        """For each edge, the number of its bucket."""
+        """Return for each edge the number of its bucket."""
         return np.repeat(self.buckets, np.diff(self.ends, prepend=0))
 
 
 class EdgeBuckets:
-    """``folder`` is a dataset's ``edges/<split>``; buckets are (source partition, destination partition)
-    pairs.
+    """The edges in a dataset's folder ``edges/<split>``. A bucket is a pair (source partition, destination partition).
 
-    Edges are uint32 offsets inside their partitions, and relation ids; inside a bucket ordered by (dst, src,
-    rel). ``extra``: names of further columns, which only `block` and what is made of it read. ``checked``: the dataset's files,
-    by which buckets' places and checksums are checked themselves; None while they are made.
+    The columns src and dst are offsets inside the partitions, rel are relation ids; all uint32. Inside a bucket edges are ordered
+    by (dst, src, rel). ``extra``: names of further columns; only `block`, `pieces` and `stream_columns` read them. ``checked``:
+    the dataset's files, which check where the buckets begin and what their checksums are; None while preprocess makes them.
     """
 
     def __init__(self, folder: Path, partitioning: Partitioning, extra: Sequence[str] = (), checked: CheckedFiles | None = None):
@@ -54,7 +55,7 @@ class EdgeBuckets:
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
-        """Where each bucket starts: p * p + 1 numbers, bucket (i, j) at index i * p + j."""
+        """Where each bucket starts: int64 (p * p + 1,), bucket (i, j) at index i * p + j."""
         if self._checked:
             self._checked.check(self.folder / "bucket_offsets")
         return read_array_range(self.folder / "bucket_offsets", 0, self.partitioning.partitions**2 + 1)
@@ -68,42 +69,43 @@ class EdgeBuckets:
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
-        """Edges in each bucket, shape (p, p)."""
+        """How many edges each bucket has, (p, p)."""
         p = self.partitioning.partitions
         return np.diff(self.offsets).reshape(p, p)
 
     @property
     def total(self) -> int:
+        """How many edges the split has."""
         return int(self.offsets[-1])
 
     def read(self, i: int, j: int) -> tuple[Offsets, Offsets, Offsets]:
-        """(src, dst, rel) of bucket (i, j). Raises UserError where preprocess wrote other bytes."""
+        """Read (src, dst, rel) of bucket (i, j). Raises UserError where the bytes are not those that preprocess wrote."""
         size = int(self.counts[i, j])
         src, dst, rel = (np.empty(size, np.uint32) for _ in COLUMNS)
         self.read_into([(i, j)], src, dst, rel)
         return src, dst, rel
 
     def stream_columns(self, i: int, j: int, edges: int, columns: Sequence[str]) -> Iterator[list[npt.NDArray[Any]]]:
-        """Some ``columns`` of bucket (i, j), at most ``edges`` at a time, for buckets of any size."""
+        """Read some ``columns`` of bucket (i, j), at most ``edges`` edges at a time. The bucket may have any size."""
         return (piece.columns for piece in self.block(range(i, i + 1), range(j, j + 1), edges, columns))
 
     def pieces(self, edges: int) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
-        """(how many edges come before, all columns) of ``edges`` edges at a time, bucket after bucket."""
+        """Read all columns of all buckets, ``edges`` edges at a time. Yields (how many edges come before, columns)."""
         every = range(self.partitioning.partitions)
         for number, piece in enumerate(self.block(every, every, edges, self.columns)):
             yield number * edges, piece.columns
 
     def block(self, rows: range, columns: range, edges: int, names: Sequence[str]) -> Iterator[EdgePiece]:
-        """The columns ``names`` of buckets (i, j), i in ``rows``, j in ``columns``, row after row, at most ``edges`` at a time.
+        """Read the columns ``names`` of buckets (i, j), i in ``rows``, j in ``columns``, row after row, ``edges`` at a time.
 
-        What lies side by side is read at once. The checksum of a bucket is compared before the piece with its last edges is given
-        out; UserError where preprocess wrote other bytes. Takes 32 bytes a bucket, beside the piece.
+        What lies side by side on disk is read at once. The checksum of a bucket is compared before its last edges are yielded.
+        Raises UserError where the bytes are not those that preprocess wrote. Takes 32 bytes a bucket beside the edges.
         """
         flats = (np.arange(rows.start, rows.stop)[:, None] * self.partitioning.partitions + np.array(columns)).reshape(-1)
         counts = self.offsets[flats + 1] - self.offsets[flats]
         flats, counts = flats[counts > 0], counts[counts > 0]
         ends = np.cumsum(counts)
-        begun = np.zeros(len(names), np.uint32)  # checksums of a bucket that the piece before cut
+        begun = np.zeros(len(names), np.uint32)  # checksums so far of a bucket that the last piece cut
         for low in range(0, int(counts.sum()), edges):
             high = min(low + edges, int(ends[-1]))
             first, last = np.searchsorted(ends, [low, high - 1], side="right").tolist()
@@ -122,9 +124,10 @@ class EdgeBuckets:
             yield piece
 
     def _read_stretches(self, name: str, begins: Places, ends: Places) -> npt.NDArray[Any]:
-        """Entries from ``begins[s]`` on, one stretch after the other, of which the s-th ends at ``ends[s]`` in the result."""
+        """Read several stretches of a column, one after the other. The s-th begins at ``begins[s]`` on disk, and ends at
+        ``ends[s]`` in the result."""
         path, shifts = self.folder / name, begins - np.concatenate([[0], ends[:-1]])
-        runs = np.flatnonzero(np.diff(shifts, prepend=shifts[0] - 1))  # side by side, so that one request reads them
+        runs = np.flatnonzero(np.diff(shifts, prepend=shifts[0] - 1))  # one request reads stretches that lie side by side
         if len(runs) == 1:
             return read_array_range(path, int(begins[0]), int(begins[0] + ends[-1]))
         out = np.empty(int(ends[-1]), open_flat(path).dtype)
@@ -134,9 +137,10 @@ class EdgeBuckets:
         return out
 
     def read_into(self, buckets: Iterable[tuple[int, int]], src: Offsets, dst: Offsets, rel: Offsets) -> int:
-        """Read buckets back to back into the given arrays. Returns the number of edges read.
+        """Read buckets into the given arrays, one after the other. Returns the number of edges read.
 
-        Neighbouring buckets of one row are read in one request.
+        One request reads buckets that lie side by side on disk. Raises UserError where the bytes are not those that preprocess
+        wrote.
         """
         at = 0
         for first, last in self._runs(buckets):
@@ -150,7 +154,7 @@ class EdgeBuckets:
         return at
 
     def _runs(self, buckets: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Flat index ranges (both ends included) of buckets that follow one another."""
+        """Return the ranges (first, last) of the buckets' numbers, in which buckets follow one another."""
         runs: list[tuple[int, int]] = []
         for i, j in buckets:
             flat = i * self.partitioning.partitions + j
@@ -161,7 +165,7 @@ class EdgeBuckets:
         return runs
 
     def _check_all(self, buckets: Places, names: Sequence[str], checksums: npt.NDArray[np.uint32]) -> None:
-        """``checksums``: (names, buckets). Raises UserError for the first that is not as it was written."""
+        """Raise UserError for the first of ``checksums`` (names, buckets) that is not the one preprocess wrote."""
         expected = self._checksums[buckets][:, [self.columns.index(name) for name in names]]
         if not (wrong := np.argwhere(expected != checksums.T)).size:
             return

@@ -1,4 +1,4 @@
-"""Facts that `config.resolve` needs, from a dataset's manifest and from the machine."""
+"""Gather the facts that `config.resolve` needs, from a dataset and from the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from marius_lite.storage.record import record_of
 
 
 def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
-    """Gather the facts for ``config``. Raises UserError where the dataset lacks what it needs."""
+    """Return the facts for ``config``. Raises UserError where the dataset lacks what it needs."""
     record = record_of(config.optimizer.rows.name, config.model.dim)
     to_classify = node_facts(dataset) if planning_of(config).unit == "nodes" else None
     splits = dataset.node_counts if to_classify else dataset.manifest.edges
@@ -30,7 +30,7 @@ def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
 
 
 def _with_encoder(facts: Facts, dataset: Dataset, config: Config) -> Facts:
-    """What an encoder needs besides."""
+    """Return the facts with those that only an encoder needs."""
     hop_fanouts(config, dataset)  # UserError for an unknown relation, before anything is planned or written
     features = dataset.features
     return replace(facts, features=features.table.stride if features else 0, feature_width=features.width if features else 0,
@@ -38,7 +38,7 @@ def _with_encoder(facts: Facts, dataset: Dataset, config: Config) -> Facts:
 
 
 def list_bytes(dataset: Dataset, config: Config) -> int:
-    """Bytes of the in-edges of the largest partition. Raises UserError where the dataset lacks the lists or their weights."""
+    """Return the bytes of the in-edges of the largest partition. Raises UserError where they, or their weights, are missing."""
     adjacency = dataset.adjacency
     if adjacency is None:
         raise UserError(f"{dataset.path}: `model.encoder` needs a dataset preprocessed with --adjacency in")
@@ -50,7 +50,7 @@ def list_bytes(dataset: Dataset, config: Config) -> int:
 
 
 def node_facts(dataset: Dataset) -> NodeFacts:
-    """Facts for node classification. Raises UserError, with the missing options of `preprocess`, where something is missing."""
+    """Return the facts for node classification. Raises UserError, with the options of `preprocess`, for what is missing."""
     labels = dataset.labels
     missing = [option for option, there in (("--labels", labels), ("--train-nodes or --node-split", dataset.node_counts),
                                             ("--adjacency in", dataset.adjacency)) if not there]

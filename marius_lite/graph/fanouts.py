@@ -1,4 +1,4 @@
-"""``sampling.fanouts`` as the sampler takes them: relations by id, not by name."""
+"""Turn ``sampling.fanouts`` into what the sampler takes: relations by id instead of name."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 
 Fanout = int | npt.NDArray[np.int64]
-"""Edges that a node draws at a hop: a number in all, or one for each relation, (relations,); -1: every one."""
-TOLD = 10
+"""How many edges a node draws at a hop: one number in all, or one for each relation, (relations,). -1: every edge."""
+NAMES_SHOWN = 10
+"""Names of relations that an error message lists at most."""
 
 
 def hop_fanouts(config: Config, dataset: Dataset) -> tuple[Fanout, ...]:
-    """The fanouts, one for each hop. Raises UserError for a relation that the dataset does not have."""
+    """Return the fanouts, one for each hop. Raises UserError for a relation that the dataset does not have."""
     asked = fanouts_of(config)
     if all(isinstance(fanout, int) for fanout in asked):
         return tuple(fanout for fanout in asked if isinstance(fanout, int))
@@ -32,8 +33,8 @@ def _by_relation(fanout: Mapping[str, int], names: list[str], dataset: Dataset) 
     for name in (name for name in fanout if name not in known):
         near = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
+        more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
         raise UserError(f"`sampling.fanouts` names relation {name!r}, which {dataset.path} does not have: {hint}"
-                        f"it has {', '.join(map(repr, names[:TOLD]))}{more}")
+                        f"it has {', '.join(map(repr, names[:NAMES_SHOWN]))}{more}")
     numbers = np.array([fanout.get(name, fanout.get(DEFAULT, 0)) for name in names], np.int64)
-    return int(numbers[0]) if len(names) == 1 else numbers  # lists of one relation do not name it
+    return int(numbers[0]) if len(names) == 1 else numbers  # where there is one relation, the in-edge lists have no relations

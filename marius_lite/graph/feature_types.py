@@ -1,7 +1,7 @@
-"""How features are stored: float32 and float16 as they are, bfloat16 as its bits in uint16, int8 with a scale for each column.
+"""Encode and decode stored features: float32 and float16 as they are, bfloat16 as its bits in uint16, int8 with scales.
 
-int8: value = stored * scale of its column, with scale = (largest magnitude of the column) / 127, so that a value is off by at
-most half a scale, 1/254 of that magnitude. bfloat16: float32 rounded to 8 significant bits (to nearest, ties to even): a value is
+int8: value = stored * scale of its column, with scale = (largest magnitude of the column) / 127. So a value is off by at most
+half a scale, 1/254 of that magnitude. bfloat16: float32 rounded to 8 significant bits (to nearest, ties to even). So a value is
 off by at most 1/256 of itself.
 """
 
@@ -21,14 +21,14 @@ Floats = npt.NDArray[np.float32]
 
 
 def int8_scales(largest: Floats) -> Floats:
-    """The scale of each column, from its largest magnitude. A column of zeros has scale 1."""
+    """Return the scale of each column, from its largest magnitude. A column of zeros has scale 1."""
     with np.errstate(under="ignore"):
         scales = largest / np.float32(LARGEST_INT8)
     return np.where(scales > 0, scales, np.float32(1)).astype(np.float32)
 
 
 def to_bfloat16(values: Floats) -> npt.NDArray[np.uint16]:
-    """Bits of the nearest bfloat16 of finite values; those of infinity where there is no near one. ``values`` is used up."""
+    """Return the bits of the nearest bfloat16 of finite values, or of infinity beyond its range. ``values`` is overwritten."""
     bits = values.view(np.uint32)
     odd = bits >> np.uint32(16)
     odd &= np.uint32(1)
@@ -39,7 +39,7 @@ def to_bfloat16(values: Floats) -> npt.NDArray[np.uint16]:
 
 
 def to_int8(values: Floats, scales: Floats) -> npt.NDArray[np.int8]:
-    """Values (n, width) in steps of their columns' scales. ``values`` is used up."""
+    """Return values (n, width) divided by their columns' scales, and rounded. ``values`` is overwritten."""
     values /= scales
     np.rint(values, out=values)
     np.clip(values, -LARGEST_INT8, LARGEST_INT8, out=values)
@@ -47,7 +47,7 @@ def to_int8(values: Floats, scales: Floats) -> npt.NDArray[np.int8]:
 
 
 def decode(stored: Rows, type: FeatureType, scales: Floats | None = None) -> Floats:
-    """Decode stored rows (n, width) to float32; ``scales`` (width,) are needed for int8."""
+    """Return stored rows (n, width) as float32. ``scales`` (width,) are needed for int8."""
     if type == "bfloat16":
         bits = stored.astype(np.uint32)
         bits <<= np.uint32(16)

@@ -1,4 +1,4 @@
-"""Node features, by partition: read straight from disk, checked against their checksums at every read."""
+"""Read node features by partition, straight from disk. Their checksums are checked at every read."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ FEATURES = TABLES / "features"
 
 
 class Features:
-    """One row of ``width`` numbers for each node of a dataset.
+    """The features of a dataset: a row of ``width`` numbers for each node.
 
-    ``type``: see `feature_types`; ``dtype``: what rows are stored as, the same but for bfloat16 (uint16). ``scales``: of each
-    column, for int8. ``table``: where rows lie on disk, padded with zeros to 16 bytes. ``checksums``: CRC-32C of each partition's
+    ``type``: see `feature_types`. ``dtype``: the dtype of stored rows, which is uint16 for bfloat16. ``scales``: for int8, the
+    scale of each column. ``table``: the rows on disk, padded with zeros to 16 bytes. ``checksums``: CRC-32C of each partition's
     chunk file.
     """
 
@@ -37,8 +37,8 @@ class Features:
     def read(self, k: int) -> npt.NDArray[Any]:
         """Read the rows of partition k's nodes as stored, in order of node id: shape (size, width), rows 16-byte multiples apart.
 
-        Reads the whole partition past the page cache. Raises UserError where preprocess wrote other bytes, RunError for a file
-        that cannot be read, ValueError for a partition that does not exist.
+        The whole partition is read, past the page cache. Raises UserError where the bytes are not those that preprocess wrote,
+        RunError for a file that cannot be read, ValueError for a partition that does not exist.
         """
         if not 0 <= k < self.table.partitions:
             raise ValueError(f"partition {k}: there are {self.table.partitions}")
@@ -50,5 +50,5 @@ class Features:
         return self.decode(self.read(k))
 
     def decode(self, stored: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """Decode stored rows, shape (n, width), to float32: a copy."""
+        """Return stored rows (n, width) as float32: a copy."""
         return decode(stored, self.type, self.scales)

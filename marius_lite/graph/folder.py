@@ -1,4 +1,4 @@
-"""A dataset folder, opened for reading."""
+"""Read a dataset folder: each of its parts by name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class DatasetFolder:
-    """Read-only view of what ``preprocess`` wrote; `open` makes one."""
+    """A folder that ``preprocess`` wrote, for reading. `open` makes one."""
 
     def __init__(self, path: Path, manifest: Manifest):
         self.path = path
@@ -37,8 +37,7 @@ class DatasetFolder:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Open a folder. Every file must exist in its recorded size, and the descriptions of arrays be unchanged. Raises
-        UserError.
+        """Open a folder. Raises UserError where a file is missing, has another size, or is a changed description of an array.
 
         What is read later is compared with a checksum before it is used.
         """
@@ -59,10 +58,11 @@ class DatasetFolder:
 
     @property
     def fingerprint(self) -> str:
+        """A hash of all that the dataset holds, see `Manifest`."""
         return self.manifest.fingerprint
 
     def edges(self, split: str) -> EdgeBuckets:
-        """The edges of a split. Raises UserError for a split the dataset does not have, or with other edges than it says."""
+        """Return the edges of a split. Raises UserError for an unknown split or a wrong number of edges."""
         if split not in self.manifest.edges:
             raise UserError(
                 f"{self.path}: no split {split!r}: it has {', '.join(self.manifest.edges)}; "
@@ -76,14 +76,14 @@ class DatasetFolder:
     @cached_property
     def features(self) -> Features | None:
         """The nodes' features, None where the dataset has none. Raises UserError where their table cannot be read."""
-        from marius_lite.graph.features import Features  # it loads zarr, which most commands do without
+        from marius_lite.graph.features import Features  # most commands do not need zarr, which it loads
 
         shape = self.manifest.features
         return None if shape is None else Features(self.path, shape, self.manifest.files)
 
     @cached_property
     def adjacency(self) -> Adjacency | None:
-        """The in-edges of the nodes in training, None where the dataset was made without `--adjacency in`."""
+        """The in-edge lists of the training edges, None where the dataset was made without `--adjacency in`."""
         if self.manifest.adjacency is None:
             return None
         weighted = "weight" in (self.manifest.edge_columns or ())
@@ -97,7 +97,7 @@ class DatasetFolder:
             return None
         if not self.manifest.multi_label:
             return Labels(self.path, shape.classes, self.partitioning, self.manifest.files)
-        from marius_lite.graph.multi_labels import MultiLabels  # it loads zarr, which most commands do without
+        from marius_lite.graph.multi_labels import MultiLabels  # most commands do not need zarr, which it loads
 
         return MultiLabels(self.path, shape.classes, self.manifest.files)
 
@@ -126,9 +126,9 @@ class DatasetFolder:
         return dict(self.manifest.node_split or {})
 
     def node_split(self, name: str) -> npt.NDArray[np.int64]:
-        """The node ids of a split in ascending order: those of train stand in the first ``training_partitions`` partitions.
+        """Return the node ids of a split in ascending order. Those of train are in the first ``training_partitions`` partitions.
 
-        Raises UserError for a split the dataset does not have, and where its table was changed.
+        Raises UserError for an unknown split, and where its table was changed.
         """
         splits = self.node_splits
         if splits is None or name not in splits.counts:
@@ -147,36 +147,37 @@ class DatasetFolder:
         return IdFile(self.path / "relations.parquet", self.manifest.relation_ids, self.checked)
 
     def raw_ids(self, start: int, stop: int) -> pa.Array:
-        """Raw ids of node ids [start, stop): int64 or string; reads only their row groups."""
+        """Read the raw ids of node ids [start, stop), int64 or string. Only their row groups are read."""
         return self._nodes.read(start, stop)
 
     def node_types(self, start: int, stop: int) -> pa.DictionaryArray:
-        """The types of node ids [start, stop), by name; reads only their row groups.
+        """Read the types of node ids [start, stop), by name. Only their row groups are read.
 
-        Its ``dictionary`` is the manifest's ``node_types``, its ``indices`` (int32) are places there. Raises UserError for a
-        dataset without types."""
+        The result's ``dictionary`` is the manifest's ``node_types``, and its ``indices`` (int32) are places there. Raises
+        UserError for a dataset without types.
+        """
         if self.types is None:
             raise UserError(f"{self.path}: nodes have no types: preprocess stores them with --node-types FILE")
         return self.types.read(start, stop)
 
     def lookup_nodes(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
-        """Node ids of raw ids, -1 where unknown."""
+        """Return the node ids of raw ids, -1 where unknown."""
         return self._nodes.lookup(raw)
 
     def relation_names(self) -> list[Any]:
-        """Raw ids of the relations, in order of relation id; [""] where the input had no relation column."""
+        """Return the raw ids of the relations, in order of relation id. [""] where the input had no relation column."""
         names: list[Any] = self._relations.read(0, self.manifest.relations).to_pylist()
         return names
 
     def relation_counts(self) -> npt.NDArray[np.int64]:
-        """How many stored edges of all splits each relation has, in order of relation id."""
+        """Return how many stored edges of all splits each relation has, in order of relation id."""
         parts = [part.to_numpy() for part in self._relations.parts(0, self.manifest.relations, "count")]
         return np.concatenate([np.empty(0, np.int64), *parts])
 
     def lookup_relations(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
-        """Relation ids of raw ids, -1 where unknown."""
+        """Return the relation ids of raw ids, -1 where unknown."""
         return self._relations.lookup(raw)
 
     def size(self, name: str) -> int:
-        """Bytes of a file in the manifest, 0 where it is not listed."""
+        """Return the bytes of a file by the manifest, 0 where it is not listed."""
         return self.manifest.files.get(name, (0, 0))[0]

@@ -1,4 +1,4 @@
-"""Raw ids and node ids: ``nodes.parquet`` (one row group per partition) and ``relations.parquet``."""
+"""Read raw ids: ``nodes.parquet`` (one row group for each partition) and ``relations.parquet``."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ TYPE = pa.dictionary(pa.int32(), pa.string())
 
 
 def node_schema(kind: IdKind, types: bool = False) -> pa.Schema:
-    """``types``: nodes have types, see `graph.node_types`."""
+    """Return the schema of ``nodes.parquet``. ``types``: whether nodes have types, see `graph.node_types`."""
     return pa.schema([("node_id", pa.int64()), ("raw_id", RAW_TYPES[kind]), *([("type", TYPE)] if types else [])])
 
 
 def relation_schema(kind: IdKind) -> pa.Schema:
+    """Return the schema of ``relations.parquet``."""
     return pa.schema([("relation_id", pa.int64()), ("raw_id", RAW_TYPES[kind]), ("count", pa.int64())])
 
 
 def as_raw(values: Sequence[Any], kind: IdKind) -> pa.Array:
-    """Turn values of a user into raw ids of this kind. Raises UserError for a value that cannot be one."""
+    """Return values of a user as raw ids of this kind. Raises UserError for a value that cannot be one."""
     if kind == "str":
         return pa.array([str(value) for value in values], pa.string())
     try:
@@ -43,19 +44,20 @@ def as_raw(values: Sequence[Any], kind: IdKind) -> pa.Array:
 
 
 def order_key(seed: int) -> int:
-    """The key under which raw ids are hashed for their order."""
+    """Return the key of the hash by which raw ids are ordered."""
     return seed_for(seed, "node-order")
 
 
 def string_buffers(values: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-    """(offsets, bytes) of a string array of at least one value."""
+    """Return (offsets, bytes) of a string array of at least one value."""
     _, offsets, data = values.buffers()
     places = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
     return places, np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
 
 
 def hash_raw_ids(raw: pa.Array, key: int) -> npt.NDArray[np.uint64]:
-    """64-bit hashes, under ``key``, of raw ids without nulls, at least one. Different integers have different ones."""
+    """Return the 64-bit hashes of raw ids under ``key``. There is at least one, and none is null. Different integers have
+    different hashes."""
     out = np.empty(len(raw), np.uint64)
     if pa.types.is_string(raw.type):
         hash_strings(*string_buffers(raw), key, out)
@@ -65,9 +67,10 @@ def hash_raw_ids(raw: pa.Array, key: int) -> npt.NDArray[np.uint64]:
 
 
 class IdFile:
-    """A Parquet file of raw ids whose row number is the id; read one row group at a time.
+    """A Parquet file of raw ids, whose row number is the id. One row group is read at a time.
 
-    ``checked``: the dataset's files, by which it is compared, in one pass, before it is first read; None while it is made.
+    ``checked``: the dataset's files, which compare the whole file with its checksum before its first use. It is None while
+    preprocess makes the file.
     """
 
     def __init__(self, path: Path, kind: IdKind, checked: CheckedFiles | None = None):
@@ -81,6 +84,7 @@ class IdFile:
         return pq.ParquetFile(self.path)
 
     def _groups(self) -> Iterator[tuple[int, pa.Array]]:
+        """Yield (first id, raw ids) of each row group."""
         first = 0
         with disk_errors(self.path), self._open() as file:
             for group in range(file.num_row_groups):
@@ -89,12 +93,12 @@ class IdFile:
                 first += len(raw)
 
     def read(self, start: int, stop: int) -> pa.Array:
-        """Raw ids of ids [start, stop)."""
+        """Read the raw ids of ids [start, stop)."""
         parts = list(self.parts(start, stop, "raw_id"))
         return pa.concat_arrays(parts) if parts else pa.array([], RAW_TYPES[self.kind])
 
     def parts(self, start: int, stop: int, column: str) -> Iterator[pa.Array]:
-        """A column of ids [start, stop), from each row group that has some of them."""
+        """Read a column of ids [start, stop), a part from each row group that has some of them."""
         first = 0
         with disk_errors(self.path), self._open() as file:
             for group in range(file.num_row_groups):
@@ -105,7 +109,7 @@ class IdFile:
                 first += rows
 
     def lookup(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:
-        """The id of each raw id, -1 where unknown; streams the file once."""
+        """Return the id of each raw id, -1 where unknown. The whole file is read once, a row group at a time."""
         wanted = raw if isinstance(raw, pa.Array) else as_raw(raw, self.kind)
         distinct = pc.unique(wanted)
         ids = np.full(len(distinct), -1, np.int64)

@@ -1,4 +1,4 @@
-"""The manifest of a dataset folder, in the attributes of its root ``zarr.json``."""
+"""The manifest of a dataset folder. It is in the attributes of the folder's root ``zarr.json``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY = "marius_lite"
 
 
 class Source(BaseModel):
-    """An input file as preprocess read it: its size in bytes and the crc32c of its bytes."""
+    """An input file of preprocess: its name, its size in bytes, and the crc32c of its bytes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,7 +29,7 @@ class Source(BaseModel):
 
 
 class FeatureShape(BaseModel):
-    """Node features: how many numbers a node has, and their type: see `feature_types`."""
+    """The shape of node features: how many numbers a node has, and their type, see `feature_types`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,7 +38,7 @@ class FeatureShape(BaseModel):
 
 
 class LabelShape(BaseModel):
-    """Class labels: they are -1 (none) or 0 to ``classes`` - 1; of a dataset that is ``multi_label``, so many are 0 or 1."""
+    """The number of classes. A label is -1 (none) or 0 to ``classes`` - 1. With several classes a node it is a row of 0 and 1."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -50,17 +50,18 @@ OPTIONAL = ("features", "edge_columns", "adjacency", "labels", "node_split", "tr
 
 
 class Manifest(BaseModel):
-    """Counts, layout and checksums of a dataset.
+    """The counts, layout and checksums of a dataset.
 
-    ``edges``: stored edges by split. ``features``, ``labels``, ``adjacency`` (the directions stored), ``edge_columns`` (what
-    edges have beside src, dst and rel): None where there are none. ``node_split``: nodes by split, where nodes are split;
-    training nodes then stand in the first ``training_partitions`` partitions. ``node_types``: the names of the types that nodes
-    have, in order; ``class_names``: those of the classes of labels, where they are not just their numbers; ``multi_label``: True
-    where a node may have any number of classes, see `multi_labels`; ``self_loops``: training edges from a node to itself. Nothing
-    is stored for these where they are None: datasets without them keep the fingerprint they had before there were any.
-    ``files``: relative
-    path -> (size in bytes, crc32c), every data file but the root zarr.json and report.json.
-    ``fingerprint``: sha256 (hex) over all other fields; equal fingerprints, equal data.
+    ``edges``: stored edges by split. ``files``: relative path -> (size in bytes, crc32c) of every file but the root zarr.json and
+    report.json. ``fingerprint``: sha256 (hex) of all other fields. Equal fingerprints mean equal data.
+
+    These are None where the dataset has none: ``features``, ``labels``, ``adjacency`` (which directions are stored),
+    ``edge_columns`` (what edges have beside src, dst and rel). ``node_split``: nodes by split; training nodes are in the first
+    ``training_partitions`` partitions. ``node_types``: the names of the nodes' types, in order. ``class_names``: the names of the
+    classes, where they are not just numbers. ``multi_label``: True where a node may have any number of classes, see
+    `multi_labels`. ``self_loops``: training edges from a node to itself; None in datasets of earlier versions.
+
+    Fields that are None are not stored. So datasets without them have the fingerprint of versions that did not know them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -100,11 +101,12 @@ class Manifest(BaseModel):
         return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def _stored(self, *but: str) -> dict[str, Any]:
+        """Return the fields as they are stored, without those named in ``but``."""
         absent = (name for name in OPTIONAL if getattr(self, name) is None)
         return self.model_dump(mode="json", exclude={*but, *absent})
 
     def root_json(self) -> bytes:
-        """The dataset's root ``zarr.json``."""
+        """Return the text of the dataset's root ``zarr.json``."""
         group = {"zarr_format": 3, "node_type": "group", "attributes": {KEY: self._stored()}}
         return json.dumps(group, indent=1).encode() + b"\n"
 
@@ -138,7 +140,10 @@ def read_manifest(dataset: Path) -> Manifest:
 
 
 def attributes(folder: Path) -> dict[str, Any] | None:
-    """What marius_lite wrote into a folder's root ``zarr.json``; None where it wrote nothing. Raises RunError."""
+    """Return what marius_lite wrote into a folder's root ``zarr.json``; None where it wrote nothing.
+
+    Raises RunError where the disk fails.
+    """
     try:
         found = read_json(folder / "zarr.json")["attributes"][KEY]
     except (OSError, ValueError, KeyError, TypeError):

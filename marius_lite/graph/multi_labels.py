@@ -1,4 +1,4 @@
-"""Labels of nodes that may have several classes: a row for each node, paged by partition."""
+"""Read the labels of nodes that may have several classes: a row for each node, by partition."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Rows = npt.NDArray[np.int8]
 
 
 class MultiLabels:
-    """Of each node, for each of ``classes``: 1 where it has the class, 0 where not; -1 throughout for a node without a label.
+    """A row of ``classes`` numbers for each node: 1 where it has the class, 0 where not. A node without a label has -1 in all.
 
-    ``table``: where the rows lie, padded with zeros to 16 bytes. ``checksums``: CRC-32C of each partition's chunk file; no row is
-    given out of a file that was not compared with its own.
+    ``table``: the rows on disk, padded with zeros to 16 bytes. ``checksums``: CRC-32C of each partition's chunk file. A file is
+    compared with its checksum before a row of it is given.
     """
 
     def __init__(self, dataset: Path, classes: int, files: Files):
@@ -31,6 +31,8 @@ class MultiLabels:
         return np.empty((nodes, self.classes), MULTI_LABEL)
 
     def reader(self, k: int) -> Callable[[npt.NDArray[np.int64]], Rows]:
-        """Return what reads labels (n, classes) of partition k's nodes by their offsets (n,) in it. Raises as
-        `RowTable.read_rows` does."""
+        """Return a function that reads the labels (n, classes) of partition k's nodes at given offsets (n,).
+
+        It raises what `RowTable.read_rows` raises.
+        """
         return lambda offsets: self.table.read_rows(k, offsets, slice(0, self.classes))

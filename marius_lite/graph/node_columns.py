@@ -1,4 +1,4 @@
-"""One number for each node, paged by partition: class labels, and which split a node belongs to."""
+"""Read one number for each node, by partition: class labels, and which split a node belongs to."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from marius_lite.storage.columns import node_column
 
 TABLES = Path("tables")
 LABELS, SPLIT = TABLES / "labels", TABLES / "split"
-MULTI_LABEL = np.dtype(np.int8)  # of an entry for each class, where nodes may have several
-NODE_SPLITS = ("train", "valid", "test")  # a node's entry in SPLIT is the place here, counted from 1; 0 is none of them
+MULTI_LABEL = np.dtype(np.int8)  # of the entry for each class, where nodes may have several
+NODE_SPLITS = ("train", "valid", "test")  # a node's entry in SPLIT is the place of its split here, from 1; 0 is none
 Files = Mapping[str, tuple[int, int]]
 
 
 def read_chunk(chunks: Chunks, k: int, dtype: np.dtype[Any], checksum: int) -> npt.NDArray[Any]:
     """Read a whole chunk past the page cache.
 
-    Raises UserError where preprocess wrote other bytes, RunError for one that cannot be read.
+    Raises UserError where the bytes are not those that preprocess wrote, RunError for a file that cannot be read.
     """
     flat = chunks.read(k, dtype)
     if crc32c(flat.view(np.uint8)) != checksum:
@@ -35,9 +35,9 @@ def read_chunk(chunks: Chunks, k: int, dtype: np.dtype[Any], checksum: int) -> n
 
 
 class NodeColumn:
-    """A one-dimensional array of a dataset with an entry for each node, a chunk for each partition.
+    """A one-dimensional array of a dataset, with an entry for each node and a chunk for each partition.
 
-    ``column``: where it lies in the dataset; ``chunks``: the files, one for each partition; ``checksums``: CRC-32C of each.
+    ``column``: its folder in the dataset. ``chunks``: its files, one for each partition. ``checksums``: the CRC-32C of each.
     """
 
     def __init__(self, dataset: Path, column: Path, dtype: npt.DTypeLike, partitioning: Partitioning, files: Files):
@@ -48,8 +48,10 @@ class NodeColumn:
         self.checksums = self.chunks.checksums(dataset, files)
 
     def read(self, k: int) -> npt.NDArray[Any]:
-        """The entries of partition k's nodes, in order of node id: shape (size,). Raises as `read_chunk` does, and ValueError for
-        a partition that does not exist."""
+        """Read the entries (size,) of partition k's nodes, in order of node id.
+
+        Raises what `read_chunk` raises, and ValueError for a partition that does not exist.
+        """
         size = self.partitioning.size(k)
         return read_chunk(self.chunks, k, self.dtype, self.checksums[k])[:size]
 
@@ -66,20 +68,21 @@ class Labels(NodeColumn):
         return np.empty(nodes, np.int64)
 
     def reader(self, k: int) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
-        """Return what reads labels of partition k's nodes by their offsets in it. Raises as `read` does."""
+        """Return a function that gives the labels of partition k's nodes at given offsets. Raises what `read` raises."""
         entries = self.read(k)
         return lambda offsets: entries[offsets]
 
 
 class NodeSplits(NodeColumn):
-    """Which split each node belongs to, uint8: see `NODE_SPLITS`. ``counts``: nodes of each split there is."""
+    """Which split each node belongs to, uint8, see `NODE_SPLITS`. ``counts``: how many nodes each split has."""
 
     def __init__(self, dataset: Path, counts: Mapping[str, int], partitioning: Partitioning, files: Files):
         super().__init__(dataset, SPLIT, np.uint8, partitioning, files)
         self.counts = dict(counts)
 
     def nodes(self, name: str) -> npt.NDArray[np.int64]:
-        """The node ids of a split, ascending. Reads partitions until all are found. Raises KeyError for a split there is not."""
+        """Return the node ids of a split, ascending. Partitions are read until all are found. Raises KeyError for an unknown
+        split."""
         code, left = 1 + NODE_SPLITS.index(name), self.counts[name]
         found = [np.empty(0, np.int64)]
         for k in range(self.partitioning.partitions):

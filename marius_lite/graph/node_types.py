@@ -1,5 +1,5 @@
-"""The types of nodes: column ``type`` of ``nodes.parquet``, a dictionary of names. A type's code is its place among
-the manifest's ``node_types``."""
+"""Read the types of nodes: column ``type`` of ``nodes.parquet``, a dictionary of names. A type's code is its place in the
+manifest's ``node_types``."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ Places = npt.NDArray[np.int64]
 
 
 def in_order(names: Sequence[str]) -> list[str]:
-    """Sort names as a dataset numbers them: as numbers if all of them are, else by their bytes."""
+    """Return names in the order in which a dataset numbers them: as numbers if all are numbers, else by their bytes."""
     return sorted(names, key=int) if all(INT.fullmatch(name) for name in names) else sorted(names, key=str.encode)
 
 
 def places_of(column: pa.DictionaryArray, names: pa.Array) -> Places:
-    """The place of each type of a column among ``names``, -1 for null and for types that are not there."""
+    """Return the place of each type of a column among ``names``, -1 for null and for other types."""
     places = pc.index_in(column.dictionary, value_set=names).take(column.indices)
     found: Places = places.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     return found
 
 
 def typed(codes: Codes, names: pa.Array) -> pa.DictionaryArray:
-    """Make the column of these codes. Its dictionary has all ``names``."""
+    """Return the column with these codes. Its dictionary has all ``names``."""
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), names)
 
 
 def compact(codes: Codes, names: pa.Array) -> pa.DictionaryArray:
-    """Make the column of these codes. Its dictionary has only the names that occur."""
+    """Return the column with these codes. Its dictionary has only the names that occur."""
     there = np.flatnonzero(np.bincount(codes, minlength=len(names)))
     return pa.DictionaryArray.from_arrays(pa.array(np.searchsorted(there, codes).astype(np.int32)), names.take(pa.array(there)))
 
 
 class NodeTypes:
-    """The types of a dataset's ``count`` nodes; ``names``: by code."""
+    """The types of a dataset's ``count`` nodes. ``names``: the name of each code."""
 
     def __init__(self, nodes: IdFile, count: int, names: Sequence[str]):
         self._nodes, self.count = nodes, count
         self.names = pa.array(names, pa.string())
 
     def codes(self, start: int, stop: int) -> Codes:
-        """The codes of node ids [start, stop)."""
+        """Read the codes of node ids [start, stop)."""
         found, at = np.empty(max(0, min(stop, self.count) - start), np.uint16), 0
         for part in self._nodes.parts(start, stop, "type"):
             found[at : at + len(part)] = places_of(part, self.names)
@@ -58,5 +58,5 @@ class NodeTypes:
         return found[:at]
 
     def read(self, start: int, stop: int) -> pa.DictionaryArray:
-        """The types of node ids [start, stop), as names."""
+        """Read the types of node ids [start, stop), as names."""
         return typed(self.codes(start, stop), self.names)

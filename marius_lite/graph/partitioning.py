@@ -1,4 +1,4 @@
-"""Which partition holds which node ids: arithmetic only, no map the size of the graph."""
+"""Compute which partition has which node ids. This is arithmetic; no array grows with the graph."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 
 class Partitioning:
-    """``nodes`` ids dealt to ``partitions`` contiguous ranges of ``rows`` = ceil(nodes / partitions) ids.
+    """``nodes`` ids in ``partitions`` ranges of ``rows`` = ceil(nodes / partitions) ids.
 
-    No partition is empty: where the wish cannot be met, ``partitions`` becomes ceil(nodes / rows).
-    Partition k holds ids [k * rows, (k + 1) * rows), the last one what is left.
+    Partition k has the ids [k * rows, (k + 1) * rows), and the last one those that are left. No partition is empty: where the
+    wanted number would leave one empty, ``partitions`` becomes ceil(nodes / rows). Raises ValueError for numbers below 1.
     """
 
     def __init__(self, nodes: int, partitions: int):
@@ -23,20 +23,20 @@ class Partitioning:
         self.partitions = -(-nodes // self.rows)
 
     def range(self, k: int) -> range:
-        """The node ids of partition k."""
+        """Return the node ids of partition k. Raises ValueError for a partition that does not exist."""
         if not 0 <= k < self.partitions:
             raise ValueError(f"partition {k}: there are {self.partitions}")
         return range(k * self.rows, min((k + 1) * self.rows, self.nodes))
 
     def size(self, k: int) -> int:
-        """How many node ids partition k holds."""
+        """Return how many node ids partition k has."""
         return len(self.range(k))
 
     def partition_of(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The partition of each id, int64, of the same shape."""
+        """Return the partition of each id, int64, in the same shape."""
         return (np.asarray(ids) // self.rows).astype(np.int64)
 
     @property
     def offset_bits(self) -> int:
-        """Bits that hold the largest offset inside a partition."""
+        """How many bits the largest offset inside a partition needs."""
         return max(1, (self.rows - 1).bit_length())

@@ -1,4 +1,4 @@
-"""The plans of a run's epochs, of a resolved configuration and a dataset."""
+"""Make the plans of a run's epochs, from a resolved configuration and a dataset."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marius_lite.types import EpochPlan
 
 
 def plans_of(dataset: Dataset, config: Config) -> Callable[[int], EpochPlan]:
-    """A function of the epoch. The trainer, the forecast and what opens a device call the same one."""
+    """Return a function that gives the plan of an epoch. The trainer, `plan` and what opens a device call the same one."""
     planning, partitions = planning_of(config), dataset.partitioning.partitions
     training = dataset.manifest.training_partitions or 1
     return lambda epoch: planning.plan(config, partitions, training, epoch)

@@ -1,4 +1,4 @@
-"""Remarks on a run's settings, made before it starts: they do not make it fail."""
+"""Make remarks on a run's settings before it starts. They do not stop it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from marius_lite.graph.manifest import Manifest
 
 
 def unused(manifest: Manifest, config: Config) -> list[str]:
-    """Parts of the dataset that the run does not use, one line each."""
+    """Return the parts of the dataset that the run does not use, one line each."""
     carried = manifest.edge_columns or ()
     advice = " (`sampling.weighted: true` draws neighbours by them)" if config.encodes else ""
     said = {f"edges have weights, which this run does not use{advice}": "weight" in carried and not config.sampling.weighted,
@@ -19,5 +19,5 @@ def unused(manifest: Manifest, config: Config) -> list[str]:
 
 
 def doubtful(manifest: Manifest, config: Config) -> list[str]:
-    """Settings that work, but are probably not wanted, one line each."""
+    """Return the settings that work, but are probably a mistake, one line each."""
     return planning_of(config).doubtful(config, manifest.relations)

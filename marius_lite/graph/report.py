@@ -1,4 +1,4 @@
-"""Read ``report.json`` of a dataset, and say which edges to be ranked training gives away, or does not know."""
+"""Read ``report.json`` of a dataset, and warn of edges to be ranked whose answers training knows, or cannot know."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ LEAKS = {
     "unseen_in_train": "have a node or a relation that no training edge has: the model learns about it from features alone",
 }
 RARE = {"inverse_in_train": 0.05}
-"""Shares up to which a kind is what any graph has, not a fault of its splits."""
+"""Shares of edges up to which a kind is common in any graph, and no fault of the splits."""
 UNSEEN_NODES = "nodes_unseen_in_train"
 
 
 def write_report(path: Path, report: dict[str, Any]) -> None:
+    """Write the report with its checksum. Raises RunError."""
     write_atomic(path, json.dumps({**report, CHECKSUM: checksum_of(report)}, indent=1).encode() + b"\n")
 
 
 def read_report(dataset: Path) -> dict[str, Any]:
-    """Read the report; empty where it is missing or damaged: only warnings depend on it. Earlier versions wrote no checksum."""
+    """Read the report. It is empty where the file is missing or damaged, because only warnings depend on it.
+
+    Earlier versions wrote no checksum.
+    """
     try:
         report = read_json(dataset / REPORT)
         if (sealed := report.pop(CHECKSUM, None)) is not None and sealed != checksum_of(report):
@@ -46,10 +50,11 @@ def read_report(dataset: Path) -> dict[str, Any]:
 
 
 def leak_lines(report: Mapping[str, Any], split: str | None = None) -> list[str]:
-    """Warnings about figures on ``split`` (None: each): a line for each kind of `LEAKS` whose share is more than `RARE`;
-    `UNKNOWN` where there is no report.
+    """Return warnings about figures on ``split`` (None: on each split).
 
-    Datasets of earlier versions did not count all kinds: these give no line."""
+    There is a line for each kind of `LEAKS` whose share of the edges is above `RARE`, or the line `UNKNOWN` where there is no
+    report. Earlier versions did not count all kinds; those that are not counted give no line.
+    """
     if not report or UNKNOWN in report.get("warnings", []):
         return [UNKNOWN]
     lines = []
@@ -58,6 +63,6 @@ def leak_lines(report: Mapping[str, Any], split: str | None = None) -> list[str]
             count = entry.get(kind) or 0
             if count > RARE.get(kind, 0) * entry["stored"]:
                 nodes = entry.get(UNSEEN_NODES) if kind == "unseen_in_train" else None
-                told = f" ({nodes:,} such nodes)" if nodes else ""
-                lines.append(f"{name}: {count:,} of {entry['stored']:,} edges {meaning}{told}")
+                also = f" ({nodes:,} such nodes)" if nodes else ""
+                lines.append(f"{name}: {count:,} of {entry['stored']:,} edges {meaning}{also}")
     return lines

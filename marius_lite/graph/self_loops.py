@@ -5,23 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.edges import EDGES_AT_ONCE
 
 RARE = 0.001
-"""Share of the training edges below which self-loops are taken for slips: WN18RR has 7 in 86,835."""
-PIECE = 1 << 20
-"""Edges looked at a time."""
+"""The share of the training edges below which self-loops are taken for mistakes. WN18RR has 7 in 86,835."""
 
 
 def self_loop_share(dataset: Dataset) -> float:
-    """The share of self-loops among the training edges, by the manifest; for older datasets the diagonal buckets are read."""
+    """Return the share of self-loops among the training edges.
+
+    The manifest has it. For datasets of earlier versions the buckets (k, k) are read.
+    """
     loops = dataset.manifest.self_loops
     if loops is None:
         edges = dataset.edges("train")
         loops = sum(int(np.count_nonzero(src == dst)) for k in range(dataset.partitioning.partitions)
-                    for src, dst in edges.stream_columns(k, k, PIECE, ("src", "dst")))
+                    for src, dst in edges.stream_columns(k, k, EDGES_AT_ONCE, ("src", "dst")))
     return loops / max(1, dataset.manifest.edges["train"])
 
 
 def self_loops_are_rare(dataset: Dataset) -> bool:
-    """Whether a node that answers a question about itself is more likely a mistake than an answer."""
+    """Return whether a node is more likely a mistake than an answer to a question about itself."""
     return self_loop_share(dataset) < RARE

@@ -10,24 +10,25 @@ import numpy.typing as npt
 from marius_lite.graph.dataset import Dataset
 
 MOST = 0.8
-"""Share of edges with their reverse from which on a graph is taken for undirected: less than all, since the reverse may stand in
-another split."""
-PIECE = 1 << 20
-"""Edges read of a bucket, of which 8 bytes each."""
+"""The share of edges whose reverse is an edge too, from which on a graph is taken for undirected. It is below 1, because the
+reverse may be in another split."""
+BUCKET_SAMPLE = 1 << 20
+"""The most edges that are read of a bucket; each takes 8 bytes."""
 ENOUGH = 10_000
-"""Edges that tell the share well enough."""
+"""How many edges give the share well enough."""
 FEWEST = 1_000
-"""Edges without a single reverse among them that are hardly chance where links have a direction: some are always answered."""
+"""How many edges must be looked at before it means something that none has its reverse. Where links have a direction, some
+always do."""
 ROLES = 0.1
-"""Share of destinations that are sources too, from which on both are one kind of node."""
+"""The share of destinations that are sources too, from which on both are taken for one kind of node."""
 
 
 @dataclass(frozen=True)
 class Directions:
-    """Directions of edges in a sample of a graph.
+    """What a sample of edges says about their directions.
 
-    ``edges``: how many of them were looked at; ``both_ways``: the share of them whose reverse is an edge, too;
-    ``one_kind``: whether sources and destinations are largely the same nodes.
+    ``edges``: how many edges the sample has. ``both_ways``: the share of them whose reverse is an edge too. ``one_kind``: whether
+    sources and destinations are largely the same nodes.
     """
 
     edges: int
@@ -36,36 +37,41 @@ class Directions:
 
     @property
     def undirected(self) -> bool:
+        """Whether links have no direction."""
         return self.both_ways >= MOST
 
     @property
     def perhaps_each_edge_once(self) -> bool:
-        """Whether this may be an undirected graph whose edges are stored in one direction only; or one of citations."""
+        """Whether this may be an undirected graph whose edges are stored in one direction only. A graph of citations looks the
+        same."""
         return not self.both_ways and self.edges >= FEWEST and self.one_kind
 
 
 def directions(dataset: Dataset) -> Directions:
-    """How training edges between two nodes lie, whatever their relation.
+    """Estimate the directions of training edges, whatever their relations.
 
-    An estimate, by edges inside partitions, where an edge and its reverse lie in one bucket. Takes about 60 MB. Only of buckets
-    that are read to their end the checksums are compared here; training compares all.
+    The sample has edges inside partitions, because there an edge and its reverse are in one bucket. It takes about 60 MB. Only
+    buckets that are read to their end are compared with their checksums; training compares all.
     """
     edges = dataset.edges("train")
-    both = seen = sources = destinations = 0
+    both = count = sources = destinations = 0
     for k in range(dataset.partitioning.partitions):
-        for src, dst in edges.stream_columns(k, k, PIECE, ("src", "dst")):
+        for src, dst in edges.stream_columns(k, k, BUCKET_SAMPLE, ("src", "dst")):
             there = _both_ways(src, dst, whole=len(src) == edges.counts[k, k])
-            both, seen = both + int(there.sum()), seen + len(there)
+            both, count = both + int(there.sum()), count + len(there)
             ends = np.unique(dst)
             sources, destinations = sources + int(np.isin(ends, src).sum()), destinations + len(ends)
             break
-        if seen >= ENOUGH:
+        if count >= ENOUGH:
             break
-    return Directions(seen, both / max(1, seen), sources >= ROLES * destinations)
+    return Directions(count, both / max(1, count), sources >= ROLES * destinations)
 
 
 def _both_ways(src: npt.NDArray[np.uint32], dst: npt.NDArray[np.uint32], whole: bool) -> npt.NDArray[np.bool_]:
-    """For each edge between two nodes whose in-edges are all there, whether its reverse is. Edges are in the order of ``dst``."""
+    """Return for each edge whether its reverse is among the edges too, which are in the order of ``dst``.
+
+    Self-loops are left out; and, unless the edges are the ``whole`` bucket, those of nodes whose in-edges may be cut off.
+    """
     kept = src != dst
     if not whole:
         kept &= np.maximum(src, dst) < dst[-1]

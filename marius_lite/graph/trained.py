@@ -1,4 +1,4 @@
-"""Find nodes and relations that no training edge has. A model knows them from features alone."""
+"""Find nodes and relations that no training edge has. A model can know them from features alone."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.edges import EDGES_AT_ONCE
 
-PIECE = 1 << 18  # edges at once
 Ids = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
 
 
 def trained_nodes(dataset: Dataset, nodes: Ids) -> Marks:
-    """For each of ``nodes`` (n,) whether it is an end of a training edge.
+    """Return for each of ``nodes`` (n,) whether it is an end of a training edge.
 
-    Reads sources and destinations of the buckets of their partitions, once each; in memory is a byte for each node of one.
+    The buckets of their partitions are read once, sources and destinations. Memory has a byte for each node of one partition.
     """
     edges, partitioning = dataset.edges("train"), dataset.partitioning
     found, parts, every = np.zeros(len(nodes), np.bool_), partitioning.partition_of(nodes), range(partitioning.partitions)
     for k in np.unique(parts).tolist():
         ends, own = np.zeros(partitioning.rows, np.bool_), range(k, k + 1)
         for rows, columns, name in ((own, every, "src"), (every, own, "dst")):
-            for piece in edges.block(rows, columns, PIECE, [name]):
+            for piece in edges.block(rows, columns, EDGES_AT_ONCE, [name]):
                 ends[piece.columns[0]] = True
         mine = parts == k
         found[mine] = ends[nodes[mine] - k * partitioning.rows]
@@ -30,9 +30,12 @@ def trained_nodes(dataset: Dataset, nodes: Ids) -> Marks:
 
 
 def trained_relations(dataset: Dataset) -> Marks:
-    """For each relation whether a training edge has it: its edges that are in no other split, of which alone edges are read."""
+    """Return for each relation whether a training edge has it.
+
+    The dataset counts the edges of all splits by relation. So only the edges of the other splits are read, and subtracted.
+    """
     left, every = dataset.relation_counts(), range(dataset.partitioning.partitions)
     for split in dataset.manifest.edges:
-        for piece in dataset.edges(split).block(every, every, PIECE, ["rel"]) if split != "train" else ():
+        for piece in dataset.edges(split).block(every, every, EDGES_AT_ONCE, ["rel"]) if split != "train" else ():
             left -= np.bincount(piece.columns[0], minlength=len(left))
     return left > 0

@@ -1,10 +1,10 @@
-"""`info --verify`: compare all that a dataset holds with its manifest, a few dozen megabytes at a time.
+"""Verify a dataset for `info --verify`: compare all that it holds with its manifest, a few dozen megabytes at a time.
 
-The first fault is raised as UserError. Bytes are compared with their checksums. Then their meaning is checked, because a
-checksum does not notice bytes that were wrong when they were written.
+The first fault is raised as UserError. First all bytes are compared with their checksums. Then their meaning is checked, because
+a checksum does not notice bytes that were wrong when they were written.
 
-In-edge lists are compared with the training edges by sums, one for each partition of destinations: of 64-bit hashes of
-(source, relation, weight, destination), which do not depend on the order of the edges.
+In-edge lists are compared with the training edges by sums, one for each partition of destinations. A sum adds 64-bit hashes of
+(source, relation, weight, destination), so it does not depend on the order of the edges.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from marius_lite._native import crc32c, hash_ints
 from marius_lite.graph.adjacency import ARRAYS, Adjacency, source_dtype
 from marius_lite.graph.damage import Progress, check_array, check_chunk, damaged, first
-from marius_lite.graph.edges import CARRIED, COLUMNS
+from marius_lite.graph.edges import CARRIED, COLUMNS, EDGES_AT_ONCE
 from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.verify_nodes import node_table_bytes, verify_node_tables, verify_nodes, verify_relations
 from marius_lite.progress_bar import progress_bar
@@ -26,15 +26,15 @@ from marius_lite.storage.checksum import file_checksum
 from marius_lite.storage.flat import read_array_range
 from marius_lite.storage.small_arrays import chunk_of_table
 
-PIECE = 1 << 18  # edges at once
-LISTS = 1 << 16  # neighbour lists at once
+LISTS_AT_ONCE = 1 << 16
+"""In-edge lists that are checked at a time."""
 HASH_KEY = 0x9E3779B97F4A7C15
 Sums = npt.NDArray[np.uint64]
 Columns = list[npt.NDArray[Any]]
 
 
 def verify_dataset(dataset: DatasetFolder) -> None:
-    """Check everything, with a bar of the bytes read. Raises UserError: the file, the place, what to do."""
+    """Check everything, with a progress bar. Raises UserError, which says the file, the place, and what to do."""
     with progress_bar("verify", "B", _bytes_to_read(dataset)) as bar:
         _verify_files(dataset, bar.update)
         _verify_layout(dataset)
@@ -44,7 +44,7 @@ def verify_dataset(dataset: DatasetFolder) -> None:
 
 
 def _bytes_to_read(dataset: DatasetFolder) -> int:
-    """All files for their checksums, and what they hold again."""
+    """Return the bytes that are read: all files for their checksums, and then again for their meaning."""
     manifest, files = dataset.manifest, dataset.manifest.files
     edge = 4 * len(COLUMNS) + sum(np.dtype(CARRIED[name]).itemsize for name in manifest.edge_columns or ())
     found = sum(size for size, _ in files.values()) + dataset.size("nodes.parquet") + sum(manifest.edges.values()) * edge
@@ -85,7 +85,11 @@ def _verify_layout(dataset: DatasetFolder) -> None:
 
 
 class _EdgeCheck:
-    """Checks a split. ``found``: edges of each relation, added to. ``sums``: of hashes, by destination partition."""
+    """Checks the edges of a split.
+
+    ``found``: how many edges each relation has; those of this split are added. ``sums``: the sums of hashes, by destination
+    partition.
+    """
 
     def __init__(self, dataset: DatasetFolder, split: str, found: npt.NDArray[np.int64]):
         self._dataset, self._edges, self._count = dataset, dataset.edges(split), dataset.manifest.edges[split]
@@ -94,11 +98,12 @@ class _EdgeCheck:
         partitioning = dataset.partitioning
         self._sizes = np.full(partitioning.partitions, partitioning.rows, np.int64)
         self._sizes[-1] = partitioning.size(partitioning.partitions - 1)
-        self._last: Columns = []  # bucket, dst, src, rel of the edge before
+        self._last: Columns = []  # bucket, dst, src, rel of the last edge so far
 
     def run(self, progress: Progress) -> None:
+        """Check the edges. Raises UserError for the first that is wrong."""
         self._check_offsets()
-        for low, columns in self._edges.pieces(PIECE):
+        for low, columns in self._edges.pieces(EDGES_AT_ONCE):
             progress(sum(values.nbytes for values in columns))
             flat = np.searchsorted(self._edges.offsets, np.arange(low, low + len(columns[0])), side="right") - 1
             self._check_ends(low, flat, columns)
@@ -166,11 +171,12 @@ class _EdgeCheck:
 
 
 def _beside(adjacency: Adjacency) -> list[str]:
-    """Names of the columns that lists have beside sources."""
+    """Return the names of the columns that lists have beside sources."""
     return [*(["rel"] if adjacency.has_relations else []), *(["weight"] if adjacency.has_weights else [])]
 
 
 def _hashes(*columns: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Return a 64-bit hash of each row of the columns."""
     found = np.zeros(len(columns[0]), np.uint64)
     for values in columns:
         bits = values.view(np.uint32) if values.dtype.kind == "f" else values
@@ -179,7 +185,7 @@ def _hashes(*columns: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
 
 
 def _verify_lists(dataset: DatasetFolder, adjacency: Adjacency, sums: Sums, progress: Progress) -> None:
-    """``sums``: of the training edges, by destination partition."""
+    """Check the in-edge lists. ``sums``: the sums of hashes of the training edges, by destination partition."""
     partitioning, edges, folder = dataset.partitioning, dataset.edges("train"), adjacency.folder
     check_array(dataset, folder / "starts", partitioning.partitions + 1, np.int64)
     check_array(dataset, folder / "indptr", partitioning.nodes + partitioning.partitions, np.int64)
@@ -198,7 +204,7 @@ def _verify_lists(dataset: DatasetFolder, adjacency: Adjacency, sums: Sums, prog
 
 
 class _ListCheck:
-    """Checks the lists of partition k."""
+    """Checks the in-edge lists of partition k."""
 
     def __init__(self, adjacency: Adjacency, k: int, progress: Progress):
         self._adjacency, self._k, self._progress = adjacency, k, progress
@@ -207,12 +213,12 @@ class _ListCheck:
         self._checksums = dict.fromkeys(("indptr", "sources", *self._beside), 0)
 
     def sum(self) -> Any:
-        """The sum of the hashes of all edges. Raises UserError for damaged lists."""
+        """Check the lists, and return the sum of the hashes of all edges. Raises UserError for damaged lists."""
         total, path = np.zeros(1, np.uint64), self._adjacency.folder / "sources"
         last_source, last_node = np.zeros(0, np.uint32), np.zeros(0, np.int64)
         for low, indptr in self._list_bounds():
-            for begin in range(int(indptr[0]), int(indptr[-1]), PIECE):
-                end = min(begin + PIECE, int(indptr[-1]))
+            for begin in range(int(indptr[0]), int(indptr[-1]), EDGES_AT_ONCE):
+                end = min(begin + EDGES_AT_ONCE, int(indptr[-1]))
                 nodes = np.searchsorted(indptr, np.arange(begin, end), side="right") - 1 + low
                 sources, *beside = (self._read(name, begin, end) for name in ("sources", *self._beside))
                 if (wrong := first(sources >= self._adjacency.partitioning.nodes)) is not None:
@@ -228,11 +234,11 @@ class _ListCheck:
         return total[0]
 
     def _list_bounds(self) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-        """(first node, where each list begins and the last ends among the partition's) of some lists at a time."""
+        """Read where the lists begin, some at a time. Yields (first node, the begins of the lists and the end of the last)."""
         adjacency, edges = self._adjacency, int(np.diff(self._adjacency.starts)[self._k])
         base, size = self._k * (adjacency.partitioning.rows + 1), len(self._nodes)
-        for low in range(0, size, LISTS):
-            high = min(low + LISTS, size)
+        for low in range(0, size, LISTS_AT_ONCE):
+            high = min(low + LISTS_AT_ONCE, size)
             indptr = read_array_range(adjacency.folder / "indptr", base + low, base + high + 1)
             fresh = indptr[1 if low else 0:]
             self._progress(fresh.nbytes)

@@ -1,4 +1,4 @@
-"""Check labels for `verify` where nodes may have several classes."""
+"""Check the labels of nodes that may have several classes, for `info --verify`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def open_multi_labels(dataset: DatasetFolder) -> MultiLabels:
 
 
 def labelled(labels: MultiLabels, ids: Ids, partitioning: Partitioning) -> npt.NDArray[np.int64]:
-    """0 for each of some nodes of one partition that has a label, -1 for others. Raises UserError for a row that is none."""
+    """Return 0 for each node that has a label, -1 for others. The nodes are of one partition.
+
+    Raises UserError for a row that is not a label.
+    """
     k = int(ids[0]) // partitioning.rows
     table, low = labels.table, int(ids[0]) - k * partitioning.rows
     rows = table.read_block(k, low, low + len(ids))

@@ -1,4 +1,4 @@
-"""Check nodes and relations for `verify`: raw ids, types, features, labels, splits."""
+"""Check nodes and relations for `info --verify`: raw ids, types, features, labels, splits."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ from marius_lite.graph.verify_multi_labels import labelled, open_multi_labels
 from marius_lite.storage.flat import read_array_range
 from marius_lite.storage.table import padded_width
 
-BATCH = 1 << 16  # nodes at once
-HASHES = 8 << 20  # of raw ids, sorted at once
-ROW_BYTES = 4 << 20  # of features at once
+NODES_AT_ONCE = 1 << 16
+HASHES_AT_ONCE = 8 << 20  # of raw ids, which are sorted together
+BYTES_AT_ONCE = 4 << 20  # of rows of features or labels
 BFLOAT16_EXPONENT = np.uint16(0x7F80)
 Hashes = npt.NDArray[np.uint64]
 Ids = npt.NDArray[np.int64]
 
 
 def verify_nodes(dataset: DatasetFolder, progress: Progress) -> None:
-    """Check ``nodes.parquet``: every node id in turn, its row groups inside partitions, raw ids in their order and all
-    different."""
+    """Check ``nodes.parquet``: node ids count up, row groups are inside partitions, raw ids are in order and all different."""
     path, manifest = dataset.path / "nodes.parquet", dataset.manifest
     _check_table(path, node_schema(manifest.ids, manifest.node_types is not None), manifest.nodes)
     _check_groups(dataset, path)
     types = _TypeCheck(path, manifest.node_types or ())
     ids_by_order = "partitioner" not in manifest.options
-    boundary = (manifest.node_split or {}).get("train", 0)  # training nodes come first, in an order of their own
+    boundary = (manifest.node_split or {}).get("train", 0)  # training nodes come first, and are ordered for themselves
     key, last = order_key(manifest.seed), None
     size = dataset.size(path.name)
     for low, batch in _batches(path):
@@ -63,7 +62,7 @@ def verify_nodes(dataset: DatasetFolder, progress: Progress) -> None:
 
 
 class _TypeCheck:
-    """Every node has one of the types that the manifest names, all of which there are."""
+    """Checks that every node has a type that the manifest names, and that each of these types has a node."""
 
     def __init__(self, path: Path, names: Sequence[str]):
         self._path, self._names = path, pa.array(names, pa.string())
@@ -74,18 +73,20 @@ class _TypeCheck:
             raise damaged(path.parent / "zarr.json", "node_types are not in order")
 
     def take(self, low: int, column: pa.DictionaryArray) -> None:
-        """The types of some nodes, of which ``low`` are before them."""
+        """Check the types of some nodes. ``low``: the id of the first of them."""
         places = places_of(column, self._names)
         if (wrong := first(places < 0)) is not None:
             raise damaged(self._path, f"node {low + wrong:,} is of type {column[wrong].as_py()!r}, which the manifest has not")
         self._found[places] = True
 
     def finish(self) -> None:
+        """Raise UserError for a type that no node has."""
         if (wrong := first(~self._found)) is not None:
             raise damaged(self._path, f"no node is of type {self._names[wrong].as_py()!r}, which the manifest has")
 
 
 def _check_table(path: Path, schema: pa.Schema, rows: int) -> None:
+    """Check the columns and the number of rows of a Parquet file."""
     try:
         with _failing(path), pq.ParquetFile(path) as file:
             found, count = file.schema_arrow, file.metadata.num_rows
@@ -99,7 +100,7 @@ def _check_table(path: Path, schema: pa.Schema, rows: int) -> None:
 
 @contextmanager
 def _failing(path: Path) -> Iterator[None]:
-    """A disk that fails is no damage: Arrow tells it by the number of the error, which damage has not."""
+    """Raise RunError for a disk that fails, which is no damage. Arrow's error then has a number, which it lacks for damage."""
     try:
         yield
     except OSError as error:
@@ -109,6 +110,7 @@ def _failing(path: Path) -> Iterator[None]:
 
 
 def _check_groups(dataset: DatasetFolder, path: Path) -> None:
+    """Check that every row group is inside one partition."""
     with _failing(path), pq.ParquetFile(path) as file:
         begin = 0
         for group in range(file.num_row_groups):
@@ -119,11 +121,11 @@ def _check_groups(dataset: DatasetFolder, path: Path) -> None:
 
 
 def _batches(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """(rows before it, a few rows), however large row groups are."""
+    """Read a Parquet file, some rows at a time, however large row groups are. Yields (how many rows come before, rows)."""
     low = 0
     try:
         with _failing(path), pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
-            for batch in file.iter_batches(BATCH):
+            for batch in file.iter_batches(NODES_AT_ONCE):
                 yield low, batch
                 low += len(batch)
     except (pa.ArrowException, OSError) as error:
@@ -131,8 +133,10 @@ def _batches(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 
 def _check_order(path: Path, low: int, raw: pa.Array, key: int, last: tuple[int, Any] | None, boundary: int) -> tuple[int, Any]:
-    """By (hash, raw id), from training nodes to others anew. ``last``: hash and raw id of the node before; returns those of the
-    last one."""
+    """Check that raw ids ascend by (hash, raw id). At ``boundary``, where training nodes end, the order begins anew.
+
+    ``last``: hash and raw id of the node before these. Returns those of the last of them.
+    """
     hashes = hash_raw_ids(raw, key)
     before = np.concatenate([[np.uint64(0) if last is None else np.uint64(last[0])], hashes[:-1]])
     inside = np.arange(low, low + len(raw)) != boundary
@@ -148,8 +152,8 @@ def _check_order(path: Path, low: int, raw: pa.Array, key: int, last: tuple[int,
 
 
 def _check_different(path: Path, nodes: int, key: int) -> None:
-    """Raw ids in any order: equal ones have equal hashes, which are sorted, a stretch of them at a time."""
-    stretches = -(-nodes // HASHES)
+    """Check that raw ids in any order are different. Equal ones have equal hashes, so hashes are sorted, one range at a time."""
+    stretches = -(-nodes // HASHES_AT_ONCE)
     equal: list[Hashes] = []
     for stretch in range(stretches):
         least, most = 2**64 * stretch // stretches, 2**64 * (stretch + 1) // stretches - 1
@@ -160,15 +164,15 @@ def _check_different(path: Path, nodes: int, key: int) -> None:
         together = np.concatenate(parts)
         together.sort()
         equal.append(together[1:][together[1:] == together[:-1]])
-    suspects, seen = np.unique(np.concatenate(equal)), dict[Any, int]()
+    suspects, node_of = np.unique(np.concatenate(equal)), dict[Any, int]()
     if not len(suspects):
         return
     for low, batch in _batches(path):
         for place in np.flatnonzero(np.isin(hash_raw_ids(batch.column(1), key), suspects)).tolist():
             found = batch.column(1)[place].as_py()
-            if found in seen:
-                raise damaged(path, f"node {low + place:,} has the raw_id of node {seen[found]:,}, {found!r}")
-            seen[found] = low + place
+            if found in node_of:
+                raise damaged(path, f"node {low + place:,} has the raw_id of node {node_of[found]:,}, {found!r}")
+            node_of[found] = low + place
 
 
 def verify_relations(dataset: DatasetFolder) -> npt.NDArray[np.int64]:
@@ -187,22 +191,23 @@ def verify_relations(dataset: DatasetFolder) -> npt.NDArray[np.int64]:
 
 
 def node_table_bytes(dataset: DatasetFolder) -> int:
-    """What ``tables/`` hold of a node, where they can be read."""
+    """Return the bytes of a node in ``tables/``. Features count where their table can be read."""
     manifest, features = dataset.manifest, 0
     if manifest.features is not None:
-        with suppress(UserError, KeyError, ValueError):  # told when it is read
+        with suppress(UserError, KeyError, ValueError):  # the check of the features will report it
             features = dataset.features.table.stride if dataset.features else 0
     return features + _label_bytes(manifest) + (manifest.node_split is not None)
 
 
 def _label_bytes(manifest: Manifest) -> int:
+    """Return the bytes of a node's label."""
     if manifest.labels is None or not manifest.multi_label:
         return 8 * (manifest.labels is not None)
     return padded_width(manifest.labels.classes, MULTI_LABEL) * MULTI_LABEL.itemsize
 
 
 def verify_node_tables(dataset: DatasetFolder, progress: Progress) -> None:
-    """Check ``tables/``."""
+    """Check ``tables/``: features, labels and splits."""
     if dataset.manifest.features is not None:
         _verify_features(dataset, progress)
     if dataset.manifest.labels is not None or dataset.manifest.node_split is not None:
@@ -210,6 +215,7 @@ def verify_node_tables(dataset: DatasetFolder, progress: Progress) -> None:
 
 
 def _verify_features(dataset: DatasetFolder, progress: Progress) -> None:
+    """Check that features have the manifest's shape and type, are finite, and are padded with zeros."""
     try:
         features = dataset.features
     except (KeyError, ValueError) as error:
@@ -222,7 +228,7 @@ def _verify_features(dataset: DatasetFolder, progress: Progress) -> None:
         raise damaged(table.path, f"nodes, rows of a chunk, type and columns are {found}, by the manifest {wanted}")
     if features.scales is not None and not (len(features.scales) == features.width and (features.scales > 0).all()):
         raise damaged(table.path, f"the scales of {features.width} columns are not all there and above 0")
-    step = max(1, ROW_BYTES // table.stride)
+    step = max(1, BYTES_AT_ONCE // table.stride)
     for k in range(partitioning.partitions):
         check_chunk(dataset, table.chunks, k)
         for low in range(0, partitioning.size(k), step):
@@ -242,7 +248,8 @@ def _not_finite(rows: npt.NDArray[Any], type: str) -> npt.NDArray[np.bool_]:
 
 
 def _verify_labels(dataset: DatasetFolder, progress: Progress) -> None:
-    """Labels are of the classes there are; splits are as large as the manifest says, training nodes first, all labelled."""
+    """Check that labels are classes that exist, and that splits are as large as the manifest says, with training nodes first and
+    a label for each node."""
     manifest, partitioning = dataset.manifest, dataset.partitioning
     classes = manifest.labels.classes if manifest.labels else 0
     split = manifest.node_split or {}
@@ -253,7 +260,7 @@ def _verify_labels(dataset: DatasetFolder, progress: Progress) -> None:
         if there:
             check_array(dataset, dataset.path / place, partitioning.nodes, dtype, partitioning.rows)
     training, counts = split.get("train", 0), np.zeros(1 + len(NODE_SPLITS), np.int64)
-    for ids in _batches_of_nodes(partitioning, max(1, ROW_BYTES // several.table.stride) if several else BATCH):
+    for ids in _batches_of_nodes(partitioning, max(1, BYTES_AT_ONCE // several.table.stride) if several else NODES_AT_ONCE):
         if several:
             labels = labelled(several, ids, partitioning)
         else:
@@ -275,7 +282,7 @@ def _verify_labels(dataset: DatasetFolder, progress: Progress) -> None:
 
 
 def _batches_of_nodes(partitioning: Partitioning, most: int) -> Iterator[Ids]:
-    """All node ids in turn, at most so many at once, of one partition."""
+    """Yield all node ids in order, at most ``most`` at a time. Each array has nodes of one partition."""
     for k in range(partitioning.partitions):
         span = partitioning.range(k)
         for low in range(span.start, span.stop, most):

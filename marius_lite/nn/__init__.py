@@ -1,1 +1,1 @@
-"""Models: decoders, losses, scoring."""
+"""Models: encoders, decoders, losses, and how edges are scored."""

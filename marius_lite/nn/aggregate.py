@@ -1,6 +1,6 @@
-"""Sums and means of neighbours' rows, differentiable, without an array of one row for each edge.
+"""Sum or average the rows of neighbours, with gradients, and without an array that has a row for each edge.
 
-On CPUs `csrc/rows/aggregate.cpp` does the work; elsewhere torch's own operations do.
+On CPUs `csrc/rows/aggregate.cpp` does the work. Elsewhere torch's own operations do.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import marius_lite._native as _native
 
 
 def neighbour_sum(x: Tensor, indptr: Tensor, indices: Tensor, weights: Tensor | None = None, mean: bool = False) -> Tensor:
-    """out[t] = sum, or mean, of weights[e] * x[indices[e]] over t's edges e in indptr[t]:indptr[t+1]; 0 without edges.
+    """Return (t, d): for each target t the sum, or ``mean``, of weights[e] * x[indices[e]] over its edges e.
 
-    x: (s, d) float32; indptr: (t + 1,) int64; indices: (e,) int32 or int64; weights: (e,) float32, constants to autograd.
-    Returns (t, d). On the CPU, the gradient has the same bits for any number of threads.
+    The edges of t are indptr[t]:indptr[t+1]; without edges its row is 0. x: (s, d) float32; indptr: (t + 1,) int64; indices:
+    (e,) int32 or int64; weights: (e,) float32, which get no gradient. On the CPU, the gradient of x has the same bits for any
+    number of threads.
     """
     if native_usable(x):
         summed: Tensor = _NeighbourSum.apply(x, indptr, indices, weights, mean)  # type: ignore[no-untyped-call]
@@ -32,24 +33,24 @@ def neighbour_sum(x: Tensor, indptr: Tensor, indices: Tensor, weights: Tensor | 
 
 
 def targets_of(indptr: Tensor, edges: int) -> Tensor:
-    """The target of each of so many ``edges``, int64; a GPU is not waited for."""
+    """Return the target of each edge, (edges,) int64. ``edges``: how many there are, so that nothing waits for a GPU."""
     return torch.repeat_interleave(indptr.diff(), output_size=edges)
 
 
 def native_sum(x: Tensor, indptr: Tensor, indices: Tensor, out: Tensor, **options: Any) -> Tensor:
-    """`_native.neighbour_sum` on CPU tensors of its dtypes; returns ``out``."""
+    """Call `_native.neighbour_sum` on CPU tensors, whose dtypes must be those it takes. Returns ``out``."""
     _native.neighbour_sum(x.detach().numpy(), indptr.numpy(), indices.numpy(), out.numpy(), **_arrays(options))
     return out
 
 
 def native_sum_backward(grad: Tensor, indptr: Tensor, indices: Tensor, out: Tensor, **options: Any) -> Tensor:
-    """`_native.neighbour_sum_backward` on CPU tensors of its dtypes; returns ``out``."""
+    """Call `_native.neighbour_sum_backward` on CPU tensors, whose dtypes must be those it takes. Returns ``out``."""
     _native.neighbour_sum_backward(grad.numpy(), indptr.numpy(), indices.numpy(), out.numpy(), **_arrays(options))
     return out
 
 
 def native_usable(x: Tensor) -> bool:
-    """Whether the native kernels take ``x``."""
+    """Return whether the native kernels take ``x``."""
     return x.device.type == "cpu" and x.dtype == torch.float32
 
 
@@ -75,5 +76,5 @@ class _NeighbourSum(torch.autograd.Function):
 
 
 def with_dense_rows(matrix: Tensor) -> Tensor:
-    """``matrix``, copied only where its rows have gaps between their numbers."""
+    """Return ``matrix``, copied only where there are gaps between the numbers of a row."""
     return matrix if matrix.stride(1) == 1 or matrix.shape[1] <= 1 else matrix.contiguous()

@@ -1,4 +1,4 @@
-"""Memory habits of the libraries below torch, set before they start."""
+"""Set how the libraries below torch use memory. This is done before they start."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ KERNELS_KEPT = "32"
 
 
 def bound_kernel_caches() -> None:
-    """Keep few compiled kernels: oneDNN makes one, of up to a MB, for each shape, and every window ends in another shape."""
+    """Let oneDNN keep few compiled kernels. It makes one for each shape, of up to a MB, and every window ends in a new shape."""
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, KERNELS_KEPT)
 
 
 def keep_large_blocks() -> bool:
-    """Serve large blocks from glibc's heap and never trim it: freshly mapped pages cost torch half of its time on the CPU.
+    """Let glibc take large blocks from its heap, and never give the heap back. Returns False where the C library has no mallopt.
 
-    False where the C library has no mallopt.
+    Otherwise large blocks get freshly mapped pages, which cost torch half of its time on the CPU.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return bool(mallopt and mallopt(M_MMAP_MAX, 0) and mallopt(M_TRIM_THRESHOLD, KEEP_BYTES)

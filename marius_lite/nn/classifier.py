@@ -1,4 +1,4 @@
-"""Classification of nodes: an encoder's vectors of the seeds are the scores of their classes."""
+"""Classify nodes: an encoder's vector of a node has the score of each class."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from torch import Tensor
 from marius_lite.nn.encoders import CustomEncoder, Encoder
 
 Loss = Callable[[Tensor, Tensor, Tensor | None], Tensor]
-"""The loss of scores (n, classes), from labels and perhaps weights (classes,)."""
+"""A function of scores (n, classes), labels, and weights (classes,) or None. It returns the loss, a scalar."""
 
 
 def cross_entropy(scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
-    """Of one class a node, labels (n,): the mean over nodes, each times the weight of its class and divided by their sum."""
+    """Return the loss where each node has one class, ``labels`` (n,): the mean over nodes, weighted by their classes' weights."""
     return torch.nn.functional.cross_entropy(scores, labels, weights)
 
 
 def binary_cross_entropy(scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
-    """Of any number of classes a node: the mean over nodes and classes; where a node has a class, times the weight of the class.
-    ``labels`` are 0 or 1, (n, classes), or as many in one row after the other."""
+    """Return the loss where a node has any number of classes: the mean over nodes and classes.
+
+    Where a node has a class, its term is multiplied by the weight of the class. ``labels``: 0 or 1, (n, classes), or flat.
+    """
     known = labels.reshape(scores.shape).to(scores.dtype)
     return torch.nn.functional.binary_cross_entropy_with_logits(scores, known, pos_weight=weights)
 
 
 class NodeClassifier(torch.nn.Module):
-    """``encoder``: its vectors are the scores; ``loss`` of scores, which counts classes by ``weights``."""
+    """An encoder whose vectors are the scores of classes, and the loss of scores with the weights of classes."""
 
     weights: Tensor | None
 
@@ -36,7 +38,7 @@ class NodeClassifier(torch.nn.Module):
         self.encoder, self.loss = encoder, loss
 
     def gradients(self, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss of scores (n, classes), and their gradient."""
+        """Return the loss of scores (n, classes), and the gradient of the scores."""
         scores = scores.detach().requires_grad_()
         loss = self.loss(scores, labels, self.weights)
         (d_scores,) = torch.autograd.grad(loss, scores)

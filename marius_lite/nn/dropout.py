@@ -1,4 +1,4 @@
-"""Dropout whose mask depends on a seed alone, and costs two random bytes a number."""
+"""Drop numbers at random. The masks follow from a seed alone, and take two random bytes a number."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ LEVELS = 1 << 16
 
 
 def dropout(values: torch.Tensor, probability: float) -> torch.Tensor:
-    """torch.nn.functional.dropout in training, its masks drawn from torch's global generator.
+    """Do what torch.nn.functional.dropout does in training. Masks are drawn from torch's global generator.
 
-    On CPUs an eighth of torch's time: it rounds the probability to a multiple of 2^-16.
+    On CPUs it takes an eighth of torch's time, because it rounds the probability to a multiple of 2^-16.
     """
     if values.is_cuda:
         return torch.nn.functional.dropout(values, probability)
@@ -38,9 +38,9 @@ class _Dropped(torch.autograd.Function):
 
 
 class Dropout:
-    """Zeroes numbers with a probability and scales the rest by 1 / (1 - probability), for one batch.
+    """Sets numbers to zero with a probability and multiplies the others by 1 / (1 - probability), for one batch.
 
-    The probability is rounded to a multiple of 2^-16. Same seed, device and order of calls: same masks.
+    The probability is rounded to a multiple of 2^-16. The same seed, device and order of calls give the same masks.
     """
 
     def __init__(self, probability: float, seed: int, device: torch.device, workspace: Workspace):
@@ -54,7 +54,7 @@ class Dropout:
             self._generator = torch.Generator(device).manual_seed(seed)
 
     def __call__(self, name: str, values: torch.Tensor) -> torch.Tensor:
-        """A copy of ``values`` with numbers dropped; the values themselves at probability 0.
+        """Return a copy of ``values`` with numbers dropped, or the values themselves at probability 0.
 
         The copy and its mask stay valid until ``name`` is used again.
         """

@@ -1,5 +1,7 @@
-"""Whether what a configuration names is there and can be evaluated; torch is loaded for a module of the user's alone, which must
-be asked."""
+"""Find out whether the encoder of a configuration exists and can be evaluated.
+
+Only a module of the user must be made to know this. So torch is loaded for such a module alone.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,16 @@ from marius_lite.nn.geometric import without_geometric
 
 
 def with_encoder(config: Config, facts: Facts) -> Facts:
-    """Facts with ``why_whole``. Raises UserError for an encoder that cannot be made."""
+    """Return the facts with their ``whole_graph_reason``. Raises UserError for an encoder that cannot be made."""
     settings = config.model
     if ":" not in settings.encoder:
         if config.encodes and find_spec("torch_geometric") is None:
             raise without_geometric("No module named 'torch_geometric'")
         return facts
-    from marius_lite.nn.encoders import why_whole
+    from marius_lite.nn.encoders import EncoderShape, whole_graph_reason
     from marius_lite.nn.encoders.custom import load_module
 
     out = planning_of(config).out_width(config, facts)
-    module = load_module(settings.encoder, input_width(config, facts), [*settings.layers, out], dropout=settings.dropout,
-                         heads=settings.heads, relations=facts.relations)
-    return replace(facts, why_whole=why_whole(module))
+    shape = EncoderShape(input_width(config, facts), [*settings.layers, out], dropout=settings.dropout, heads=settings.heads,
+                         relations=facts.relations)
+    return replace(facts, whole_graph_reason=whole_graph_reason(load_module(settings.encoder, shape)))

@@ -1,4 +1,4 @@
-"""What is said where torch_geometric, which is optional, is not there."""
+"""The error where torch_geometric is needed and cannot be imported. It is an optional dependency."""
 
 from __future__ import annotations
 
@@ -6,5 +6,6 @@ from marius_lite.errors import UserError
 
 
 def without_geometric(why: object) -> UserError:
+    """Return the error, which says how to install it. ``why``: what the import said."""
     return UserError(f"model.encoder: graph neural networks need torch_geometric, which cannot be imported ({why}): pip install "
                      "'marius-lite[gnn]'")

@@ -1,4 +1,4 @@
-"""What encoders begin with: a node's features, then its learned numbers."""
+"""Prepare the rows that an encoder begins with: a node's features, then its learned numbers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from torch import Tensor
 
 
 def normalized(x: Tensor, columns: int) -> Tensor:
-    """Rows x (n, width) whose first ``columns`` numbers, the features, are divided by the sum of their magnitudes.
+    """Return rows x (n, width) with the first ``columns`` numbers, the features, divided by the sum of their magnitudes.
 
-    A new tensor; ``x`` itself where ``columns`` is 0.
+    The result is a new tensor, or ``x`` itself where ``columns`` is 0.
     """
     if not columns:
         return x

@@ -1,8 +1,7 @@
-"""Losses over (positive, shared negatives), with gradients written by hand over the scores.
+"""Losses of edges' scores against their negatives, with gradients written by hand.
 
-A loss is called with a tile of scores, (n, 1 + k) float32: column 0 the positive of each edge, then its k
-negatives. It returns the sum of the edges' losses, a float64 scalar tensor, and leaves d loss / d scores in
-the tile.
+A loss is called with a tile of scores, (n, 1 + k) float32: in column 0 the positive of each edge, then its k negatives. It
+returns the sum of the edges' losses, a float64 scalar tensor. It overwrites the tile with d loss / d scores.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from marius_lite.nn.workspace import Workspace
 
 
 class Loss(ABC):
-    """Options are the fields of each (frozen) dataclass, with their defaults."""
+    """A loss. Each is a frozen dataclass, whose fields are its options."""
 
     @abstractmethod
     def __call__(self, scores: torch.Tensor, workspace: Workspace) -> torch.Tensor:
-        """The summed loss of ``scores`` (n, 1 + k), whose content becomes the gradient."""
+        """Return the summed loss of ``scores`` (n, 1 + k), which are overwritten with their gradient."""
 
 
 @dataclass(frozen=True)
 class Softmax(Loss):
-    """Cross-entropy of the positive among itself and the negatives: logsumexp(scores) - positive."""
+    """The cross-entropy of the positive among all scores: logsumexp(scores) - positive."""
 
     def __call__(self, scores: torch.Tensor, workspace: Workspace) -> torch.Tensor:
         if not scores.is_cuda:
@@ -36,7 +35,7 @@ class Softmax(Loss):
         positive = scores[:, 0].clone()
         highest = scores.amax(1)
         torch.softmax(scores, 1, out=scores)
-        # The highest probability is at least 1 / (1 + k): its logarithm is safe where the positive's is not.
+        # The highest probability is at least 1 / (1 + k), so its logarithm is finite; the positive's may not be.
         losses = highest - scores.amax(1).log_() - positive
         scores[:, 0] -= 1
         return losses.sum(dtype=torch.float64)
@@ -44,11 +43,11 @@ class Softmax(Loss):
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """softplus(-(margin + positive)) + weighted mean of softplus(margin + negative).
+    """The logistic loss: softplus(-(margin + positive)) + weighted mean of softplus(margin + negative).
 
-    Weights are 1 / k, or, where ``temperature`` is not 0, softmax(temperature * negatives) taken as constants
-    (self-adversarial sampling, Sun et al., ICLR 2019). ``margin`` is for scores that are never positive:
-    negated distances.
+    The weights are 1 / k. Where ``temperature`` is not 0 they are softmax(temperature * negatives), taken as constants
+    (self-adversarial sampling, Sun et al., ICLR 2019). ``margin`` is for scores that are never positive, such as negated
+    distances.
     """
 
     margin: float = 0.0
@@ -77,7 +76,7 @@ class Logistic(Loss):
 
 @dataclass(frozen=True)
 class Margin(Loss):
-    """Mean over the negatives of max(0, margin + negative - positive)."""
+    """The mean over the negatives of max(0, margin + negative - positive)."""
 
     margin: float = 1.0
 

@@ -1,4 +1,4 @@
-"""Link prediction without an encoder: node rows and relations in, the loss and the rows' gradients out."""
+"""The model of link prediction: it takes the rows of nodes and relations, and gives the loss and the gradients of the rows."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ RELATION_LOSS = Softmax()
 
 
 Ends = tuple[Tensor, Tensor]
-"""Gathered rows of an edge batch's sources and destinations, (n, dim) each."""
+"""The gathered rows of a batch's sources and destinations, (n, dim) each."""
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """A side's queries, and what they were made of: its ``entity``, the relations' ``values`` and these after dropout."""
+    """The queries of one side, and what they were made from.
+
+    ``entity``: rows of the known ends. ``values``: rows of the relations. ``relation``: these after dropout.
+    """
 
     side: int
     entity: Tensor
@@ -46,7 +49,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Side:
-    """Gradients of one side's gathered rows: before dropout but for the ``entity`` and the ``positive``."""
+    """The gradients of one side's rows: for ``relation`` of the rows before dropout, for the others of those after it."""
 
     entity: Tensor
     relation: Tensor
@@ -55,7 +58,7 @@ class _Side:
 
 @dataclass(frozen=True)
 class _Learned:
-    """What a batch gives: its summed loss, each side's gradients, and those of each set of negatives, before dropout."""
+    """The result of a batch: its summed loss, the gradients of each side, and those of each set of negatives before dropout."""
 
     loss: Tensor
     sides: list[_Side]
@@ -64,15 +67,15 @@ class _Learned:
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised. Per batch: the *sum* over edges and sides of
+    """What a model minimises. For a batch it is the *sum* over edges and sides of
 
     - the ``loss``, with its ``options``;
     - ``n3_weight`` times the sum of |x|^3 over source, relation and destination, before dropout (Lacroix et al., ICML 2018);
     - ``relation_weight`` times the cross-entropy of the relation among all relations, given source and destination (Chen et
-      al., AKBC 2021), for decoders that can ask for it.
+      al., AKBC 2021), for decoders that can rank relations.
 
-    So both weights are relative to one edge's loss on one side, whatever the batch size. ``dropout`` applies to
-    every gathered row: sources, destinations, negatives, relations.
+    So both weights are relative to one edge's loss on one side, whatever the batch size. ``dropout`` applies to every gathered
+    row: sources, destinations, negatives, relations.
     """
 
     loss: str = "softmax"
@@ -83,13 +86,13 @@ class Objective:
 
 
 class LinkPredictionModel(torch.nn.Module):
-    """A decoder with its weights and relations, and what is minimised. A schedule may set ``n3_share``, which multiplies the
-    objective's ``n3_weight``.
+    """A decoder with its weights, the rows of relations, and the objective.
 
-    ``encoder``, where there is one, makes what is gathered here from rows; its weights belong to the model, as the decoder's do.
-    ``relations``, shape (relations or 2 * relations, relation_dim), is the one parameter of its own, and drawn first. With
-    ``reciprocal``, queries for sources (side 1) use rows of their own, relation +
-    relations, in the formula of side 0.
+    ``relations``: (relations, relation_dim), or twice as many rows with ``reciprocal``; they are drawn first. With
+    ``reciprocal``, queries for sources (side 1) use the formula of side 0 with rows of their own: relation r has row
+    r + relations.
+    ``encoder``: where there is one, it makes the vectors that this model takes for rows; its weights belong to the model, as the
+    decoder's do. ``n3_share`` multiplies the objective's ``n3_weight``; a schedule may change it.
     """
 
     def __init__(self, decoder: str, relations: int, dim: int, generator: np.random.Generator, objective: Objective | None = None,
@@ -115,11 +118,12 @@ class LinkPredictionModel(torch.nn.Module):
         self._workspace = Workspace()
 
     def gradients(self, batch: DeviceBatch) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The mean loss per edge and side (alone, without what is added to it; float64), and the gradients of the batch's rows.
+        """Return the mean of the loss over edges and sides, float64, and the gradients of the batch's rows.
 
-        Trains side 0 and, where the batch has negatives for it, side 1. The gradients, (rows, dim) each and contiguous, are
-        those of the sources, the destinations, then each set of negatives. ``relations.grad`` and the gradients of the decoder's
-        weights are replaced; the batch's tensors stay as they are. On a GPU nothing waits for the result.
+        The mean has neither the regularizer nor the loss of relations. Side 0 is trained, and side 1 where the batch has
+        negatives for it. The gradients, (rows, dim) each and contiguous, are those of the sources, of the destinations, then of
+        each set of negatives. ``relations.grad`` and the gradients of the decoder's weights are replaced. The batch's tensors
+        stay as they are. On a GPU nothing waits for the result.
         """
         sampled = batch.sampled
         self._begin_decoder(sampled.seed)
@@ -140,7 +144,7 @@ class LinkPredictionModel(torch.nn.Module):
 
     @torch.no_grad()
     def query(self, entity: Tensor, rel: Tensor, side: int) -> Tensor:
-        """Queries (n, dim) for ranking, from entities (n, dim) and relation ids (n,), without dropout."""
+        """Return queries (n, dim) for a ranking, from entities (n, dim) and relation ids (n,), without dropout."""
         training = self.decoder.training
         self.decoder.eval()
         try:
@@ -150,11 +154,11 @@ class LinkPredictionModel(torch.nn.Module):
 
     @torch.no_grad()
     def scores(self, query: Tensor, candidates: Tensor) -> Tensor:
-        """Scores (n, m) of queries (n, dim) with candidate entities (m, dim): a new tensor."""
+        """Return the scores (n, m) of queries (n, dim) with candidate entities (m, dim), a new tensor."""
         return scores(self.similarity, query, candidates, self._workspace)
 
     def _learn_apart(self, batch: DeviceBatch, ends: Ends, dropout: Dropout) -> _Learned:
-        """Each side against negatives of its own."""
+        """Score each side against negatives of its own."""
         sampled, loss, sides, sets = batch.sampled, [], [], []
         for side in range(sampled.sides):
             asked = self._ask(side, batch, ends, dropout)
@@ -168,7 +172,10 @@ class LinkPredictionModel(torch.nn.Module):
         return _Learned(torch.stack(loss).sum(), sides, sets)
 
     def _learn_shared(self, batch: DeviceBatch, ends: Ends, dropout: Dropout) -> _Learned:
-        """Both sides against one set of negatives, in the same tiles: candidates and their gradients pass through memory once."""
+        """Score both sides against one set of negatives.
+
+        They share tiles, so that candidates and their gradients pass through memory once.
+        """
         left_out, size = batch.sampled.left_out, len(batch.rel)
         negatives = dropout("neg", batch.negatives[0])
         asked = [self._ask(side, batch, ends, dropout) for side in range(batch.sampled.sides)]
@@ -180,12 +187,14 @@ class LinkPredictionModel(torch.nn.Module):
         return _Learned(grads.loss, sides, [dropout.backward_("neg", grads.negatives)])
 
     def _ask(self, side: int, batch: DeviceBatch, ends: Ends, dropout: Dropout) -> _Asked:
+        """Make the queries of one side."""
         values = self._relation_rows(batch.rel, side)
         entity = ends[side].detach().requires_grad_()
         relation = dropout(f"rel {side}", values).detach().requires_grad_()
         return _Asked(side, entity, values, relation, self._combine(entity, relation, side))
 
     def _answer(self, asked: _Asked, d_query: Tensor, d_positive: Tensor, dropout: Dropout) -> _Side:
+        """Turn the gradients of one side's queries into those of its rows, and regularize its relations."""
         d_entity, d_relation = self._backward(asked.query, (asked.entity, asked.relation), d_query)
         if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms
             d_relation = d_relation.clone()
@@ -193,9 +202,10 @@ class LinkPredictionModel(torch.nn.Module):
         return _Side(d_entity, d_relation, d_positive)
 
     def _predict_relations(self, batch: DeviceBatch, ends: Ends, d_src: Tensor, d_dst: Tensor) -> Tensor:
-        """The relation of each edge among all relations: adds to its ends' gradients; the gradient of the relation table.
+        """Train to predict the relation of each edge among all relations. Returns the gradient of the relation table.
 
-        Relations are to the ends' query what nodes are to another: their own is the positive, all of them are negatives.
+        The ends of an edge make the query. Its relation is the positive, and all relations are the negatives. The gradients of
+        the ends are added to ``d_src`` and ``d_dst``.
         """
         table = self.relations.detach()
         total = torch.zeros_like(table)
@@ -218,7 +228,7 @@ class LinkPredictionModel(torch.nn.Module):
         return self.decoder.query(entity, EdgeContext(relation), 0 if self.reciprocal else side)
 
     def _begin_decoder(self, seed: int) -> None:
-        """Gradients of its weights from zero on, and masks of its modules that follow from the batch."""
+        """Set the gradients of the decoder's weights to zero, and seed what its modules draw by the batch."""
         for weight in self._weights:
             weight.grad = torch.zeros_like(weight)
         if self._draws:
@@ -226,7 +236,7 @@ class LinkPredictionModel(torch.nn.Module):
 
     def _backward(self, query: Tensor, inputs: tuple[Tensor, Tensor], d_query: Tensor,
                   factor: float = 1.0) -> tuple[Tensor, Tensor]:
-        """Gradients of what a query was made of; those of the decoder's weights, times ``factor``, are added to theirs."""
+        """Return the gradients of a query's two inputs. Those of the decoder's weights are added to them, times ``factor``."""
         first, second, *others = torch.autograd.grad(query, (*inputs, *self._weights), d_query, allow_unused=True,
                                                      materialize_grads=True)
         for weight, grad in zip(self._weights, others, strict=True):
@@ -245,14 +255,17 @@ class LinkPredictionModel(torch.nn.Module):
             add_n3_gradient(self.decoder, values, times * self.objective.n3_weight * self.n3_share, grad)
 
     def _set_relation_grad(self, batch: DeviceBatch, parts: Sequence[Tensor], more: Tensor | None) -> None:
-        """The parts' sum, one a side, by relation, and what there is more."""
+        """Set ``relations.grad`` to the sum of ``parts`` (one for each side) by relation, and of ``more``, where it is given."""
         if self.relations.numel() == 0:
             return
         grad = self._by_relation(batch.rel, parts, range(len(parts)))
         self.relations.grad = grad if more is None else grad.add_(more)
 
     def _by_relation(self, rel: Tensor, parts: Sequence[Tensor], sides: Sequence[int]) -> Tensor:
-        """The parts (n, relation_dim), one a side, summed by relation in an order that is always the same: like ``relations``."""
+        """Return the parts (n, relation_dim), one for each side, summed by relation: shaped like ``relations``.
+
+        The order of the sums is always the same.
+        """
         ids = torch.cat([self._relation_ids(rel, side) for side in sides])
         grad = torch.zeros_like(self.relations)
         if grad.is_cuda:  # there, an accumulating index_put_ sorts first
@@ -266,7 +279,7 @@ class LinkPredictionModel(torch.nn.Module):
 
 
 def finite(loss: float, batch: Batch) -> float:
-    """The mean loss of a batch, as it is. RunError when it is not finite."""
+    """Return the mean loss of a batch as it is. Raises RunError where it is not finite."""
     if not math.isfinite(loss):
         raise RunError(f"the loss is {loss} in epoch {batch.epoch}, step {batch.step}, batch {batch.index}: "
                        "lower the learning rates (optimizer.rows.lr, optimizer.dense.lr) and train anew, or "

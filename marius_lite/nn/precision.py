@@ -1,4 +1,4 @@
-"""The arithmetic of matrix products: float32, or inputs rounded to fewer bits with float32 sums."""
+"""Choose the arithmetic of matrix products: float32, or inputs rounded to fewer bits and summed in float32."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ SHORT = {"cpu": "bf16", "cuda": "tf32"}
 
 @contextmanager
 def products_in(precision: str) -> Iterator[None]:
-    """Within it, float32 matrix products have ``precision``: float32, or mixed (bfloat16 on a CPU, TF32 on a GPU).
+    """Give float32 matrix products a ``precision`` until the block ends: float32, or mixed (bfloat16 on a CPU, TF32 on a GPU).
 
-    It changes torch's settings for the whole process, so that evaluation, outside of it, stays exact.
+    Torch's settings are of the whole process. They are put back, so that evaluation outside the block stays exact. Raises
+    UserError where torch is too old for mixed.
     """
     if precision != "mixed":
         yield

@@ -1,4 +1,4 @@
-"""Float32 matrix products, by oneDNN where usable: twice as fast as MKL, which spares wide vectors on AMD."""
+"""Multiply float32 matrices, by oneDNN where it can be used. It is twice as fast as MKL, which avoids wide vectors on AMD."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from torch.autograd.function import once_differentiable
 from marius_lite.nn.workspace import Workspace
 
 WORTHWHILE = 1 << 20
-"""Multiplications below which oneDNN's start costs more than it saves."""
+"""The fewest multiplications for oneDNN. With fewer its start costs more than it saves."""
 WIDE = 1 << 13
-"""Rows of a sum of products above which a second pass over them, across their layout, costs more than a slower product."""
+"""The most rows of a result to which oneDNN's product is added. With more rows, the extra pass over the transposed product costs
+more than a slower product."""
 SUMMED_ROWS = 1024
-"""Rows of a product that sums over many rows: so many of both operands stay in a core's cache."""
+"""Rows that a sum over many rows takes at a time: these rows of both operands stay in a core's cache."""
 
 
 def product(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Workspace) -> torch.Tensor:
-    """left (n, d) times the transpose of right (m, d), float32: (n, m), valid until ``name`` is used again.
+    """Return left (n, d) times the transpose of right (m, d), float32 (n, m). It stays valid until ``name`` is used again.
 
-    Fast where each operand, or its transpose, is contiguous.
+    This is fast where each operand, or its transpose, is contiguous.
     """
     work = left.shape[0] * left.shape[1] * right.shape[0]
     if work >= WORTHWHILE and not left.is_cuda and not mixed() and onednn_usable() and _dense(left) and _dense(right):
@@ -39,13 +40,13 @@ def add_product_(out: torch.Tensor, left: torch.Tensor, right: torch.Tensor, wor
 
 
 def mixed() -> bool:
-    """Whether products round their inputs: torch then asks oneDNN by itself, without oneDNN's extra pass over a new result."""
+    """Return whether products round their inputs. Torch then calls oneDNN itself, without an extra pass over a new result."""
     setting = getattr(torch.backends.mkldnn, "matmul", None)
     return setting is not None and setting.fp32_precision == "bf16"
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """torch.nn.functional.linear of x (n, in), differentiable once where oneDNN does it."""
+    """Do what torch.nn.functional.linear does to x (n, in). Where oneDNN does it, only first derivatives exist."""
     work = x.shape[0] * weight.numel()
     plain = x.is_cuda or x.dtype != torch.float32 or not _dense(x) or not weight.is_contiguous()
     if work < WORTHWHILE or plain or not onednn_usable():
@@ -55,7 +56,7 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
 
 
 def onednn_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """x (n, in) times the transpose of weight (out, in), plus bias: a new tensor, unknown to autograd."""
+    """Return x (n, in) times the transpose of weight (out, in), plus bias: a new tensor without a gradient."""
     rows = recurring_rows(len(x))
     if rows != len(x):
         padded = x.new_empty(rows, x.shape[1])
@@ -66,16 +67,16 @@ def onednn_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | No
 
 
 def recurring_rows(rows: int) -> int:
-    """``rows``, rounded up by 3 % at most, or to 16.
+    """Return ``rows`` rounded up, by at most 3 % or to a multiple of 16.
 
-    oneDNN compiles a kernel for each number of rows, and every batch has another.
+    oneDNN compiles a kernel for each number of rows, and every batch has another number.
     """
     step = max(16, 1 << max(rows - 1, 0).bit_length() >> 6)
     return -(-rows // step) * step
 
 
 def summed_over_rows(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """The transpose of left (n, a) times right (n, b), by oneDNN: (a, b), the gradient of a linear map's weight."""
+    """Return the transpose of left (n, a) times right (n, b), by oneDNN: (a, b). It is the gradient of a linear map's weight."""
     rest = len(left) % SUMMED_ROWS
     out = left[:rest].T @ right[:rest]
     for start in range(rest, len(left), SUMMED_ROWS):
@@ -103,7 +104,7 @@ class _Linear(torch.autograd.Function):
 
 @cache
 def onednn_usable() -> bool:
-    """Whether this torch offers oneDNN's float32 product, asked once, and gives right answers by it."""
+    """Return whether this torch offers oneDNN's float32 product, and the product is right. It is tried once."""
     if "AVX512" not in torch.backends.cpu.get_cpu_capability():
         return False
     left = torch.arange(1024.0).remainder_(7).view(32, 32)

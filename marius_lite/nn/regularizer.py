@@ -1,4 +1,4 @@
-"""The N3 regularizer (Lacroix et al., ICML 2018): cubed absolute values of a batch's rows."""
+"""The N3 regularizer (Lacroix et al., ICML 2018): the sum of the cubed absolute values in a batch's rows."""
 
 from __future__ import annotations
 

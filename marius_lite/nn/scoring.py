@@ -1,4 +1,4 @@
-"""Queries against shared negatives, with the gradients of a loss."""
+"""Score queries against their positives and shared negatives, and compute the gradients of a loss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs
 
 TILE_COLUMNS = 1 << 13
-"""Candidates in a tile of `scores`: many enough for a fast product, whatever the number of candidates."""
+"""Candidates in a tile of `scores`: enough for a fast product, however many candidates there are."""
 
 
 def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tensor,
@@ -25,9 +25,9 @@ def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tens
                correction: Correction | None = None) -> SideGrads:
     """Compare each query (n, dim) with its positive (n, dim) and its chunk's negatives (chunks, k, dim).
 
-    Edges are split into the chunks in order, ceil(n / chunks) to each. The pairs that are ``left_out`` score -inf: they
-    neither cost nor learn. The ``correction`` is taken from the scores. The gradients are new tensors; all else lives in
-    ``workspace``, and is bounded by one tile.
+    Edges are split into the chunks in order, ceil(n / chunks) to each. Pairs that are ``left_out`` score -inf, so that they add
+    nothing to loss and gradients. The ``correction`` is subtracted from the scores. The gradients are new tensors. All else is
+    in ``workspace``, and no larger than one tile.
     """
     if correction is None and untiled.suits(similarity, loss, query):
         return untiled.score_side(similarity, query, positive, negatives, left_out)
@@ -37,11 +37,11 @@ def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tens
 def score_in_tiles(similarity: Similarity, loss: Loss, query: Tensor, positive: Tensor,
                    negatives: Tensor, workspace: Workspace, left_out: Pairs | None = None,
                    correction: Correction | None = None) -> SideGrads:
-    """`score_side` for every similarity, loss and device: scores stand in memory, a tile at a time."""
+    """Do what `score_side` does, for every similarity, loss and device. One tile of scores is in memory at a time."""
     chunks, count, dim = negatives.shape
     hidden = _Hidden(left_out, query.device) if left_out else None
     taken = [torch.from_numpy(each).to(query.device) for each in astuple(correction)] if correction else None
-    # Row 0 is a place-holder: its column of a tile takes the score of each query's own positive.
+    # Row 0 stays zero: its column of a tile takes the score of each query's own positive.
     candidates = workspace.tensor("candidates", (1 + count, dim), query.device)
     candidates[0] = 0
     d_candidates = query.new_zeros((chunks, 1 + count, dim))
@@ -72,14 +72,14 @@ def score_in_tiles(similarity: Similarity, loss: Loss, query: Tensor, positive: 
 
 
 class _Hidden:
-    """Pairs that tiles of scores leave out. Every loss gives -inf a gradient of 0."""
+    """Sets the scores of pairs that are left out to -inf. Every loss gives -inf a gradient of 0."""
 
     def __init__(self, pairs: Pairs, device: torch.device):
         self._edges = pairs.edges
         self._places = torch.from_numpy(np.stack([pairs.edges, pairs.columns])).to(device, non_blocking=True)
 
     def hide(self, scores: Tensor, queries: slice) -> None:
-        """Overwrite the pairs' scores in a tile of so many of the queries: (stop - start, k)."""
+        """Overwrite the scores of the pairs in a tile (stop - start, k), which has the queries start:stop."""
         first, last = np.searchsorted(self._edges, (queries.start, queries.stop)).tolist()
         rows, columns = self._places[:, first:last]
         scores[rows - queries.start, columns] = -torch.inf
@@ -87,7 +87,7 @@ class _Hidden:
 
 def scores(similarity: Similarity, query: Tensor, candidates: Tensor,
            workspace: Workspace) -> Tensor:
-    """Scores (n, m) of queries (n, dim) with candidates (m, dim), for ranking: a new tensor."""
+    """Return the scores (n, m) of queries (n, dim) with candidates (m, dim), for a ranking: a new tensor."""
     out = query.new_empty((len(query), len(candidates)))
     rows = tile_rows(similarity, min(len(candidates), TILE_COLUMNS), query.shape[1], query.device)
     for left in range(0, len(candidates), TILE_COLUMNS):
@@ -99,7 +99,7 @@ def scores(similarity: Similarity, query: Tensor, candidates: Tensor,
 
 
 def tile_rows(similarity: Similarity, candidates: int, dim: int, device: torch.device) -> int:
-    """Queries in a tile of (queries, candidates); at least 1, and enough for a fast product where that is what it takes."""
+    """Return how many queries a tile has: at least 1, and enough for a fast product where scores are products."""
     budget = DEVICE_TILE if device.type == "cuda" else CPU_TILE
     numbers = similarity.numbers_per_score(dim)
     return max(TILE_QUERIES if numbers == 1 else 1, budget // (max(1, candidates) * numbers))

@@ -1,4 +1,4 @@
-"""What comparing one side's queries with their positives and negatives gives."""
+"""The result of scoring one side's queries against their positives and negatives."""
 
 from __future__ import annotations
 

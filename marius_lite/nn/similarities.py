@@ -1,8 +1,8 @@
-"""How a query is compared with candidates, with gradients written by hand.
+"""Compare queries with candidates, with gradients written by hand.
 
-A similarity scores *pairs*, query i with candidate i, and *tiles*, every query with every candidate; the
-backward passes turn d loss / d scores into gradients. What a tile's backward pass needs again is kept in the
-workspace: each forward pass is followed by its own backward pass. All tensors are float32.
+A similarity scores *pairs*, query i with candidate i, and *tiles*, every query with every candidate. The backward passes turn
+d loss / d scores into gradients. A tile keeps what its backward pass needs in the workspace. So each forward pass must be
+followed by its own backward pass. All tensors are float32.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from marius_lite.nn.products import add_product_, product
 from marius_lite.nn.workspace import Workspace
 
 DIFFERENCES = DEVICE_TILE // 4
-"""Numbers in torch's array of differences, which stands beside a tile of scores."""
+"""Numbers in torch's array of differences, which is in memory beside a tile of scores."""
 TINY = 1e-30
-"""Keeps the direction of a zero difference at zero instead of 0 / 0."""
+"""The smallest norm to divide by. It makes the direction of a zero difference zero instead of 0 / 0."""
 
 
 class Similarity(ABC):
-    """Shapes: query (n, dim), candidates (m, dim), a tile's scores (n, m), pair scores (n,)."""
+    """A way to compare. Shapes: query (n, dim), candidates (m, dim), scores of a tile (n, m), scores of pairs (n,)."""
 
     def numbers_per_score(self, dim: int) -> int:
-        """How many numbers a tile's largest array holds for each score."""
+        """Return how many numbers the largest array of a tile has for each score."""
         return 1
 
     @abstractmethod
     def pairs(self, query: Tensor, other: Tensor) -> Tensor:
-        """Scores (n,) of query[i] and other[i]."""
+        """Return the scores (n,) of query[i] with other[i]."""
 
     @abstractmethod
     def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor,
                        d_other: Tensor) -> None:
-        """From d_scores (n,): add to ``d_query`` (n, dim) and set ``d_other`` (n, dim)."""
+        """Add to ``d_query`` (n, dim) and set ``d_other`` (n, dim), from d_scores (n,)."""
 
     @abstractmethod
     def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
-        """Scores (n, m), contiguous, valid until the next tile."""
+        """Return the scores (n, m), contiguous. They stay valid until the next tile."""
 
     @abstractmethod
     def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
                       d_candidates: Tensor, workspace: Workspace) -> None:
-        """From d_scores (n, m), which may be overwritten: set ``d_query``, add to ``d_candidates``."""
+        """Set ``d_query`` and add to ``d_candidates``, from d_scores (n, m), which may be overwritten."""
 
 
 class Inner(Similarity):
@@ -74,10 +74,10 @@ class Inner(Similarity):
 
 
 class L2(Similarity):
-    """score = -sqrt(sum (query - candidate)^2), its tiles by matrix products.
+    """score = -sqrt(sum (query - candidate)^2). Tiles are matrix products.
 
-    |q - c|^2 = |q|^2 - 2 <q, c> + |c|^2 cancels where q and c nearly agree: what lies below the rounding
-    error of |q|^2 is raised to it, which also bounds the gradient there.
+    They take |q - c|^2 = |q|^2 - 2 <q, c> + |c|^2, which loses its digits where q and c nearly agree. A result below the rounding
+    error of |q|^2 is raised to that error. This also bounds the gradient there.
     """
 
     rounding = 1e-6
@@ -112,21 +112,21 @@ class L2(Similarity):
 
 
 class Distance(Similarity):
-    """score = -norm(query - candidate) for norms that no product gives.
+    """score = -norm(query - candidate), for norms that no matrix product gives.
 
-    On CPUs tiles are the work of `csrc/score/distances.h`; on GPUs torch's, from arrays of differences of a bounded size.
+    On CPUs `csrc/score/distances.h` scores the tiles. On GPUs torch does, from arrays of differences of bounded size.
     """
 
     name: str
-    """Of the native kernels."""
+    """Its name in the native kernels."""
 
     @abstractmethod
     def norm(self, difference: Tensor) -> Tensor:
-        """(...) from (..., dim)."""
+        """Return the norms (...) of differences (..., dim)."""
 
     @abstractmethod
     def direction_(self, difference: Tensor) -> Tensor:
-        """Overwrite (..., dim) by the gradient of its norm."""
+        """Overwrite differences (..., dim) with the gradients of their norms, and return them."""
 
     def pairs(self, query: Tensor, other: Tensor) -> Tensor:
         return self.norm(query - other).neg_()
@@ -153,14 +153,14 @@ class Distance(Similarity):
                                d_candidates.numpy(), torch.get_num_threads())
 
     def tile_by_torch(self, query: Tensor, candidates: Tensor, scores: Tensor, workspace: Workspace) -> Tensor:
-        """`tile` into ``scores`` (n, m), on any device."""
+        """Do what `tile` does, into ``scores`` (n, m), on any device."""
         for rows in _rows_at_once(query, candidates):
             scores[rows] = self.norm(self._differences(query[rows], candidates, workspace))
         return scores.neg_()
 
     def tile_backward_by_torch(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
                                d_candidates: Tensor, workspace: Workspace) -> None:
-        """`tile_backward` on any device."""
+        """Do what `tile_backward` does, on any device."""
         for rows in _rows_at_once(query, candidates):
             pulls = self.direction_(self._differences(query[rows], candidates, workspace)).mul_(d_scores[rows].unsqueeze(2))
             torch.sum(pulls, 1, out=d_query[rows]).neg_()
@@ -188,7 +188,7 @@ class L1(Distance):
 
 
 class ComplexL2(Distance):
-    """score = -sum of the moduli of dim / 2 complex differences; real parts first, imaginary parts after."""
+    """score = -sum of the moduli of dim / 2 complex differences. Real parts come first, imaginary parts after."""
 
     name = "complex_l2"
 
@@ -213,7 +213,7 @@ def _array(tensor: Tensor) -> npt.NDArray[np.float32]:
 
 
 def _rows_at_once(query: Tensor, candidates: Tensor) -> Iterator[slice]:
-    """Queries by pieces whose differences to all candidates are DIFFERENCES numbers, or by one."""
+    """Yield parts of the queries whose differences to all candidates are at most DIFFERENCES numbers, or single queries."""
     rows = max(1, DIFFERENCES // max(1, candidates.numel()))
     return (slice(start, start + rows) for start in range(0, len(query), rows))
 

@@ -1,4 +1,4 @@
-"""Settings of torch for the whole process, made before anything is computed."""
+"""Set up torch for the whole process, before anything is computed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marius_lite.nn.allocator import bound_kernel_caches, keep_large_blocks
 
 
 def prepare_torch(config: Config) -> None:
-    """Threads, deterministic kernels where the run promises them, and an allocator that keeps its pages."""
+    """Set the threads, deterministic kernels where the run promises the same bits, and an allocator that keeps its pages."""
     bound_kernel_caches()
     keep_large_blocks()
     torch.set_num_threads(int(config.training.threads))

@@ -1,4 +1,4 @@
-"""Softmax among shared negatives without tiles of scores: mixed precision on processors with AMX."""
+"""Compute the softmax loss among shared negatives without storing scores, in mixed precision on processors with AMX."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from marius_lite.types import Pairs
 
 
 def suits(similarity: Similarity, loss: Loss, query: Tensor) -> bool:
-    """Whether `score_side` may be done here."""
+    """Return whether this module's `score_side` can be used."""
     return (mixed() and not query.is_cuda and isinstance(similarity, Inner) and isinstance(loss, Softmax)
             and shared_softmax_usable())
 
 
 def score_side(similarity: Similarity, query: Tensor, positive: Tensor, negatives: Tensor,
                left_out: Pairs | None = None) -> SideGrads:
-    """`marius_lite.nn.scoring.score_side` by `csrc/score/shared_softmax.h`."""
+    """Do what `marius_lite.nn.scoring.score_side` does, by `csrc/score/shared_softmax.h`."""
     chunks, n = len(negatives), len(query)
     scores = similarity.pairs(query, positive)
     losses, d_scores, d_query, d_negatives = (torch.empty_like(each) for each in (scores, scores, query, negatives))
     size = -(-n // chunks)
     for chunk in range(chunks):
         first, last = min(chunk * size, n), min((chunk + 1) * size, n)
-        calls = -(-(last - first) // UNTILED_QUERIES) or 1  # of as many queries each; a chunk without any sets its gradients, too
+        calls = -(-(last - first) // UNTILED_QUERIES) or 1  # a chunk without queries needs one too, which sets its gradients
         rows = -(-(last - first) // calls)
         for start in range(first, last, rows) if rows else (first,):
             part = slice(start, min(start + rows, last))
@@ -43,7 +43,7 @@ def score_side(similarity: Similarity, query: Tensor, positive: Tensor, negative
 
 
 def _hidden(pairs: Pairs | None, queries: slice) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of these queries, counted from the first, and their candidates, in whose order they are."""
+    """Return the pairs of some queries: (query, counted from the first of them; candidate), in the order of candidates."""
     if pairs is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     part = slice(*np.searchsorted(pairs.edges, (queries.start, queries.stop)).tolist())

@@ -1,4 +1,4 @@
-"""Buffers that live from batch to batch: allocating a fresh one of some MB costs more than filling it."""
+"""Keep buffers from batch to batch. To allocate a new one of some MB costs more than to fill it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import torch
 
 
 class Workspace:
-    """Scratch tensors by name, grown when needed, each valid until its name is asked for again."""
+    """Scratch tensors by name. They grow when needed. Each stays valid until its name is asked for again."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, torch.Tensor] = {}
 
     def tensor(self, name: str, shape: tuple[int, ...], device: torch.device,
                dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """A contiguous tensor of ``shape`` with arbitrary content."""
+        """Return a contiguous tensor of ``shape`` with arbitrary content."""
         size = math.prod(shape)
         buffer = self._buffers.get(name)
         if buffer is None or buffer.numel() < size or buffer.device != device or buffer.dtype != dtype:

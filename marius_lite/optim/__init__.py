@@ -1,1 +1,1 @@
-"""Optimizers: of node rows (rows/) and of dense parameters (dense)."""
+"""Optimizers of node rows (rows/) and of dense parameters (dense.py)."""

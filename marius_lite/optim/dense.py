@@ -1,4 +1,4 @@
-"""Optimizers of dense parameters (relations, encoders): torch's, with their state as flat tensors."""
+"""Torch's optimizers for dense parameters (relations, encoders). Their state can be saved as tensors with names."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ DENSE_OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 
 class DenseOptimizer:
-    """One of `DENSE_OPTIMIZERS` over a module's parameters.
+    """One of `DENSE_OPTIMIZERS` over a module's parameters. Parameters without a gradient stay as they are.
 
-    Its state goes to a file, and comes back bit by bit, as tensors named ``<parameter>/<field>``; scalars are
-    tensors without dimensions. Parameters without a gradient are left alone. ``weight_decay``: factors of the weights added to
-    their gradients, by the beginning of parameters' names. ``clip``: the largest norm of all gradients together, 0 for any.
-    ``rate`` multiplies the learning rate.
+    ``weight_decay``: factors of the weights that are added to their gradients, by the beginning of parameters' names. ``clip``:
+    the largest norm of all gradients together; 0: no limit. ``rate`` multiplies the learning rate.
+
+    Its state is saved and loaded, with the same bits, as tensors named ``<parameter>/<field>``. Scalars are tensors without
+    dimensions.
     """
 
     def __init__(self, name: str, module: torch.nn.Module, lr: float, weight_decay: Mapping[str, float] | None = None,
@@ -38,7 +39,7 @@ class DenseOptimizer:
         self._torch = DENSE_OPTIMIZERS[name](given, lr=lr) if given else None
 
     def step(self) -> None:
-        """One step with the gradients in ``.grad``, then forget them."""
+        """Make one step with the gradients in ``.grad``, and clear them."""
         if self._torch is not None:
             if self._clip:
                 torch.nn.utils.clip_grad_norm_(self._parameters.values(), self._clip)
@@ -48,13 +49,13 @@ class DenseOptimizer:
             self._torch.zero_grad(set_to_none=True)
 
     def state_tensors(self) -> dict[str, torch.Tensor]:
-        """A copy of the state, on the CPU; empty where there is none."""
+        """Return a copy of the state on the CPU. Empty where there is none."""
         return {f"{key}/{field}": torch.as_tensor(value).detach().cpu().clone()
                 for key, parameter in self._parameters.items()
                 for field, value in self._state(parameter).items() if value is not None}
 
     def load_state_tensors(self, tensors: Mapping[str, torch.Tensor]) -> None:
-        """Take back what `state_tensors` gave. RunError when a name is not a parameter of this module."""
+        """Load what `state_tensors` gave. Raises RunError for a name or a shape that is not of a parameter of this module."""
         for name, value in tensors.items():
             key, _, field = name.rpartition("/")
             if key not in self._parameters:

@@ -1,4 +1,4 @@
-"""How learning rates change while a run trains: a factor of all of them, the same for every run of a configuration."""
+"""Change learning rates while a run trains: one factor for all of them, the same for every run of a configuration."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from marius_lite.config.schema import ScheduleSection
 
 
 class Rated(Protocol):
-    """Something with learning rates: ``rate`` multiplies them from its next step on."""
+    """An optimizer. ``rate`` multiplies its learning rates from the next step on."""
 
     rate: float
 
 
 def factor(schedule: ScheduleSection, epochs: int, done: float, ahead: float, drops: int) -> float:
-    """The factor of edges that follow ``done`` epochs and are the next ``ahead`` of one, of ``epochs`` in all.
+    """Return the factor for the next edges. They follow ``done`` epochs and are ``ahead`` of an epoch, of ``epochs`` in all.
 
-    ``drops``: how often evaluations stayed without a better one, so far. Warming up, the factor rises in proportion to what
-    will be done at the end of these edges, so that it is never 0.
+    ``drops``: how many plateaus there have been. In the warmup the factor rises with what will be done when these edges end, so
+    that it is never 0.
     """
     warm = min(1.0, (done + ahead) / schedule.warmup) if schedule.warmup else 1.0
     return warm * max(schedule.lowest, SHAPES[schedule.name](schedule, min(1.0, done / epochs), drops))

@@ -1,4 +1,4 @@
-"""Orderings: pure functions from sizes, seed and epoch to the plan of an epoch."""
+"""Orderings: functions of sizes, seed and epoch that give the plan of an epoch."""
 
 from marius_lite.ordering.beta import beta_swaps, lower_bound
 from marius_lite.ordering.comet import comet_shape

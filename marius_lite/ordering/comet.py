@@ -1,8 +1,8 @@
-"""COMET: the order of MariusGNN (Waleffe et al., EuroSys 2023, section 5), more random than BETA.
+"""COMET: the ordering of MariusGNN (Waleffe et al., EuroSys 2023, section 5). It is more random than BETA.
 
-Each epoch deals the partitions anew into l groups ("logical partitions") that move together, runs BETA over
-the groups, and gives every bucket to one of the steps where both its partitions are resident, uniformly at
-random, so that no step trains nearly all buckets of a few partitions.
+Each epoch deals the partitions anew into l groups ("logical partitions") that move together, and runs BETA over the groups. Each
+bucket goes to one of the steps where both its partitions are resident, uniformly at random. So no step trains nearly all buckets
+of a few partitions.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from marius_lite.ordering.schedule import Ordering, Schedule, all_buckets
 
 
 def order(partitions: int, capacity: int, rng: np.random.Generator) -> Schedule:
-    """COMET with the shape of `comet_shape`."""
-    groups, held = comet_shape(partitions, capacity)
-    # The order of the groups is random too: which ones are larger, and where each stands in BETA's sequence.
+    """Return COMET with the groups of `comet_shape`."""
+    groups, resident = comet_shape(partitions, capacity)
+    # The order of the groups is random too, because some are larger, and BETA treats them differently.
     members = [group.tolist() for group in np.array_split(rng.permutation(partitions), groups)]
     rng.shuffle(members)
     group_of = np.empty(partitions, np.int64)
     for group, inside in enumerate(members):
         group_of[inside] = group
-    states = beta_states(groups, held)
+    states = beta_states(groups, resident)
     residents = [tuple(partition for group in state for partition in members[group]) for state in states]
     buckets = all_buckets(partitions)
     return Schedule(residents, buckets, _random_step(np.array(states), groups, group_of[buckets], rng))
@@ -31,13 +31,13 @@ def order(partitions: int, capacity: int, rng: np.random.Generator) -> Schedule:
 
 def _random_step(states: npt.NDArray[np.int64], groups: int, pairs: npt.NDArray[np.int64],
                  rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """For each pair of groups, a step that holds both, uniformly at random.
+    """Return for each pair of groups a step where both are resident, uniformly at random.
 
-    Shapes: states (steps, held) of group numbers, pairs (b, 2); the result (b,).
+    Shapes: states (steps, resident) of group numbers, pairs (b, 2), the result (b,).
     """
-    steps, held = states.shape
+    steps, resident = states.shape
     meetings = (states[:, :, None] * groups + states[:, None, :]).ravel()
-    step_of_meeting = np.repeat(np.arange(steps), held * held)[np.argsort(meetings, kind="stable")]
+    step_of_meeting = np.repeat(np.arange(steps), resident * resident)[np.argsort(meetings, kind="stable")]
     counts = np.bincount(meetings, minlength=groups * groups)
     starts = np.cumsum(counts) - counts
     flat = pairs[:, 0] * groups + pairs[:, 1]
@@ -46,10 +46,10 @@ def _random_step(states: npt.NDArray[np.int64], groups: int, pairs: npt.NDArray[
 
 
 def comet_shape(partitions: int, capacity: int) -> tuple[int, int]:
-    """(l, c_l): the number of groups, and how many of them surely fit the buffer (at least 2).
+    """Return (l, c_l): the number of groups, and how many of them fit the buffer whatever their sizes (at least 2).
 
-    The published rule is l = 2p/c with c_l = 2. Where that does not fill the buffer exactly (odd c, or groups
-    of unequal size) it is the l between 2p/c and 3p/c that reads the fewest bytes.
+    The published rule is l = 2p/c with c_l = 2. Where this does not fill the buffer exactly (odd c, or groups of unequal size),
+    l is the number between 2p/c and 3p/c that reads the fewest bytes.
     """
     if partitions == 1:
         return 1, 1
@@ -61,20 +61,20 @@ def comet_shape(partitions: int, capacity: int) -> tuple[int, int]:
 
 
 def groups_that_fit(partitions: int, capacity: int, groups: int) -> int:
-    """How many of ``groups`` groups, of sizes that differ by at most one, surely fit the buffer."""
+    """Return how many of ``groups`` groups, whose sizes differ by at most one, always fit the buffer."""
     size, larger = divmod(partitions, groups)
     if larger and larger * (size + 1) >= capacity:
         return capacity // (size + 1)
     return min(groups, larger + (capacity - larger * (size + 1)) // size)
 
 
-def groups_read(groups: int, held: int) -> int:
-    """Groups read in an epoch that starts with an empty buffer."""
-    return beta_swaps(groups, held) + held
+def groups_read(groups: int, resident: int) -> int:
+    """Return the groups that are read in an epoch that starts with an empty buffer."""
+    return beta_swaps(groups, resident) + resident
 
 
 def largest_group(partitions: int, capacity: int) -> int:
-    """Partitions of one group, which move together."""
+    """Return the partitions of the largest group. They move together."""
     return -(-partitions // comet_shape(partitions, capacity)[0])
 
 

@@ -1,4 +1,4 @@
-"""Everything resident: one step with every bucket."""
+"""The ordering where every partition is resident: one step with every bucket."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from marius_lite.ordering.schedule import Ordering, Schedule, all_buckets
 
 
 def order(partitions: int, capacity: int, rng: np.random.Generator) -> Schedule:
-    """One step, whose capacity is all partitions."""
+    """Return one step with all partitions and all buckets."""
     buckets = all_buckets(partitions)
     return Schedule([tuple(range(partitions))], buckets, np.zeros(len(buckets), np.int64))
 

@@ -1,8 +1,8 @@
-"""Orders for classifying nodes whose training nodes fill the first partitions (Waleffe et al., EuroSys 2023, section 5).
+"""The ordering of node classification, where training nodes fill the first partitions (Waleffe et al., EuroSys 2023, section 5).
 
-Where these partitions fit the buffer they stay resident for the whole epoch, together with others drawn afresh each epoch: no
-swap inside an epoch. Where they do not, they take turns: every training node is trained in the one step that its partition
-leads, beside partitions drawn at random.
+Where these partitions fit the buffer, they stay resident for the whole epoch, with other partitions that each epoch draws anew.
+Nothing is swapped inside an epoch. Where they do not fit, they take turns. Each is a target of one step, which trains its nodes,
+beside partitions drawn at random.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Turns = list[tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 def order(partitions: int, capacity: int, training: int, rng: np.random.Generator) -> Turns:
-    """(resident, targets) of each step: every one of the first ``training`` partitions is a target once."""
+    """Return (resident, targets) of each step. Each of the first ``training`` partitions is a target once."""
     if training <= capacity:
         others = training + rng.permutation(partitions - training)[: capacity - training]
         return [((*range(training), *others.tolist()), tuple(range(training)))]

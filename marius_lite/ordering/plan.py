@@ -1,6 +1,6 @@
-"""The plan of an epoch: which partitions are resident at each step and which buckets are trained meanwhile.
+"""Make the plan of an epoch: which partitions are resident at each step, and which buckets are trained meanwhile.
 
-A pure function of (ordering, partitions, capacity, seed, epoch), known before any I/O: the trainer, the
+A plan depends on (ordering, partitions, capacity, seed, epoch) alone. So it is known before any I/O, and the trainer, the
 prefetcher, `plan` and resume all read the same one.
 """
 
@@ -18,15 +18,14 @@ from marius_lite.seeds import generator_for
 from marius_lite.types import EpochPlan, Step
 
 ORDERINGS: dict[str, Ordering] = {"in_memory": IN_MEMORY, "beta": BETA, "comet": COMET}
-"""Those of link prediction, by the name in `storage.ordering`."""
+"""The orderings of link prediction, by the name in `storage.ordering`."""
 
 
 def make_plan(ordering: str, partitions: int, capacity: int, run_seed: int, epoch: int) -> EpochPlan:
-    """Make the plan of one epoch. The same arguments give the same plan; every epoch draws a fresh permutation.
+    """Make the plan of one epoch. The same arguments give the same plan. Every epoch draws a new permutation.
 
-    ``capacity`` counts partitions resident at the same time; spare slots for prefetching (`spare_slots`) come
-    on top.
-    A step may come without buckets. Raises UserError for an unknown ordering or a capacity that cannot work.
+    ``capacity``: partitions that are resident at the same time; spare slots for prefetching (`spare_slots`) are not counted. A
+    step may have no buckets. Raises UserError for an unknown ordering or a capacity that cannot work.
     """
     check(ordering, partitions, capacity)
     rng = generator_for(run_seed, f"ordering/{ordering}", epoch)
@@ -45,9 +44,9 @@ def make_plan(ordering: str, partitions: int, capacity: int, run_seed: int, epoc
 
 
 def make_node_plan(partitions: int, capacity: int, training: int, run_seed: int, epoch: int) -> EpochPlan:
-    """Make the plan of an epoch that classifies nodes; training nodes fill the first ``training`` partitions.
+    """Make the plan of an epoch that classifies nodes. Training nodes fill the first ``training`` partitions.
 
-    Same arguments, same plan. Raises UserError for a capacity that cannot work.
+    The same arguments give the same plan. Raises UserError for a capacity that cannot work.
     """
     check_node_capacity(partitions, capacity)
     rng = generator_for(run_seed, "ordering/node_classification", epoch)
@@ -60,26 +59,26 @@ def make_node_plan(partitions: int, capacity: int, training: int, run_seed: int,
 
 
 def choose(partitions: int, capacity: int) -> str:
-    """Choose the ordering for `storage.ordering: auto` in link prediction."""
+    """Return the ordering that `storage.ordering: auto` means in link prediction."""
     return "in_memory" if capacity >= partitions else "comet"
 
 
 def spare_slots(ordering: str, partitions: int, capacity: int) -> int:
-    """Slots beyond the capacity that let every transition inside an epoch be prefetched whole.
+    """Return how many slots are needed beyond the capacity, so that every load inside an epoch can be prefetched.
 
-    This is the largest number of partitions that any transition of any epoch loads.
+    This is the largest number of partitions that a step of any epoch loads after another step.
     """
     check(ordering, partitions, capacity)
     return 0 if capacity == partitions else ORDERINGS[ordering].most_loaded(partitions, capacity)
 
 
 def needs_all(ordering: str) -> bool:
-    """Whether ``ordering``, or auto, only works with every partition resident."""
+    """Return whether ``ordering`` only works with every partition resident. It may be auto, which does not."""
     return ordering in ORDERINGS and ORDERINGS[ordering].whole
 
 
 def check(ordering: str, partitions: int, capacity: int) -> None:
-    """Raise UserError, naming the key, where these values make no plan."""
+    """Raise UserError, which names the key, where these values make no plan."""
     if ordering not in ORDERINGS:
         raise UserError(f"`storage.ordering` is {ordering!r}: choose one of {', '.join(ORDERINGS)}")
     if capacity > partitions:

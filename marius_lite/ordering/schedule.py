@@ -1,4 +1,4 @@
-"""What an ordering is: which partitions are resident at each step, and which step trains each bucket."""
+"""The description of an ordering: which partitions are resident at each step, and which step trains each bucket."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import numpy.typing as npt
 
 
 class Schedule(NamedTuple):
-    """``residents[t]`` are the partitions of step t; bucket ``buckets[b]`` (source, destination) belongs to
-    step ``step_of[b]``. Shapes: buckets (p*p, 2), step_of (p*p,), int64."""
+    """The steps of an epoch.
+
+    ``residents[t]``: the partitions of step t. ``buckets``: all (source, destination) pairs, (p * p, 2) int64. ``step_of[b]``:
+    the step that trains bucket b, (p * p,) int64.
+    """
 
     residents: list[tuple[int, ...]]
     buckets: npt.NDArray[np.int64]
@@ -20,14 +23,18 @@ class Schedule(NamedTuple):
 
 
 def one_partition(partitions: int, capacity: int) -> int:
+    """Return 1, for orderings that load one partition at a time."""
     return 1
 
 
 @dataclass(frozen=True)
 class Ordering:
-    """``order``: a function of (partitions, capacity, generator), drawn afresh for each epoch. ``most_loaded``: the largest
-    number of partitions that any transition inside an epoch loads, of (partitions, capacity). ``whole``: only for a buffer
-    that holds every partition."""
+    """An ordering.
+
+    ``order``: a function of (partitions, capacity, generator) that draws the schedule of an epoch. ``most_loaded``: a function of
+    (partitions, capacity): the most partitions that a step loads after another step of the epoch. ``whole``: whether it needs
+    every partition resident.
+    """
 
     order: Callable[[int, int, np.random.Generator], Schedule]
     most_loaded: Callable[[int, int], int] = one_partition
@@ -35,5 +42,5 @@ class Ordering:
 
 
 def all_buckets(partitions: int) -> npt.NDArray[np.int64]:
-    """Every (source, destination) pair in flat order i*p + j, shape (p*p, 2)."""
+    """Return every (source, destination) pair in the order i * p + j, shape (p * p, 2)."""
     return np.stack(np.divmod(np.arange(partitions * partitions), partitions), axis=1)

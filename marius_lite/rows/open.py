@@ -43,7 +43,7 @@ def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset,
 
     ``loads``: of the steps of the first epoch.
     """
-    needs = batch_needs(config, facts_of(dataset, config, cuda=True), int(config.storage.capacity), held=0)
+    needs = batch_needs(config, facts_of(dataset, config, cuda=True), int(config.storage.capacity), cached=0)
     try:
         batches = open_batches(accelerator, config, host_tables(buffers, config), needs, loads)
     except BaseException:

@@ -44,7 +44,7 @@ class NodeClassification:
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
         facts, training = facts_of(dataset, config, cuda=True), training_nodes(dataset)
         sizes = NodePlanning().encoder_sizes(config, facts, int(config.storage.capacity))
-        most, plan = reached(config, sizes.seeds, sizes.here)[0][-1], plans_of(dataset, config)(0)
+        most, plan = reached(config, sizes.seeds, sizes.graph)[0][-1], plans_of(dataset, config)(0)
         return node_loads(plan, [len(training.of(step.targets)) for step in plan.steps], dataset.partitioning.rows,
                           config.training.batch_size, most)
 

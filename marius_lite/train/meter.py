@@ -19,8 +19,9 @@ from marius_lite.train.progress import Progress
 from marius_lite.train.usage import peak_rss, process_usage
 from marius_lite.types import Batch
 
-TOLD = ("split", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "candidates", "filtered", "ties", "accuracy", "macro_f1",
-        "micro_f1", "roc_auc", "average_precision", "log_loss", "count")
+EVALUATION_KEYS = ("split", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "candidates", "filtered", "ties", "accuracy",
+                   "macro_f1", "micro_f1", "roc_auc", "average_precision", "log_loss", "count")
+"""What a line of metrics.jsonl has of an evaluation."""
 
 QUIET = 30.0
 """Seconds without a line after which a run that shows no bar tells how far it is; twice as many after each such line."""
@@ -75,7 +76,7 @@ class Meter:
         self._epoch_start = self._reading(0)
 
     def evaluation(self, epoch: int, result: dict[str, Any]) -> None:
-        values = {key: result[key] for key in TOLD if key in result}
+        values = {key: result[key] for key in EVALUATION_KEYS if key in result}
         self._log.write("evaluation", epoch, 0, 0, **values)
         value = result[self._measure]
         figure = f"{result['split']} {self._measure} {'none' if value is None else f'{value:.4f}'}"

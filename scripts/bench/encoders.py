@@ -23,7 +23,7 @@ from torch_geometric.utils import scatter
 
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
 from marius_lite.nn.allocator import keep_large_blocks
-from marius_lite.nn.encoders import Block, LayerGraph, make_encoder
+from marius_lite.nn.encoders import Block, EncoderShape, LayerGraph, make_encoder
 
 CLOCK = time.perf_counter
 HOP_NODES, HOP_EDGES = (1_000, 7_223, 43_005, 102_351), (8_991, 65_990, 209_569)
@@ -94,7 +94,7 @@ def main() -> None:
     edges = graph.block(0).edge_index()
     hops = {"num_sampled_nodes_per_hop": list(HOP_NODES), "num_sampled_edges_per_hop": list(HOP_EDGES)}
     for name, kind, options in (("sage", GraphSAGE, {}), ("gcn", GCN, {}), ("gat", GAT, {"v2": True, "heads": 4})):
-        ours = make_encoder(name, a.width, [a.width, a.width, 40], heads=4)
+        ours = make_encoder(name, EncoderShape(a.width, [a.width, a.width, 40], heads=4))
         theirs = kind(a.width, a.width, 3, 40, **options)
 
         def step(ours: torch.nn.Module = ours) -> None:

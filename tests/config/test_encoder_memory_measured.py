@@ -7,7 +7,7 @@ import torch
 
 from marius_lite.config.encoder_memory import EncoderSizes, ResidentGraph, encoder_bytes
 from marius_lite.config.load import load
-from marius_lite.nn.encoders import LayerGraph, make_encoder
+from marius_lite.nn.encoders import EncoderShape, LayerGraph, make_encoder
 
 RELATIONS, OUT = 40, 16
 WIDE = {"width": 128, "layers": [128], "fanouts": [10, 10], "nodes": 6_000, "seeds": 60}
@@ -46,7 +46,8 @@ def test_a_step_takes_no_more_than_was_planned(shape, encoder, heads, learned):
     pytest.importorskip("torch_geometric")
     given, more = SHAPES[shape], {} if ":" in encoder else {"norm": "layer", "residual": True}
     graph = neighbourhood(given)
-    module = make_encoder(encoder, given["width"], [*given["layers"], OUT], heads=heads, relations=RELATIONS, dropout=0.1, **more)
+    widths = [*given["layers"], OUT]
+    module = make_encoder(encoder, EncoderShape(given["width"], widths, 0.1, heads=heads, relations=RELATIONS, **more))
     rows = torch.randn(graph.nodes(graph.hops), given["width"])
 
     def step():

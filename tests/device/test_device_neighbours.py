@@ -171,7 +171,7 @@ def test_the_plan_counts_what_a_batch_takes(large):
         with LiveBytes() as live:
             large.device.sample(seeds, fanouts, 1, np.stack([seeds, seeds[::-1]], 1)[: count // 2], both=True)
         most = encoder_device_bytes(config, sizes, 0)["sampling"]
-        assert live.most <= most, (live.most, most, reached(config, count, sizes.here))
+        assert live.most <= most, (live.most, most, reached(config, count, sizes.graph))
         assert live.most > most / 20
 
 

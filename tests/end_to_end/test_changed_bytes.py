@@ -89,14 +89,14 @@ def test_vectors_on_their_way_from_one_layer_to_the_next(refused, encoded, monke
     """Scratch files are compared as well: what was written is what is read."""
     from marius_lite.evaluate import inference
 
-    class Spoilt(inference.FiledRows):
+    class Spoilt(inference.RowsOnDisk):
         def table(self):
             if self._table.checksums is None:
                 flip(self._table.chunk_path(1), 100)
             return super().table()
 
-    monkeypatch.setattr(inference, "HELD_SHARE", 0)
-    monkeypatch.setattr(inference, "FiledRows", Spoilt)
+    monkeypatch.setattr(inference, "IN_MEMORY_SHARE", 0)
+    monkeypatch.setattr(inference, "RowsOnDisk", Spoilt)
     refused(1, ["input/c/1/0", "checksum"], "eval", encoded)
 
 

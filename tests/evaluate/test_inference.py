@@ -16,9 +16,9 @@ from neighbourhoods import Graph
 from marius_lite.errors import RunError, UserError
 from marius_lite.evaluate import inference
 from marius_lite.evaluate.inference import infer, true_degrees
-from marius_lite.evaluate.layer_rows import FiledRows
+from marius_lite.evaluate.layer_rows import RowsOnDisk
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.nn.encoders import ENCODERS, make_encoder
+from marius_lite.nn.encoders import ENCODERS, EncoderShape, make_encoder
 
 pytest.importorskip("torch_geometric")
 
@@ -29,7 +29,7 @@ TIGHT = {"sage": 60_000, "gcn": 60_000, "rgcn": 120_000, "gat": 300_000}  # byte
 
 def nothing_resident(patch):
     """Rows come from disk for each chunk, whose memory is all for its own rows and work."""
-    patch.setattr(inference, "HELD_SHARE", 0)
+    patch.setattr(inference, "IN_MEMORY_SHARE", 0)
     patch.setattr(inference, "READ_BYTES", 0)
 
 
@@ -85,7 +85,7 @@ def all_rows(table):
 def test_equal_to_the_whole_graph(tmp_path_factory, name, seed, nodes, edges, partitions, tight, dtype, norm):
     graph, partitioning, x = set_up(seed, nodes, edges, partitions, dtype)
     torch.manual_seed(seed)
-    encoder = make_encoder(name, IN, WIDTHS, norm=norm, residual=True, dropout=0.5, heads=2, relations=RELATIONS)
+    encoder = make_encoder(name, EncoderShape(IN, WIDTHS, dropout=0.5, norm=norm, residual=True, heads=2, relations=RELATIONS))
     encoder.eval()
     expected = expected_vectors(encoder, graph, x)
     encoder.train()
@@ -117,7 +117,7 @@ BASIC = [("GraphSAGE", {}), ("GraphSAGE", {"norm": "batch_norm", "act_first": Tr
 def test_torch_geometrics_models_equal_their_own_forward(tmp_path_factory, name, options, seed, nodes, edges, partitions, tight):
     graph, partitioning, x = set_up(seed, nodes, edges, partitions)
     torch.manual_seed(seed)
-    encoder = make_encoder(f"torch_geometric.nn.models:{name}", IN, [8, 8, 6], dropout=0.5, heads=2, options=options)
+    encoder = make_encoder(f"torch_geometric.nn.models:{name}", EncoderShape(IN, [8, 8, 6], dropout=0.5, heads=2), options)
     for norm in encoder.module.norms:
         if hasattr(norm, "module"):
             torch.nn.init.normal_(norm.module.running_mean)
@@ -139,7 +139,7 @@ def test_torch_geometrics_models_equal_their_own_forward(tmp_path_factory, name,
 @pytest.mark.parametrize("tight", [True, False])
 def test_chunks_of_any_size(tmp_path, tight, monkeypatch):
     graph, partitioning, x = set_up(1, 500, 4000, 3)
-    encoder = make_encoder("sage", IN, WIDTHS).eval()
+    encoder = make_encoder("sage", EncoderShape(IN, WIDTHS)).eval()
     sizes = []
     layer = type(encoder).layer
 
@@ -166,7 +166,7 @@ def test_true_degrees_leave_loops_out():
 
 def test_refusals_leave_nothing_behind(tmp_path):
     graph, partitioning, x = set_up(3, 60, 600, 2)
-    encoder, lists = make_encoder("sage", IN, WIDTHS), Lists(graph, partitioning)
+    encoder, lists = make_encoder("sage", EncoderShape(IN, WIDTHS)), Lists(graph, partitioning)
     with pytest.raises(UserError, match=r"storage.memory: layer 1 of the encoder over all \d+ in-edges of node 0 needs"):
         infer(encoder, Features(x, partitioning), lists, partitioning, 1000, tmp_path / "vectors")
     assert list(tmp_path.iterdir()) == []
@@ -189,10 +189,10 @@ def test_a_full_disk_is_said_in_one_line(tmp_path, monkeypatch, held):
         raise OSError(28, "No space left on device")
         yield
 
-    monkeypatch.setattr(FiledRows, "writing", full)
+    monkeypatch.setattr(RowsOnDisk, "writing", full)
     with pytest.raises(RunError, match="the disk is full"):
-        infer(make_encoder("sage", IN, WIDTHS), Features(x, partitioning), Lists(graph, partitioning), partitioning, LARGE,
-              tmp_path / "vectors")
+        infer(make_encoder("sage", EncoderShape(IN, WIDTHS)), Features(x, partitioning), Lists(graph, partitioning), partitioning,
+              LARGE, tmp_path / "vectors")
     assert len(written) == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -204,7 +204,7 @@ from types import SimpleNamespace
 import numpy as np, torch
 from marius_lite.evaluate.inference import infer
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.nn.encoders import make_encoder
+from marius_lite.nn.encoders import EncoderShape, make_encoder
 
 name, degree, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
 torch.set_num_threads(1)
@@ -224,7 +224,7 @@ class Features:
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 
-encoder = make_encoder(name, 64, [64, 8], heads=2)
+encoder = make_encoder(name, EncoderShape(64, [64, 8], heads=2))
 warm = SimpleNamespace(read=lambda k: SimpleNamespace(indptr=np.array([0, 1, 2]), sources=np.array([0, 1]), rel=None))
 infer(encoder, SimpleNamespace(read=lambda k: np.ones((2, 64), np.float32)), warm, Partitioning(2, 1), 1 << 30, folder / "warm")
 before = peak()

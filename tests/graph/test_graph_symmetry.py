@@ -32,7 +32,7 @@ def test_the_share_is_exact_where_one_bucket_has_all_edges(cli, tmp_path, twice)
 @pytest.mark.parametrize("partitions", [1, 4])
 @pytest.mark.parametrize("piece", [200, 700])
 def test_pieces_and_partitions_tell_about_the_same(cli, tmp_path, monkeypatch, partitions, piece):
-    monkeypatch.setattr(symmetry, "PIECE", piece)
+    monkeypatch.setattr(symmetry, "BUCKET_SAMPLE", piece)
     pairs = drawn(60, 800)
     half = dataset_of(cli, tmp_path, pairs + [(t, s) for s, t in pairs[:400]], "--partitions", str(partitions))
     assert 0.4 < directions(half).both_ways < 0.9  # 2 in 3

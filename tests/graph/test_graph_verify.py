@@ -231,8 +231,8 @@ CASES = {
 
 
 def in_small_pieces(monkeypatch):
-    for module, name, size in ((verify, "PIECE", 7), (verify, "LISTS", 4), (verify_nodes, "BATCH", 16),
-                               (verify_nodes, "HASHES", 20), (verify_nodes, "ROW_BYTES", 64)):
+    for module, name, size in ((verify, "EDGES_AT_ONCE", 7), (verify, "LISTS_AT_ONCE", 4), (verify_nodes, "NODES_AT_ONCE", 16),
+                               (verify_nodes, "HASHES_AT_ONCE", 20), (verify_nodes, "BYTES_AT_ONCE", 64)):
         monkeypatch.setattr(module, name, size)
 
 
@@ -307,7 +307,7 @@ def test_equal_hashes_are_not_equal_ids(sound, monkeypatch):
     monkeypatch.setattr(verify_nodes, "hash_raw_ids", few)
     path = sound / "locality/nodes.parquet"
     verify_nodes._check_different(path, NODES, order_key(0))
-    monkeypatch.setattr(verify_nodes, "HASHES", 9)
+    monkeypatch.setattr(verify_nodes, "HASHES_AT_ONCE", 9)
     verify_nodes._check_different(path, NODES, order_key(0))
 
 

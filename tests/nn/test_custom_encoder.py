@@ -8,7 +8,7 @@ import torch
 from neighbourhoods import Graph
 
 from marius_lite.errors import UserError
-from marius_lite.nn.encoders import Layered, make_encoder, why_whole
+from marius_lite.nn.encoders import EncoderShape, Layered, make_encoder, whole_graph_reason
 from marius_lite.own_code import VARIABLE
 
 pyg = pytest.importorskip("torch_geometric.nn")
@@ -83,11 +83,11 @@ def test_a_module_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path.copy())
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=r"model.encoder: beside:Two: .*--allow-code .*MARIUS_LITE_ALLOW_CODE=1"):
-        make_encoder("beside:Two", 5, [7, 4])
+        make_encoder("beside:Two", EncoderShape(5, [7, 4]))
     monkeypatch.setenv(VARIABLE, "1")
-    assert type(make_encoder("beside:Two", 5, [7, 4]).module).__name__ == "Two"
+    assert type(make_encoder("beside:Two", EncoderShape(5, [7, 4])).module).__name__ == "Two"
     with pytest.raises(UserError, match="cannot import broken: ZeroDivisionError: division by zero"):
-        make_encoder("broken:Two", 5, [7, 4])
+        make_encoder("broken:Two", EncoderShape(5, [7, 4]))
 
 
 def sampled():
@@ -100,7 +100,7 @@ def sampled():
 
 def test_a_module_sees_the_sampled_graph(package):
     graph, x, rows, around = sampled()
-    model = make_encoder(f"{package}:Two", 5, [7, 4], options={"slope": 0.25})
+    model = make_encoder(f"{package}:Two", EncoderShape(5, [7, 4]), options={"slope": 0.25})
     assert model.module.slope == 0.25
     expected = model.module(x, graph.edge_index)[[3, 1, 8]]
     torch.testing.assert_close(model(rows, around), expected, rtol=1e-5, atol=1e-5)
@@ -108,7 +108,7 @@ def test_a_module_sees_the_sampled_graph(package):
 
 def test_a_module_that_asks_for_relations(package):
     graph, x, rows, around = sampled()
-    model = make_encoder(f"{package}:Typed", 5, [7, 4], relations=3)
+    model = make_encoder(f"{package}:Typed", EncoderShape(5, [7, 4], relations=3))
     expected = model.module(x, graph.edge_index, graph.edge_type)[[3, 1, 8]]
     torch.testing.assert_close(model(rows, around), expected, rtol=1e-5, atol=1e-5)
 
@@ -124,14 +124,14 @@ def test_a_module_that_asks_for_relations(package):
     ("torch_geometric.nn:GraphSAGE", {"norm": "batch_norm"}, None),
 ])
 def test_what_cannot_be_run_by_layers_says_why(package, name, options, why):
-    encoder = make_encoder(name.format(package), 5, [7, 4], options=options)
+    encoder = make_encoder(name.format(package), EncoderShape(5, [7, 4]), options=options)
     assert isinstance(encoder, Layered) == (why is None)
-    assert (why_whole(encoder.module) or "").startswith(why or "")
+    assert (whole_graph_reason(encoder.module) or "").startswith(why or "")
 
 
 def test_models_of_torch_geometric():
     graph, x, rows, around = sampled()
-    model = make_encoder("torch_geometric.nn:GIN", 5, [7, 4])
+    model = make_encoder("torch_geometric.nn:GIN", EncoderShape(5, [7, 4]))
     torch.testing.assert_close(model(rows, around), model.module(x, graph.edge_index)[[3, 1, 8]], rtol=1e-5, atol=1e-4)
 
 
@@ -147,19 +147,19 @@ def test_models_of_torch_geometric():
 ])
 def test_wrong_names_are_refused(package, name, text):
     with pytest.raises(UserError, match=text) as refused:
-        make_encoder(name.format(package), 5, [7, 4])
+        make_encoder(name.format(package), EncoderShape(5, [7, 4]))
     assert str(refused.value).startswith("model.encoder: ")
     assert "\n" not in str(refused.value)
 
 
 def test_wrong_options_and_layers_are_refused(package):
     with pytest.raises(UserError, match=r"has no parameter speed, it has in_channels"):
-        make_encoder(f"{package}:Two", 5, [7, 4], options={"speed": 1})
+        make_encoder(f"{package}:Two", EncoderShape(5, [7, 4]), options={"speed": 1})
     with pytest.raises(UserError, match="one hidden width is needed"):
-        make_encoder(f"{package}:Two", 5, [7, 8, 4])
+        make_encoder(f"{package}:Two", EncoderShape(5, [7, 8, 4]))
 
 
 def test_wrong_results_are_refused(package):
     _, _, rows, around = sampled()
     with pytest.raises(UserError, match=r"returned \(\d+, 1\) for \d+ nodes: expected"):
-        make_encoder(f"{package}:Narrow", 5, [7, 4])(rows, around)
+        make_encoder(f"{package}:Narrow", EncoderShape(5, [7, 4]))(rows, around)

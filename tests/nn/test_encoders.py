@@ -14,7 +14,7 @@ import marius_lite.nn.aggregate as aggregate
 import marius_lite.nn.encoders.gcn as gcn
 import marius_lite.nn.encoders.sage as sage
 from marius_lite.errors import UserError
-from marius_lite.nn.encoders import ENCODERS, make_encoder
+from marius_lite.nn.encoders import ENCODERS, EncoderShape, make_encoder
 
 pyg = pytest.importorskip("torch_geometric.nn")
 
@@ -46,7 +46,7 @@ def whole_graph_model(name, layers, norm):
 
 
 def encoder(name, layers, **options):
-    return make_encoder(name, IN, WIDTHS[layers], heads=HEADS, relations=RELATIONS, **options)
+    return make_encoder(name, EncoderShape(IN, WIDTHS[layers], heads=HEADS, relations=RELATIONS, **options))
 
 
 def drawn(seed, nodes, edges):
@@ -194,16 +194,16 @@ def test_residual_norm_and_dropout(name):
     assert 0.3 < share < 0.7
 
 
-@pytest.mark.parametrize(("options", "text"), [
-    ({"name": "sagee"}, "model.encoder: found 'sagee', allowed are sage, gcn, gat, rgcn or package.module:Class"),
-    ({"norm": "group"}, "model.norm: found 'group', allowed are none, layer, batch"),
-    ({"name": "gat", "heads": 3}, r"model.heads: found 3 for layers \[8, 6\]"),
-    ({"name": "gat", "heads": 0}, "model.heads: found 0"),
-    ({"widths": []}, "model.layers: "),
+@pytest.mark.parametrize(("name", "options", "text"), [
+    ("sagee", {}, "model.encoder: found 'sagee', allowed are sage, gcn, gat, rgcn or package.module:Class"),
+    ("sage", {"norm": "group"}, "model.norm: found 'group', allowed are none, layer, batch"),
+    ("gat", {"heads": 3}, r"model.heads: found 3 for layers \[8, 6\]"),
+    ("gat", {"heads": 0}, "model.heads: found 0"),
+    ("sage", {"widths": []}, "model.layers: "),
 ])
-def test_what_is_not_allowed_is_refused(options, text):
+def test_what_is_not_allowed_is_refused(name, options, text):
     with pytest.raises(UserError, match=text):
-        make_encoder(**{"name": "sage", "in_width": IN, "widths": WIDTHS[2], **options})
+        make_encoder(name, EncoderShape(**{"in_width": IN, "widths": WIDTHS[2], **options}))
 
 
 def test_without_torch_geometric(monkeypatch):

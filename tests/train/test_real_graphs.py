@@ -9,7 +9,7 @@ import torch
 
 from marius_lite.evaluate.inference import infer, true_degrees
 from marius_lite.graph.dataset import Dataset
-from marius_lite.nn.encoders import make_encoder
+from marius_lite.nn.encoders import EncoderShape, make_encoder
 
 models = pytest.importorskip("torch_geometric.nn.models", reason="graph neural networks need the extra `gnn`")
 SHARED = Path(os.environ.get("MARIUS_SHARED", Path(__file__).parents[2] / "../shared"))
@@ -44,7 +44,7 @@ def test_vectors_are_those_of_the_full_batch(cli, tmp_path, name, partitions, en
     for encoder in encoders:
         kind, options = MODELS[encoder]
         torch.manual_seed(0)
-        ours = make_encoder(encoder, x.shape[1], [HIDDEN, CLASSES], heads=options.get("heads", 1))
+        ours = make_encoder(encoder, EncoderShape(x.shape[1], [HIDDEN, CLASSES], heads=options.get("heads", 1)))
         theirs = kind(x.shape[1], HIDDEN, 2, CLASSES, **options).eval()
         theirs.load_state_dict(ours.state_dict())
         degrees = true_degrees(dataset.adjacency, dataset.partitioning) if encoder == "gcn" else None

@@ -1,4 +1,4 @@
-"""Decoders: scores of (source, relation, destination), one file each and one line in `marius_lite.config.decoders`."""
+"""Decoders, which score (source, relation, destination). Each is a file here and a line in `marius_lite.config.decoders`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from marius_lite.places import at_place
 
 
 def decoder_class(name: str) -> type[Decoder]:
-    """The class of a decoder in `DECODERS`. UserError for another name."""
+    """Return the class of a decoder in `DECODERS`. Raises UserError for another name."""
     if name not in DECODERS:
         raise UserError(f"model.decoder: found {name!r}, allowed are {', '.join(DECODERS)}")
     found: type[Decoder] = at_place(DECODERS[name].place)
@@ -18,13 +18,16 @@ def decoder_class(name: str) -> type[Decoder]:
 
 
 def make_decoder(name: str, dim: int) -> Decoder:
-    """For ``dim`` numbers a node; torch's generator draws its weights. UserError for another name, or a dim it cannot use."""
+    """Make a decoder for ``dim`` numbers a node. Torch's generator draws its weights.
+
+    Raises UserError for a name that is no decoder, or a dim that it cannot use.
+    """
     check_dim(name, dim)
     return decoder_class(name)(dim)
 
 
 def check_dim(name: str, dim: int) -> None:
-    """UserError for a decoder that is none, or where it cannot use ``dim`` numbers a node."""
+    """Raise UserError for a name that is no decoder, or where it cannot use ``dim`` numbers a node."""
     kind = decoder_class(name)
     least = 2 if DECODERS[name].even else 1
     if dim < 1 or dim % least:

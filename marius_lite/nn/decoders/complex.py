@@ -8,7 +8,7 @@ from marius_lite.nn.decoders.base import Decoder, EdgeContext, complex_product
 
 
 class ComplEx(Decoder):
-    """score = Re <src * rel, conj(dst)> of dim / 2 complex numbers: real parts first, imaginary after."""
+    """score = Re <src * rel, conj(dst)> of dim / 2 complex numbers. Real parts come first, imaginary parts after."""
 
     def query(self, entity: torch.Tensor, context: EdgeContext, side: int) -> torch.Tensor:
         return complex_product(entity, context.relation, conjugate=side == 1)

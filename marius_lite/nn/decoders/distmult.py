@@ -1,4 +1,4 @@
-"""DistMult (Yang et al., ICLR 2015): a weighted inner product, the weights given by the relation."""
+"""DistMult (Yang et al., ICLR 2015): an inner product, weighted by the relation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from marius_lite.nn.decoders.base import Decoder, EdgeContext
 
 
 class DistMult(Decoder):
-    """score = <src * rel, dst>; the same for both directions of an edge."""
+    """score = <src * rel, dst>. It is the same for both directions of an edge."""
 
     def query(self, entity: torch.Tensor, context: EdgeContext, side: int) -> torch.Tensor:
         return entity * context.relation

@@ -1,4 +1,4 @@
-"""Inner product of two entities; relations play no part."""
+"""Dot: the inner product of two entities. Relations are not used."""
 
 from __future__ import annotations
 

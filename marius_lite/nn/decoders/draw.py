@@ -1,4 +1,4 @@
-"""What rows and relations are drawn from when a run begins."""
+"""The distributions from which rows and relations are drawn when a run begins."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Kind = Literal["normal", "uniform"]
 
 @dataclass(frozen=True)
 class Draw:
-    """``normal``: mean 0, standard deviation ``scale``. ``uniform``: between -scale and scale."""
+    """A distribution. ``normal``: mean 0, standard deviation ``scale``. ``uniform``: between -scale and scale."""
 
     kind: Kind
     scale: float
 
     def __call__(self, generator: np.random.Generator, count: int, dim: int) -> Values:
-        """(count, dim) float32."""
+        """Draw values (count, dim), float32."""
         return KINDS[self.kind](generator, count, dim, self.scale)
 
     def changed(self, kind: Kind | None, scale: float | None) -> Draw:
-        """The same with what is given instead. A kind without a scale keeps the standard deviation."""
+        """Return the distribution with another kind or scale, where they are given. A kind alone keeps the standard deviation."""
         kind = kind or self.kind
         return Draw(kind, self.scale * DEVIATION[self.kind] / DEVIATION[kind] if scale is None else scale)
 
@@ -45,5 +45,5 @@ def _uniform(generator: np.random.Generator, count: int, dim: int, scale: float)
 
 
 DEVIATION = {"normal": 1.0, "uniform": 1 / math.sqrt(3)}
-"""The standard deviation at scale 1."""
+"""The standard deviation of each kind at scale 1."""
 KINDS: dict[str, Callable[[np.random.Generator, int, int, float], Values]] = {"normal": _normal, "uniform": _uniform}

@@ -1,4 +1,4 @@
-"""RotatE (Sun et al., ICLR 2019): a relation turns each complex number of a source onto its destination's."""
+"""RotatE (Sun et al., ICLR 2019): a relation rotates each complex number of a source to that of its destination."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marius_lite.nn.decoders.draw import Draw
 
 
 class RotatE(Decoder):
-    """score = -sum over k < dim / 2 of |src_k * exp(i rel_k) - dst_k|; a relation is dim / 2 phases."""
+    """score = -sum over k < dim / 2 of |src_k * exp(i rel_k) - dst_k|. A relation has dim / 2 phases."""
 
     similarity = "complex_l2"
 

@@ -1,4 +1,4 @@
-"""TransE (Bordes et al., NIPS 2013): a relation moves a source to its destination."""
+"""TransE (Bordes et al., NIPS 2013): a relation is the vector that leads from a source to its destination."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ class TransEL1(TransE):
 
     @classmethod
     def node_draw(cls, dim: int) -> Draw:
-        """About 1 apart: norms of 1 would put them ``sqrt(dim)`` apart."""
+        """Return rows that are about 1 apart in the L1 norm. Rows of the L2 norm 1 would be ``sqrt(dim)`` apart."""
         return Draw("uniform", 1 / dim)

@@ -1,37 +1,38 @@
-"""Graph neural networks over sampled neighbourhoods, by name."""
+"""Encoders, which are graph neural networks over sampled neighbourhoods, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from marius_lite.errors import UserError
 from marius_lite.nn.encoders.base import Block, Encoder, Layered, LayerGraph
-from marius_lite.nn.encoders.basic_gnn import BasicGnnEncoder, why_whole
+from marius_lite.nn.encoders.basic_gnn import BasicGnnEncoder, whole_graph_reason
 from marius_lite.nn.encoders.custom import CustomEncoder, load_module
 from marius_lite.nn.encoders.gat import Gat
 from marius_lite.nn.encoders.gcn import Gcn
 from marius_lite.nn.encoders.rgcn import Rgcn
 from marius_lite.nn.encoders.sage import Sage
+from marius_lite.nn.encoders.shape import EncoderShape
 
-__all__ = ["ENCODERS", "BasicGnnEncoder", "Block", "CustomEncoder", "Encoder", "LayerGraph", "Layered", "make_encoder",
-           "why_whole"]
+__all__ = ["ENCODERS", "BasicGnnEncoder", "Block", "CustomEncoder", "Encoder", "EncoderShape", "LayerGraph", "Layered",
+           "make_encoder", "whole_graph_reason"]
 
 ENCODERS: dict[str, type[Encoder]] = {"sage": Sage, "gcn": Gcn, "gat": Gat, "rgcn": Rgcn}
 
 
-def make_encoder(name: str, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, norm: str = "none",
-                 residual: bool = False, heads: int = 1, relations: int = 1,
-                 options: Mapping[str, Any] | None = None) -> Encoder | CustomEncoder:
-    """An entry of ``ENCODERS``, or what ``package.module:Class`` names (which decides itself on norm and residual).
+def make_encoder(name: str, shape: EncoderShape, options: Mapping[str, Any] | None = None) -> Encoder | CustomEncoder:
+    """Make an encoder: one of ``ENCODERS``, or an instance of the class that ``package.module:Class`` names.
 
-    ``heads`` matter to gat, ``relations`` to rgcn, ``options`` to a class of the user's. Parameters start at values drawn from
-    torch's global generator. UserError for a name or a value that is not allowed, or without torch_geometric.
+    ``options``: further arguments of a class of the user. Such a class decides itself on norm and residual. Weights start at
+    values drawn from torch's global generator. Raises UserError for a name or a value that is not allowed, or without
+    torch_geometric.
     """
     if ":" in name:
-        module = load_module(name, in_width, widths, dropout=dropout, heads=heads, relations=relations, options=options)
-        return CustomEncoder(module, widths[-1]) if why_whole(module) else BasicGnnEncoder(module, in_width, widths[-1])
+        module = load_module(name, shape, options)
+        if whole_graph_reason(module):
+            return CustomEncoder(module, shape.widths[-1])
+        return BasicGnnEncoder(module, shape.in_width, shape.widths[-1])
     if name not in ENCODERS:
         raise UserError(f"model.encoder: found {name!r}, allowed are {', '.join(ENCODERS)} or package.module:Class")
-    own = {"gat": {"heads": heads}, "rgcn": {"relations": relations}}.get(name, {})
-    return ENCODERS[name](in_width, widths, dropout=dropout, norm=norm, residual=residual, **own)
+    return ENCODERS[name](shape)

@@ -1,10 +1,9 @@
-"""Encoders: from the features of a sampled neighbourhood to vectors of its seeds, layer by layer."""
+"""The base of encoders, which turn the input rows of a sampled neighbourhood into vectors of its seeds, layer by layer."""
 
 from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -15,6 +14,7 @@ from torch import Tensor
 from marius_lite.errors import UserError
 from marius_lite.nn.aggregate import targets_of
 from marius_lite.nn.dropout import dropout
+from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.geometric import without_geometric
 from marius_lite.nn.products import linear
 
@@ -23,10 +23,10 @@ NORMS = ("none", "layer", "batch")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The edges of one layer: target t receives from sources indices[indptr[t]:indptr[t+1]]; the targets are the first sources.
+    """The edges of one layer. Target t has the sources indices[indptr[t]:indptr[t+1]]. The first sources are the targets.
 
-    ``indptr``: (targets + 1,) int64; ``indices``: (edges,) int32 or int64; ``rel``: (edges,) int64, None without relations;
-    ``degrees``: (sources,) float32, the sources' true in-degrees (GCN alone asks for them).
+    ``indptr``: (targets + 1,) int64. ``indices``: (edges,) int32 or int64. ``rel``: (edges,) int64, None without relations.
+    ``degrees``: (sources,) float32, the sources' in-degrees in the whole graph; only GCN needs them.
     """
 
     indptr: Tensor
@@ -36,20 +36,22 @@ class Block:
 
     @property
     def targets(self) -> int:
+        """How many targets there are."""
         return len(self.indptr) - 1
 
     def edge_index(self) -> Tensor:
-        """PyG's (2, edges) int64: sources, then targets."""
+        """Return the edges as PyTorch Geometric takes them, (2, edges) int64: sources, then targets."""
         return torch.stack([self.indices.long(), targets_of(self.indptr, len(self.indices))])
 
 
 @dataclass(frozen=True, slots=True)
 class LayerGraph:
-    """A sampled neighbourhood in PyG's order: nodes = [seeds | new at hop 1 | ...], those that were expanded a prefix.
+    """A sampled neighbourhood, in the order of PyTorch Geometric: first the seeds, then the new nodes of hop 1, 2, ...
 
-    ``hop_nodes``: nodes of each hop, seeds first, hops + 1 of them; ``indptr``: (expanded + 1,) int64; ``indices``: (edges,)
-    int32 or int64, local numbers; ``rel``: (edges,) int64 or None; ``degrees``: (nodes,) float32, true in-degrees, or None;
-    ``hop_edges``: edges of the nodes of each hop, hops of them; without it, they are read off ``indptr``.
+    The nodes of all hops but the last are expanded: their in-edges are sampled. ``hop_nodes``: how many nodes each hop has, hops
+    + 1 numbers. ``indptr``: (expanded + 1,) int64. ``indices``: (edges,) int32 or int64, places of the sources in this order.
+    ``rel``: (edges,) int64, or None. ``degrees``: (nodes,) float32, in-degrees in the whole graph, or None. ``hop_edges``: how
+    many edges the nodes of each hop have; without it they are counted from ``indptr``.
     """
 
     hop_nodes: tuple[int, ...]
@@ -61,14 +63,15 @@ class LayerGraph:
 
     @property
     def hops(self) -> int:
+        """How many hops there are, the seeds not counted."""
         return len(self.hop_nodes) - 1
 
     def nodes(self, hops: int) -> int:
-        """How many nodes are within ``hops`` of the seeds."""
+        """Return how many nodes are within ``hops`` of the seeds."""
         return sum(self.hop_nodes[: hops + 1])
 
     def block(self, layer: int) -> Block:
-        """The edges of layer 0, 1, ... of as many as there are hops: each layer drops the outermost hop."""
+        """Return the edges of a layer, from 0. There are as many layers as hops. Each layer drops the outermost hop."""
         hops = self.hops - layer
         targets = self.nodes(hops - 1)
         edges = sum(self.hop_edges[:hops]) if self.hop_edges is not None else int(self.indptr[targets])
@@ -79,7 +82,11 @@ class LayerGraph:
 class Layered(torch.nn.Module, ABC):
     """Layers that can be run one after the other over all nodes.
 
-    ``in_width``: columns of the features; ``widths``: columns of each layer's result; ``degrees``: whether blocks must tell them.
+    ``in_width``: numbers of a node in the input. ``widths``: numbers of a node in the result of each layer. ``degrees``: whether
+    blocks must have degrees.
+
+    Some layers map single rows before they look at neighbours. `early` is that part and `late` the rest of the layer. Where the
+    map makes rows narrower, all rows can be mapped first, so that less is kept.
     """
 
     in_width: int
@@ -88,52 +95,53 @@ class Layered(torch.nn.Module, ABC):
 
     @abstractmethod
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        """One layer's result (targets, widths[layer]) from its sources' rows x (sources, width), activation included."""
+        """Return the result of a layer, (targets, widths[layer]), from rows x (sources, width). It includes the activation."""
 
     @abstractmethod
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
-        """What `layer` takes at most, without gradients, besides its arguments."""
+        """Return the bytes that `layer` takes at most, without gradients and without its arguments."""
 
     def early_width(self, layer: int) -> int | None:
-        """How many numbers `early` makes of a row, where that is fewer than the row has; else None."""
+        """Return how many numbers `early` makes of a row. None where these are not fewer than the row has."""
         return None
 
     def early(self, layer: int, x: Tensor) -> Tensor:
-        """What a layer makes of single rows x (n, in) before any neighbour counts: (n, early_width)."""
+        """Return what a layer makes of single rows x (n, in) before it looks at neighbours: (n, early_width)."""
         raise AssertionError(f"{type(self).__name__} has no maps to come first")
 
     def late(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        """`layer`'s result (targets, widths[layer]) from what `early` made of its sources' rows."""
+        """Return the result of `layer`, (targets, widths[layer]), from what `early` made of the sources' rows."""
         raise AssertionError(f"{type(self).__name__} has no maps to come first")
 
 
 class Encoder(Layered):
-    """A stack of graph convolutions; all but the last are followed by residual, norm, ReLU and dropout.
+    """A stack of graph convolutions. After each but the last come residual, norm, ReLU and dropout.
 
-    The last of ``widths`` is that of the seeds' vectors. ``asks_for_degrees``: whether samples must tell true in-degrees.
-    ``norm``: "none", "layer" (of each row) or "batch". ``residual`` adds
-    each layer's input to its result, through a linear map where the widths differ. Parameters have the names of torch_geometric's
-    models (convs.0.lin_l.weight, norms.0.weight, ...). Dropout draws from torch's global generator: seed it before a batch to
-    draw the same masks again.
+    ``asks_for_degrees``: whether samples must tell true in-degrees. A residual passes a linear map where the widths differ.
+    Parameters have the names of torch_geometric's models (convs.0.lin_l.weight, norms.0.weight, ...). Dropout draws from
+    torch's global generator: seed it before a batch to draw the same masks again.
     """
 
-    def __init__(self, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, norm: str = "none",
-                 residual: bool = False) -> None:
+    def __init__(self, shape: EncoderShape) -> None:
         super().__init__()
+        in_width, widths = shape.in_width, tuple(shape.widths)
         if not widths or min(in_width, *widths) < 1:
             raise UserError(f"model.layers: found input width {in_width} and layers {list(widths)}: "
                             "at least one layer is needed, and no width below 1")
-        self.in_width, self.widths = in_width, tuple(widths)
+        self.in_width, self.widths = in_width, widths
         self.asks_for_degrees = self.degrees
-        self.dropout = dropout
-        shapes = list(itertools.pairwise([in_width, *widths]))
+        self.dropout = shape.dropout
+        ends = list(itertools.pairwise([in_width, *widths]))
         self.convs = torch.nn.ModuleList(
-            self._conv(inner, outer, last=layer == len(widths) - 1) for layer, (inner, outer) in enumerate(shapes))
-        self.norms = torch.nn.ModuleList(_norm(norm, width) for width in widths[:-1])
-        self.residuals = torch.nn.ModuleList(_skip(*shape) for shape in shapes[:-1]) if residual else None
+            self._conv(inner, outer, last=layer == len(widths) - 1) for layer, (inner, outer) in enumerate(ends))
+        self.norms = torch.nn.ModuleList(_norm(shape.norm, width) for width in widths[:-1])
+        self.residuals = torch.nn.ModuleList(_skip(*each) for each in ends[:-1]) if shape.residual else None
 
     def forward(self, x: Tensor, graph: LayerGraph) -> Tensor:
-        """(seeds, widths[-1]) from the features x (nodes, in_width) of ``graph``, sampled as deep as there are layers."""
+        """Return the seeds' vectors (seeds, widths[-1]) from the input rows x (nodes, in_width) of ``graph``.
+
+        ``graph`` must have as many hops as there are layers, else ValueError.
+        """
         self._check_depth(graph)
         for layer in range(len(self.convs)):
             x = self.layer(layer, x[: graph.nodes(graph.hops - layer)], graph.block(layer))
@@ -157,18 +165,18 @@ class Encoder(Layered):
         return self._finished(layer, self._combine(layer, x, block), skipped)
 
     def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
-        """(weight, bias) of each map of single rows, that of the residual last; empty where there is none to come first."""
+        """Return (weight, bias) of each map of single rows, that of the residual last. Empty where no map comes first."""
         return []
 
     def _combine(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        """(targets, out) from the results of `_early_maps` side by side."""
+        """Return (targets, out) from the results of `_early_maps`, which are side by side in ``x``."""
         raise AssertionError(f"{type(self).__name__} has no maps to come first")
 
     def _residual(self, layer: int) -> torch.nn.Module | None:
         return self.residuals[layer] if self.residuals is not None and layer < len(self.convs) - 1 else None
 
     def _residual_map(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
-        """The residual's, of a layer that has one; a width that stays the same needs no `early`."""
+        """Return the map of a layer's residual, if it has one. Where the width stays the same there is none."""
         skip = self._residual(layer)
         return [(skip.weight, None)] if isinstance(skip, torch.nn.Linear) else []
 
@@ -190,15 +198,15 @@ class Encoder(Layered):
 
     @abstractmethod
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
-        """The torch_geometric layer that holds the parameters."""
+        """Make the layer of torch_geometric that has the parameters."""
 
     @abstractmethod
     def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
-        """(targets, out), a new tensor, from x (sources, in)."""
+        """Return (targets, out), a new tensor, from x (sources, in)."""
 
 
 def geometric() -> ModuleType:
-    """torch_geometric.nn, or a UserError that says how to install it."""
+    """Return the module torch_geometric.nn. Raises UserError, which says how to install it, where it is missing."""
     try:
         import torch_geometric.nn
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""torch_geometric's BasicGNN models (GraphSAGE, GCN, GIN, GAT, EdgeCNN and classes derived from them), one layer at a time."""
+"""Run torch_geometric's BasicGNN models (GraphSAGE, GCN, GIN, GAT, EdgeCNN and classes derived from them) layer by layer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from marius_lite.nn.encoders.gcn import propagate
 from marius_lite.nn.products import linear
 
 ONE_HOP = ("SAGEConv", "GINConv", "GATConv", "GATv2Conv", "EdgeConv", "PNAConv")
-"""Convolutions that look at a node's in-edges and the rows at their ends alone. GCNConv asks for degrees too."""
+"""Convolutions that use only a node's in-edges and the rows at their ends. GCNConv also needs degrees."""
 ROW_NORMS = ("Identity", "BatchNorm", "BatchNorm1d", "LayerNorm")
-"""Norms that, evaluated, look at one row at a time."""
+"""Norms that use one row at a time in an evaluation."""
 
 
-def why_whole(module: torch.nn.Module) -> str | None:
-    """Why a module of the user's must see the whole graph at once; None where `BasicGnnEncoder` runs it by layers."""
+def whole_graph_reason(module: torch.nn.Module) -> str | None:
+    """Return why a module can only be run on the whole graph at once. None where `BasicGnnEncoder` can run it layer by layer."""
     basic = geometric().models.basic_gnn.BasicGNN
     if not isinstance(module, basic) or type(module).forward is not basic.forward:
         return "has layers of its own, which cannot be run one at a time over all nodes"
@@ -38,9 +38,10 @@ def _known(module: torch.nn.Module, names: tuple[str, ...]) -> bool:
 
 
 class BasicGnnEncoder(CustomEncoder, Layered):
-    """A BasicGNN: trained as any module of the user's, and run by `layer` for all nodes, with the results of its own forward.
+    """A BasicGNN. It trains like any module of the user, and `layer` runs it for all nodes, with the results of its own forward.
 
-    With jumping knowledge, a row also holds what the layers before made of its node, the latest last: ``widths`` grow.
+    With jumping knowledge, a row also has the results of the layers before, the latest last. So ``widths`` grow from layer to
+    layer.
     """
 
     def __init__(self, module: Any, in_width: int, out_width: int) -> None:
@@ -75,7 +76,7 @@ class BasicGnnEncoder(CustomEncoder, Layered):
         hidden: int = self._module.hidden_channels
         heads: int = getattr(self._module.convs[layer], "heads", 1)
         width = max(self._inner(layer), hidden, self.out_width) * heads
-        rows_an_edge = 8  # a convolution holds some for each edge, and for the loops it adds
+        rows_an_edge = 8  # a convolution makes some rows for each edge, and for each loop that it adds
         return 4 * (rows_an_edge * width + 8) * (edges + sources) + 8 * targets * sum(self.widths[: layer + 1])
 
     def _inner(self, layer: int) -> int:
@@ -97,7 +98,10 @@ def _plain_gcn(conv: Any) -> bool:
 
 
 def _convolve(conv: Any, x: Tensor, block: Block) -> Tensor:
-    """(targets, out): GCN's normalisation is by true degrees, which the edges at hand do not tell of the sources."""
+    """Return the convolution's result, (targets, out).
+
+    GCN normalises by the degrees in the whole graph. The block's edges do not tell those of the sources, so they are given.
+    """
     if _plain_gcn(conv) and conv.normalize:
         return linear(propagate(x, block), conv.lin.weight, conv.bias)
     out: Tensor = conv(x, block.edge_index())[: block.targets]

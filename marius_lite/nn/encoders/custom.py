@@ -1,4 +1,4 @@
-"""A user's own module, of torch_geometric's signature, as the encoder."""
+"""Take a user's module as the encoder. Its forward is like those of torch_geometric's models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,15 +14,16 @@ from torch import Tensor
 
 from marius_lite.errors import UserError
 from marius_lite.nn.encoders.base import LayerGraph
+from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.own_code import code_allowed, require_installed
 
 KEY = "model.encoder"
 
 
 class CustomEncoder(torch.nn.Module):
-    """Runs ``module``.forward(x, edge_index) on the whole sampled neighbourhood, edges from source to target.
+    """Runs ``module``.forward(x, edge_index) on the whole sampled neighbourhood. Edges lead from source to target.
 
-    The first rows of its result are the seeds'. A parameter ``edge_type`` of its forward receives the relations.
+    The first rows of its result are those of the seeds. If its forward has a parameter ``edge_type``, that gets the relations.
     """
 
     asks_for_degrees = False  # its forward counts the edges of the sample
@@ -33,7 +34,7 @@ class CustomEncoder(torch.nn.Module):
         self._typed = "edge_type" in inspect.signature(module.forward).parameters
 
     def forward(self, x: Tensor, graph: LayerGraph) -> Tensor:
-        """(seeds, out_width) from the features x (nodes, in_width)."""
+        """Return (seeds, out_width) from the input rows x (nodes, in_width). Raises UserError for a result of another shape."""
         block = graph.block(0)
         extra = {"edge_type": block.rel} if self._typed else {}
         out = self.module(x, block.edge_index(), **extra)
@@ -45,19 +46,17 @@ class CustomEncoder(torch.nn.Module):
         return out[:seeds]
 
 
-def load_module(name: str, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, heads: int = 1,
-                relations: int = 1, options: Mapping[str, Any] | None = None) -> torch.nn.Module:
-    """Make the class that ``package.module:Class`` names, with the sizes that its constructor's parameters ask for.
+def load_module(name: str, shape: EncoderShape, options: Mapping[str, Any] | None = None) -> torch.nn.Module:
+    """Make an instance of the class that ``package.module:Class`` names, with the arguments that its constructor takes.
 
-    Known parameters: in_channels, hidden_channels, num_layers, out_channels, dropout, heads, num_relations, as in
-    torch_geometric's models; ``options`` fill any others. UserError where the class is not there, is no module, or asks for
-    what nobody gives.
+    The constructor may take in_channels, hidden_channels, num_layers, out_channels, dropout, heads and num_relations, as
+    torch_geometric's models do. ``options`` fill any others. Raises UserError where the class is not there, is no module, or
+    needs an argument that nobody gives.
     """
-    kind = _find(name)
-    hidden = set(widths[:-1])
-    known = {"in_channels": in_width, "out_channels": widths[-1], "num_layers": len(widths), "dropout": dropout,
-             "heads": heads, "num_relations": relations, **({"hidden_channels": widths[0]} if len(hidden) <= 1 else {}),
-             **(options or {})}
+    kind, widths = _find(name), shape.widths
+    hidden = {"hidden_channels": widths[0]} if len(set(widths[:-1])) <= 1 else {}
+    known = {"in_channels": shape.in_width, "out_channels": widths[-1], "num_layers": len(widths), "dropout": shape.dropout,
+             "heads": shape.heads, "num_relations": shape.relations, **hidden, **(options or {})}
     asked = inspect.signature(kind).parameters.values()
     names = [p.name for p in asked if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     unknown = [p.name for p in asked if p.name in names and p.default is p.empty and p.name not in known]
@@ -76,12 +75,13 @@ def load_module(name: str, in_width: int, widths: Sequence[int], *, dropout: flo
 
 
 def _find(name: str) -> type[torch.nn.Module]:
+    """Import the class that ``package.module:Class`` names. Raises UserError where it may not be imported, or is no module."""
     path, _, attribute = name.partition(":")
     if not path or not attribute:
         raise UserError(f"{KEY}: found {name!r}, expected package.module:Class")
     if not code_allowed():
         require_installed(path, f"{KEY}: {name}")
-    elif os.getcwd() not in sys.path:  # an installed command's path lacks the folder it is called from
+    elif os.getcwd() not in sys.path:  # the search path of an installed command lacks the working folder
         sys.path.append(os.getcwd())
     try:
         module = importlib.import_module(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,20 +9,19 @@ from torch import Tensor
 
 from marius_lite.errors import UserError
 from marius_lite.nn.encoders.base import Block, Encoder, geometric
+from marius_lite.nn.encoders.shape import EncoderShape
 
 
 class Gat(Encoder):
-    """torch_geometric's GATv2Conv: ``heads`` side by side in a layer's result, averaged in the last layer's."""
+    """Layers of torch_geometric's GATv2Conv. The heads are side by side in a layer's result; the last layer averages them."""
 
-    def __init__(self, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, norm: str = "none",
-                 residual: bool = False, heads: int = 1) -> None:
-        uneven = [width for width in widths[:-1] if heads < 1 or width % heads]
-        if uneven or heads < 1:
-            raise UserError(f"model.heads: found {heads} for layers {list(widths)}: "
+    def __init__(self, shape: EncoderShape) -> None:
+        if shape.heads < 1 or any(width % shape.heads for width in shape.widths[:-1]):
+            raise UserError(f"model.heads: found {shape.heads} for layers {list(shape.widths)}: "
                             "at least 1, and it must divide the width of every layer but the last")
-        self.heads = heads
-        self._attention_dropout = dropout
-        super().__init__(in_width, widths, dropout=dropout, norm=norm, residual=residual)
+        self.heads = shape.heads
+        self._attention_dropout = shape.dropout
+        super().__init__(shape)
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
         width = out_width if last else out_width // self.heads

@@ -14,10 +14,10 @@ from marius_lite.nn.products import linear
 
 
 class Gcn(Encoder):
-    """W (x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t)) + b, with the parameters of torch_geometric's GCNConv.
+    """out_t = W (x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t)) + b, with the parameters of torch_geometric's GCNConv.
 
-    D is the true in-degree, its node's own loops left out, + 1 for the one that GCN puts in their place. The sum of sampled
-    neighbours is scaled by in-degree / neighbours sampled, so that its expectation is that of all.
+    D is the in-degree in the whole graph without self-loops, plus 1 for the loop that GCN adds. The sum over sampled neighbours
+    is multiplied by in-degree / sampled neighbours, so that its mean is the sum over all.
     """
 
     degrees = True
@@ -44,7 +44,7 @@ class Gcn(Encoder):
 
 
 def propagate(x: Tensor, block: Block) -> Tensor:
-    """x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t), (targets, width) from x (sources, width)."""
+    """Return x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t): (targets, width) from x (sources, width)."""
     if block.degrees is None:
         raise ValueError("GCN needs the true degrees of the sampled nodes")
     targets = targets_of(block.indptr, len(block.indices))

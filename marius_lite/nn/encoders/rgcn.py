@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,16 +10,16 @@ from torch.nn.functional import pad
 
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
 from marius_lite.nn.encoders.base import Block, Encoder, geometric
+from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.products import linear
 
 
 class Rgcn(Encoder):
-    """W_root itself + b + sum over relations r of W_r mean(neighbours by r), with the parameters of RGCNConv."""
+    """out_t = W_root x_t + b + sum over relations r of W_r mean(neighbours by r), with the parameters of RGCNConv."""
 
-    def __init__(self, in_width: int, widths: Sequence[int], *, dropout: float = 0.0, norm: str = "none",
-                 residual: bool = False, relations: int = 1) -> None:
-        self.relations = relations
-        super().__init__(in_width, widths, dropout=dropout, norm=norm, residual=residual)
+    def __init__(self, shape: EncoderShape) -> None:
+        self.relations = shape.relations
+        super().__init__(shape)
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
         conv: torch.nn.Module = geometric().RGCNConv(in_width, out_width, self.relations)
@@ -44,9 +43,10 @@ class Rgcn(Encoder):
 
 
 class _Groups:
-    """A block's edges by relation, then target: group g holds ``indices[starts[g]:starts[g+1]]``.
+    """A block's edges, grouped by relation and target. Group g has the sources ``indices[starts[g]:starts[g+1]]``.
 
-    ``sizes``: groups of each relation. ``into``, ``order``: the groups that go to target t are order[into[t]:into[t+1]].
+    Groups are in the order of relations, then of targets. ``sizes``: how many groups each relation has. ``into``, ``order``: the
+    groups of target t are order[into[t]:into[t+1]].
     """
 
     def __init__(self, block: Block, relations: int):

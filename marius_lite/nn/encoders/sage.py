@@ -13,11 +13,11 @@ from marius_lite.nn.encoders.base import Block, Encoder, geometric
 from marius_lite.nn.products import linear, onednn_linear, onednn_usable, recurring_rows, summed_over_rows
 
 NUMBERS_PER_READ = 12
-"""Multiplications that take as long as fetching one number of a neighbour's row."""
+"""How many multiplications take as long as reading one number of a neighbour's row."""
 
 
 class Sage(Encoder):
-    """W_l mean(neighbours) + b + W_r itself, with the parameters of torch_geometric's SAGEConv."""
+    """out_t = W_l mean(neighbours) + b + W_r x_t, with the parameters of torch_geometric's SAGEConv."""
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
         conv: torch.nn.Module = geometric().SAGEConv(in_width, out_width)
@@ -46,9 +46,9 @@ class Sage(Encoder):
 
 
 def transform_first(x: Tensor, block: Block, weight: Tensor) -> bool:
-    """Whether weight (out, in) times every source, then the sum, costs less than the sum, then weight times every target.
+    """Return whether it is cheaper to map every source by weight (out, in) and then sum, than to sum and then map every target.
 
-    The sum of untransformed rows has no gradient to compute where ``x`` needs none.
+    Where ``x`` needs no gradient, the sum of rows that are not mapped has no backward pass.
     """
     outer, inner = weight.shape
     reads = NUMBERS_PER_READ * len(block.indices)
@@ -58,7 +58,8 @@ def transform_first(x: Tensor, block: Block, weight: Tensor) -> bool:
 
 
 class _MeanThenLinear(torch.autograd.Function):
-    """One product with [mean of the neighbours | itself] (targets, 2 in), and one pass over the sources' gradient."""
+    """Maps [mean of the neighbours | the target itself] (targets, 2 in) by one product. Its backward pass goes over the sources'
+    gradient once."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, indptr: Tensor, indices: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Optimizers of node rows, whose state lives beside the values in each record."""
+"""Optimizers of node rows. Their state is beside the values in each record."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,6 +8,6 @@ from marius_lite.optim.rows.base import RowOptimizer
 from marius_lite.optim.rows.updater import RowUpdater
 
 ROW_OPTIMIZERS: dict[str, Callable[..., RowOptimizer]] = {name: partial(RowOptimizer.of, name) for name in KNOWN}
-"""By name, those of csrc/rows/formulas.h; each is made with its options, the usual ones where none are given."""
+"""The row optimizers of csrc/rows/formulas.h by name. Each takes its options, with the usual values where none are given."""
 
 __all__ = ["ROW_OPTIMIZERS", "RowOptimizer", "RowUpdater"]

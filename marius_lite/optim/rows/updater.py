@@ -1,4 +1,4 @@
-"""From a batch's gradients to updated records: group equal rows, sum their gradients, step."""
+"""Update records by a batch's gradients: group equal rows, sum their gradients, make a step."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from marius_lite.optim.rows.base import Floats, RowOptimizer
 from marius_lite.types import RowGrads, Rows
 
 ROWS_AT_A_TIME = 2048
-"""Rows whose gradients are summed before they are updated: the sums stay in a processor's caches."""
+"""Rows that are summed and then updated at a time. Their sums stay in a processor's caches."""
 
 
 class RowUpdater:
-    """Applies `RowGrads` to a table of records. Keeps its buffers, so it serves one thread at a time.
+    """Applies `RowGrads` to a table of records. It keeps its buffers, so only one thread may use it at a time.
 
-    ``rate`` multiplies the learning rate; ``clip``: the largest norm of a row's summed gradient, 0 for any.
+    ``rate`` multiplies the learning rate. ``clip``: the largest norm of a row's summed gradient; 0: no limit.
     """
 
     def __init__(self, optimizer: RowOptimizer, dim: int, lr: float, clip: float = 0.0):
@@ -30,9 +30,9 @@ class RowUpdater:
         self._sums: Floats = np.empty((ROWS_AT_A_TIME, dim), np.float32)
 
     def apply(self, table: Floats, grads: RowGrads) -> Rows:
-        """Update ``table`` (n, width) in place; the rows that changed, ascending.
+        """Update ``table`` (n, width) in place. Returns the rows that changed, ascending.
 
-        Gradients of equal rows are summed in the order of their positions: the same bits every time.
+        Gradients of equal rows are summed in the order of their positions, so that the bits are the same every time.
         """
         rows: Rows
         rows, order, starts = sort_rows(self._laid_end_to_end(grads))
@@ -47,6 +47,7 @@ class RowUpdater:
         return rows
 
     def _laid_end_to_end(self, grads: RowGrads) -> Rows:
+        """Return the rows of all parts in one array, which is reused by the next call."""
         count = sum(len(part) for part in grads.rows)
         if count > len(self._rows):
             self._rows = np.empty(count + count // 4, np.int64)

@@ -1,0 +1,25 @@
+"""What an encoder is built from, whichever kind it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class EncoderShape:
+    """The sizes and settings of an encoder.
+
+    ``in_width``: numbers of a node in its input. ``widths``: numbers of a node after each layer; the last is that of the result.
+    ``dropout``: share of the numbers that is set to zero between layers. ``norm``: "none", "layer" (of each row) or "batch".
+    ``residual``: whether a layer's input is added to its result. ``heads``: attention heads, for gat. ``relations``: how many
+    relations edges have, for rgcn.
+    """
+
+    in_width: int
+    widths: Sequence[int]
+    dropout: float = 0.0
+    norm: str = "none"
+    residual: bool = False
+    heads: int = 1
+    relations: int = 1
