@@ -89,6 +89,27 @@ class PartitionBuffer:
     def close(self) -> None:
         """Wait for writes under way, end the threads; dirty data is dropped."""
 
+class DryBuffer:
+    """
+    What a PartitionBuffer loads and writes, found out without memory and files: it decides the same, and every transfer ends as soon as it starts.
+    """
+
+    def __init__(self, partitions: int, slots: int) -> None: ...
+
+    def enter(self, now: Sequence[int], next: Sequence[int]) -> None:
+        """Make `now` resident, load what fits of `next`, let all else go."""
+
+    def adopt(self, partition: int) -> None:
+        """Make a partition resident and dirty without loading it."""
+
+    def mark_dirty(self, partitions: Sequence[int]) -> None: ...
+
+    def flush(self) -> None:
+        """Write all that is dirty."""
+
+    def moved(self) -> tuple[list[int], list[int]]:
+        """The partitions loaded and those written since the last call, in order."""
+
 def default_threads() -> int:
     """CPUs this process may run on; what threads=0 means."""
 

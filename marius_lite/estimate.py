@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite._native import DryBuffer
 from marius_lite.config.planning import planning_of
 from marius_lite.config.resolve import device_needs, resolve
-from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, is_last
+from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, loads_pause
 from marius_lite.config.schema import Config
 from marius_lite.device.library import usable
 from marius_lite.graph.dataset import Dataset
@@ -24,6 +25,7 @@ from marius_lite.graph.plans import plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
 from marius_lite.rows.table import table_bytes
+from marius_lite.storage.fill import each_adopted
 from marius_lite.types import EpochPlan
 
 EPOCHS_COUNTED = 10
@@ -50,35 +52,30 @@ class Moved:
 
 
 def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool) -> Iterator[Moved]:
-    """Count the loads and writes of a run's epochs, one after the other: the same plans, transitions and flushes as the
-    trainer's.
+    """Count the loads and writes of a run's epochs, one after the other: a buffer without files takes the trainer's calls.
 
     ``config`` must be resolved. ``learned`` rows are made at the start, which is not counted, and written when they leave; a
-    ranking leaves one partition of them resident.
+    ranking leaves all partitions of them resident where they fit, else the first.
     """
-    held, dirty = set[int](), set[int]()
+    buffer = DryBuffer(partitions, slots)
     if learned:
-        held = set(range(partitions)) if slots >= partitions else set(range(partitions - slots + 1, partitions))
+        for _ in each_adopted(buffer, partitions, slots):
+            pass  # without rows
+        buffer.flush()
     for epoch in range(config.training.epochs):
+        buffer.moved()  # what was between the epochs is not counted
         steps = plan(epoch).steps
-        pauses = is_last(config, epoch) or evaluation_due(config, epoch)
-        last = set(() if pauses else plan(epoch + 1).steps[0].resident)
-        loaded: list[int] = []
-        written = 0
-        for step, after in zip(steps, [*(set(s.resident) for s in steps[1:]), last]):
-            wanted = set(step.resident)
-            if config.storage.prefetch:  # as many as fit, those in memory first: the buffer's own rule
-                ahead = sorted(after - wanted, key=lambda k: (k not in held, k))
-                wanted |= set(ahead[:slots - len(wanted)])
-            loaded += sorted(wanted - held)
-            written += len((held - wanted) & dirty)
-            held, dirty = wanted, (dirty & wanted) | set(step.resident if learned else ())
+        last = None if loads_pause(config, epoch) else plan(epoch + 1).steps[0]
+        for step, after in zip(steps, [*steps[1:], last]):
+            buffer.enter(step.resident, step.following(after) if config.storage.prefetch else [])
+            if learned:
+                buffer.mark_dirty(step.resident)
         if checkpoint_due(config, epoch) or evaluation_due(config, epoch):
-            written += len(dirty)
-            dirty = set()
-        if learned and not config.encodes and evaluation_due(config, epoch) and slots < partitions:
-            held = {0}
-        yield Moved(loaded, written)
+            buffer.flush()
+        loaded, written = buffer.moved()
+        yield Moved(loaded, len(written))
+        if learned and not config.encodes and evaluation_due(config, epoch):
+            buffer.enter(range(partitions) if slots >= partitions else [0], [])
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slot
     """Bytes of each epoch of a run."""
     rows = moves(config, plan, partitions, slots, learned=True)
     features = moves(config, plan, partitions, slots, learned=False)
-    lists = moves(config, plan, partitions, 2 * partitions, learned=False)
+    lists = moves(config, plan, partitions, partitions, learned=False)
     for epoch, (own, given, edges) in enumerate(zip(rows, features, lists)):
         yield Traffic(len(own.loaded) * sizes.learned + len(given.loaded) * sizes.features, own.written * sizes.learned,
                       sizes.edges + sum(sizes.lists[k] for k in edges.loaded), plan(epoch).swaps)

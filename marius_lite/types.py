@@ -45,6 +45,10 @@ class Step:
     buckets: tuple[tuple[int, int], ...] = ()
     targets: tuple[int, ...] = ()
 
+    def following(self, after: Step | None) -> list[int]:
+        """The partitions that the step ``after`` this one needs besides; none where there is no such step."""
+        return [k for k in after.resident if k not in self.resident] if after else []
+
 
 @dataclass(frozen=True, slots=True)
 class EpochPlan:

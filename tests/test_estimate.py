@@ -1,10 +1,21 @@
-"""The bytes of an epoch, counted from its plan, against the closed formulas."""
+"""The bytes of an epoch, counted from its plan, against the closed formulas and against real buffers."""
+
+import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from marius_lite.config.load import load
-from marius_lite.estimate import MovedSizes, traffic
+from marius_lite.config.schedule import checkpoint_due, evaluation_due
+from marius_lite.estimate import MovedSizes, moves, traffic
+from marius_lite.evaluate.pages import Pages
+from marius_lite.graph.partitioning import Partitioning
 from marius_lite.ordering import beta_swaps, comet_shape, make_plan, spare_slots
+from marius_lite.rows.first_rows import initialise
+from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.storage.table import RowTable
+from marius_lite.types import EpochPlan, Step
 
 
 def one_epoch(ordering, p, c, prefetch=False):
@@ -33,3 +44,65 @@ def test_comet_bytes_meet_the_formula():
 @pytest.mark.parametrize(("ordering", "p", "c"), [("comet", 16, 4), ("comet", 32, 8), ("beta", 16, 4)])
 def test_prefetching_into_spare_slots_saves_reads(ordering, p, c):
     assert one_epoch(ordering, p, c, prefetch=True).rows_read < one_epoch(ordering, p, c).rows_read
+
+
+class Settled:
+    """A buffer whose transfers have all ended before its next call: what it loads and writes then depends on no clock."""
+
+    def __init__(self, buffer):
+        self._buffer, self.slots, self.rows, self.base_row = buffer, buffer.slots, buffer.rows, buffer.base_row
+
+    def enter(self, now, next=()):
+        self._buffer.enter(now, next)
+        while any(self._buffer.state(k) in ("loading", "writing") for k in range(self._buffer.table.partitions)):
+            time.sleep(1e-4)
+
+    def moved(self):
+        counters = self._buffer.counters()
+        return int(counters["loads"]), int(counters["writes"])
+
+
+def trained(config, plans, buffer, partitioning):
+    """(loads, writes) of each epoch, by a buffer that takes the calls that a run makes."""
+    settled = Settled(buffer)
+    initialise(buffer, config)
+    for epoch, plan in enumerate(plans):
+        before = settled.moved()
+        first_after = plans[epoch + 1].steps[:1] if epoch + 1 < len(plans) and not evaluation_due(config, epoch) else (None,)
+        for step, after in zip(plan.steps, [*plan.steps[1:], *first_after]):
+            ahead = set(after.resident) - set(step.resident) if after and config.storage.prefetch else ()
+            settled.enter(step.resident, sorted(ahead))
+            buffer.mark_dirty(step.resident)
+        if checkpoint_due(config, epoch) or evaluation_due(config, epoch):
+            buffer.flush()
+        yield tuple(now - then for now, then in zip(settled.moved(), before))
+        if evaluation_due(config, epoch):
+            for _ in Pages(settled, partitioning, 4).each(range(partitioning.partitions)[::-1]):
+                pass
+
+
+@st.composite
+def runs(draw):
+    """(settings, plans, slots): any steps in any order, with or without slots to spare."""
+    partitions = draw(st.integers(1, 7))
+    capacity = draw(st.integers(1, partitions))
+    resident = st.lists(st.integers(0, partitions - 1), min_size=1, max_size=capacity, unique=True).map(sorted)
+    step = st.builds(Step, st.just(0), resident.map(tuple), st.just(()), st.just(()))
+    plan = st.builds(EpochPlan, st.just("any"), st.just(partitions), st.just(capacity), st.just(0),
+                     st.lists(step, min_size=1, max_size=6).map(tuple))
+    plans = draw(st.lists(plan, min_size=1, max_size=4))
+    chosen = {"storage.prefetch": str(draw(st.booleans())).lower(), "training.epochs": len(plans), "model.dim": 4,
+              "evaluation.every_epochs": draw(st.integers(0, 3)), "checkpoint.every_epochs": draw(st.integers(1, 3))}
+    return [f"{key}={value}" for key, value in chosen.items()], plans, capacity + draw(st.integers(0, 3))
+
+
+@settings(max_examples=60, deadline=None)
+@given(runs())
+def test_a_real_buffer_loads_and_writes_what_is_estimated(tmp_path_factory, run):
+    sets, plans, slots = run
+    config, partitioning = load(sets=sets), Partitioning(3 * plans[0].partitions, plans[0].partitions)
+    table = RowTable.create(tmp_path_factory.mktemp("rows") / "t", partitioning.nodes, 8, partitioning.rows)
+    with PartitionBuffer(table, slots, threads=2) as buffer:
+        counted = list(trained(config, plans, buffer, partitioning))
+    estimated = moves(config, plans.__getitem__, partitioning.partitions, slots, learned=True)
+    assert counted == [(len(moved.loaded), moved.written) for moved in estimated]

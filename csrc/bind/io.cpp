@@ -3,10 +3,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "io/crc32c.h"
+#include "io/dry_buffer.h"
 #include "io/file.h"
 #include "io/partition_buffer.h"
 #include "io/probe.h"
@@ -160,4 +162,21 @@ void bind_io(nb::module_& m) {
         .def("expect", &PartitionBuffer::expect, "checksums"_a, "Verify these whenever the partitions are loaded.")
         .def("counters", &counters_of)
         .def("close", &PartitionBuffer::close, Released(), "Wait for writes under way, end the threads; dirty data is dropped.");
+
+    using marius::DryBuffer;
+    nb::class_<DryBuffer>(m, "DryBuffer",
+                          "What a PartitionBuffer loads and writes, found out without memory and files: it decides the same, and "
+                          "every transfer ends as soon as it starts.")
+        .def(nb::init<int, int>(), "partitions"_a, "slots"_a)
+        .def("enter", &DryBuffer::enter, "now"_a, "next"_a, "Make `now` resident, load what fits of `next`, let all else go.")
+        .def("adopt", &DryBuffer::adopt, "partition"_a, "Make a partition resident and dirty without loading it.")
+        .def("mark_dirty", &DryBuffer::mark_dirty, "partitions"_a)
+        .def("flush", &DryBuffer::flush, "Write all that is dirty.")
+        .def(
+            "moved",
+            [](DryBuffer& self) {
+                marius::Transfers moved = self.moved();
+                return std::pair(std::move(moved.loads), std::move(moved.writes));
+            },
+            "The partitions loaded and those written since the last call, in order.");
 }

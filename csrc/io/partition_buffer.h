@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
@@ -16,8 +15,8 @@
 #include <vector>
 
 #include "io/memory.h"
-#include "io/partition_state.h"
 #include "io/pool.h"
+#include "io/resident_set.h"
 #include "io/transfer.h"
 
 namespace marius {
@@ -41,10 +40,8 @@ struct BufferCounters {
 
 /// Slots of memory for partitions, and the threads that fill and empty them.
 ///
-/// A partition is *wanted* while the last `enter` names it. What is not wanted leaves: at once when unchanged, after
-/// its write when dirty. A slot that becomes free goes to the next wanted partition that waits for one, first those
-/// needed now, then those needed next: each slot moves by itself and nothing waits for all writes, except `flush`.
-/// The states of a partition and its moves stand in partition_state.h.
+/// Which partitions are loaded and written, and when, is decided by a ResidentSet (resident_set.h). Each slot moves by
+/// itself and nothing waits for all writes, except `flush`.
 ///
 /// A write makes directory/<k>/.0.tmp and renames it over 0, so the file is the old one or the new one. Nothing is
 /// synced here: who needs durability syncs after `flush`.
@@ -67,13 +64,13 @@ public:
 
     /// Makes `now` resident and returns; loads as many of `next` as fit in the background; lets everything else go.
     /// Throws std::invalid_argument when `now` exceeds the slots or a partition does not exist or is named twice.
-    void enter(const std::vector<std::int64_t>& now, const std::vector<std::int64_t>& next);
+    void enter(const PartitionList& now, const PartitionList& next);
     /// Gives a partition that is on disk a zeroed slot without reading its file, dirty and wanted; waits until it has
     /// left and for a slot that another one is leaving. Returns the slot. Throws std::invalid_argument when the
     /// partition stays in memory or no slot will be free.
     int adopt(std::int64_t partition);
     /// The rows of these partitions were changed. Throws std::invalid_argument unless all are resident or dirty.
-    void mark_dirty(const std::vector<std::int64_t>& partitions);
+    void mark_dirty(const PartitionList& partitions);
     /// Writes every dirty partition, waits until no write is under way. What is wanted stays resident.
     void flush();
     /// Waits for the writes under way, gives up the loads, ends the threads. Calling it again does nothing.
@@ -97,13 +94,6 @@ public:
     const std::shared_ptr<HugeMemory>& memory() const { return memory_; }
 
 private:
-    struct Partition {
-        PartitionState state = PartitionState::on_disk;
-        int slot = -1;
-        bool wanted = false;
-        std::optional<std::uint32_t> checksum;
-    };
-    static bool moving(const Partition& p) { return p.state == PartitionState::loading || p.state == PartitionState::writing; }
     // Measures the wall time during which at least one transfer of a kind is under way.
     struct UnderWay {
         int count = 0;
@@ -115,13 +105,7 @@ private:
     // All below: with mutex_ held.
     void check_usable();
     void throw_error();
-    Partition& at(std::int64_t partition);
-    const Partition& at(std::int64_t partition) const;
-    std::vector<bool> marked(const std::vector<std::int64_t>& partitions) const;
-    void move(Partition& partition, PartitionState to);
-    void release(Partition& partition);
-    void let_go(std::int64_t k);
-    void load_waiting();
+    void start(const Transfers& transfers);
     void load(std::int64_t k);
     void write(std::int64_t k);
     void loaded(std::int64_t k, std::optional<std::uint32_t> expected, const Moved& moved);
@@ -129,6 +113,7 @@ private:
     void wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& ready);
     std::string path(std::int64_t k) const;
     std::byte* slot_memory(int slot) const;
+    std::optional<std::uint32_t>& checksum(std::int64_t k) { return checksums_[static_cast<std::size_t>(k)]; }
 
     const BufferShape shape_;
     const std::uint64_t slot_rows_;
@@ -137,9 +122,8 @@ private:
 
     mutable std::mutex mutex_;
     std::condition_variable changed_;
-    std::vector<Partition> partitions_;
-    std::vector<int> free_slots_;
-    std::deque<std::int64_t> waiting_;  // wanted partitions on disk, in the order they shall get slots
+    ResidentSet resident_;
+    std::vector<std::optional<std::uint32_t>> checksums_;  // by partition
     UnderWay loading_, writing_;
     std::exception_ptr error_;
     BufferCounters counters_;

@@ -16,6 +16,11 @@ def evaluation_due(config: Config, epoch: int) -> bool:
     return every > 0 and ((epoch + 1) % every == 0 or is_last(config, epoch))
 
 
+def loads_pause(config: Config, epoch: int) -> bool:
+    """Whether no partition of the next epoch is loaded ahead: there is none, or an evaluation takes the buffer first."""
+    return is_last(config, epoch) or evaluation_due(config, epoch)
+
+
 def checkpoint_due(config: Config, epoch: int) -> bool:
     """Return whether a checkpoint follows an epoch. The last epoch always has one."""
     return (epoch + 1) % config.checkpoint.every_epochs == 0 or is_last(config, epoch)

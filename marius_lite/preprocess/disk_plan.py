@@ -1,5 +1,6 @@
 """The disk that preprocess takes on the way and for its result: planned, asked for, used.
 
+What a file takes is said beside what writes it, by functions named ``..._bytes``. Here is said which files lie on disk together.
 How many nodes there are is known once the files are read. Before, the plan is two: what is needed for sure, and at most.
 """
 
@@ -14,30 +15,25 @@ import numpy as np
 from marius_lite import files
 from marius_lite.errors import RunError
 from marius_lite.files import format_bytes
-from marius_lite.graph.edges import CARRIED
 from marius_lite.log import log
-from marius_lite.preprocess.disk.sort import WORD_BYTES
-from marius_lite.preprocess.disk.spool import CARRIED_BYTES, KEY_BYTES
-from marius_lite.preprocess.edges.adjacency import list_edge_bytes
-from marius_lite.preprocess.edges.buckets import count_dtype
+from marius_lite.preprocess.disk.sort import run_bytes
+from marius_lite.preprocess.disk.spool import SpoolShape
+from marius_lite.preprocess.edges.adjacency import list_edge_bytes, lists_bytes
+from marius_lite.preprocess.edges.buckets import bucket_bytes, edge_bytes, edges_filled, tallied_bytes
+from marius_lite.preprocess.edges.degrees import in_degrees_bytes, trained_bytes
 from marius_lite.preprocess.gather.gather import Gathered
-from marius_lite.preprocess.ids.numbering import Numbering, id_dtype
-from marius_lite.preprocess.nodes.features import stored_bytes
-from marius_lite.preprocess.nodes.node_data import NodeData
-from marius_lite.preprocess.nodes.node_types import CODE_BYTES
+from marius_lite.preprocess.ids.id_runs import INT_BYTES
+from marius_lite.preprocess.ids.keys import dictionary_bytes, table_bytes
+from marius_lite.preprocess.ids.numbering import Numbering, id_dtype, numbering_bytes
+from marius_lite.preprocess.ids.renumber import dealt_bytes, names_bytes
+from marius_lite.preprocess.nodes.node_data import NodeData, node_labels_bytes, node_lists_bytes
+from marius_lite.preprocess.nodes.node_types import placed_types_bytes, type_keys_bytes
+from marius_lite.preprocess.nodes.tables import row_ids_bytes, tables_bytes
 from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.partition.places import partitioner_bytes, places_bytes
 from marius_lite.preprocess.plan import sort_memory
 from marius_lite.preprocess.readers.source import InputFile, magic_of
-from marius_lite.storage.columns import CHUNK, chunk_length
 
-COLUMN_BYTES = 4  # src, dst, rel of a stored edge
-OFFSET_BYTES, COUNT_BYTES, CHECKSUM_BYTES = 8, 24, 4  # of a bucket: where it begins, edges of each split, checksum of a column
-END_BYTES = INT_BYTES = 8  # where a string ends; an integer
-TABLE_ROW = 6  # what a row of nodes.parquet takes beside its raw id
-DEALT_ROW = 16  # the same, while names are put in order
-LABEL_BYTES = 9  # a class number and the code of a split, stored
-PLACED_BYTES = 5  # the same on the way
-ARC_BYTES, LIST_BYTES = 16, 12  # of an arc that is sorted; in the lists of all levels of a partitioner
 PACKED = 4  # a compressed file holds so many times its size, or less
 BLOCK = 512  # the unit of st_blocks
 SMALL_FILES = 1 << 18  # metadata, report, relations; blocks that files do not fill
@@ -67,28 +63,23 @@ def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, node_
     """With the fewest nodes that there can be, or with as many as there are ends of edges, ids as long as lines allow."""
     given = 0 if node_data is None else node_data.rows.count
     carried, relations = options.values, options.columns is None or len(options.columns) > 2
-    spooled = KEY_BYTES * (2 + (relations and most)) + CARRIED_BYTES * len(carried)
+    spooled = SpoolShape(relations and most, carried).edge_bytes
     nodes = 2 * rows + given if most else max(1, given)
     packed = sum(file.path.stat().st_size * (1 if magic_of(file.path) in ("text", "npy") else PACKED) for file in inputs)
     name = max(INT_BYTES, packed // max(1, 2 * rows)) if most else 0
-    each = name + END_BYTES + KEY_BYTES
+    ids = table_bytes("str", nodes, nodes * name) if most else 0
     reverses = rows if most and options.reverses_sought and (options.valid or options.test) else 0
     return DiskSizes(rows, reverses, spooled, 1 + most + len(carried), carried, relations and most, nodes, nodes * name,
-                 nodes * each if most else 0, nodes * each if most else 0, options.partitions or 1,
-                 options.node_types is not None)
+                 ids, ids, options.partitions or 1, options.node_types is not None)
 
 
 def sizes_after(gathered: Gathered, numbering: Numbering, options: Options, words: int, relations: int,
                 partitions: int) -> DiskSizes:
     """Once nodes are numbered."""
     reverses = sum(gathered.counts[1:]) if options.reverses_sought else 0
-    runs, raw_ids = gathered.dictionaries.runs, numbering.raw_ids
-    ends = END_BYTES if raw_ids.kind == "str" else 0
-    ids = sum(run.bytes + (ends + KEY_BYTES) * run.count for run in runs) or gathered.dictionaries.bound // 8
-    numbers = 0 if len(runs) == 1 else raw_ids.bytes + ends * raw_ids.count
-    numbers += INT_BYTES * sum(run.count for run in runs) if len(runs) > 1 else 0
     return DiskSizes(sum(gathered.counts), reverses, gathered.shape.edge_bytes, words, gathered.shape.carried, relations > 1,
-                 numbering.nodes, raw_ids.bytes, ids, numbers, partitions, gathered.node_types is not None)
+                 numbering.nodes, numbering.raw_ids.bytes, dictionary_bytes(gathered.dictionaries),
+                 numbering_bytes(numbering), partitions, gathered.node_types is not None)
 
 
 @dataclass(frozen=True)
@@ -113,24 +104,24 @@ class DiskPlan:
         sizes, placed = self.sizes, self._on_the_way
         begun = self._spool + sizes.ids + self._listed
         kept = begun + sizes.numbers
-        names = sizes.names + sizes.nodes * (TABLE_ROW + CODE_BYTES * sizes.typed)
+        names = names_bytes(sizes.nodes, sizes.names, sizes.typed)
         kept_runs = placed + names + self._tables
         found = {
             "read": begun + self._spool * (not self.least),  # it is written again where integers turn out to be large
             "number": kept,
             "nodes": kept + placed,
             "partition": kept + placed + self._arcs,
-            "names": kept + placed + names + sizes.names + sizes.nodes * DEALT_ROW * self._deals,
+            "names": kept + placed + names + dealt_bytes(sizes.nodes * self._deals, sizes.names),
             "tables": kept + kept_runs,
             "sort": kept + kept_runs + self._runs,
-            "write": (self._runs or kept) + kept_runs + self._edges + sizes.nodes * (len(self.options.splits) > 1),
+            "write": (self._runs or kept) + kept_runs + self._edges + trained_bytes(sizes.nodes, self._splits),
             "adjacency": kept_runs + self._edges + self._lists,
         }
         return {name: size + SMALL_FILES * (not self.least) for name, size in found.items()}
 
     def __str__(self) -> str:
         runs = f"{format_bytes(self._runs)} of sorted runs" if self._runs else "sorting in memory"
-        result = self.sizes.names + self.sizes.nodes * TABLE_ROW + self._tables + self._edges + self._lists
+        result = names_bytes(self.sizes.nodes, self.sizes.names) + self._tables + self._edges + self._lists
         return (f"{self.sizes.rows:,} edges of {self.sizes.nodes:,} nodes: {format_bytes(self._spool)} of spooled edges, "
                 f"{format_bytes(self.sizes.ids + self.sizes.numbers)} of ids, {runs}, then {format_bytes(result)} of dataset; at "
                 f"most {format_bytes(self.most)} of disk at a time")
@@ -144,41 +135,37 @@ class DiskPlan:
         return self.sizes.rows * (2 if self.options.undirected else 1)
 
     @property
+    def _splits(self) -> int:
+        return len(self.options.splits)
+
+    @property
     def _runs(self) -> int:
-        records = (self._stored + self.sizes.reverses) * self.sizes.words * WORD_BYTES
+        records = run_bytes(self._stored + self.sizes.reverses, self.sizes.words)
         return records if self.sorted or records > sort_memory(self.options) else 0
 
     @property
     def _edges(self) -> int:
-        """``edges/``, and what is counted: chunk files are filled up, where a split is of unknown size or has several."""
-        options, sizes, p = self.options, self.sizes, self.sizes.partitions
-        splits, chunk = len(options.splits), chunk_length(self._stored)
-        filled = -(-self._stored // chunk) * chunk
+        """``edges/``, and what is counted."""
+        sizes, p = self.sizes, self.sizes.partitions
         if self.least:
-            filled = 0 if options.drop_duplicates else self._stored
-        elif splits > 1 and (options.fractions or self._stored > CHUNK):
-            filled = self._stored + splits * chunk
-        edge = 3 * COLUMN_BYTES + sum(np.dtype(CARRIED[name]).itemsize for name in sizes.carried)
-        bucket = splits * (OFFSET_BYTES + CHECKSUM_BYTES * (3 + len(sizes.carried))) + COUNT_BYTES
-        return filled * edge + p * p * bucket + sizes.nodes * np.dtype(count_dtype(self._stored)).itemsize
+            filled = 0 if self.options.drop_duplicates else self._stored
+        else:
+            filled = edges_filled(self._stored, self._splits, self.options.fractions is not None)
+        buckets = p * p * bucket_bytes(self._splits, sizes.carried) + tallied_bytes(p)
+        return filled * edge_bytes(sizes.carried) + buckets + in_degrees_bytes(sizes.nodes, self._stored)
 
     @property
     def _lists(self) -> int:
         if self.options.adjacency == "none" or (self.least and (self.options.fractions or self.options.drop_duplicates)):
             return 0
         edge = list_edge_bytes(self.sizes.nodes, self.sizes.relations, "weight" in self.sizes.carried)
-        chunk = chunk_length(self._stored)
-        ends = self.sizes.nodes + self.sizes.partitions
-        return -(-self._stored // chunk) * chunk * edge + -(-ends // chunk_length(ends)) * chunk_length(ends) * END_BYTES
+        return lists_bytes(self.sizes.nodes, self.sizes.partitions, self._stored, edge)
 
     @property
     def _listed(self) -> int:
         """Keys of the rows of node data, of the nodes of splits, of those that have types."""
-        typed = (KEY_BYTES + CODE_BYTES) * self.sizes.nodes * self.sizes.typed
-        if self.node_data is None:
-            return typed
-        own = 0 if self.node_data.label_rows is None else self.node_data.label_rows.count
-        return typed + (2 * self.node_data.rows.count + own) * KEY_BYTES
+        typed = type_keys_bytes(self.sizes.nodes) * self.sizes.typed
+        return typed + (0 if self.node_data is None else node_lists_bytes(self.node_data))
 
     @property
     def _deals(self) -> bool:
@@ -188,27 +175,23 @@ class DiskPlan:
     @property
     def _on_the_way(self) -> int:
         """By id: places, labels, splits and types; by row: ids, before and after the places are known."""
-        each = np.dtype(id_dtype(self.sizes.nodes)).itemsize
-        rows = 0 if self.node_data is None else self.node_data.rows.count
-        placed = each * (self.options.partitioner != "random") + PLACED_BYTES * bool(rows) + CODE_BYTES * self.sizes.typed
-        return self.sizes.nodes * placed + rows * 2 * each
+        nodes, data = self.sizes.nodes, self.node_data
+        each = np.dtype(id_dtype(nodes)).itemsize
+        placed = places_bytes(nodes, each) * (self.options.partitioner != "random") + placed_types_bytes(nodes) * self.sizes.typed
+        if data is None:
+            return placed
+        return placed + node_labels_bytes(data, nodes, each) + row_ids_bytes(data.rows.count, each)
 
     @property
     def _tables(self) -> int:
-        """``tables/``, and places of spooled rows; spools and what is written are together never more than all rows."""
-        if self.node_data is None:
-            return 0
-        features, labels = self.node_data.features, self.node_data.labels
-        rows = [table for table in (features, labels.table if labels else None) if table is not None]
-        columns = (self.sizes.nodes + self.sizes.partitions) * LABEL_BYTES * (labels is not None)
-        return sum(map(stored_bytes, rows)) + 4 * self.sizes.nodes * bool(rows) + columns
+        """``tables/``, and what is spooled on the way there."""
+        return 0 if self.node_data is None else tables_bytes(self.node_data, self.sizes.nodes, self.sizes.partitions)
 
     @property
     def _arcs(self) -> int:
-        arcs = 2 * self.sizes.rows
         if self.options.partitioner == "random":
             return 0
-        return arcs * ((ARC_BYTES if arcs * ARC_BYTES > sort_memory(self.options) else 0) + LIST_BYTES) + 8 * self.sizes.nodes
+        return partitioner_bytes(self.sizes.rows, self.sizes.nodes, sort_memory(self.options))
 
 
 def require_space(inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None,

@@ -41,12 +41,12 @@ from marius_lite.preprocess.disk.background import read_ahead
 from marius_lite.preprocess.disk.passes import LAST, Files, Passes, all_of_it
 from marius_lite.preprocess.disk.place import WORK, check_output, checksums, make_groups, new_dataset, settle
 from marius_lite.preprocess.disk.rechunk import rechunk
-from marius_lite.preprocess.disk.sort import WORD_BYTES, ExternalSort, Records, SortedRun, files_of, merge
-from marius_lite.preprocess.disk_plan import CHECKSUM_BYTES, COUNT_BYTES, OFFSET_BYTES, SMALL_FILES, require_more
+from marius_lite.preprocess.disk.sort import ExternalSort, Records, SortedRun, files_of, merge, run_bytes
+from marius_lite.preprocess.disk_plan import SMALL_FILES, require_more
 from marius_lite.preprocess.edges import buckets
 from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
-from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, carried_words, count_dtype, with_bar, write_buckets
-from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted
+from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, carried_words, with_bar, write_buckets
+from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted, in_degrees_bytes
 from marius_lite.preprocess.ids.renumber import Types, write_names
 from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
 from marius_lite.preprocess.plan import column_memory, pass_memory, sort_memory, split_memory
@@ -141,7 +141,7 @@ class Repartition:
 
     @property
     def _record_bytes(self) -> int:
-        return sum(self.manifest.edges.values()) * int(self.layout.words) * WORD_BYTES
+        return run_bytes(sum(self.manifest.edges.values()), int(self.layout.words))
 
     @property
     def _fits(self) -> bool:
@@ -151,12 +151,12 @@ class Repartition:
     def _require_space(self) -> None:
         """Before anything is done, UserError where there is less; later RunError, after which the same command goes on."""
         old, new, edges = self.old.partitioning, self.partitioning, sum(self.manifest.edges.values())
-        purpose, counts = f"repartitioning {edges:,} edges", np.dtype(count_dtype(edges)).itemsize
-        needed = sum(size for size, _ in self.manifest.files.values()) + new.nodes * counts + SMALL_FILES
+        purpose = f"repartitioning {edges:,} edges"
+        needed = sum(size for size, _ in self.manifest.files.values()) + in_degrees_bytes(new.nodes, edges) + SMALL_FILES
         if not (self._fits or self.passes.any_of("write")):
             needed += self._record_bytes
-        bucket = len(self.wish.splits) * (OFFSET_BYTES + CHECKSUM_BYTES * (3 + len(self.carried)))
-        needed += max(0, new.partitions**2 - old.partitions**2) * bucket + new.partitions**2 * COUNT_BYTES
+        more_buckets = max(0, new.partitions**2 - old.partitions**2)
+        needed += more_buckets * buckets.bucket_bytes(len(self.wish.splits), self.carried) + buckets.tallied_bytes(new.partitions)
         needed += sum(new.partitions * rows.table.stride for rows in self._rows.values())  # the last chunk is filled up
         if self.passes.any:
             require_more(self.root, needed, purpose, self.wish.output)

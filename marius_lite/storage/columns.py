@@ -25,6 +25,12 @@ def chunk_length(upper_bound: int) -> int:
     return max(1, min(CHUNK, upper_bound))
 
 
+def filled_length(length: int) -> int:
+    """Elements in the chunk files of an array whose ``length`` is known when it begins: the last chunk is filled up."""
+    chunk = chunk_length(length)
+    return -(-length // chunk) * chunk
+
+
 class ColumnWriter:
     """Appends to a 1-D array at ``path``, ``chunk`` elements a file; ``files`` maps these to (size, crc32c), once it is closed.
 

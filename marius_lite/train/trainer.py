@@ -15,7 +15,7 @@ from functools import partial
 from marius_lite import files
 from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.state import Cursor, State
-from marius_lite.config.schedule import checkpoint_due, evaluation_due, is_last
+from marius_lite.config.schedule import checkpoint_due, evaluation_due, loads_pause
 from marius_lite.errors import NotFinite, RunError
 from marius_lite.log import log
 from marius_lite.optim.schedule import factor
@@ -70,9 +70,7 @@ class Trainer:
 
     def _step_after(self, epoch: int) -> Step | None:
         """The step whose partitions may be loaded while the epoch's last one trains."""
-        if is_last(self.config, epoch) or evaluation_due(self.config, epoch):
-            return None
-        return self.parts.work.plan(epoch + 1).steps[0]
+        return None if loads_pause(self.config, epoch) else self.parts.work.plan(epoch + 1).steps[0]
 
     def _train_step(self, epoch: int, step: Step, after: Step | None) -> None:
         work = self.parts.work

@@ -56,7 +56,7 @@ class Work:
 
     def enter(self, step: Step, after: Step | None) -> None:
         """Make a step's partitions resident, and begin to load the next step's."""
-        following = [k for k in after.resident if k not in step.resident] if after else []
+        following = step.following(after)
         self.rows.enter(step.resident, following)
         self._representation.enter(following)
         self._learning.enter(step)

@@ -89,14 +89,16 @@ def test_bytes_moved_are_the_bytes_planned(tmp_path, cli, capfd):
     assert cli("plan", tmp_path / "dataset", *settings, "--json") == 0
     plan = json.loads(capfd.readouterr().out)
     assert cli("train", tmp_path / "dataset", "--run", tmp_path / "run", *settings) == 0
+    step = plan["capacity"] * plan["disk"]["rows"] / plan["partitions"]
+    ahead = step  # of the epoch after it, perhaps still under way when a line was written: then it counts there
     for epoch, planned in zip(lines(tmp_path / "run", "epoch"), (plan["first_epoch"], plan["later_epoch"])):
         moved = epoch["machine"]
-        assert moved["bytes_read"] == pytest.approx(planned["rows_read"], rel=0.02)
+        assert moved["bytes_read"] == pytest.approx(planned["rows_read"], rel=0.02, abs=ahead)
         if moved.get("disk_read"):  # 0 where the disk is no block device; libraries loaded late count too
-            assert moved["disk_read"] == pytest.approx(planned["rows_read"] + planned["edges_read"], rel=0.02, abs=12e6)
+            assert moved["disk_read"] == pytest.approx(planned["rows_read"] + planned["edges_read"], rel=0.02, abs=12e6 + ahead)
     read, written = (sum(e["machine"][key] for e in lines(tmp_path / "run", "epoch")) for key in ("bytes_read", "bytes_written"))
-    flushed = plan["capacity"] * plan["disk"]["rows"] / plan["partitions"]  # written at the end, after the last line
-    assert read > 0
+    flushed = step  # written at the end, after the last line
+    assert read == pytest.approx(plan["first_epoch"]["rows_read"] + plan["later_epoch"]["rows_read"], rel=0.02)
     planned = plan["first_epoch"]["rows_written"] + plan["later_epoch"]["rows_written"]
     under_way = 4 * plan["disk"]["rows"] / plan["partitions"]  # at most one for each I/O thread when a line was written
     assert 0.98 * planned - under_way <= written + flushed <= 1.02 * planned

@@ -6,7 +6,6 @@ import torch
 from emulated import accelerator
 
 from marius_lite.config.load import load
-from marius_lite.config.resolve import BatchNeeds
 from marius_lite.graph.dataset import Dataset
 from marius_lite.pipeline.batches import run
 from marius_lite.rows.batch import PreparedBatch
@@ -26,7 +25,7 @@ def rows(request, host_library, tiny_dataset, tmp_path):
                         "training.threads=1", *(PATHS[request.param] or [f"storage.device_path={request.param}"])])
     buffers = open_buffers(dataset, config, 3, create_table(tmp_path / "live", dataset, config))
     initialise(buffers.main, config)
-    made = device_rows(accelerator(host_library)[0], buffers, dataset, config, BatchNeeds({}), [])
+    made = device_rows(accelerator(host_library)[0], buffers, dataset, config, [])
     yield made
     made.close()
 

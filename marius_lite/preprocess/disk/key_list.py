@@ -35,6 +35,11 @@ class KeyList:
             at += count
 
 
+def key_list_bytes(count: int) -> int:
+    """What ``count`` keys take in a list."""
+    return count * KEY_BYTES
+
+
 class KeyListWriter:
     """Appends keys to a new file at ``path``; ``listed`` is what it holds, once it is left."""
 

@@ -113,6 +113,11 @@ def files_of(folder: Path, runs: Sequence[SortedRun], words: int) -> dict[Path, 
     return {folder / str(number): (run.length * words * WORD_BYTES, run.checksum) for number, run in enumerate(runs)}
 
 
+def run_bytes(records: int, words: int) -> int:
+    """What ``records`` of so many ``words`` take in runs."""
+    return records * words * WORD_BYTES
+
+
 def merge(folder: Path, written: Sequence[SortedRun], words: int, memory: int, threads: int) -> Iterator[Records]:
     """The records of sorted runs in order, in pieces; the files stay."""
     runs = [_Run(folder / str(number), run.length, record_array(0, words)) for number, run in enumerate(written)]

@@ -25,7 +25,7 @@ from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.edges.buckets import count_dtype
 from marius_lite.progress_bar import progress_bar
-from marius_lite.storage.columns import AMPLE, ColumnWriter, chunk_length
+from marius_lite.storage.columns import AMPLE, ColumnWriter, chunk_length, filled_length
 from marius_lite.storage.metadata import create_group
 from marius_lite.storage.small_arrays import write_array
 
@@ -128,6 +128,11 @@ def require_memory(partitioning: Partitioning, edges: int, where: str, edge_byte
 def list_edge_bytes(nodes: int, relations: bool, weights: bool) -> int:
     """What an edge takes in the lists."""
     return source_dtype(nodes).itemsize + 4 * relations + 4 * weights
+
+
+def lists_bytes(nodes: int, partitions: int, edges: int, edge_bytes: int) -> int:
+    """What ``adjacency/in`` takes for so many training ``edges``, each of them ``edge_bytes`` (see `list_edge_bytes`)."""
+    return filled_length(edges) * edge_bytes + filled_length(nodes + partitions) * NODE_BYTES
 
 
 def write_adjacency(site: Site, edges: EdgeBuckets, relations: int) -> Files:

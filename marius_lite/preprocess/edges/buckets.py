@@ -18,12 +18,13 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.disk.sort import Records
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.progress_bar import progress_bar
-from marius_lite.storage.columns import AMPLE, ColumnWriter, chunk_length
+from marius_lite.storage.columns import AMPLE, CHUNK, ColumnWriter, chunk_length, filled_length
 from marius_lite.storage.metadata import create_group
 from marius_lite.storage.small_arrays import write_array
 
 PIECE = 1 << 18
 TOTALS = 5
+OFFSET_BYTES, CHECKSUM_BYTES, TALLY_BYTES = 8, 4, 8  # of a bucket: where it begins, checksum of a column, edges of a split
 
 
 def count_dtype(edges: int) -> type[np.unsignedinteger[Any]]:
@@ -112,6 +113,31 @@ class SplitWriter:
         )
         write_array(self.folder / "bucket_checksums", np.ascontiguousarray(self._checksums.T))
         return {path: entry for column in self._columns for path, entry in column.files.items()}
+
+
+def edge_bytes(carried: Sequence[str]) -> int:
+    """What an edge takes in the columns of its split."""
+    return sum(np.dtype(CARRIED.get(name, np.uint32)).itemsize for name in (*COLUMNS, *carried))
+
+
+def edges_filled(edges: int, splits: int, dealt: bool) -> int:
+    """How many edges the chunk files of all splits have room for, at most: each split's last chunk is filled up.
+
+    ``dealt``: nobody knows before how many of the ``edges`` each split gets.
+    """
+    if splits > 1 and (dealt or edges > CHUNK):
+        return edges + splits * chunk_length(edges)
+    return filled_length(edges)
+
+
+def bucket_bytes(splits: int, carried: Sequence[str]) -> int:
+    """What a bucket takes beside its edges: where it begins and its checksums, in each split."""
+    return splits * (OFFSET_BYTES + CHECKSUM_BYTES * (len(COLUMNS) + len(carried)))
+
+
+def tallied_bytes(partitions: int) -> int:
+    """What the counts of all buckets take in a saved `Tally`."""
+    return len(SPLITS) * partitions**2 * TALLY_BYTES
 
 
 def write_buckets(pieces: Iterable[Records], writers: Mapping[str, SplitWriter], layout: EdgeLayout, nodes: int,

@@ -71,6 +71,16 @@ def degree_facts(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, t
     return DegreeFacts(out.facts(), into.facts(), without, unseen, missed)
 
 
+def in_degrees_bytes(nodes: int, edges: int) -> int:
+    """What the file of in-degrees takes, where there are ``edges`` in all."""
+    return nodes * np.dtype(count_dtype(edges)).itemsize
+
+
+def trained_bytes(nodes: int, splits: int) -> int:
+    """What lies beside it for a while where there are other splits."""
+    return nodes * (splits > 1)
+
+
 def _counted(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, dtype: type[np.unsignedinteger[Any]],
              memory: int) -> Iterator[NodeCounts]:
     """Of nodes in turn: all that the tally has, or as many as the memory holds, from the edges."""

@@ -80,6 +80,11 @@ class IdRunWriter:
         return IdRun(self._folder, self._kind, self._count, self._bytes)
 
 
+def id_run_bytes(kind: IdKind, count: int, size: int) -> int:
+    """What a run of ``count`` raw ids takes whose values are ``size`` bytes long."""
+    return size + END_BYTES * count * (kind == "str")
+
+
 def pieces(offsets: Int64s) -> Iterator[Int64s]:
     """``offsets`` of strings cut, the cuts in both parts, so that a piece has at most BLOCK_BYTES, or one string."""
     while len(offsets) > 1:

@@ -21,7 +21,7 @@ from marius_lite._native import IntIdTable, StringIdTable, mark_ids, write_file
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind, order_key, string_buffers
 from marius_lite.preprocess.disk.spool import KEY_BYTES, Keys
-from marius_lite.preprocess.ids.id_runs import IdRun, IdRunWriter, pieces
+from marius_lite.preprocess.ids.id_runs import IdRun, IdRunWriter, id_run_bytes, pieces
 
 DENSE_SHARE = 32  # integers below so small a part of the memory's bytes are keys: up to three times, each takes 4 bytes
 TABLE_SHARE = 2  # a table may take half of the memory
@@ -172,6 +172,16 @@ class TableKeys:
         for part in pieces(offsets):
             writer.append_strings(part - part[0], string_bytes(self._table, keys[first : first + len(part) - 1], part))
             first += len(part) - 1
+
+
+def table_bytes(kind: IdKind, count: int, size: int) -> int:
+    """What a closed table takes: ``count`` raw ids, ``size`` bytes of values, and the place of each key."""
+    return id_run_bytes(kind, count, size) + KEY_BYTES * count
+
+
+def dictionary_bytes(found: Dictionaries) -> int:
+    """What the dictionaries take: closed tables, or a bitmap of integers."""
+    return sum(table_bytes(run.kind, run.count, run.bytes) for run in found.runs) or found.bound // 8
 
 
 def string_offsets(table: Any, keys: Keys) -> npt.NDArray[np.int64]:

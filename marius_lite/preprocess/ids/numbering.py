@@ -22,7 +22,7 @@ from marius_lite.graph.ids import order_key
 from marius_lite.preprocess.disk.background import read_ahead
 from marius_lite.preprocess.disk.spool import Ids, SpooledEdges
 from marius_lite.preprocess.ids import keys
-from marius_lite.preprocess.ids.id_runs import IdRun, IdRunWriter
+from marius_lite.preprocess.ids.id_runs import IdRun, IdRunWriter, id_run_bytes
 from marius_lite.preprocess.ids.keys import Dictionaries
 from marius_lite.progress_bar import progress_bar
 
@@ -30,6 +30,7 @@ MOST_BUFFER, LEAST_BUFFER = 4 << 20, 1 << 14
 BUFFERS = 3  # of each run that is merged: its values, their ends, the ids they get
 MERGED_AT_ONCE = 1 << 18
 HASH_BYTES = 8
+WIDE_BYTES = 8  # of an id while runs are merged; in the end it may take fewer
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,14 @@ def _merge(dictionaries: Dictionaries, seed: int, folder: Path, memory: int) -> 
         for path in numbers:
             path.write_bytes(read_numbers(path, np.uint64).astype(np.uint32).data)
     return Numbering(dictionaries, run, numbers)
+
+
+def numbering_bytes(numbering: Numbering) -> int:
+    """What `number_ids` writes at most: raw ids in order, and the ids of all places where runs are merged."""
+    runs, raw_ids = numbering.dictionaries.runs, numbering.raw_ids
+    if len(runs) == 1:
+        return 0
+    return id_run_bytes(raw_ids.kind, raw_ids.count, raw_ids.bytes) + WIDE_BYTES * sum(run.count for run in runs)
 
 
 def ids_from(first: int, count: int, dtype: type[np.unsignedinteger[Any]]) -> Ids:

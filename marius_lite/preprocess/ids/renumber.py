@@ -27,6 +27,7 @@ MOST_STRETCHES = 128  # of ids, each with an open file
 MOST_STRETCH_BYTES = 1 << 30  # Arrow's strings have offsets of 32 bits
 COPIES = 2  # in memory of the raw ids of a stretch, while they are put in order
 PLACE_BYTES = 16  # beside a raw id: its place, where it ends
+ROW_BYTES, TYPE_BYTES = 6, 2  # of a node in nodes.parquet, beside its raw id: at most, as far as we saw; of its type
 TAKEN_AT_ONCE = 1 << 16
 Codes = npt.NDArray[np.uint8]  # the split of each node, by id
 Types = Callable[[int, int], pa.DictionaryArray]  # of node ids [start, stop): a dictionary of the names that occur, in order
@@ -111,6 +112,16 @@ def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioni
     room = max(1, min(memory, MOST_STRETCH_BYTES) // COPIES)
     names = _in_order(placed(renumbering.open()), range(raw_ids.count), size, room, work)
     write_names(path, raw_ids.kind, names, partitioning, types)
+
+
+def names_bytes(nodes: int, size: int, typed: bool = False) -> int:
+    """What ``nodes.parquet`` takes at most; ``size``: bytes of all raw ids."""
+    return size + nodes * (ROW_BYTES + TYPE_BYTES * typed)
+
+
+def dealt_bytes(nodes: int, size: int) -> int:
+    """What raw ids of ``size`` bytes take in ``work`` while they are put in order."""
+    return size + nodes * PLACE_BYTES
 
 
 def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning,

@@ -55,6 +55,11 @@ def stored_bytes(file: StoredRows) -> int:
     return file.rows * padded_width(file.width, file.dtype) * file.dtype.itemsize
 
 
+def spooled_places_bytes(nodes: int) -> int:
+    """What the places of spooled rows take at most, while a table of ``nodes`` is written."""
+    return nodes * np.dtype(np.uint32).itemsize
+
+
 class FeatureWriter:
     """Writes the rows of ``file`` as a table at ``path``; ``memory`` in bytes, ``spools`` a folder to be made.
 

@@ -20,7 +20,7 @@ from marius_lite.files import format_bytes
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import FeatureShape, Source
 from marius_lite.graph.node_columns import NODE_SPLITS
-from marius_lite.preprocess.disk.key_list import KeyList, KeyListWriter
+from marius_lite.preprocess.disk.key_list import KeyList, KeyListWriter, key_list_bytes
 from marius_lite.preprocess.disk.spool import Ids, Keys
 from marius_lite.preprocess.ids.numbering import Numbering
 from marius_lite.preprocess.ids.renumber import Codes
@@ -39,6 +39,7 @@ NODE_BYTES = 8  # a node takes while labels and splits are placed: a label twice
 MARK_BYTES = 4  # the same where there are features only
 IDS_BESIDE = ("id", "ids", "node_id", "node_ids", "nodeid", "raw_id", "raw_ids")  # names of arrays
 NO_ROW = -2  # in place of a label
+LABEL_BYTES, SPLIT_BYTES = 4, 1  # of a node in the files of `NodeLabels`
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,18 @@ class NodeData:
         read = [file for file in (self.labels, self.rows.names, *lists) if file is not None]
         return list({file.path.resolve(): Source(name=file.path.name, size=file.size, crc32c=file.checksum)
                      for file in read}.values())
+
+
+def node_lists_bytes(data: NodeData) -> int:
+    """What the files of `NodeKeyLists` take at most: no node is in two splits."""
+    own = 0 if data.label_rows is None else data.label_rows.count
+    return key_list_bytes(2 * data.rows.count + own)
+
+
+def node_labels_bytes(data: NodeData, nodes: int, id_bytes: int) -> int:
+    """What the files of `NodeLabels` take at most, with ids of ``id_bytes``."""
+    rows = data.rows.count
+    return nodes * (LABEL_BYTES + SPLIT_BYTES) * bool(rows) + rows * id_bytes
 
 
 def open_node_data(options: Options) -> NodeData | None:

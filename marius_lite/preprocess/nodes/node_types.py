@@ -20,7 +20,7 @@ from marius_lite.files import read_numbers
 from marius_lite.graph.ids import IdKind
 from marius_lite.graph.manifest import Source
 from marius_lite.graph.node_types import MOST_TYPES, Codes, compact, in_order
-from marius_lite.preprocess.disk.key_list import KeyList, KeyListWriter
+from marius_lite.preprocess.disk.key_list import KeyList, KeyListWriter, key_list_bytes
 from marius_lite.preprocess.disk.spool import Ids, Keys
 from marius_lite.preprocess.ids.numbering import Numbering
 from marius_lite.preprocess.ids.relations import MEMORY_SHARE
@@ -181,6 +181,16 @@ def _rows(numbering: Numbering, given: TypeKeys, rank: Codes) -> Iterator[tuple[
     for ids in ids_of(numbering, given.keys):
         yield ids, rank[read_numbers(given.codes, np.uint16, len(ids), first * CODE_BYTES)]
         first += len(ids)
+
+
+def type_keys_bytes(rows: int) -> int:
+    """What the files of `TypeKeys` take for so many rows."""
+    return key_list_bytes(rows) + rows * CODE_BYTES
+
+
+def placed_types_bytes(nodes: int) -> int:
+    """What the file of `PlacedTypes` takes."""
+    return nodes * CODE_BYTES
 
 
 def open_node_types(options: Options) -> TypeSource | None:

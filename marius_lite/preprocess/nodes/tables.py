@@ -15,7 +15,7 @@ from marius_lite.graph.node_columns import LABELS, SPLIT, TABLES
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.disk.site import Site
-from marius_lite.preprocess.nodes.features import FeatureWriter, StoredRows
+from marius_lite.preprocess.nodes.features import FeatureWriter, StoredRows, spooled_places_bytes, stored_bytes
 from marius_lite.preprocess.nodes.named import Named
 from marius_lite.preprocess.nodes.node_data import NodeData, NodeLabels
 from marius_lite.storage.columns import write_node_column
@@ -44,6 +44,19 @@ def write_tables(site: Site, given: NodeData | None, named: Named) -> Tables:
     tables.write_labels(given)
     tables.write_splits()
     return Tables(tables.files, tables.said, sources)
+
+
+def tables_bytes(given: NodeData, nodes: int, partitions: int) -> int:
+    """What ``tables/`` takes at most, and beside it what is spooled meanwhile: spools and rows written from them are together
+    never more than all rows."""
+    rows = [table for table in (given.features, given.labels.table if given.labels else None) if table is not None]
+    columns = (nodes + partitions) * (LABEL.itemsize + CODE.itemsize) * (given.labels is not None)
+    return sum(map(stored_bytes, rows)) + spooled_places_bytes(nodes) * bool(rows) + columns
+
+
+def row_ids_bytes(rows: int, id_bytes: int) -> int:
+    """What the last ids of ``rows`` rows take while their table is written."""
+    return rows * id_bytes
 
 
 @dataclass

@@ -31,6 +31,7 @@ Numbers = npt.NDArray[np.uint32]
 Loads = npt.NDArray[np.int64]  # (groups, partitions)
 
 NODE_BYTES = 16  # in memory, for each node
+LEVEL_ARC_BYTES, LEVEL_NODE_BYTES = 12, 8  # on disk, in the lists of all levels; weights and parents
 CLUSTERS_PER_PARTITION = 32  # of which the largest may consist
 CLUSTER_PASSES, REFINE_PASSES, FILL_PASSES = 4, 6, 3
 SETTLED = 50  # passes end when fewer than a 50th of the nodes move
@@ -59,6 +60,11 @@ class Level:
     def weights(self) -> Numbers | None:
         """None: 1 each, the nodes themselves."""
         return self.load("weights") if (self.folder / "weights").exists() else None
+
+
+def levels_bytes(arcs: int, nodes: int) -> int:
+    """What all levels take on disk at most."""
+    return arcs * LEVEL_ARC_BYTES + nodes * LEVEL_NODE_BYTES
 
 
 class Locality:

@@ -13,15 +13,28 @@ from marius_lite.errors import MemoryWanted, UserError
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.site import Site
-from marius_lite.preprocess.disk.sort import ExternalSort
+from marius_lite.preprocess.disk.sort import ExternalSort, run_bytes
 from marius_lite.preprocess.disk.spool import Ids, Keys, SpooledEdges
 from marius_lite.preprocess.edges.sorting import split_rules
 from marius_lite.preprocess.ids.renumber import Renumbering
 from marius_lite.preprocess.partition.arcs import ArcLists
-from marius_lite.preprocess.partition.locality import NODE_BYTES, Locality
+from marius_lite.preprocess.partition.locality import NODE_BYTES, Locality, levels_bytes
 from marius_lite.preprocess.partition.metis_partitioner import Metis
 
 MOST_NODES = 1 << 32  # that a partitioner takes: it numbers them with 4 bytes
+ARC_WORDS = 2  # of an arc that is sorted
+
+
+def partitioner_bytes(edges: int, nodes: int, memory: int) -> int:
+    """What a partitioner writes on its way: sorted arcs, where they do not fit in the ``memory`` for sorting, and its levels."""
+    arcs = 2 * edges
+    runs = run_bytes(arcs, ARC_WORDS)
+    return (runs if runs > memory else 0) + levels_bytes(arcs, nodes)
+
+
+def places_bytes(nodes: int, id_bytes: int) -> int:
+    """What the last ids of all nodes take."""
+    return nodes * id_bytes
 
 
 class Placing:

@@ -1,0 +1,26 @@
+"""The way of first rows into a table: every partition passes through the buffer once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+
+class Adopting(Protocol):
+    """The part of a PartitionBuffer that making first rows takes. `_native.DryBuffer` has it too."""
+
+    def adopt(self, k: int, /) -> object: ...
+
+    def enter(self, now: Sequence[int], next: Sequence[int], /) -> None: ...
+
+
+def each_adopted(buffer: Adopting, partitions: int, slots: int) -> Iterator[int]:
+    """Each partition in turn, resident without being read. Its rows must be made before the next one is asked for.
+
+    One slot stays free for the next partition, unless all fit. Partitions that must leave are written; the last ones stay dirty.
+    """
+    held = slots if slots >= partitions else slots - 1
+    for k in range(partitions):
+        buffer.adopt(k)
+        yield k
+        buffer.enter(range(max(0, k + 1 - held), k + 1), [])
