@@ -1,4 +1,4 @@
-"""From a run's settings to its rows on a device: memory counted, path chosen, buffers pinned."""
+"""Open a run's rows on a device: count the memory, choose the path, pin the buffers."""
 
 from __future__ import annotations
 
@@ -18,43 +18,47 @@ from marius_lite.config.schema import Config
 from marius_lite.device import verified
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.batches import DeviceBatches
+from marius_lite.device.cache import FullCache, HotRowCache
 from marius_lite.device.calibrate import measure
 from marius_lite.device.chooser import Choice, Load, choose
-from marius_lite.device.held import HotRows, Mirror
 from marius_lite.device.links import Link, Staged, Table, ZeroCopy
-from marius_lite.device.rows import DeviceTable, RowForm, RowUpdate
+from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
 from marius_lite.errors import RunError
 from marius_lite.log import log
 
 FREE_SHARE = 0.9
-PIECE = 1 << 16
-"""Rows, at most, that a cache is filled with at a time."""
+"""The share of the free device memory that `storage.device_memory: auto` takes."""
+CACHE_COPY_ROWS = 1 << 16
+"""Rows that are copied at a time, at most, into a cache of hot rows and back."""
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "int8": torch.int8}
 
 
 @dataclass(frozen=True)
 class HostTable:
-    """A buffer's rows (n, width), 16-byte multiples apart, and what the first ``columns`` of each are.
+    """A buffer's rows (n, width), each a multiple of 16 bytes, whose first ``columns`` are the values.
 
-    ``update``: how batches change them; None where they only read. ``type``, ``scales``: as in `graph.feature_types`.
+    ``step``: how batches change the values; None where they only read them. ``type``, ``scales``: as in `graph.feature_types`.
     """
 
     rows: npt.NDArray[Any]
     slot_rows: int
     columns: int
-    update: RowUpdate | None = None
+    step: RowStepSettings | None = None
     type: str = "float32"
     scales: npt.NDArray[np.float32] | None = None
 
     @property
     def records(self) -> Table:
-        """The same bytes as float32: they are moved as they are."""
+        """The same bytes as float32 columns: rows are moved without being converted."""
         return self.rows.view(np.float32)
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What batches take on the device: ``bytes`` by purpose, beside what is held; rows and bytes of ids made room for at once."""
+    """The device memory that batches take: ``bytes`` by purpose, without the cached rows.
+
+    ``rows``, ``packet``: the rows of a batch, and the bytes of its ids, that have room from the start.
+    """
 
     bytes: Mapping[str, int]
     rows: int = 0
@@ -63,21 +67,21 @@ class Needs:
 
 def open_batches(accelerator: Accelerator, config: Config, tables: Sequence[HostTable], needs: Needs,
                  loads: Sequence[Load]) -> DeviceBatches:
-    """The tables' rows on the device; says which way they take.
+    """Open the tables' rows on the device, by a path that is chosen as docs/gpu-choices.md says, and log it.
 
     ``loads``: what the first epoch's steps touch. Raises UserError where storage.device_memory is too little, RunError where the
-    chosen path cannot be had.
+    buffers cannot be pinned for the path that was asked for.
     """
     storage = config.storage
     budget = take_memory(accelerator.device, storage.device_memory)
     stride = sum(table.records.shape[1] * 4 for table in tables)
     with ExitStack() as undo:
         links, choice = _links(accelerator, config, tables, loads, budget - sum(needs.bytes.values()), undo)
-        mirrored = choice.path == "bulk"
-        held = sum(table.rows.nbytes for table in tables) if mirrored else storage.device_cache
-        check_device_memory({**needs.bytes, "held": held}, budget)
-        cached = 0 if mirrored else min(storage.device_cache // stride, min(len(table.rows) for table in tables))
-        made = [_table(accelerator, table, link, mirrored, cached, needs.rows) for table, link in zip(tables, links)]
+        bulk = choice.path == "bulk"
+        cache_bytes = sum(table.rows.nbytes for table in tables) if bulk else storage.device_cache
+        check_device_memory({**needs.bytes, "held": cache_bytes}, budget)
+        hot_rows = 0 if bulk else min(storage.device_cache // stride, min(len(table.rows) for table in tables))
+        made = [_table(accelerator, table, link, bulk, hot_rows, needs.rows) for table, link in zip(tables, links)]
         batches = DeviceBatches(accelerator, made, needs.packet)
         undo.pop_all()
     unproven = "" if verified.GPUS else f" ({accelerator.device}: this code is {verified.UNPROVEN})"
@@ -86,7 +90,7 @@ def open_batches(accelerator: Accelerator, config: Config, tables: Sequence[Host
 
 
 def take_memory(device: torch.device, asked: int | str) -> int:
-    """The bytes that torch may take on the device, which it is held to."""
+    """Limit the bytes that torch may take on the device to those ``asked`` for; the limit."""
     if device.type != "cuda":
         return np.iinfo(np.int64).max if asked == "auto" else int(asked)
     free, total = torch.cuda.mem_get_info(device)
@@ -95,21 +99,25 @@ def take_memory(device: torch.device, asked: int | str) -> int:
     return budget
 
 
-def _table(accelerator: Accelerator, table: HostTable, link: Link, mirrored: bool, cached: int, rows: int) -> DeviceTable:
-    records, changes = table.records, table.update is not None
-    held: Mirror | HotRows | None = None
-    if mirrored:
-        held = Mirror(accelerator, records, table.slot_rows, changes)
-    elif cached:
-        held = HotRows(accelerator, cached, records.shape[1], link, PIECE, changes)
+def _table(accelerator: Accelerator, table: HostTable, link: Link, bulk: bool, hot_rows: int, rows: int) -> DeviceTable:
+    """One table on the device, with a cache of all its rows for ``bulk``, else of ``hot_rows``."""
+    records, changes = table.records, table.step is not None
+    cache: FullCache | HotRowCache | None = None
+    if bulk:
+        cache = FullCache(accelerator, records, table.slot_rows, changes)
+    elif hot_rows:
+        cache = HotRowCache(accelerator, hot_rows, records.shape[1], link, CACHE_COPY_ROWS, changes)
     scales = None if table.scales is None else torch.from_numpy(table.scales[: table.columns]).to(accelerator.device)
-    return DeviceTable(accelerator, link, held, RowForm(table.columns, DTYPES[table.type], scales), records.shape[1],
-                       table.update, rows)
+    return DeviceTable(accelerator, link, cache, RowForm(table.columns, DTYPES[table.type], scales), records.shape[1],
+                       table.step, rows)
 
 
 def _links(accelerator: Accelerator, config: Config, tables: Sequence[HostTable], loads: Sequence[Load], free: int,
            undo: ExitStack) -> tuple[Sequence[Link], Choice]:
-    """A link for each table, all of the same path; ``undo`` gives up those that pin."""
+    """A link for each table, all of the same path, and why this path. ``undo`` unpins what they have pinned.
+
+    ``loads``: see `open_batches`. ``free``: bytes of device memory left for the rows themselves.
+    """
     path, threads = config.storage.device_path, int(config.training.threads)
     staged = [Staged(accelerator, table.records, threads) for table in tables]
     if path == "staged":
@@ -126,7 +134,7 @@ def _links(accelerator: Accelerator, config: Config, tables: Sequence[HostTable]
         return staged, Choice("staged", f"the buffer cannot be pinned: {error}")
     if path != "auto":
         return pinned, Choice(path, "as storage.device_path says")
-    rates = reduce(add, (measure(accelerator, table.records, zero_copy, other, table.update is not None)
+    rates = reduce(add, (measure(accelerator, table.records, zero_copy, other, table.step is not None)
                          for table, zero_copy, other in zip(tables, pinned, staged)))
     choice = choose(rates, loads, sum(table.rows.nbytes for table in tables), free)
     if choice.path == "staged":
@@ -137,6 +145,7 @@ def _links(accelerator: Accelerator, config: Config, tables: Sequence[HostTable]
 
 def _pinned(accelerator: Accelerator, max_sms: int, threads: int, tables: Sequence[HostTable],
             later: Callable[[Callable[[], None]], object]) -> list[ZeroCopy]:
+    """Pin every table. ``later`` is told what unpins each. Raises RuntimeError where the driver refuses one."""
     links = []
     for table in tables:
         links.append(ZeroCopy(accelerator, table.records, table.slot_rows, max_sms, threads))

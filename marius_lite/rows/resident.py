@@ -111,7 +111,7 @@ class ResidentRows(ABC):
         """What has a learning rate."""
 
     @abstractmethod
-    def hold_most_touched(self, touched: Callable[[], Ids]) -> None:
+    def cache_most_touched(self, touched: Callable[[], Ids]) -> None:
         """Keep where they are trained the rows of the nodes that ``touched`` names most often, if there is a place for some."""
 
     def flush(self) -> dict[int, int]:

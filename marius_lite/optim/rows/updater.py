@@ -14,7 +14,7 @@ ROWS_AT_A_TIME = 2048
 """Rows whose gradients are summed before they are updated: the sums stay in a processor's caches."""
 
 
-class RowUpdater:
+class HostRowUpdater:
     """Applies `RowGrads` to a table of records. Keeps its buffers, so it serves one thread at a time.
 
     ``rate`` multiplies the learning rate; ``clip``: the largest norm of a row's summed gradient, 0 for any.
