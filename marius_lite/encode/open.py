@@ -7,7 +7,7 @@ from marius_lite.config.memory import device_bytes, packet_bytes
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import Accelerator
-from marius_lite.device.cuda import Needs
+from marius_lite.device.open import Needs
 from marius_lite.encode.encoders import normalized_columns
 from marius_lite.encode.neighbourhoods import open_neighbourhoods
 from marius_lite.encode.representation import Encoded, Representation, RowsThemselves

@@ -14,14 +14,14 @@ def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
     """Make every partition's first rows, in the buffer; checksums of the files."""
     partitions, dim = buffer.table.partitions, config.model.dim
     draw = draw_of(config.init.nodes, decoder_class(config.model.decoder).node_draw(dim))
-    held = buffer.slots if buffer.slots >= partitions else buffer.slots - 1
+    resident = buffer.slots if buffer.slots >= partitions else buffer.slots - 1
     for k in range(partitions):
         rows = buffer.adopt(k)
         generator = generator_for(config.training.seed, "nodes", worker=k)
         for start in range(0, len(rows), INITIAL_BLOCK):
             part = rows[start:start + INITIAL_BLOCK]
             part[:, :dim] = draw(generator, len(part), dim)
-        buffer.enter(range(max(0, k + 1 - held), k + 1))
+        buffer.enter(range(max(0, k + 1 - resident), k + 1))
     return buffer.flush()
 
 

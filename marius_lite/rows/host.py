@@ -71,7 +71,7 @@ class HostRows(ResidentRows):
         return [self._updater]
 
     def cache_most_touched(self, touched: Callable[[], Ids]) -> None:
-        """All of them are where they are trained."""
+        """Do nothing: rows are trained where they lie."""
 
     def _gather(self, prepared: PreparedBatch[Any]) -> Gathered:
         gathered = [gather(rows) for gather, rows in zip(self._gathers, prepared.rows, strict=True)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.chooser import Load
-from marius_lite.device.cuda import HostTable, Needs, open_batches
+from marius_lite.device.host_table import HostTable
+from marius_lite.device.open import Needs, open_batches
 from marius_lite.device.rows import RowStepSettings
 from marius_lite.graph.dataset import Dataset
 from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater

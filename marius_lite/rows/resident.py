@@ -112,7 +112,7 @@ class ResidentRows(ABC):
 
     @abstractmethod
     def cache_most_touched(self, touched: Callable[[], Ids]) -> None:
-        """Keep where they are trained the rows of the nodes that ``touched`` names most often, if there is a place for some."""
+        """Cache the rows of the nodes that ``touched`` names most often on the device, as far as there is room."""
 
     def flush(self) -> dict[int, int]:
         """Write what was changed; checksums of the learned rows' files. What is resident stays."""

@@ -8,7 +8,7 @@ import torch
 
 from marius_lite._native import crc32c
 from marius_lite.config.load import load
-from marius_lite.device.cuda import Needs, open_batches
+from marius_lite.device.open import Needs, open_batches
 from marius_lite.errors import RunError
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater

@@ -1,16 +1,12 @@
-"""Open a run's rows on a device: count the memory, choose the path, pin the buffers."""
+"""Open a run's rows on a device, within the memory that it may take there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from marius_lite.config.memory import check_device_memory
@@ -19,11 +15,11 @@ from marius_lite.device import verified
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.cache import FullCache, HotRowCache
-from marius_lite.device.calibrate import measure
-from marius_lite.device.chooser import Choice, Load, choose
-from marius_lite.device.links import Link, Staged, Table, ZeroCopy
-from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
-from marius_lite.errors import RunError
+from marius_lite.device.chooser import Load
+from marius_lite.device.host_table import HostTable
+from marius_lite.device.links import Link
+from marius_lite.device.path import open_links
+from marius_lite.device.rows import DeviceTable, RowForm
 from marius_lite.log import log
 
 FREE_SHARE = 0.9
@@ -31,26 +27,6 @@ FREE_SHARE = 0.9
 CACHE_COPY_ROWS = 1 << 16
 """Rows that are copied at a time, at most, into a cache of hot rows and back."""
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "int8": torch.int8}
-
-
-@dataclass(frozen=True)
-class HostTable:
-    """A buffer's rows (n, width), each a multiple of 16 bytes, whose first ``columns`` are the values.
-
-    ``step``: how batches change the values; None where they only read them. ``type``, ``scales``: as in `graph.feature_types`.
-    """
-
-    rows: npt.NDArray[Any]
-    slot_rows: int
-    columns: int
-    step: RowStepSettings | None = None
-    type: str = "float32"
-    scales: npt.NDArray[np.float32] | None = None
-
-    @property
-    def records(self) -> Table:
-        """The same bytes as float32 columns: rows are moved without being converted."""
-        return self.rows.view(np.float32)
 
 
 @dataclass(frozen=True)
@@ -76,7 +52,7 @@ def open_batches(accelerator: Accelerator, config: Config, tables: Sequence[Host
     budget = take_memory(accelerator.device, storage.device_memory)
     stride = sum(table.records.shape[1] * 4 for table in tables)
     with ExitStack() as undo:
-        links, choice = _links(accelerator, config, tables, loads, budget - sum(needs.bytes.values()), undo)
+        links, choice = open_links(accelerator, config, tables, loads, budget - sum(needs.bytes.values()), undo)
         bulk = choice.path == "bulk"
         cache_bytes = sum(table.rows.nbytes for table in tables) if bulk else storage.device_cache
         check_device_memory({**needs.bytes, "held": cache_bytes}, budget)
@@ -110,44 +86,3 @@ def _table(accelerator: Accelerator, table: HostTable, link: Link, bulk: bool, h
     scales = None if table.scales is None else torch.from_numpy(table.scales[: table.columns]).to(accelerator.device)
     return DeviceTable(accelerator, link, cache, RowForm(table.columns, DTYPES[table.type], scales), records.shape[1],
                        table.step, rows)
-
-
-def _links(accelerator: Accelerator, config: Config, tables: Sequence[HostTable], loads: Sequence[Load], free: int,
-           undo: ExitStack) -> tuple[Sequence[Link], Choice]:
-    """A link for each table, all of the same path, and why this path. ``undo`` unpins what they have pinned.
-
-    ``loads``: see `open_batches`. ``free``: bytes of device memory left for the rows themselves.
-    """
-    path, threads = config.storage.device_path, int(config.training.threads)
-    staged = [Staged(accelerator, table.records, threads) for table in tables]
-    if path == "staged":
-        return staged, Choice("staged", "as storage.device_path says")
-    if path == "auto" and not verified.GPUS:
-        return staged, Choice("staged", "the others are not chosen before they have run on a GPU")
-    try:
-        pinned = _pinned(accelerator, config.storage.gather_sms, threads, tables, undo.callback)
-    except RuntimeError as error:
-        undo.close()
-        if path != "auto":
-            raise RunError(f"storage.device_path is {path}, but the buffer cannot be pinned: {error}: use "
-                           "`storage.device_path: staged`, or a smaller storage.memory") from error
-        return staged, Choice("staged", f"the buffer cannot be pinned: {error}")
-    if path != "auto":
-        return pinned, Choice(path, "as storage.device_path says")
-    rates = reduce(add, (measure(accelerator, table.records, zero_copy, other, table.step is not None)
-                         for table, zero_copy, other in zip(tables, pinned, staged)))
-    choice = choose(rates, loads, sum(table.rows.nbytes for table in tables), free)
-    if choice.path == "staged":
-        undo.close()
-        return staged, choice
-    return pinned, choice
-
-
-def _pinned(accelerator: Accelerator, max_sms: int, threads: int, tables: Sequence[HostTable],
-            later: Callable[[Callable[[], None]], object]) -> list[ZeroCopy]:
-    """Pin every table. ``later`` is told what unpins each. Raises RuntimeError where the driver refuses one."""
-    links = []
-    for table in tables:
-        links.append(ZeroCopy(accelerator, table.records, table.slot_rows, max_sms, threads))
-        later(links[-1].close)
-    return links
