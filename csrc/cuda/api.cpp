@@ -1,4 +1,4 @@
-// The C interface: checks arguments, asks the driver, turns exceptions into codes and text.
+// The C interface: it checks arguments, calls the driver, and turns exceptions into codes and text.
 #include "cuda/api.h"
 
 #include <cstdio>
@@ -23,7 +23,7 @@ int told(marius_cuda_error* error, int code, const std::string& text) {
     return code;
 }
 
-// Runs a call; `what` names it where arguments are refused.
+// Makes a call and returns its code. `what` names the call in the error for arguments that do not fit.
 template <class Call>
 int guarded(const char* what, marius_cuda_error* error, Call call) {
     try {

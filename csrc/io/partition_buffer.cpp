@@ -52,7 +52,7 @@ PartitionBuffer::PartitionBuffer(BufferShape shape, int threads, bool direct)
 PartitionBuffer::~PartitionBuffer() {
     try {
         close();
-    } catch (...) {  // nobody is left to hear of it
+    } catch (...) {  // a destructor cannot report it
     }
 }
 
@@ -67,7 +67,7 @@ void PartitionBuffer::enter(const std::vector<std::int64_t>& now, const std::vec
     marked(order);
     throw_error();
 
-    // What is in memory already comes first among the next ones: it must not be loaded twice.
+    // Partitions in memory come first among the next ones, so that they are not loaded twice.
     std::stable_partition(order.begin() + static_cast<std::ptrdiff_t>(now.size()), order.end(),
                           [this](std::int64_t k) { return at(k).slot >= 0; });
     order.resize(std::min(order.size(), slots));
@@ -219,7 +219,7 @@ void PartitionBuffer::release(Partition& partition) {
     load_waiting();
 }
 
-// An unwanted partition on its way out: loading and writing ones leave when their transfer ends.
+// Lets an unwanted partition leave. One that is loading or writing leaves when its transfer ends.
 void PartitionBuffer::let_go(std::int64_t k) {
     if (at(k).state == State::resident) release(at(k));
     else if (at(k).state == State::dirty) write(k);

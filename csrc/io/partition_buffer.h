@@ -1,4 +1,4 @@
-// The partitions of a table that are in memory: loaded ahead, written behind, never waited for without need.
+// The partitions of a table that are in memory. They are loaded ahead and written in the background.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -41,22 +41,22 @@ struct BufferCounters {
 
 /// Slots of memory for partitions, and the threads that fill and empty them.
 ///
-/// A partition is *wanted* while the last `enter` names it. What is not wanted leaves: at once when unchanged, after
-/// its write when dirty. A slot that becomes free goes to the next wanted partition that waits for one, first those
-/// needed now, then those needed next: each slot moves by itself and nothing waits for all writes, except `flush`.
-/// The states of a partition and its moves stand in partition_state.h.
+/// A partition is *wanted* while the last `enter` names it. One that is not wanted leaves: at once if it is unchanged, after
+/// its write if it is dirty. A free slot goes to the next wanted partition that waits for one: first those needed now, then
+/// those needed next. Slots do not wait for each other; only `flush` waits for all writes. partition_state.h has the states of a
+/// partition and the moves between them.
 ///
-/// A write makes directory/<k>/.0.tmp and renames it over 0, so the file is the old one or the new one. Nothing is
-/// synced here: who needs durability syncs after `flush`.
+/// A write makes directory/<k>/.0.tmp and renames it to 0, so the file is always the old one or the new one. Nothing is
+/// synced: the caller who needs durability syncs after `flush`.
 ///
-/// Errors of background I/O are kept, the first of them, until the next call of enter, adopt, flush or close, which
-/// throws it. A partition whose write failed is dirty again and is written again by the next call that evicts or
-/// flushes it. After an error every call is possible; close never blocks on it. Close drops what is dirty.
+/// The first error of background I/O is thrown by the next call of enter, adopt, flush or close. A partition whose write failed
+/// is dirty again; the next call that evicts or flushes it writes it again. Every call is possible after an error, and close does
+/// not block. Close drops what is dirty.
 ///
 /// Threading: one thread at a time calls enter, adopt, mark_dirty, flush and close. slot, state, checksums, expect and
 /// counters may be called by any thread. Rows of a partition that the last `enter` named in `now` (or that was adopted
-/// since) may be read and changed by any threads until the next call of enter or flush begins, and again after it
-/// returns if it still is in `now`. All others are read-only or the buffer's own.
+/// since) may be read and changed by any thread until the next call of enter or flush begins, and again after it
+/// returns if the partition is still in `now`. No other memory of the buffer may be changed.
 class PartitionBuffer {
 public:
     /// Throws std::invalid_argument for an impossible shape, std::system_error when memory is refused.
@@ -112,7 +112,7 @@ private:
         double end();  // seconds to add to the total: zero while others go on
     };
 
-    // All below: with mutex_ held.
+    // Everything below is called with mutex_ locked.
     void check_usable();
     void throw_error();
     Partition& at(std::int64_t partition);
@@ -139,7 +139,7 @@ private:
     std::condition_variable changed_;
     std::vector<Partition> partitions_;
     std::vector<int> free_slots_;
-    std::deque<std::int64_t> waiting_;  // wanted partitions on disk, in the order they shall get slots
+    std::deque<std::int64_t> waiting_;  // wanted partitions on disk, in the order in which they get slots
     UnderWay loading_, writing_;
     std::exception_ptr error_;
     BufferCounters counters_;

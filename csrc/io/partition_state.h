@@ -1,4 +1,4 @@
-// The states of a partition in the buffer and the legal moves between them: all of them, and nowhere else.
+// All states of a partition in the buffer, and all legal moves between them.
 #pragma once
 #include <array>
 #include <stdexcept>
@@ -50,7 +50,7 @@ inline std::string to_string(PartitionState state) {
     return names[static_cast<std::size_t>(state)];
 }
 
-/// Throws std::logic_error for a move that is not in the table: a mistake of this program.
+/// Throws std::logic_error for a move that is not in the table, which is a mistake of this program.
 inline void require_legal(PartitionState from, PartitionState to) {
     if (!is_legal(from, to)) throw std::logic_error("partition moves from " + to_string(from) + " to " + to_string(to));
 }

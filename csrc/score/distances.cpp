@@ -11,7 +11,7 @@
 namespace marius {
 namespace {
 
-constexpr std::int64_t block_queries = 512, block_candidates = 64;  // of one thread's piece of scores
+constexpr std::int64_t block_queries = 512, block_candidates = 64;  // of the block of scores that one thread computes at a time
 
 const DistancePieces& pieces_of(const DistanceKernels& kernels, Distance distance, std::int64_t dim) {
     const DistancePieces& pieces = distance == Distance::l1 ? kernels.l1 : kernels.complex_l2;

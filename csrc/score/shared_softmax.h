@@ -27,10 +27,10 @@ struct SharedSoftmaxGradients {
     bool add;             // to d_candidates, instead of setting them
 };
 
-// Whether this processor, as its operating system lets this process use it, can do it.
+// Whether the processor can do it, and the operating system lets this process use what it needs.
 bool shared_softmax_usable();
 
-// A score that is no number makes its query's loss none. The same bits for the same number of threads.
+// Computes losses and gradients. A NaN score makes its query's loss NaN. The same number of threads gives the same bits.
 void shared_softmax(const SharedSoftmax& batch, const SharedSoftmaxGradients& out, int threads);
 
 }  // namespace marius
