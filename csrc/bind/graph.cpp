@@ -102,7 +102,7 @@ struct CountedNodes {
     Out<uint8_t> splits;
 };
 
-// What passed so far; `stream` is where the records stand.
+// The counts of the records so far; `stream` is what must be known of the last ones.
 struct EdgeCounts {
     Out<int64_t, 2> buckets;
     Out<int64_t, 2> relations;

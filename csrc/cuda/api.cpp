@@ -15,7 +15,7 @@ namespace {
 
 Driver* driver = nullptr;
 
-int told(marius_cuda_error* error, int code, const std::string& text) {
+int failed(marius_cuda_error* error, int code, const std::string& text) {
     if (error) {
         error->code = code;
         std::snprintf(error->text, sizeof error->text, "%s", text.c_str());
@@ -30,9 +30,9 @@ int guarded(const char* what, marius_cuda_error* error, Call call) {
         call();
         return 0;
     } catch (const DriverError& failure) {
-        return told(error, failure.code, failure.what());
+        return failed(error, failure.code, failure.what());
     } catch (const std::exception& failure) {
-        return told(error, -1, std::string(what) + ": " + failure.what());
+        return failed(error, -1, std::string(what) + ": " + failure.what());
     }
 }
 

@@ -61,8 +61,8 @@ public:
 
     size_t size() const { return keys_.size(); }
     size_t bytes() const { return keys_.bytes() + slots_.size() * sizeof(uint64_t); }
-    // The most it takes until its ids are ranked, if few more come: growing stands beside the old slots, ranking takes 24 bytes
-    // an id.
+    // The most bytes it takes until its ids are ranked, if few more come: growing needs both the old slots and the new, ranking
+    // 24 bytes an id.
     size_t peak_bytes() const {
         const size_t slots = slots_.size() * sizeof(uint64_t), more = keys_.size() + keys_.size() / 8 + 1024;
         return keys_.bytes() + std::max(more * 8 > slots_.size() * 5 ? 3 * slots : slots, 24 * keys_.size());

@@ -93,7 +93,7 @@ public:
     std::uint64_t slot_rows() const { return slot_rows_; }
     /// Whether files are read and written past the page cache.
     bool direct() const { return direct_; }
-    /// The slots, (slots * slot_rows, stride) bytes; whoever holds this keeps the memory, beyond `close` too.
+    /// The slots, (slots * slot_rows, stride) bytes. The memory exists as long as the pointer, also after `close`.
     const std::shared_ptr<HugeMemory>& memory() const { return memory_; }
 
 private:

@@ -24,7 +24,7 @@ struct Move {
 //       | +-------8-------- writing ----7------+ |
 //       +-------------------10-------------------+
 //
-// A partition holds a slot in every state but on_disk. Its rows may be read when it is resident, dirty or writing, and
+// A partition has a slot in every state but on_disk. Its rows may be read when it is resident, dirty or writing, and
 // changed when it is resident or dirty.
 inline constexpr std::array<Move, 10> kMoves{{
     {PartitionState::on_disk, PartitionState::loading, "1 wanted, and a slot is free: the slot is taken, the read starts"},

@@ -1,8 +1,8 @@
 // Softmax loss of queries that share their negatives, with products of bfloat16 and no array of scores.
 //
-// A query's scores are its inner products with every candidate, both rounded to bfloat16, summed in float32. They are worked
-// out twice, once for the sums of their exponentials and once for the gradients, so that none is ever stored: memory beyond a
-// core's caches is read and written once for each candidate's row, not once for each score.
+// A query's scores are its inner products with every candidate, both rounded to bfloat16, summed in float32. They are computed
+// twice, once for the sums of their exponentials and once for the gradients, so that none is ever stored. Memory beyond a core's
+// caches is then read and written once for each candidate's row, not once for each score.
 #pragma once
 #include <cstdint>
 

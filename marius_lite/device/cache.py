@@ -64,7 +64,7 @@ class FullCache(RowCache):
         self._resident: dict[int, int] = {}  # partition -> its first row
 
     def leave(self, staying: Collection[int]) -> None:
-        """Copy the partitions that do not stay back to the host. The others stay newer here than there."""
+        """Copy the partitions that do not stay back to the host. The device keeps newer rows of the others."""
         gone = {k: base for k, base in self._resident.items() if k not in staying}
         self._to_host(gone)
         self._resident = {k: base for k, base in self._resident.items() if k not in gone}

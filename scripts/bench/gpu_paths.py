@@ -54,7 +54,7 @@ class Step:
     def __post_init__(self) -> None:
         sizes = self.accelerator, max(map(len, self.batches)), self.table.shape[1] * 4
         self.ring = [Slot(on_device.block(*sizes), on_device.staging(*sizes)) for _ in range(UNDER_WAY)]
-        self.mirror = FullCache(self.accelerator, self.table, len(self.table) // SLOTS)
+        self.cache = FullCache(self.accelerator, self.table, len(self.table) // SLOTS)
 
     def through(self, link: Link, count: int) -> None:
         """``count`` batches up and back, each back when it is up."""
@@ -70,12 +70,12 @@ class Step:
     def bulk(self, count: int) -> None:
         """All partitions in, ``count`` batches within the device, all partitions back."""
         computing, block = self.accelerator.computing, self.ring[0].block
-        self.mirror.enter({k: k * (len(self.table) // SLOTS) for k in range(SLOTS)})
+        self.cache.enter({k: k * (len(self.table) // SLOTS) for k in range(SLOTS)})
         for k in range(count):
             ids = self.batches[k % len(self.batches)]
-            computing.run(lambda ids=ids: self.mirror.fetch(ids.sent, len(ids), block))
-            computing.run(lambda ids=ids: self.mirror.store(ids.sent, len(ids), block))
-        self.mirror.leave(())
+            computing.run(lambda ids=ids: self.cache.fetch(ids.sent, len(ids), block))
+            computing.run(lambda ids=ids: self.cache.store(ids.sent, len(ids), block))
+        self.cache.leave(())
 
 
 def compare(accelerator: Accelerator, a: argparse.Namespace, buffer: Buffer, clock: Clock, report: Report, width: int) -> None:
@@ -115,7 +115,7 @@ def tell(report: Report, clock: Clock, step: Step, zero_copy: Link, staged: Link
 
 
 def free_bytes(accelerator: Accelerator) -> int:
-    """Device memory for a mirror of the buffer."""
+    """Device memory for a cache of the whole buffer."""
     return torch.cuda.mem_get_info(accelerator.device)[0] if accelerator.device.type == "cuda" else 1 << 62
 
 
