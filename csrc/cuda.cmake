@@ -1,4 +1,4 @@
-# The CUDA library, beside the Python module that loads it at run time. It holds its own CUDA runtime and needs neither
+# The CUDA library, beside the Python module that loads it at run time. It contains its own CUDA runtime and needs neither
 # a driver nor a GPU to be built or loaded.
 include(CheckLanguage)
 check_language(CUDA)
@@ -32,7 +32,7 @@ add_library(marius_cuda SHARED ${CUDA_SOURCES})
 set_target_properties(marius_cuda PROPERTIES
   CUDA_ARCHITECTURES "${known};${newest}-virtual"
   CUDA_RUNTIME_LIBRARY Static CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-# The CPU's bits: no fused products and sums here either.
+# The same bits as on the CPU: products and sums are not fused.
 target_compile_options(marius_cuda PRIVATE -fmad=false -Xcompiler=-ffp-contract=off)
 target_link_options(marius_cuda PRIVATE -Wl,--exclude-libs,ALL -Wl,--no-undefined)
 target_link_libraries(marius_cuda PRIVATE marius_core)

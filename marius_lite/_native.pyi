@@ -227,16 +227,16 @@ class EdgeCounts:
     """What is counted while sorted records pass; the arrays are filled."""
 
     @overload
-    def __init__(self, buckets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], relations: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], totals: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], out_degrees: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None = None, in_degrees: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None = None, seen: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')] | None = None) -> None: ...
+    def __init__(self, buckets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], relations: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], totals: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], out_degrees: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None = None, in_degrees: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None = None, splits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')] | None = None) -> None: ...
 
     @overload
-    def __init__(self, buckets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], relations: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], totals: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], out_degrees: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')] | None, in_degrees: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')] | None, seen: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')] | None) -> None: ...
+    def __init__(self, buckets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], relations: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], totals: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')], out_degrees: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')] | None, in_degrees: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')] | None, splits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')] | None) -> None: ...
 
 @overload
-def count_ends(offsets: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], buckets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], partitions: int, rows: int, of_columns: bool, first: int, mark: int, seen: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], degrees: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None) -> None: ...
+def count_ends(offsets: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], buckets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], partitions: int, rows: int, of_columns: bool, first: int, mark: int, splits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], degrees: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None) -> None: ...
 
 @overload
-def count_ends(offsets: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], buckets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], partitions: int, rows: int, of_columns: bool, first: int, mark: int, seen: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], degrees: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')] | None) -> None:
+def count_ends(offsets: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], buckets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], partitions: int, rows: int, of_columns: bool, first: int, mark: int, splits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], degrees: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')] | None) -> None:
     """
     Count where edges begin or, `of_columns`, end, among the nodes from `first` on; the edges of buckets[s] end at ends[s].
     """
@@ -482,7 +482,7 @@ def place_nodes(parts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), orde
 
 class Pinned:
     """
-    Pinned host memory; keeps its array alive. Closed by close() or when it goes.
+    Pinned host memory, which keeps its array alive. Unpinned by close() or with the object.
     """
 
     @property
@@ -503,7 +503,7 @@ class Pinned:
 
 class CudaLibrary:
     """
-    The CUDA library in a file; see csrc/cuda/api.h. OSError when it cannot be loaded, RuntimeError when it is another version, and for every error of a call. Launches return at once; memory they name must live until the stream has come past them.
+    The CUDA library in a file; see csrc/cuda/api.h. OSError when it cannot be loaded, RuntimeError when it is another version, and for every error of a call. Launches return at once. Memory they name must live until the stream has done their work.
     """
 
     def __init__(self, path: str) -> None: ...
@@ -521,9 +521,9 @@ class CudaLibrary:
         Pin a writable, contiguous uint8 array in chunks that end on multiples of `boundary` bytes; its pages are touched by `threads` threads first (0: every CPU).
         """
 
-    def copy_rows(self, *, device: int, stream: int, source: int, target: int, count: int, source_stride: int, target_stride: int, columns: int, source_type: str = 'float32', target_type: str = 'float32', source_rows: int = 0, target_rows: int = 0, index_bytes: int = 8, max_sms: int = 0, seen: int = 0) -> None:
+    def copy_rows(self, *, device: int, stream: int, source: int, target: int, count: int, source_stride: int, target_stride: int, columns: int, source_type: str = 'float32', target_type: str = 'float32', source_rows: int = 0, target_rows: int = 0, index_bytes: int = 8, max_sms: int = 0, sm_flags: int = 0) -> None:
         """
-        target[target_rows[i]] = source[source_rows[i]] for i < count; rows 0: i itself. Strides in bytes; types float32, float16, bfloat16, or bytes (copied as they are); target rows do not repeat. max_sms: multiprocessors taken at most, 0: all; seen: 1024 uint32, set to 1 at the numbers of those that ran it.
+        target[target_rows[i]] = source[source_rows[i]] for i < count; rows 0: i itself. Strides in bytes; types float32, float16, bfloat16, or bytes (copied as they are); target rows do not repeat. max_sms: multiprocessors taken at most, 0: all; sm_flags: 1024 uint32, set to 1 for each multiprocessor that it ran on.
         """
 
     def segment_sum(self, *, device: int, stream: int, parts: Sequence[tuple[int, int]], order: int, starts: int, segments: int, out: int, dim: int) -> None:
@@ -541,12 +541,12 @@ class CudaLibrary:
 
     def neighbours(self, device: int, stream: int, stage: str, **fields: Any) -> None:
         """
-        A stage of neighbour sampling: find, expand, draw, take, meet, tell, label or settle; the other arguments are the fields of marius_cuda_neighbours in csrc/cuda/api.h, addresses and numbers.
+        Run a stage of neighbour sampling: find_excluded, expand, draw, fetch, insert, mark_new, label or keep_labels. The other arguments are the fields of marius_cuda_neighbours in csrc/cuda/api.h, addresses and numbers.
         """
 
     def host_gather(self, *, device: int, stream: int, table: int, table_stride: int, rows: int, count: int, block: int, block_stride: int, bytes: int, threads: int = 0) -> None:
         """
-        On the CPU, in the stream's order: block[i] = the first `bytes` bytes of table[rows[i]]; int64 rows; strides in bytes; all host memory, left alone until the stream has come past.
+        On the CPU, in the stream's order: block[i] = the first `bytes` bytes of table[rows[i]]; int64 rows; strides in bytes; all host memory, which must not change until the stream has done it.
         """
 
     def host_scatter(self, *, device: int, stream: int, table: int, table_stride: int, rows: int, count: int, block: int, block_stride: int, bytes: int, threads: int = 0) -> None:

@@ -1,4 +1,4 @@
-// Marks functions that the CPU's and the GPU's compilers both build.
+// MARIUS_BOTH marks functions that are compiled for the CPU and for the GPU.
 #pragma once
 
 #if defined(__CUDACC__)

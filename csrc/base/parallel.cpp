@@ -82,8 +82,8 @@ int default_threads() {
 void parallel_for(std::int64_t count, std::int64_t grain, int threads,
                   const std::function<void(std::int64_t, std::int64_t)>& body) {
     if (count <= 0) return;
-    const std::int64_t pieces = (count + grain - 1) / grain;
-    const std::int64_t used = std::min<std::int64_t>(threads > 0 ? threads : default_threads(), pieces);
+    const std::int64_t ranges = (count + grain - 1) / grain;
+    const std::int64_t used = std::min<std::int64_t>(threads > 0 ? threads : default_threads(), ranges);
     if (used <= 1) return body(0, count);
     Job job{body, count, grain, static_cast<int>(used - 1)};
     pool().run(job);

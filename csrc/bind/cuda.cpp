@@ -1,4 +1,4 @@
-// The CUDA library for Python, loaded from a path at run time: nothing here needs CUDA. Addresses and streams are ints.
+// The CUDA library for Python. It is loaded from a path at run time, so nothing here needs CUDA. Addresses and streams are ints.
 #include <dlfcn.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -43,7 +43,7 @@ void call(Function function, Arguments... arguments) {
     if (code != 0) throw std::runtime_error(error.text);
 }
 
-// The place of a name among `names`, which are in the order of the interface's numbers.
+// The number of a name in the interface: its position among `names`.
 int number_of(std::string_view what, const std::string& name, std::initializer_list<const char*> names) {
     std::string all;
     int number = 0;
@@ -56,7 +56,7 @@ int number_of(std::string_view what, const std::string& name, std::initializer_l
 
 int type_of(const std::string& name) { return number_of("type", name, {"float32", "float16", "bfloat16", "bytes"}); }
 
-// Pinned memory; keeps the array alive that it lies in.
+// Pinned memory of an array, which it keeps alive.
 class Pinned {
 public:
     Pinned(const marius_cuda_api* api, Bytes array, std::uint64_t boundary, int device, int threads)
@@ -68,7 +68,7 @@ public:
     ~Pinned() {
         try {
             close();
-        } catch (const std::exception&) {  // the program is past caring
+        } catch (const std::exception&) {  // a destructor cannot report it
         }
     }
 
@@ -138,7 +138,7 @@ public:
     void copy_rows(int device, Address stream, Address source, Address target, std::int64_t count, std::int64_t source_stride,
                    std::int64_t target_stride, std::int64_t columns, const std::string& source_type,
                    const std::string& target_type, Address source_rows, Address target_rows, int index_bytes, int max_sms,
-                   Address seen) const {
+                   Address sm_flags) const {
         const marius_cuda_copy_rows args = {.source = at(source),
                                             .target = at(target),
                                             .source_rows = at(source_rows),
@@ -151,7 +151,7 @@ public:
                                             .target_type = type_of(target_type),
                                             .index_bytes = index_bytes,
                                             .max_sms = max_sms,
-                                            .seen = at<std::uint32_t>(seen)};
+                                            .sm_flags = at<std::uint32_t>(sm_flags)};
         call(api_->copy_rows, device, at(stream), &args);
     }
 
@@ -190,7 +190,8 @@ public:
     }
 
     void neighbours(int device, Address stream, const std::string& stage, const nb::kwargs& given) const {
-        const int number = number_of("stage", stage, {"find", "expand", "draw", "take", "meet", "tell", "label", "settle"});
+        const int number =
+            number_of("stage", stage, {"find_excluded", "expand", "draw", "fetch", "insert", "mark_new", "label", "keep_labels"});
         marius_cuda_neighbours job = {};
         for (const auto& [name, value] : given) fill(job, nb::cast<std::string>(name), value);
         call(api_->neighbours, device, at(stream), number, &job);
@@ -211,16 +212,16 @@ public:
     }
 
 private:
-    // Sets the field of that name; each has 8 bytes.
+    // Sets the field of that name to a value of 8 bytes.
     static void fill(marius_cuda_neighbours& job, const std::string& name, nb::handle value) {
         // clang-format off
 #define FIELD(field) {#field, offsetof(marius_cuda_neighbours, field)}
         static const std::map<std::string, std::size_t> fields = {
             FIELD(count), FIELD(lists), FIELD(resident), FIELD(resident_count), FIELD(rows_per_partition), FIELD(wide),
             FIELD(excluded_dst), FIELD(excluded_src), FIELD(excluded_count), FIELD(removed), FIELD(seed), FIELD(hop), FIELD(fanout),
-            FIELD(node_count), FIELD(nodes), FIELD(counts), FIELD(seen), FIELD(first), FIELD(candidates), FIELD(removals),
+            FIELD(node_count), FIELD(nodes), FIELD(counts), FIELD(in_edges), FIELD(first), FIELD(candidates), FIELD(removals),
             FIELD(shifts), FIELD(starts), FIELD(drawn), FIELD(drawn_set), FIELD(ids), FIELD(rel), FIELD(keys), FIELD(values),
-            FIELD(mask), FIELD(known), FIELD(slots), FIELD(fresh), FIELD(rank), FIELD(labels), FIELD(new_nodes), FIELD(new_rows)};
+            FIELD(mask), FIELD(known), FIELD(slots), FIELD(is_new), FIELD(rank), FIELD(labels), FIELD(new_nodes), FIELD(new_rows)};
 #undef FIELD
         // clang-format on
         static_assert(sizeof(marius_cuda_neighbours) == 36 * 8);
@@ -241,7 +242,7 @@ void bind_host_rows(nb::class_<CudaLibrary>& library) {
     };
     bind("host_gather", &CudaLibrary::host_rows<&marius_cuda_api::host_gather>,
          "On the CPU, in the stream's order: block[i] = the first `bytes` bytes of table[rows[i]]; int64 rows; strides "
-         "in bytes; all host memory, left alone until the stream has come past.");
+         "in bytes; all host memory, which must not change until the stream has done it.");
     bind("host_scatter", &CudaLibrary::host_rows<&marius_cuda_api::host_scatter>,
          "On the CPU, in the stream's order: table[rows[i]] = block[i]; as host_gather. Rows do not repeat.");
 }
@@ -249,7 +250,7 @@ void bind_host_rows(nb::class_<CudaLibrary>& library) {
 }  // namespace
 
 void bind_cuda(nb::module_& m) {
-    nb::class_<Pinned>(m, "Pinned", "Pinned host memory; keeps its array alive. Closed by close() or when it goes.")
+    nb::class_<Pinned>(m, "Pinned", "Pinned host memory, which keeps its array alive. Unpinned by close() or with the object.")
         .def_prop_ro("address", &Pinned::address, "Where devices see the first byte. RuntimeError when closed.")
         .def_prop_ro("chunks", &Pinned::chunks, "Registrations it took.")
         .def_prop_ro("bytes", &Pinned::bytes)
@@ -258,7 +259,7 @@ void bind_cuda(nb::module_& m) {
     nb::class_<CudaLibrary> library(m, "CudaLibrary",
                                     "The CUDA library in a file; see csrc/cuda/api.h. OSError when it cannot be loaded, "
                                     "RuntimeError when it is another version, and for every error of a call. Launches "
-                                    "return at once; memory they name must live until the stream has come past them.");
+                                    "return at once. Memory they name must live until the stream has done their work.");
     library.def(nb::init<const std::string&>(), "path"_a)
         .def("device_count", &CudaLibrary::device_count, "GPUs; 0 without a driver.")
         .def("device_facts", &CudaLibrary::device_facts, "device"_a,
@@ -269,10 +270,10 @@ void bind_cuda(nb::module_& m) {
              "touched by `threads` threads first (0: every CPU).")
         .def("copy_rows", &CudaLibrary::copy_rows, nb::kw_only(), "device"_a, "stream"_a, "source"_a, "target"_a, "count"_a,
              "source_stride"_a, "target_stride"_a, "columns"_a, "source_type"_a = "float32", "target_type"_a = "float32",
-             "source_rows"_a = 0, "target_rows"_a = 0, "index_bytes"_a = 8, "max_sms"_a = 0, "seen"_a = 0,
+             "source_rows"_a = 0, "target_rows"_a = 0, "index_bytes"_a = 8, "max_sms"_a = 0, "sm_flags"_a = 0,
              "target[target_rows[i]] = source[source_rows[i]] for i < count; rows 0: i itself. Strides in bytes; types "
              "float32, float16, bfloat16, or bytes (copied as they are); target rows do not repeat. max_sms: "
-             "multiprocessors taken at most, 0: all; seen: 1024 uint32, set to 1 at the numbers of those that ran it.")
+             "multiprocessors taken at most, 0: all; sm_flags: 1024 uint32, set to 1 for each multiprocessor that it ran on.")
         .def("segment_sum", &CudaLibrary::segment_sum, nb::kw_only(), "device"_a, "stream"_a, "parts"_a, "order"_a, "starts"_a,
              "segments"_a, "out"_a, "dim"_a,
              "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of at most 8 parts (address, count) "
@@ -282,8 +283,9 @@ void bind_cuda(nb::module_& m) {
              "One step of one of ROW_OPTIMIZERS on records 0 .. count - 1 of a block, `stride` bytes apart.")
         .def("copy", &CudaLibrary::copy, nb::kw_only(), "device"_a, "stream"_a, "target"_a, "source"_a, "bytes"_a,
              "Copy bytes between any two memories, in the stream's order.")
-        .def("neighbours", &CudaLibrary::neighbours, "device"_a, "stream"_a, "stage"_a, "fields"_a,
-             "A stage of neighbour sampling: find, expand, draw, take, meet, tell, label or settle; the other arguments are the "
-             "fields of marius_cuda_neighbours in csrc/cuda/api.h, addresses and numbers.");
+        .def(
+            "neighbours", &CudaLibrary::neighbours, "device"_a, "stream"_a, "stage"_a, "fields"_a,
+            "Run a stage of neighbour sampling: find_excluded, expand, draw, fetch, insert, mark_new, label or keep_labels. The other "
+            "arguments are the fields of marius_cuda_neighbours in csrc/cuda/api.h, addresses and numbers.");
     bind_host_rows(library);
 }

@@ -99,10 +99,10 @@ struct NoNodes {};
 template <class Count>
 struct CountedNodes {
     Out<Count> out_degrees, in_degrees;
-    Out<uint8_t> seen;
+    Out<uint8_t> splits;
 };
 
-// What passed so far; `stream` is where the records stand.
+// The counts of the records so far; `stream` is what must be known of the last ones.
 struct EdgeCounts {
     Out<int64_t, 2> buckets;
     Out<int64_t, 2> relations;
@@ -113,12 +113,14 @@ struct EdgeCounts {
 
 template <class Count>
 void make_counts(EdgeCounts* place, Out<int64_t, 2> buckets, Out<int64_t, 2> relations, Out<int64_t, 2> totals,
-                 std::optional<Out<Count>> out_degrees, std::optional<Out<Count>> in_degrees, std::optional<Out<uint8_t>> seen) {
+                 std::optional<Out<Count>> out_degrees, std::optional<Out<Count>> in_degrees,
+                 std::optional<Out<uint8_t>> splits) {
     require(buckets.shape(0) == 3 && relations.shape(0) == 3 && totals.shape(0) == 5 && totals.shape(1) == 3,
             "buckets: (3, p * p), relations: (3, relations), totals: (5, 3)");
-    require(out_degrees.has_value() == seen.has_value() && in_degrees.has_value() == seen.has_value(), "degrees: all or none");
+    require(out_degrees.has_value() == splits.has_value() && in_degrees.has_value() == splits.has_value(),
+            "degrees: all or none");
     auto* counts = new (place) EdgeCounts{buckets, relations, totals, {}, {}};
-    if (seen) counts->nodes = CountedNodes<Count>{*out_degrees, *in_degrees, *seen};
+    if (splits) counts->nodes = CountedNodes<Count>{*out_degrees, *in_degrees, *splits};
 }
 
 EdgeTally<uint32_t> tally_of(EdgeCounts& counts, const NoNodes&, uint64_t) {
@@ -136,10 +138,10 @@ EdgeTally<uint32_t> tally_of(EdgeCounts& counts, const NoNodes&, uint64_t) {
 
 template <class Count>
 EdgeTally<Count> tally_of(EdgeCounts& counts, const CountedNodes<Count>& by_node, uint64_t nodes) {
-    require(by_node.seen.size() == nodes && by_node.out_degrees.size() == nodes && by_node.in_degrees.size() == nodes,
+    require(by_node.splits.size() == nodes && by_node.out_degrees.size() == nodes && by_node.in_degrees.size() == nodes,
             "degrees: one entry per node");
     return {counts.buckets.data(),    counts.relations.data(),  by_node.out_degrees.data(), by_node.in_degrees.data(),
-            by_node.seen.data(),      counts.totals.data(),     counts.totals.data() + 3,   counts.totals.data() + 6,
+            by_node.splits.data(),    counts.totals.data(),     counts.totals.data() + 3,   counts.totals.data() + 6,
             counts.totals.data() + 9, counts.totals.data() + 12};
 }
 
@@ -186,17 +188,17 @@ void append_lists(In<uint32_t> src, In<uint32_t> dst, In<uint32_t> rel, In<int64
 
 template <class Count>
 void count(In<uint32_t> offsets, In<int64_t> buckets, In<int64_t> ends, uint64_t partitions, uint64_t rows, bool of_columns,
-           uint64_t first, uint8_t mark, Out<uint8_t> seen, std::optional<Out<Count>> degrees) {
-    require(!degrees || degrees->size() == seen.size(), "degrees, seen: one entry per node");
+           uint64_t first, uint8_t mark, Out<uint8_t> splits, std::optional<Out<Count>> degrees) {
+    require(!degrees || degrees->size() == splits.size(), "degrees, splits: one entry per node");
     count_ends<Count>(offsets.data(), offsets.size(), runs_of(buckets, ends, partitions, rows), of_columns, mark,
-                      {degrees ? degrees->data() : nullptr, seen.data(), seen.size(), first});
+                      {degrees ? degrees->data() : nullptr, splits.data(), splits.size(), first});
 }
 
 template <class Count>
 void bind_count(nb::module_& m) {
     m.def(
         "count_ends", &count<Count>, "offsets"_a.noconvert(), "buckets"_a.noconvert(), "ends"_a.noconvert(), "partitions"_a,
-        "rows"_a, "of_columns"_a, "first"_a, "mark"_a, "seen"_a.noconvert(), "degrees"_a.noconvert().none(), Release(),
+        "rows"_a, "of_columns"_a, "first"_a, "mark"_a, "splits"_a.noconvert(), "degrees"_a.noconvert().none(), Release(),
         "Count where edges begin or, `of_columns`, end, among the nodes from `first` on; the edges of buckets[s] end at ends[s].");
 }
 
@@ -231,9 +233,9 @@ void bind_graph(nb::module_& m) {
     nb::class_<EdgeCounts>(m, "EdgeCounts", "What is counted while sorted records pass; the arrays are filled.")
         .def("__init__", &make_counts<uint32_t>, "buckets"_a.noconvert(), "relations"_a.noconvert(), "totals"_a.noconvert(),
              "out_degrees"_a.noconvert().none() = nb::none(), "in_degrees"_a.noconvert().none() = nb::none(),
-             "seen"_a.noconvert().none() = nb::none())
+             "splits"_a.noconvert().none() = nb::none())
         .def("__init__", &make_counts<uint64_t>, "buckets"_a.noconvert(), "relations"_a.noconvert(), "totals"_a.noconvert(),
-             "out_degrees"_a.noconvert(), "in_degrees"_a.noconvert(), "seen"_a.noconvert());
+             "out_degrees"_a.noconvert(), "in_degrees"_a.noconvert(), "splits"_a.noconvert());
     bind_count<uint32_t>(m);
     bind_count<uint64_t>(m);
     bind_append_lists<uint32_t>(m);

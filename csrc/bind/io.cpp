@@ -42,7 +42,7 @@ nb::object memory_of(const marius::PartitionBuffer& buffer) {
     const std::size_t rows = static_cast<std::size_t>(buffer.shape().slots) * buffer.slot_rows();
     auto data = memory->data();
     nb::capsule owner(new std::shared_ptr<marius::HugeMemory>(std::move(memory)),
-                      [](void* held) noexcept { delete static_cast<std::shared_ptr<marius::HugeMemory>*>(held); });
+                      [](void* memory) noexcept { delete static_cast<std::shared_ptr<marius::HugeMemory>*>(memory); });
     return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<2>>(data, {rows, stride}, owner).cast();
 }
 

@@ -1,4 +1,4 @@
-// The Python module: one binding file per native package, nothing else.
+// The Python module. Each native package has a file of bindings.
 #include <nanobind/nanobind.h>
 
 namespace nb = nanobind;

@@ -47,18 +47,18 @@ std::vector<Fanout> fanouts_of(const std::vector<AnyFanout>& given) {
     return found;
 }
 
-// Keeps the arrays of the lists that are here alive; one caller at a time.
+// A sampler for Python. It keeps the arrays of the resident lists alive, and serves one caller at a time.
 template <class Id>
 class Sampler {
 public:
     Sampler(uint64_t rows_per_partition, uint64_t nodes)
-        : sampler_(checked(rows_per_partition, nodes), nodes), held_(sampler_.residency().partitions()) {}
+        : sampler_(checked(rows_per_partition, nodes), nodes), arrays_(sampler_.residency().partitions()) {}
 
     void enter(uint64_t k, int64_t base_row, In<int64_t> indptr, In<Id> sources, std::optional<In<uint32_t>> rel,
                std::optional<In<float>> weights) {
         static constexpr uint32_t none = 0;
         static constexpr float weightless = 0;
-        require(k < held_.size(), "enter: no such partition");
+        require(k < arrays_.size(), "enter: no such partition");
         require(indptr.size() == sampler_.residency().size(k) + 1, "indptr: one more than the partition has nodes");
         require(!rel || rel->size() == sources.size(), "rel: one for each source");
         require(!weights || weights->size() == sources.size(), "weights: one for each source");
@@ -70,7 +70,7 @@ public:
             lock.lock();
             sampler_.enter(k, {base_row, indptr.data(), sources.data(), relations, weight}, static_cast<int64_t>(sources.size()));
         }
-        held_[k] = Held{indptr, sources, rel, weights};
+        arrays_[k] = ListArrays{indptr, sources, rel, weights};
     }
 
     void leave(uint64_t k) {
@@ -80,7 +80,7 @@ public:
             lock.lock();
             sampler_.leave(k);
         }
-        held_[k].reset();
+        arrays_[k].reset();
     }
 
     void move(uint64_t k, int64_t base_row) {
@@ -126,7 +126,7 @@ public:
     }
 
 private:
-    struct Held {
+    struct ListArrays {
         In<int64_t> indptr;
         In<Id> sources;
         std::optional<In<uint32_t>> rel;
@@ -140,7 +140,7 @@ private:
     }
 
     NeighbourSampler<Id> sampler_;
-    std::vector<std::optional<Held>> held_;
+    std::vector<std::optional<ListArrays>> arrays_;
     std::mutex mutex_;
 };
 

@@ -1,4 +1,4 @@
-// The C interface: checks arguments, asks the driver, turns exceptions into codes and text.
+// The C interface: it checks arguments, calls the driver, and turns exceptions into codes and text.
 #include "cuda/api.h"
 
 #include <cstdio>
@@ -15,7 +15,7 @@ namespace {
 
 Driver* driver = nullptr;
 
-int told(marius_cuda_error* error, int code, const std::string& text) {
+int failed(marius_cuda_error* error, int code, const std::string& text) {
     if (error) {
         error->code = code;
         std::snprintf(error->text, sizeof error->text, "%s", text.c_str());
@@ -23,16 +23,16 @@ int told(marius_cuda_error* error, int code, const std::string& text) {
     return code;
 }
 
-// Runs a call; `what` names it where arguments are refused.
+// Makes a call and returns its code. `what` names the call in the error for arguments that do not fit.
 template <class Call>
 int guarded(const char* what, marius_cuda_error* error, Call call) {
     try {
         call();
         return 0;
     } catch (const DriverError& failure) {
-        return told(error, failure.code, failure.what());
+        return failed(error, failure.code, failure.what());
     } catch (const std::exception& failure) {
-        return told(error, -1, std::string(what) + ": " + failure.what());
+        return failed(error, -1, std::string(what) + ": " + failure.what());
     }
 }
 

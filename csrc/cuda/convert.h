@@ -1,4 +1,4 @@
-// Conversions between float types, to the nearest even value, the same bits on CPU and GPU; any NaN becomes 0x7fff.
+// Converts between float types, rounding to the nearest even value. CPU and GPU give the same bits. Any NaN becomes 0x7fff.
 #pragma once
 #include <cstdint>
 #include <cstring>

@@ -1,8 +1,8 @@
-// Copies rows between two tables, one of them often host memory behind a slow link.
+// Copies rows between two tables. One of them is often in host memory, behind a slow link.
 //
-// A group of threads takes four rows at a time, so that four loads are under way in each thread. Every instruction of
-// a group touches neighbouring vectors; where a row takes several, a circular shift makes them begin at multiples of
-// 128 bytes of the table, as requests over the link do (Min et al., PyTorch-Direct, arXiv:2101.07956).
+// A group of threads copies four rows at a time, so that each thread has four loads under way. In every instruction a group
+// touches neighbouring vectors. Where a row takes several instructions, a circular shift lets them begin at multiples of 128
+// bytes of the table, as requests over the link do (Min et al., PyTorch-Direct, arXiv:2101.07956).
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -20,11 +20,11 @@ struct CopyRows {
     const void *source_rows, *target_rows;
     std::int64_t count, source_stride, target_stride;
     std::int32_t vectors;     // of one row
-    std::int32_t shift_mask;  // vectors in 128 bytes of the shifted side, or in a group if fewer, less one
+    std::int32_t shift_mask;  // vectors in 128 bytes of the shifted side, or threads in a group if fewer, less 1
     int lane_bits, vector_elements;
     int source_type, target_type;
-    bool wide_indices, shift_target;  // int64; shifted by the target's addresses rather than the source's
-    std::uint32_t* seen;
+    bool wide_indices, shift_target;  // indices are int64; the shift follows the target's addresses, not the source's
+    std::uint32_t* sm_flags;
 };
 
 MARIUS_BOTH std::int64_t row_of(const void* rows, bool wide, std::int64_t i) {
@@ -32,7 +32,7 @@ MARIUS_BOTH std::int64_t row_of(const void* rows, bool wide, std::int64_t i) {
     return wide ? static_cast<const std::int64_t*>(rows)[i] : static_cast<const std::int32_t*>(rows)[i];
 }
 
-// A Source of n elements as a Target of n elements.
+// Converts a vector of n elements to another type of n elements.
 template <class Target, class Source>
 MARIUS_BOTH Target converted(const Source& from) {
     if constexpr (std::is_same_v<Source, Target>) {
@@ -54,7 +54,7 @@ MARIUS_BOTH void copy_rows(const CopyRows& job, const Place& place, Memory& memo
         const char* from[rows];
         char* to[rows];
         std::int32_t shift[rows];
-        int live = 1;  // rows that are there: only the first ones, where fewer than four are left
+        int live = 1;  // how many of the four rows exist: the last group may have fewer
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
             const bool there = first + r * group.count < job.count;

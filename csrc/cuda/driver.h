@@ -1,4 +1,4 @@
-// What the library asks of a device. The CUDA runtime stands behind it (runtime.cu), or the host itself, in tests.
+// The calls that the library makes to a device: to the CUDA runtime (runtime.cu) or, in tests, to the host.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace marius {
 
-// Every call returns 0 or an error code that text() puts into words. Device numbers have been given by the caller and
-// may be wrong. Launches are asynchronous, in the order of their stream.
+// Every call returns 0 or an error code, which text() explains. Device numbers come from the caller and may be wrong. Launches do
+// not wait; they run in the order of their stream.
 class Driver {
 public:
     virtual ~Driver() = default;
@@ -33,7 +33,7 @@ public:
     virtual int call_host(int device, void* stream, void (*function)(void*), void* argument) = 0;
 };
 
-// The C interface over a driver, which lives as long as the program. One driver in a library.
+// Returns the C interface over a driver, which must live as long as the program. A library has one driver.
 const marius_cuda_api* api_over(Driver& driver);
 
 }  // namespace marius

@@ -8,7 +8,7 @@
 namespace marius {
 namespace {
 
-constexpr std::int64_t ahead = 12;       // records requested before they are copied
+constexpr std::int64_t ahead = 12;       // records that are prefetched before they are copied
 constexpr std::int64_t line = 64;        // bytes of a cache line
 constexpr std::int64_t lines_ahead = 8;  // of each record; the hardware prefetcher follows with the rest
 

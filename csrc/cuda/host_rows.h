@@ -1,4 +1,4 @@
-// The CPU's side of a copy through pinned memory: gathers records into a block, scatters a block into the table.
+// The CPU's part of a copy through pinned memory: it gathers records into a block, or scatters a block into the table.
 #pragma once
 #include "cuda/api.h"
 

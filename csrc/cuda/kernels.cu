@@ -1,4 +1,4 @@
-// The kernels: each thread runs a body at its place.
+// The kernels: each thread calls a body with its place in the grid.
 #include "cuda/kernels.h"
 
 #include <cuda_runtime.h>
@@ -6,7 +6,7 @@
 namespace marius {
 namespace {
 
-__device__ __forceinline__ Place here() {
+__device__ __forceinline__ Place this_place() {
     return {.block = blockIdx.x,
             .blocks = gridDim.x,
             .thread = static_cast<int>(threadIdx.x),
@@ -22,7 +22,7 @@ template <> struct Word<2> { using type = unsigned short; };
 template <> struct Word<1> { using type = unsigned char; };
 // clang-format on
 
-// Rows pass through once: they should leave the caches first.
+// For rows that are used once: they should leave the caches before anything else.
 struct StreamingMemory {
     template <class V>
     __device__ __forceinline__ V load(const void* address) const {
@@ -63,31 +63,31 @@ __device__ __forceinline__ unsigned int multiprocessor() {
 
 template <class Source, class Target>
 __global__ void __launch_bounds__(copy_threads) copy_rows_kernel(const __grid_constant__ CopyRows job) {
-    if (job.seen && threadIdx.x == 0) job.seen[multiprocessor() % MARIUS_CUDA_SEEN] = 1;
+    if (job.sm_flags && threadIdx.x == 0) job.sm_flags[multiprocessor() % MARIUS_CUDA_SM_FLAGS] = 1;
     StreamingMemory memory;
-    copy_rows<Source, Target>(job, here(), memory);
+    copy_rows<Source, Target>(job, this_place(), memory);
 }
 
 template <class Floats>
 __global__ void __launch_bounds__(compute_threads) segment_sum_kernel(const __grid_constant__ SegmentSum job) {
     CachedMemory memory;
-    segment_sum<Floats>(job, here(), memory);
+    segment_sum<Floats>(job, this_place(), memory);
 }
 
 template <class Optimizer>
 __global__ void __launch_bounds__(compute_threads) step_rows_kernel(const __grid_constant__ RowStepJob job) {
-    step_rows<Optimizer>(job, here());
+    step_rows<Optimizer>(job, this_place());
 }
 
 template <class Optimizer, class Floats>
 __global__ void __launch_bounds__(compute_threads) step_columns_kernel(const __grid_constant__ RowStepJob job) {
     CachedMemory memory;
-    step_columns<Optimizer, Floats>(job, here(), memory);
+    step_columns<Optimizer, Floats>(job, this_place(), memory);
 }
 
 template <int stage>
 __global__ void __launch_bounds__(compute_threads) neighbours_kernel(const __grid_constant__ marius_cuda_neighbours job) {
-    neighbours<stage>(job, here());
+    neighbours<stage>(job, this_place());
 }
 
 template <class Job>

@@ -1,4 +1,4 @@
-// Launches of the kernels on the current device; each returns a cudaError_t as int.
+// Launches the kernels on the current device. Each function returns a cudaError_t as int.
 #pragma once
 #include "cuda/launch.h"
 

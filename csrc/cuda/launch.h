@@ -1,5 +1,5 @@
-// From sizes and alignments to jobs and grids, the same for GPU and host.
-// Arguments that do not fit throw std::invalid_argument.
+// Turns the arguments of calls into jobs and grids, for GPU and host alike. Throws std::invalid_argument for arguments that do
+// not fit.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -21,20 +21,20 @@ struct Grid {
     int threads;
 };
 
-inline constexpr int copy_threads = 1024;  // one block fills a multiprocessor: a cap on blocks is one on these
+inline constexpr int copy_threads = 1024;  // one block fills a multiprocessor, so a limit of blocks limits multiprocessors
 inline constexpr int compute_threads = 256, compute_blocks = 8;  // blocks: of one multiprocessor
 
 inline void require(bool holds, const std::string& what) {
     if (!holds) throw std::invalid_argument(what);
 }
 
-// Groups of 4 to 32 threads, no larger than a row has vectors.
+// log2 of the threads in a group: 4 to 32, at most as many as a row has vectors, rounded up to a power of 2.
 constexpr int lane_bits_for(std::int64_t vectors) {
     const auto lanes = std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(vectors, 4, 32)));
     return std::countr_zero(lanes);
 }
 
-// The most elements, a power of two, whose `size` bytes each fit `limit` bytes and divide every one of `sizes`.
+// The elements of a vector, `size` bytes each: the largest power of 2 that fits `limit` bytes and divides all `sizes`.
 template <class... Sizes>
 constexpr int vector_elements_for(int limit, int size, Sizes... sizes) {
     const std::uint64_t bits = (static_cast<std::uint64_t>(sizes) | ...);
@@ -86,8 +86,8 @@ inline CopyRows copy_job(const marius_cuda_copy_rows& a) {
                     .target_type = a.target_type,
                     .wide_indices = a.index_bytes == 8,
                     .shift_target = a.target_rows && !a.source_rows,
-                    .seen = a.seen};
-    int shifted_size = 1;  // bytes of a vector on the shifted side
+                    .sm_flags = a.sm_flags};
+    int shifted_size = 1;  // bytes of a vector on the side that is shifted
     if (a.source_type == a.target_type) {
         job.vector_elements = vector_elements_for(16, 1, address_of(a.source), address_of(a.target), a.source_stride,
                                                   a.target_stride, a.columns * source_size);
@@ -183,7 +183,7 @@ inline void check_neighbours(int stage, const marius_cuda_neighbours& a) {
             "a table of " + number(a.mask + 1) + " places, a power of 2 up to 2^31 is needed");
 }
 
-// For `groups` groups of 2^lane_bits threads, as many as a GPU holds at once.
+// A grid for `groups` groups of 2^lane_bits threads, with no more blocks than a GPU runs at once.
 constexpr Grid compute_grid(std::int64_t groups, int lane_bits, int multiprocessors) {
     return grid_of(groups, lane_bits, compute_threads, std::int64_t{multiprocessors} * compute_blocks);
 }

@@ -1,4 +1,4 @@
-// Loads and stores of the kernel bodies, in vectors of up to 16 bytes.
+// How kernel bodies load and store: in vectors of up to 16 bytes.
 #pragma once
 #include <cstring>
 
@@ -13,7 +13,7 @@ struct alignas(sizeof(T) * n) Vector {
     T at[n];
 };
 
-// The policy of ordinary memory. Bodies take such an object, so that tests can watch every access.
+// Loads and stores of ordinary memory. Bodies take such an object, so that tests can record every access.
 struct PlainMemory {
     template <class V>
     MARIUS_BOTH V load(const void* address) const {

@@ -1,9 +1,9 @@
-// Neighbour sampling, stage by stage: what each thread does with one node, edge or excluded edge. What is drawn, and in which
-// order it is numbered, is that of csrc/graph/sampler.cpp.
+// The stages of neighbour sampling on a GPU: what each thread does with one node, edge or excluded edge. The sample is that of
+// csrc/graph/sampler.cpp, numbered in the same order. api.h lists the stages.
 //
-// Lists may lie in host memory behind a slow link: only `find`, `expand` and `take` read them, `take` with a thread for each
-// edge, so that a node that takes its whole list reads it in one go. Threads meet in the table alone, by atomic operations whose
-// outcome does not depend on their order: a place keeps the smallest claim, and claims are in the order of edges.
+// Lists may lie in host memory behind a slow link. Only find_excluded, expand and fetch read them. fetch has a thread for each
+// edge, so that threads read a whole list in one go. Threads share nothing but the hash table. They change it by atomic
+// operations whose outcome does not depend on their order: beside an id stands the smallest number of an edge that leads to it.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -16,7 +16,7 @@ namespace marius {
 
 using Neighbours = marius_cuda_neighbours;
 
-// Sets *at to `desired` if it is `expected`; what it was before.
+// Sets *at to `desired` if it is `expected`. Returns what it was before.
 MARIUS_BOTH std::uint64_t exchange_if(std::uint64_t* at, std::uint64_t expected, std::uint64_t desired) {
 #if defined(__CUDA_ARCH__)
     return atomicCAS(reinterpret_cast<unsigned long long*>(at), expected, desired);
@@ -26,7 +26,7 @@ MARIUS_BOTH std::uint64_t exchange_if(std::uint64_t* at, std::uint64_t expected,
 #endif
 }
 
-// Sets *at to the smaller of both.
+// Sets *at to `value` if that is smaller.
 MARIUS_BOTH void keep_least(std::int32_t* at, std::int32_t value) {
 #if defined(__CUDA_ARCH__)
     atomicMin(at, value);
@@ -68,7 +68,7 @@ MARIUS_BOTH std::int64_t count_below(const std::int64_t* values, std::int64_t co
     return low;
 }
 
-// Where number `c` stands.
+// The position of candidate `c`.
 MARIUS_BOTH std::int64_t shifted(const marius_cuda_shift* shifts, std::int64_t count, std::int64_t c) {
     std::int64_t low = 0;
     while (low < count) {
@@ -79,7 +79,7 @@ MARIUS_BOTH std::int64_t shifted(const marius_cuda_shift* shifts, std::int64_t c
     return low ? c + shifts[low - 1].shift : c;
 }
 
-// The set of numbers that one node has drawn, in its stretch of `drawn_set`.
+// The set of numbers that one node has drawn so far, in the node's part of `drawn_set`.
 struct DrawnPlaces {
     std::uint64_t* slots;
     std::uint64_t size;
@@ -99,7 +99,7 @@ template <int stage>
 struct Stage;
 
 template <>
-struct Stage<marius_find> {
+struct Stage<marius_find_excluded> {
     static MARIUS_BOTH void run(const Neighbours& job, std::int64_t i) {
         const std::int64_t dst = job.excluded_dst[i], src = job.excluded_src[i];
         const bool again = i > 0 && job.excluded_dst[i - 1] == dst && job.excluded_src[i - 1] == src;
@@ -120,20 +120,20 @@ struct Stage<marius_expand> {
         const std::int64_t* list = lists.indptr + node % job.rows_per_partition;
         const std::int64_t begin = list[0], end = list[1];
         marius_cuda_shift* shifts = job.shifts + i * job.resident_count;
-        std::int64_t here = job.resident_count ? 0 : end - begin;
+        std::int64_t resident = job.resident_count ? 0 : end - begin;
         for (std::int64_t r = 0, at = begin; r < job.resident_count; ++r) {
             const std::int64_t low = first_not_below(job, lists, at, end, job.resident[r].begin);
             at = first_not_below(job, lists, low, end, job.resident[r].end);
-            shifts[r] = {here, low - here};
-            here += at - low;
+            shifts[r] = {resident, low - resident};
+            resident += at - low;
         }
         job.first[i] = begin;
-        job.seen[i] = {end - begin, end - begin - here};
-        job.candidates[i] = job.excluded_count ? here - remove(job, i, node, shifts) : here;
+        job.in_edges[i] = {end - begin, end - begin - resident};
+        job.candidates[i] = job.excluded_count ? resident - remove(job, i, node, shifts) : resident;
         job.counts[i] = job.fanout >= 0 && job.fanout < job.candidates[i] ? job.fanout : job.candidates[i];
     }
 
-    // Turns the positions of excluded edges into shifts of candidates; how many candidates go.
+    // Turns the positions of excluded edges into shifts of candidates. Returns how many candidates are excluded.
     static MARIUS_BOTH std::int64_t remove(const Neighbours& job, std::int64_t i, std::int64_t node,
                                            const marius_cuda_shift* shifts) {
         std::int64_t at = count_below(job.excluded_dst, job.excluded_count, node);
@@ -167,7 +167,7 @@ struct Stage<marius_draw> {
 };
 
 template <>
-struct Stage<marius_take> {
+struct Stage<marius_fetch> {
     static MARIUS_BOTH void run(const Neighbours& job, std::int64_t e) {
         const std::int64_t i = count_below(job.starts, job.node_count + 1, e + 1) - 1;
         const bool all = job.starts[i + 1] - job.starts[i] == job.candidates[i];
@@ -184,7 +184,7 @@ struct Stage<marius_take> {
 };
 
 template <>
-struct Stage<marius_meet> {
+struct Stage<marius_insert> {
     static MARIUS_BOTH void run(const Neighbours& job, std::int64_t e) {
         constexpr std::uint64_t empty = ~std::uint64_t{0};
         const auto id = static_cast<std::uint64_t>(job.ids[e]);
@@ -199,9 +199,9 @@ struct Stage<marius_meet> {
 };
 
 template <>
-struct Stage<marius_tell> {
+struct Stage<marius_mark_new> {
     static MARIUS_BOTH void run(const Neighbours& job, std::int64_t e) {
-        job.fresh[e] = job.values[job.slots[e]] == job.known + e;
+        job.is_new[e] = job.values[job.slots[e]] == job.known + e;
     }
 };
 
@@ -211,7 +211,7 @@ struct Stage<marius_label> {
         const std::int64_t claim = job.values[job.slots[e]];
         const std::int64_t place = claim < job.known ? claim - job.known : job.rank[claim - job.known] - 1;  // among the new
         job.labels[e] = static_cast<std::int32_t>(job.known + place);
-        if (!job.fresh[e]) return;
+        if (!job.is_new[e]) return;
         const std::int64_t node = job.ids[e];
         job.new_nodes[place] = node;
         job.new_rows[place] = lists_of(job, node).base_row + node % job.rows_per_partition;
@@ -219,9 +219,9 @@ struct Stage<marius_label> {
 };
 
 template <>
-struct Stage<marius_settle> {
+struct Stage<marius_keep_labels> {
     static MARIUS_BOTH void run(const Neighbours& job, std::int64_t e) {
-        if (job.fresh[e]) job.values[job.slots[e]] = job.labels[e];
+        if (job.is_new[e]) job.values[job.slots[e]] = job.labels[e];
     }
 };
 
@@ -231,7 +231,7 @@ MARIUS_BOTH void neighbours(const Neighbours& job, const Place& place) {
     for (std::int64_t i = threads.index; i < job.count; i += threads.count) Stage<stage>::run(job, i);
 }
 
-// Calls run(std::integral_constant of the stage).
+// Calls `run` with the stage as a std::integral_constant.
 template <int stage = 0, class Run>
 void with_stage(int number, Run run) {
     if constexpr (stage < marius_stages) {

@@ -21,7 +21,7 @@ std::string hex(std::uint64_t address) {
     return text;
 }
 
-// Takes memory for every page. The write changes nothing, whoever else writes at the time; volatile keeps it a write.
+// Makes the system give memory to every page, by writing what is there already, atomically. volatile keeps the write.
 void touch(std::byte* base, std::uint64_t bytes, int threads) {
     const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     const std::uint64_t first = round_down(reinterpret_cast<std::uintptr_t>(base), page) - reinterpret_cast<std::uintptr_t>(base);
@@ -49,7 +49,7 @@ PinnedMemory::PinnedMemory(Driver& driver, int device, void* base, std::uint64_t
                                     " bytes: pieces must begin on pages of " + std::to_string(kBlock) + " bytes");
     auto start = static_cast<std::byte*>(base);
     touch(start, bytes, threads);
-    pieces_.reserve((bytes + step - 1) / step);
+    registrations_.reserve((bytes + step - 1) / step);
     try {
         for (std::uint64_t at = 0; at < bytes; at += step) add({start + at, std::min(step, bytes - at)}, device);
     } catch (...) {
@@ -61,15 +61,15 @@ PinnedMemory::PinnedMemory(Driver& driver, int device, void* base, std::uint64_t
     }
 }
 
-void PinnedMemory::add(Piece piece, int device) {
-    const std::string where = std::to_string(piece.bytes) + " bytes at " + hex(address_of(piece.base)) + ", piece " +
-                              std::to_string(pieces_.size() + 1) + " of pinned memory, device " + std::to_string(device);
-    check(driver_, driver_.register_host(device, piece.base, piece.bytes), "cudaHostRegister of " + where);
-    pieces_.push_back(piece);
+void PinnedMemory::add(Registration part, int device) {
+    const std::string where = std::to_string(part.bytes) + " bytes at " + hex(address_of(part.base)) + ", piece " +
+                              std::to_string(registrations_.size() + 1) + " of pinned memory, device " + std::to_string(device);
+    check(driver_, driver_.register_host(device, part.base, part.bytes), "cudaHostRegister of " + where);
+    registrations_.push_back(part);
     std::uint64_t address = 0;
-    check(driver_, driver_.device_pointer(device, piece.base, &address), "cudaHostGetDevicePointer of " + where);
-    if (pieces_.size() == 1) address_ = address;
-    const std::uint64_t expected = address_ + static_cast<std::uint64_t>(piece.base - pieces_.front().base);
+    check(driver_, driver_.device_pointer(device, part.base, &address), "cudaHostGetDevicePointer of " + where);
+    if (registrations_.size() == 1) address_ = address;
+    const std::uint64_t expected = address_ + static_cast<std::uint64_t>(part.base - registrations_.front().base);
     if (address != expected)
         throw DriverError(-1, "pin: the device sees " + where + ", at " + hex(address) + ", not at " + hex(expected) +
                                   " after the piece before it");
@@ -84,11 +84,11 @@ PinnedMemory::~PinnedMemory() {
 
 void PinnedMemory::release() {
     std::exception_ptr failure;
-    for (; !pieces_.empty(); pieces_.pop_back()) {
-        const Piece& piece = pieces_.back();
+    for (; !registrations_.empty(); registrations_.pop_back()) {
+        const Registration& part = registrations_.back();
         try {
-            check(driver_, driver_.unregister_host(piece.base),
-                  "cudaHostUnregister of " + std::to_string(piece.bytes) + " bytes at " + hex(address_of(piece.base)));
+            check(driver_, driver_.unregister_host(part.base),
+                  "cudaHostUnregister of " + std::to_string(part.bytes) + " bytes at " + hex(address_of(part.base)));
         } catch (const DriverError&) {
             if (!failure) failure = std::current_exception();
         }

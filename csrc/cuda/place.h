@@ -1,5 +1,5 @@
-// Where one thread of a kernel stands. Bodies are functions of a job and a place, and no thread waits for another one:
-// the GPU runs all places at once, tests run them one by one in any order.
+// The place of a thread in a kernel's grid. A kernel body is a function of a job and a place. No thread waits for another, so
+// the GPU may run all places at once, and tests run them one by one in any order.
 #pragma once
 #include <cstdint>
 
@@ -12,7 +12,7 @@ struct Place {
     int thread, threads;  // of the block
 };
 
-// 2^bits neighbouring threads that share a row; group `index` of `count`.
+// 2^bits neighbouring threads that work on the same row: group `index` of `count`.
 struct Group {
     std::int64_t index, count;
     int lane, lanes;

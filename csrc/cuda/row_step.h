@@ -1,7 +1,8 @@
-// One step of a row optimizer on the records of a block: the same bits as csrc/rows/steps.cpp.
+// Does one step of a row optimizer on the records of a block, with the same bits as csrc/rows/steps.cpp.
 //
-// Two passes, since threads do not talk: where rows have a column of state for themselves (row-wise Adagrad's sum, Adam's
-// number of steps), one thread a row brings it up to date; then groups of threads, which all read it, change the other columns.
+// It takes two passes, because threads do not communicate. Some optimizers have one column of state for the whole row (row-wise
+// Adagrad's sum, Adam's number of steps): one thread a row updates it first. Then groups of threads read it and change the
+// others.
 #pragma once
 #include <cstdint>
 
@@ -58,7 +59,7 @@ MARIUS_BOTH void step_columns(const RowStepJob& job, const Place& place, Memory&
     }
 }
 
-// Calls run(optimizer, Floats) with a job's optimizer and the vectors that fit it.
+// Calls run(optimizer, Floats) with a job's optimizer and a type of vectors that fits its alignment.
 template <class Run>
 void with_kind(const RowStepJob& job, Run run) {
     formulas::with_optimizer(job.optimizer, [&](auto optimizer) {

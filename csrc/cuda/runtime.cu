@@ -1,4 +1,4 @@
-// The driver over the CUDA runtime, and the library's one exported function.
+// The driver that calls the CUDA runtime, and the library's only exported function.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -10,7 +10,7 @@
 namespace marius {
 namespace {
 
-// Makes a device current for a scope. Other libraries of the program have a current device too, and rely on it.
+// Makes a device the current one for a scope, and restores the one before, because other libraries rely on it.
 class CurrentDevice {
 public:
     explicit CurrentDevice(int device) {
@@ -26,7 +26,7 @@ public:
     CurrentDevice(const CurrentDevice&) = delete;
     CurrentDevice& operator=(const CurrentDevice&) = delete;
 
-    // Runs a call on the device; its code, or why the device could not be made current.
+    // Makes a call on the device. Returns its code, or the code that says why the device could not be made current.
     template <class Call>
     int run(Call call) const {
         return failed_ != cudaSuccess ? static_cast<int>(failed_) : static_cast<int>(call());

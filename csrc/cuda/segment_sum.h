@@ -1,4 +1,4 @@
-// Sums the gradients of equal rows, in the order of their positions: the same bits as csrc/rows/segment_sum.cpp.
+// Sums the gradients of equal rows, in the order of their positions, with the same bits as csrc/rows/segment_sum.cpp.
 #pragma once
 #include <cstdint>
 

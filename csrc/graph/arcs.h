@@ -1,8 +1,8 @@
-// Neighbour lists as a stream of bytes: what a partitioner reads again and again, about 5 bytes for each arc.
+// Neighbour lists as a stream of bytes, about 5 for each arc. A partitioner reads it many times.
 //
-// Arc (u, v, weight) stands as varints: (v - previous v) << 2 | has weight << 1 | opens a list; then u - previous u if it opens a
-// list (v then counts from 0), then the weight if it is not 1. Lists ascend by u, arcs inside by v. A block begins with an opened list, so that
-// it can be read by itself; a list that goes on in the next block is opened there again.
+// Arc (u, v, weight) is stored as varints: (v - previous v) << 2 | has weight << 1 | opens a list; then u - previous u if it
+// opens a list (the previous v is then 0); then the weight if it is not 1. Lists ascend by u, and arcs in a list by v. Each block
+// begins by opening a list, so that it can be read alone. A list that continues in the next block is opened there again.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +18,8 @@ namespace marius {
 using ArcRecord = Record<2>;
 inline ArcRecord arc_record(uint64_t u, uint64_t v, uint64_t weight) { return {{u << 32 | v, weight}}; }
 
-// Training edges in provisional ids to both arcs of each, numbers given by `node_rank`; self-loops are left out. Returns how many.
+// Makes two arcs of each training edge, one in each direction, but none of self-loops. `node_rank` gives the nodes' numbers for
+// their provisional ids. Returns how many arcs there are.
 size_t pack_arcs(const uint32_t* src, const uint32_t* rel, const uint32_t* dst, size_t count, const uint32_t* node_rank,
                  const uint32_t* relation_rank, const EdgeRules& rules, ArcRecord* out);
 
@@ -27,12 +28,12 @@ struct Arc {
     uint64_t weight;
 };
 
-// Sorted records to blocks.
+// Turns sorted records into blocks.
 class ArcWriter {
 public:
-    static constexpr size_t kMostBytes = 25;  // that one arc takes
+    static constexpr size_t kMostBytes = 25;  // that one arc takes, at most
 
-    // Appends to `out` what is surely complete; the last arc waits for its equals.
+    // Appends the complete arcs to `out`. The last one is kept: arcs of equal ends may follow and are added to it.
     void append(const ArcRecord* records, size_t count, std::vector<uint8_t>& out);
     void finish(std::vector<uint8_t>& out);
     void new_block() { open_ = false, last_source_ = 0; }
@@ -46,8 +47,8 @@ private:
     bool open_ = false;
 };
 
-// Feeds lists to `visit(source, arcs, count, first)`, every node's, also empty ones; in parts of kPart arcs, `first` being true for a
-// list's first part.
+// Calls visit(source, arcs, count, first) for the list of every node, also if it is empty. A long list comes in parts of kPart
+// arcs; `first` is true for its first part.
 class ArcReader {
 public:
     static constexpr size_t kPart = 1 << 16;

@@ -1,4 +1,4 @@
-// Integer ids below a bound as a bitmap: which of them there are, in order of their keyed hash.
+// Collects integer ids below a bound in a bitmap, and returns those that exist in the order of their keyed hash.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -22,7 +22,7 @@ inline bool mark_ids(const int64_t* ids, size_t count, uint64_t bound, uint64_t*
     return true;
 }
 
-// Hashes, in [first, last], of the ids whose bits are set, in no order; at most `room`. Returns how many there are.
+// Writes the hashes in [first, last] of the ids whose bits are set, at most `room`, in any order. Returns how many there are.
 inline size_t hashes_of_marked(const uint64_t* bitmap, size_t words, uint64_t key, uint64_t first, uint64_t last, uint64_t* out,
                                size_t room) {
     size_t found = 0;

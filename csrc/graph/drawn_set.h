@@ -1,4 +1,4 @@
-// Distinct draws on the CPU, of any number.
+// Draws any number of distinct numbers on the CPU.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace marius {
 
-// The numbers a large draw has seen; reused from draw to draw.
+// The set of numbers that a large draw has drawn so far. Its memory is kept from draw to draw.
 class DrawnSet {
 public:
     void reset(size_t count) {
@@ -16,7 +16,7 @@ public:
         while (size < 2 * count) size *= 2;
         slots_.assign(size, kEmpty);
     }
-    bool insert(uint64_t value) {  // false where it is there already
+    bool insert(uint64_t value) {  // false where it is in the set already
         for (size_t at = mix64(value);; ++at) {
             uint64_t& slot = slots_[at & (slots_.size() - 1)];
             if (slot == value) return false;

@@ -1,5 +1,5 @@
-// Which in-edges a node draws where relations have fanouts of their own, or where weights count: every edge has a random key,
-// and those with the smallest keys are drawn. One pass over the list, in memory of what is drawn.
+// Draws a node's in-edges where relations have fanouts of their own, or where edges have weights. Every edge has a random key,
+// and the edges with the smallest keys are drawn. It takes one pass over the list, and memory for what is drawn.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -25,9 +25,10 @@ struct Fanout {
     size_t relations = 0;
 };
 
-// The key of a list's edge number `place`. Of edges that are all alike any key is as likely to be among the smallest. An edge of
-// weight w > 0 has a waiting time of rate w: whichever ends first is edge x with probability w_x / (sum of w), and, as such times
-// have no memory, likewise among the rest. (Source: Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006.)
+// The key of edge number `place` of a list. Without weights, all keys are equally likely to be among the smallest. With weights,
+// the key is a waiting time of rate w > 0: edge x ends first with probability w_x / (sum of w), and the rest go on as if they
+// began then, because such times have no memory. (Source: Efraimidis and Spirakis, Weighted random sampling with a reservoir,
+// 2006.)
 inline double edge_key(const DrawStream& stream, uint64_t place) { return static_cast<double>(stream.at(place) >> 11); }
 
 inline double in_unit_interval(const DrawStream& stream, uint64_t place) {  // neither 0 nor 1
@@ -37,7 +38,7 @@ inline double edge_key(const DrawStream& stream, uint64_t place, double weight) 
     return -std::log(in_unit_interval(stream, place)) / weight;
 }
 
-// Works in memory that it keeps: one for each thread.
+// Chooses edges, in memory that it keeps from call to call. One for each thread.
 class EdgeChoice {
 public:
     // Appends to `chosen`, ascending, the positions that are drawn of the `candidates` of the list that begins at `first`.
@@ -69,7 +70,7 @@ public:
 private:
     using Keyed = std::pair<double, int64_t>;  // key, position
 
-    // Spares most logarithms of a long list: -log(u) is at least 1 - u.
+    // Rules an edge out without its logarithm, as happens to most of a long list: -log(u) is at least 1 - u.
     bool may_be_drawn(const DrawStream& stream, uint64_t place, uint32_t group, int64_t wanted, double weight) const {
         const std::vector<Keyed>& heap = smallest_[group];
         return static_cast<int64_t>(heap.size()) < wanted || 1 - in_unit_interval(stream, place) <= heap.front().first * weight;

@@ -21,7 +21,7 @@ struct Edge {
     uint64_t src_partition, src, dst_partition, dst, rel, split;
 };
 
-// Keys of one word or two: the same fields, shifted in a number of 64 or 128 bits.
+// The key of an edge, as a number of 64 or 128 bits.
 template <class Key>
 Key key_of(const Edge& e, const EdgeLayout& l) {
     Key key = e.src_partition;
@@ -79,12 +79,12 @@ uint64_t* pack_one(const SpooledEdges<Id>& edges, size_t i, const EdgeLayout& la
     return out;
 }
 
-// How many records come before each piece of kGrain edges.
+// Returns how many records come before each group of kGrain edges.
 template <class Id>
 std::vector<size_t> places(const SpooledEdges<Id>& edges, bool both, int threads) {
-    const size_t pieces = (edges.count + kGrain - 1) / kGrain;
-    std::vector<size_t> before(pieces + 1, 0);
-    parallel_for(static_cast<int64_t>(pieces), 1, threads, [&](int64_t first, int64_t last) {
+    const size_t groups = (edges.count + kGrain - 1) / kGrain;
+    std::vector<size_t> before(groups + 1, 0);
+    parallel_for(static_cast<int64_t>(groups), 1, threads, [&](int64_t first, int64_t last) {
         for (int64_t p = first; p < last; ++p) {
             const size_t end = std::min(edges.count, static_cast<size_t>(p + 1) * kGrain);
             size_t records = 0;
@@ -93,7 +93,7 @@ std::vector<size_t> places(const SpooledEdges<Id>& edges, bool both, int threads
             before[p + 1] = records;
         }
     });
-    for (size_t p = 0; p < pieces; ++p) before[p + 1] += before[p];
+    for (size_t p = 0; p < groups; ++p) before[p + 1] += before[p];
     return before;
 }
 
@@ -137,7 +137,7 @@ bool pack_stored_piece(const StoredEdges& edges, size_t first, size_t last, cons
     return true;
 }
 
-// Counts reverses whose ends a training edge joins. All records of two ends follow one another, by relation.
+// Counts reverses of valid and test edges whose ends a training edge has too. All records with the same ends are neighbours.
 template <class Count>
 void count_inverse(uint64_t split, bool same_ends, bool dropped, EdgeStream& stream, const EdgeTally<Count>& tally) {
     if (!same_ends) stream.joined = 0, stream.waiting[0] = stream.waiting[1] = 0;
@@ -190,11 +190,11 @@ Unpacked unpack(const uint64_t* records, size_t count, const EdgeLayout& layout,
         ++tally.bucket_counts[e.split * buckets + e.src_partition * layout.partitions + e.dst_partition];
         ++tally.relation_counts[e.split * relations + e.rel];
         tally.self_loops[e.split] += src_id == dst_id;
-        if (tally.seen == nullptr) continue;
+        if (tally.splits == nullptr) continue;
         tally.out_degrees[src_id] += e.split == 0;
         tally.in_degrees[dst_id] += e.split == 0;
-        tally.seen[src_id] |= static_cast<uint8_t>(1u << e.split);
-        tally.seen[dst_id] |= static_cast<uint8_t>(1u << e.split);
+        tally.splits[src_id] |= static_cast<uint8_t>(1u << e.split);
+        tally.splits[dst_id] |= static_cast<uint8_t>(1u << e.split);
     }
     if (count) store(last, stream.key);
     return written;

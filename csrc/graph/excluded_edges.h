@@ -1,4 +1,4 @@
-// Edges that may not be sampled, by destination.
+// The edges that a batch may not sample, by destination.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -48,7 +48,7 @@ public:
                 const int64_t found = first_not_below(list, at, end, edge->second);
                 keep(at, found);
                 at = first_not_below(list, found, end, edge->second + 1);
-                if (at < end) ++edge;  // else the next stretch may hold it
+                if (at < end) ++edge;  // else the next stretch may have it
             }
             keep(at, end);
         }

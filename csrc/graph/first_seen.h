@@ -1,5 +1,5 @@
-// Where each id of a growing sequence was seen first. The table is cut into shards by hash: each thread fills its own,
-// walking the whole sequence, so that the result is that of one thread.
+// Finds where each id of a growing sequence stands first. The hash table is cut into shards. Each thread fills one, and walks
+// through the whole sequence for it, so that the result is that of one thread.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@ public:
 
     explicit FirstSeen(uint32_t base = 1) : base_(base) {}
 
-    // A new sequence; the memory of the one before is kept, and nothing is cleared: what it left is too old to count.
+    // Begins a new sequence. Memory is kept and not cleared: positions count on, so those of earlier sequences are below base_.
     void begin(int shards) {
         base_ += static_cast<uint32_t>(to_);
         from_ = to_ = 0;
@@ -30,7 +30,7 @@ public:
 
     int shards() const { return static_cast<int>(used_shards_); }
 
-    // The sequence goes on to position `to`, at most kMostPositions; `find` for every shard is next.
+    // Lets the sequence go on to position `to`, at most kMostPositions. Call `find` for every shard next.
     void extend(size_t to) {
         from_ = to_;
         to_ = to;

@@ -1,4 +1,4 @@
-// Raw ids on disk in their final order, by (keyed hash, raw id), and the merge of several such runs.
+// Runs of raw ids on disk, in their final order, (keyed hash, raw id); merges several runs into one.
 //
 // A run of integers is a file of int64; a run of strings is a file of their bytes, one after the other, and one of uint64, where
 // each ends. Ids do not repeat inside a run. The merge numbers distinct ids 0, 1, 2, ... and writes them as a run of their own;
@@ -77,13 +77,13 @@ template <>
 struct RunOf<IntKeys> {
     using Reader = IntRun;
     using Writer = IntRunWriter;
-    using Held = int64_t;
+    using Owned = int64_t;
 };
 template <>
 struct RunOf<StringKeys> {
     using Reader = StringRun;
     using Writer = StringRunWriter;
-    using Held = std::string;
+    using Owned = std::string;
 };
 
 template <class Keys>
@@ -93,8 +93,8 @@ public:
     RunMerge(const std::vector<RunFiles>& runs, const std::vector<std::string>& numbers, const std::string& values,
              const std::string& ends, uint64_t key, uint64_t mask, bool wide, size_t buffer);
 
-    // Merges up to `count` more distinct ids; all files are whole once it returns fewer. Throws IoError, and std::runtime_error where
-    // a run is out of order.
+    // Merges up to `count` more distinct ids; all files are whole once it returns fewer. Throws IoError, and std::runtime_error
+    // where a run is out of order.
     size_t advance(size_t count);
     uint64_t merged() const { return merged_; }
 
@@ -115,7 +115,7 @@ private:
     std::vector<Head> heads_;
     std::vector<uint32_t> heap_;  // runs that are not at their end, the one with the least head first
     typename RunOf<Keys>::Writer out_;
-    typename RunOf<Keys>::Held last_{};
+    typename RunOf<Keys>::Owned last_{};
     uint64_t last_hash_ = 0, merged_ = 0, key_, mask_;
     bool wide_, open_ = true;
 };

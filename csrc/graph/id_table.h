@@ -1,5 +1,5 @@
-// Raw ids (int64 or byte strings) to provisional ids 0, 1, 2, ... in order of first sight, and from there to the
-// final order: by (keyed hash of the raw id, raw id), a random permutation that depends on data and key only.
+// Numbers raw ids (int64 or byte strings) 0, 1, 2, ... in the order in which they first appear: provisional ids. Then ranks them
+// in their final order, (keyed hash of the raw id, raw id): a random permutation that depends on data and key only.
 //
 // Open addressing over 8-byte slots (24 bits of hash, 40 bits of id + 1; 0 is empty) with linear probing; the keys
 // lie beside, in order of id. Lookups run in batches of three passes (hash, probe, compare), each pass prefetching
@@ -61,12 +61,13 @@ public:
 
     size_t size() const { return keys_.size(); }
     size_t bytes() const { return keys_.bytes() + slots_.size() * sizeof(uint64_t); }
-    // The most it takes until its ids are ranked, if few more come: growing stands beside the old slots, ranking takes 24 bytes an id.
+    // The most bytes it takes until its ids are ranked, if few more come: growing needs both the old slots and the new, ranking
+    // 24 bytes an id.
     size_t peak_bytes() const {
         const size_t slots = slots_.size() * sizeof(uint64_t), more = keys_.size() + keys_.size() / 8 + 1024;
         return keys_.bytes() + std::max(more * 8 > slots_.size() * 5 ? 3 * slots : slots, 24 * keys_.size());
     }
-    // No more ids come: gives the memory of finding them back.
+    // Frees the memory that looks ids up: no more ids come.
     void close() { slots_ = std::vector<uint64_t>(); }
     const Keys& keys() const { return keys_; }
 

@@ -1,4 +1,4 @@
-// In-edge lists of some partitions' nodes, filled piece by piece; nodes counted the same way.
+// Fills the in-edge lists of some nodes from one buffer of edges after another; counts nodes' edges in the same way.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace marius {
 
-// Edges of buckets one after the other: those of bucket `buckets[s]`, i * partitions + j, end at `ends[s]`.
+// How edges lie in buckets, one bucket after another: those of bucket `buckets[s]`, i * partitions + j, end at `ends[s]`.
 struct BucketRuns {
     const int64_t* buckets;
     const int64_t* ends;
@@ -28,7 +28,7 @@ struct BucketRuns {
     }
 };
 
-// Lists of the nodes from `first` on.
+// The lists of the nodes from `first` on, partly filled.
 template <class Id>
 struct InListsBeingFilled {
     int64_t* cursors;  // (nodes): where each list goes on
@@ -40,7 +40,7 @@ struct InListsBeingFilled {
     size_t edges;
 };
 
-// Edge e goes to the end of its destination's list. Lists come out by source when the buckets come row after row.
+// Appends each edge to its destination's list. Sources ascend in a list when buckets come row after row.
 // std::invalid_argument for an edge that has no place.
 template <class Id>
 void append_in_edges(const uint32_t* src, const uint32_t* dst, const uint32_t* rel, const float* weight, size_t count,
@@ -59,17 +59,18 @@ void append_in_edges(const uint32_t* src, const uint32_t* dst, const uint32_t* r
     });
 }
 
-// Of the `nodes` nodes from `first` on: how many edges end (or begin) there, which splits know them.
+// Of the `nodes` nodes from `first` on: how many edges end (or begin) there, and in which splits they have edges.
 template <class Count>
 struct NodesBeingCounted {
     Count* degrees;  // or null
-    uint8_t* seen;
+    uint8_t* splits;
     size_t nodes;
     uint64_t first;
 };
 
-// `offsets`: of edges' ends inside their partitions: those of the sources, or, with `of_columns`, of the destinations. Nodes beside
-// those that are counted are passed over; `mark` is added to what is `seen`. std::invalid_argument for an offset in no partition.
+// Counts the ends of edges. `offsets`: the ends' offsets inside their partitions: those of the sources, or, with `of_columns`, of
+// the destinations. Other nodes are passed over. `mark`: the bit set in `splits`. std::invalid_argument for an offset in no
+// partition.
 template <class Count>
 void count_ends(const uint32_t* offsets, size_t count, const BucketRuns& runs, bool of_columns, uint8_t mark,
                 const NodesBeingCounted<Count>& out) {
@@ -80,7 +81,7 @@ void count_ends(const uint32_t* offsets, size_t count, const BucketRuns& runs, b
             const uint64_t node = shift + offsets[e];
             if (node >= out.nodes) continue;
             if (out.degrees) ++out.degrees[node];
-            out.seen[node] |= mark;
+            out.splits[node] |= mark;
         }
     });
 }

@@ -1,4 +1,4 @@
-// The arcs among a stretch of nodes as arrays: what a partitioner in memory takes.
+// Collects the arcs among the nodes of a range in arrays, for a partitioner that works in memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace marius {
 
-// Node `begin` + i's neighbours among the nodes [begin, end) come to targets[starts[i] .. starts[i + 1]), less `begin`, beside their weights.
-// `starts`: end - begin + 1 numbers; `targets`, `weights`: room for `capacity`.
+// Node `begin` + i's neighbours among the nodes [begin, end) come to targets[starts[i] .. starts[i + 1]), less `begin`, beside
+// their weights. `starts`: end - begin + 1 numbers; `targets`, `weights`: room for `capacity`.
 class ListsBetween {
 public:
     ListsBetween(uint64_t begin, uint64_t end, uint64_t nodes, int64_t* starts, int64_t* targets, int64_t* weights,

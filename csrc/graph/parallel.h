@@ -1,4 +1,4 @@
-// Independent tasks on a few threads; the first exception is rethrown on the caller.
+// Runs independent tasks on a few threads. The first exception is rethrown in the caller's thread.
 #pragma once
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,8 @@
 // The passes of a partitioner that reads neighbour lists as a stream: label propagation with bounds on sizes, after Meyerhenke,
 // Sanders and Schulz, "Partitioning Complex Networks via Size-constrained Clustering" (SEA 2014), in the semi-external form of
-// Akhremtsev, Sanders and Schulz, "(Semi-)External Algorithms for Graph Partitioning and Clustering" (ALENEX 2015): a few numbers for each
-// node stand in memory, arcs never do. Nodes are visited in the order of their lists by one thread, so results are functions of the arcs.
+// Akhremtsev, Sanders and Schulz, "(Semi-)External Algorithms for Graph Partitioning and Clustering" (ALENEX 2015): a few numbers
+// for each node are in memory, but no arcs. One thread visits the nodes in the order of their lists, so the result depends on the
+// arcs alone.
 //
 // Of a list longer than ArcReader::kPart only the first part votes; as node numbers are random, it is a sample.
 #pragma once
@@ -87,8 +88,8 @@ struct Assignment {
     uint64_t first, nodes, partitions;
 };
 
-// One pass of refinement. A node moves to the partition that more of its arcs lead to, if that has room. Where a node's own partition is
-// too full, it also goes where at most `loss` / 256 of arcs' weight are lost for each unit of its weight.
+// One pass of refinement. A node moves to the partition that more of its arcs lead to, if that has room. Where a node's own
+// partition is too full, it also goes where at most `loss` / 256 of arcs' weight are lost for each unit of its weight.
 class RefinePass {
 public:
     RefinePass(Assignment assignment, uint64_t loss)
@@ -105,16 +106,17 @@ private:
     std::vector<uint64_t> votes_;
 };
 
-// Labels to 0, 1, 2, ... in their order; returns how many there are. `sizes`, as a ClusterPass leaves them, are used up.
+// Renumbers labels 0, 1, 2, ... in their order. Returns how many there are. Overwrites `sizes`, which a ClusterPass has left.
 uint64_t number_clusters(uint32_t* labels, uint32_t* sizes, uint64_t nodes);
 
-// Places of nodes, in weight, side by side inside their clusters. `free`: where each cluster begins; it moves on.
+// Gives nodes places, in units of weight, side by side inside their clusters. `free`: where each cluster begins; it moves on.
 void lay_out(const uint32_t* parents, const uint32_t* weights, uint64_t nodes, uint32_t* free, uint32_t* starts);
 
 // Makes both groups fill their room (2, partitions) exactly, partition after partition, in the order of (old partition, node).
 void deal(uint16_t* parts, uint64_t first, uint64_t nodes, uint64_t partitions, const int64_t* room);
 
-// Node ids by (partition, place so far): `order` and its inverse `rank` are overwritten; `starts`: the first id of each partition.
+// Numbers nodes by (partition, place so far). Overwrites `order` and its inverse `rank` with the new order. `starts`: the first
+// id of each partition.
 void place(const uint16_t* parts, uint64_t nodes, int64_t* starts, uint32_t* order, uint32_t* rank);
 
 }  // namespace marius

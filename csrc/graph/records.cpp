@@ -17,7 +17,7 @@ constexpr size_t kInCache = 1 << 14, kFew = 64;
 
 using Starts = std::array<size_t, kDigits + 1>;
 
-// Which bits of word `word` still tell records apart: digit d of a record is (word - base) >> shift.
+// The bits of word `word` in which records still differ: the digit of a record is (word - base) >> shift.
 struct Place {
     int word, shift;
     uint64_t base;
@@ -37,7 +37,7 @@ Place place_of(const Record<words>* records, size_t count, int word) {
     return {word, std::max(0, static_cast<int>(std::bit_width(most - least)) - kDigit), least};
 }
 
-// Records to the order of their digits; starts[d] is where digit d begins.
+// Moves records into the order of their digits. starts[d] is where digit d begins.
 template <int words>
 Starts deal(Record<words>* records, size_t count, const Place& place) {
     Starts starts{};
@@ -47,15 +47,15 @@ Starts deal(Record<words>* records, size_t count, const Place& place) {
     std::copy_n(starts.begin(), kDigits, next.begin());
     for (size_t d = 0; d < kDigits; ++d) {
         while (next[d] < starts[d + 1]) {
-            Record<words> held = records[next[d]];
-            for (size_t to; (to = place.digit(held)) != d;) std::swap(held, records[next[to]++]);
-            records[next[d]++] = held;
+            Record<words> moving = records[next[d]];
+            for (size_t to; (to = place.digit(moving)) != d;) std::swap(moving, records[next[to]++]);
+            records[next[d]++] = moving;
         }
     }
     return starts;
 }
 
-// Least significant digit first, between the records and a copy as long.
+// Sorts by the least significant digit first, between the records and a copy of the same length.
 void sort_in_cache(Record<1>* records, size_t count, uint64_t base, int bits, std::vector<Record<1>>& scratch) {
     scratch.resize(kInCache);
     Record<1>*from = records, *to = scratch.data();

@@ -1,4 +1,4 @@
-// Records of a few 64-bit words, ordered by their words in turn: what the external sort moves.
+// Sorts records of a few 64-bit words, first by their first word, then by the next. The external sort moves such records.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Record {
     }
 };
 
-// In place. Equal records are the same, so the result does not depend on the number of threads.
-// (A radix sort by the leading bits that differ, in place (McIlroy, Bostic, McIlroy 1993), until pieces fit the cache.)
+// Sorts in place. Records that compare equal are identical, so the result does not depend on the number of threads.
+// (A radix sort by the leading bits that differ, in place (McIlroy, Bostic, McIlroy 1993), until groups fit the cache.)
 template <int words>
 void sort_records(Record<words>* records, size_t count, int threads);
 

@@ -1,4 +1,4 @@
-// Which node ids are resident, as few runs of neighbouring partitions; and which stretches of an ascending list are.
+// Finds which stretches of an ascending list of node ids are resident. Neighbouring resident partitions count as one run.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -66,8 +66,8 @@ public:
         }
     }
 
-    // Asks for the memory that `stretches` of the same list reads first. (Inlined by force: GCC takes a function that only
-    // prefetches for one without effect, and drops the call.)
+    // Prefetches what `stretches` reads first of the same list. (Always inlined: GCC drops the call of a function that does
+    // nothing but prefetch.)
     template <class Id>
     [[gnu::always_inline]] inline void prefetch(const Id* list, int64_t begin, int64_t end) const {
         if (scans(end - begin)) {
@@ -101,28 +101,28 @@ private:
 
     bool scans(int64_t length) const { return length <= kScannedPerRun * static_cast<int64_t>(runs_.size()); }
 
-    // Without branches on the values: what is resident here and there alternates as good as at random.
+    // Looks at every id, without a branch: whether the next one is resident cannot be predicted.
     template <class Id>
     void scan(const Id* list, int64_t begin, int64_t end, Stretches& out) const {
         out.resize(end - begin + 2);
         size_t count = 0;
         uint8_t before = 0;
         for (int64_t at = begin; at < end; ++at) {
-            const uint8_t here = resident_[partition_of_(list[at])];
+            const uint8_t resident = resident_[partition_of_(list[at])];
             out[count] = at;
-            count += here ^ before;
-            before = here;
+            count += resident ^ before;
+            before = resident;
         }
         out[count] = end;
         out.resize(count + before);
     }
 
-    // Where the ids of the first `share` of all nodes end, if they were spread evenly, as those of a random numbering are.
+    // Guesses where the ids of the first `share` of all nodes end: nodes are numbered at random, so ids spread evenly.
     static int64_t guess(int64_t begin, int64_t end, double share) {
         return begin + static_cast<int64_t>(static_cast<double>(end - begin) * share);
     }
 
-    // first_not_below, in a window of some standard deviations about the guess where that holds it; not before `from`.
+    // As first_not_below, but looks at a few standard deviations around the guess first. Never before `from`.
     template <class Id>
     static int64_t search(const Id* list, int64_t from, int64_t begin, int64_t end, uint64_t value, double share) {
         const int64_t width = int64_t{1} << (std::bit_width(static_cast<uint64_t>(end - begin)) + 1) / 2;

@@ -12,19 +12,19 @@
 namespace marius {
 namespace {
 
-constexpr int64_t kPieceNodes = 512, kPieceEdges = 8192;
-constexpr int64_t kBlock = 32;  // nodes whose cache misses are waited for together
-constexpr int64_t kListsAhead = 8;
-constexpr int kMostShards = 16;
+constexpr int64_t kTaskNodes = 512, kTaskEdges = 8192;  // that one thread takes at a time
+constexpr int64_t kBlock = 32;                          // nodes whose cache misses are waited for together
+constexpr int64_t kListsAhead = 8;                      // nodes whose lists are prefetched before they are read
+constexpr int kMostShards = 16;                         // of the table of first positions: threads that fill it
 
-// body(piece, begin, end) for the pieces of [0, count); the last exception is rethrown here.
+// Cuts [0, count) into tasks of `grain` elements and calls body(task, begin, end) for each. Rethrows the last exception.
 template <class Body>
-void in_pieces(int64_t count, int64_t grain, int threads, Body body) {
+void in_tasks(int64_t count, int64_t grain, int threads, Body body) {
     std::exception_ptr failure;
     std::mutex guard;
     parallel_for((count + grain - 1) / grain, 1, threads, [&](int64_t first, int64_t last) {
         try {
-            for (int64_t piece = first; piece < last; ++piece) body(piece, piece * grain, std::min((piece + 1) * grain, count));
+            for (int64_t task = first; task < last; ++task) body(task, task * grain, std::min((task + 1) * grain, count));
         } catch (...) {
             std::lock_guard lock(guard);
             failure = std::current_exception();
@@ -117,19 +117,18 @@ void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int6
     if (fanout.of_relation && !with_rel_ && residency_.any()) refuse("fanouts by relation: the lists have no relations");
     expansions_.clear();
     expansions_.extend(count);
-    pieces_.resize(std::max<size_t>(pieces_.size(), (count + kPieceNodes - 1) / kPieceNodes));
+    groups_.resize(std::max<size_t>(groups_.size(), (count + kTaskNodes - 1) / kTaskNodes));
     out.indptr.extend(count);
     int64_t* starts = out.indptr.data() + first;
-    in_pieces(count, kPieceNodes, request.threads, [&](int64_t piece, int64_t begin, int64_t end) {
-        expand_piece(request, nodes + begin, end - begin, keyed ? -1 : fanout.all, expansions_.data() + begin, pieces_[piece],
+    in_tasks(count, kTaskNodes, request.threads, [&](int64_t task, int64_t begin, int64_t end) {
+        expand_group(request, nodes + begin, end - begin, keyed ? -1 : fanout.all, expansions_.data() + begin, groups_[task],
                      starts + begin + 1);
         if (keyed)
-            choose_piece(request, hop, nodes + begin, end - begin, expansions_.data() + begin, pieces_[piece],
-                         starts + begin + 1);
+            choose_group(request, hop, nodes + begin, end - begin, expansions_.data() + begin, groups_[task], starts + begin + 1);
     });
-    for (int64_t piece = 0; piece * kPieceNodes < count; ++piece) {
-        out.neighbours += pieces_[piece].neighbours;
-        out.missing += pieces_[piece].missing;
+    for (int64_t task = 0; task * kTaskNodes < count; ++task) {
+        out.neighbours += groups_[task].neighbours;
+        out.missing += groups_[task].missing;
     }
     for (int64_t i = 0; i < count; ++i) starts[i + 1] += starts[i];
     const int64_t before = starts[0], edges = starts[count] - before, from = static_cast<int64_t>(ids_.size());
@@ -137,12 +136,12 @@ void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int6
         refuse(text(from + edges) + " sampled edges: a batch holds less than 2^31: use fewer seeds or smaller fanouts");
     ids_.extend(edges);
     if (with_rel_) out.rel.extend(edges);
-    in_pieces(count, kPieceNodes, request.threads, [&](int64_t piece, int64_t begin, int64_t end) {
+    in_tasks(count, kTaskNodes, request.threads, [&](int64_t task, int64_t begin, int64_t end) {
         Id* ids = ids_.data() + from - before;
         uint32_t* rel = with_rel_ ? out.rel.data() : nullptr;
-        if (keyed) take_piece(starts + begin, end - begin, expansions_.data() + begin, pieces_[piece], ids, rel);
+        if (keyed) take_group(starts + begin, end - begin, expansions_.data() + begin, groups_[task], ids, rel);
         else
-            draw_piece(request, hop, nodes + begin, starts + begin, end - begin, expansions_.data() + begin, pieces_[piece], ids,
+            draw_group(request, hop, nodes + begin, starts + begin, end - begin, expansions_.data() + begin, groups_[task], ids,
                        rel);
     });
     out.hop_edges.push(static_cast<int32_t>(edges));
@@ -150,11 +149,11 @@ void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int6
 }
 
 template <class Id>
-void NeighbourSampler<Id>::expand_piece(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout,
-                                        Expansion* expansions, Piece& piece, int64_t* counts) const {
+void NeighbourSampler<Id>::expand_group(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout,
+                                        Expansion* expansions, NodeGroup& group, int64_t* counts) const {
     Stretches stretches;
-    piece.spans.clear();
-    piece.neighbours = piece.missing = 0;
+    group.spans.clear();
+    group.neighbours = group.missing = 0;
     for (int64_t low = 0; low < count; low += kBlock) {
         const int64_t high = std::min(low + kBlock, count);
         for (int64_t i = low; i < high; ++i) {
@@ -169,10 +168,10 @@ void NeighbourSampler<Id>::expand_piece(const SampleRequest& request, const int6
             e.first = begin;
             e.candidates = end - begin;
             e.spans = 0;
-            piece.neighbours += end - begin;
+            group.neighbours += end - begin;
         }
     }
-    // Lists are asked for a few nodes before they are read.
+    // Lists are prefetched a few nodes before they are read.
     const bool complete = residency_.complete();
     const auto ask = [&](int64_t i) {
         const Expansion& e = expansions[i];
@@ -181,23 +180,23 @@ void NeighbourSampler<Id>::expand_piece(const SampleRequest& request, const int6
     for (int64_t i = 0; !complete && i < std::min(kListsAhead, count); ++i) ask(i);
     for (int64_t i = 0; i < count; ++i) {
         if (!complete && i + kListsAhead < count) ask(i + kListsAhead);
-        if (!complete || request.excluded.may_have(nodes[i])) narrow(request, nodes[i], expansions[i], piece, stretches);
+        if (!complete || request.excluded.may_have(nodes[i])) narrow(request, nodes[i], expansions[i], group, stretches);
         counts[i] = fanout < 0 ? expansions[i].candidates : std::min(fanout, expansions[i].candidates);
     }
 }
 
-// Of all neighbours, which are resident and not excluded.
+// Limits what a node may draw from to the neighbours that are resident and not excluded.
 template <class Id>
-void NeighbourSampler<Id>::narrow(const SampleRequest& request, uint64_t node, Expansion& e, Piece& piece,
+void NeighbourSampler<Id>::narrow(const SampleRequest& request, uint64_t node, Expansion& e, NodeGroup& group,
                                   Stretches& stretches) const {
     const Id* sources = e.lists->sources;
     const auto span_all = [&] {
-        e.span = static_cast<uint32_t>(piece.spans.size());
+        e.span = static_cast<uint32_t>(group.spans.size());
         e.spans = static_cast<uint32_t>(stretches.size() / 2);
-        piece.spans.resize(e.span + e.spans);
+        group.spans.resize(e.span + e.spans);
         int64_t before = 0;
         for (size_t i = 0; i < e.spans; ++i) {
-            piece.spans[e.span + i] = {before, stretches[2 * i] - before};
+            group.spans[e.span + i] = {before, stretches[2 * i] - before};
             before += stretches[2 * i + 1] - stretches[2 * i];
         }
         return before;
@@ -205,9 +204,9 @@ void NeighbourSampler<Id>::narrow(const SampleRequest& request, uint64_t node, E
     const int64_t degree = e.candidates;
     residency_.stretches(sources, e.first, e.first + degree, stretches);
     e.candidates = span_all();
-    piece.missing += degree - e.candidates;
+    group.missing += degree - e.candidates;
     if (request.excluded.may_have(node)) {
-        piece.spans.resize(e.span);
+        group.spans.resize(e.span);
         request.excluded.remove(node, sources, stretches);
         e.candidates = span_all();
     }
@@ -215,9 +214,9 @@ void NeighbourSampler<Id>::narrow(const SampleRequest& request, uint64_t node, E
 
 // Where candidate number `candidate` of a node lies in the lists of its partition.
 template <class Id>
-uint64_t NeighbourSampler<Id>::position(const Expansion& e, const Piece& piece, uint64_t candidate) {
+uint64_t NeighbourSampler<Id>::position(const Expansion& e, const NodeGroup& group, uint64_t candidate) {
     if (e.spans == 0) return static_cast<uint64_t>(e.first) + candidate;
-    const Span* span = piece.spans.data() + e.span;
+    const Span* span = group.spans.data() + e.span;
     for (uint32_t left = e.spans; left > 1;) {
         const uint32_t half = left / 2;
         span = span[half].before <= static_cast<int64_t>(candidate) ? span + half : span;
@@ -227,8 +226,8 @@ uint64_t NeighbourSampler<Id>::position(const Expansion& e, const Piece& piece, 
 }
 
 template <class Id>
-void NeighbourSampler<Id>::draw_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, const int64_t* starts,
-                                      int64_t count, const Expansion* expansions, const Piece& piece, Id* ids,
+void NeighbourSampler<Id>::draw_group(const SampleRequest& request, size_t hop, const int64_t* nodes, const int64_t* starts,
+                                      int64_t count, const Expansion* expansions, const NodeGroup& group, Id* ids,
                                       uint32_t* rel) const {
     std::vector<uint64_t> drawn;
     DrawnSet set;
@@ -243,7 +242,7 @@ void NeighbourSampler<Id>::draw_piece(const SampleRequest& request, size_t hop, 
             else
                 for (int64_t x = 0; x < wanted; ++x) out[x] = x;
             for (int64_t x = 0; x < wanted; ++x) {
-                out[x] = position(e, piece, out[x]);
+                out[x] = position(e, group, out[x]);
                 __builtin_prefetch(e.lists->sources + out[x]);
                 if (rel) __builtin_prefetch(e.lists->rel + out[x]);
             }
@@ -262,14 +261,14 @@ bool NeighbourSampler<Id>::by_keys(const Fanout& fanout) const {
     return fanout.of_relation || (weighted_ && fanout.all > 0);
 }
 
-// Of what is resident and not excluded, which edges are drawn.
+// Draws edges by their keys, of those that are resident and not excluded.
 template <class Id>
-void NeighbourSampler<Id>::choose_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count,
-                                        const Expansion* expansions, Piece& piece, int64_t* counts) const {
+void NeighbourSampler<Id>::choose_group(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count,
+                                        const Expansion* expansions, NodeGroup& group, int64_t* counts) const {
     thread_local EdgeChoice choice;
     Stretches stretches;
     const Fanout& fanout = request.fanouts[hop];
-    piece.chosen.clear();
+    group.chosen.clear();
     const auto ask = [&](const Expansion& e) {
         if (fanout.of_relation) __builtin_prefetch(e.lists->rel + e.first);
         if (weighted_) __builtin_prefetch(e.lists->weights + e.first);
@@ -281,31 +280,31 @@ void NeighbourSampler<Id>::choose_piece(const SampleRequest& request, size_t hop
         stretches.clear();
         if (e.spans == 0) stretches = {e.first, e.first + e.candidates};
         for (uint32_t s = 0; s < e.spans; ++s) {
-            const Span* span = piece.spans.data() + e.span + s;
+            const Span* span = group.spans.data() + e.span + s;
             const int64_t end = s + 1 < e.spans ? span[1].before : e.candidates;
             stretches.insert(stretches.end(), {span->before + span->shift, end + span->shift});
         }
-        const size_t before = piece.chosen.size();
+        const size_t before = group.chosen.size();
         choice.choose(DrawStream(request.seed, hop, nodes[i]), fanout, fanout.of_relation ? e.lists->rel : nullptr,
-                      e.lists->weights, e.first, stretches, piece.chosen);
-        counts[i] = static_cast<int64_t>(piece.chosen.size() - before);
+                      e.lists->weights, e.first, stretches, group.chosen);
+        counts[i] = static_cast<int64_t>(group.chosen.size() - before);
     }
 }
 
 template <class Id>
-void NeighbourSampler<Id>::take_piece(const int64_t* starts, int64_t count, const Expansion* expansions, const Piece& piece,
+void NeighbourSampler<Id>::take_group(const int64_t* starts, int64_t count, const Expansion* expansions, const NodeGroup& group,
                                       Id* ids, uint32_t* rel) const {
     for (int64_t i = 0; i < count; ++i) {
         const InLists<Id>& lists = *expansions[i].lists;
         for (int64_t at = starts[i]; at < starts[i + 1]; ++at) {
-            const int64_t chosen = piece.chosen[at - starts[0]];
+            const int64_t chosen = group.chosen[at - starts[0]];
             ids[at] = lists.sources[chosen];
             if (rel) rel[at] = lists.rel[chosen];
         }
     }
 }
 
-// Local ids of ids_ from position `from` on, and the nodes that are new among them.
+// Gives local ids to ids_ from position `from` on, and appends the nodes that are new among them.
 template <class Id>
 void NeighbourSampler<Id>::label(int64_t from, int threads, NeighbourSample& out) {
     const int64_t count = static_cast<int64_t>(ids_.size()) - from;
@@ -314,23 +313,23 @@ void NeighbourSampler<Id>::label(int64_t from, int threads, NeighbourSample& out
     out.labels.extend(count);
     const Id* ids = ids_.data();
     uint32_t* first = first_.data();
-    in_pieces(first_seen_.shards(), 1, threads, [&](int64_t shard, int64_t, int64_t) { first_seen_.find(shard, ids, first); });
+    in_tasks(first_seen_.shards(), 1, threads, [&](int64_t shard, int64_t, int64_t) { first_seen_.find(shard, ids, first); });
 
-    std::vector<int64_t> fresh((count + kPieceEdges - 1) / kPieceEdges + 1, 0);  // nodes before each piece
-    in_pieces(count, kPieceEdges, threads, [&](int64_t piece, int64_t begin, int64_t end) {
+    std::vector<int64_t> next_ids((count + kTaskEdges - 1) / kTaskEdges + 1, 0);  // local id of the first new node of each task
+    in_tasks(count, kTaskEdges, threads, [&](int64_t task, int64_t begin, int64_t end) {
         int64_t found = 0;
         for (int64_t x = from + begin; x < from + end; ++x) found += first[x] == x;
-        fresh[piece + 1] = found;
+        next_ids[task + 1] = found;
     });
     const int64_t known = static_cast<int64_t>(out.nodes.size());
-    fresh[0] = known;
-    for (size_t piece = 1; piece < fresh.size(); ++piece) fresh[piece] += fresh[piece - 1];
-    out.nodes.extend(fresh.back() - known);
-    out.rows.extend(fresh.back() - known);
-    out.hop_nodes.push(static_cast<int32_t>(fresh.back() - known));
+    next_ids[0] = known;
+    for (size_t task = 1; task < next_ids.size(); ++task) next_ids[task] += next_ids[task - 1];
+    out.nodes.extend(next_ids.back() - known);
+    out.rows.extend(next_ids.back() - known);
+    out.hop_nodes.push(static_cast<int32_t>(next_ids.back() - known));
 
-    in_pieces(count, kPieceEdges, threads, [&](int64_t piece, int64_t begin, int64_t end) {
-        int64_t local = fresh[piece];
+    in_tasks(count, kTaskEdges, threads, [&](int64_t task, int64_t begin, int64_t end) {
+        int64_t local = next_ids[task];
         for (int64_t x = from + begin; x < from + end; ++x) {
             if (first[x] != x) continue;
             const uint64_t node = ids[x], k = residency_.partition_of(ids[x]);
@@ -339,7 +338,7 @@ void NeighbourSampler<Id>::label(int64_t from, int threads, NeighbourSample& out
             out.labels.data()[x] = static_cast<int32_t>(local++);
         }
     });
-    in_pieces(count, kPieceEdges, threads, [&](int64_t, int64_t begin, int64_t end) {
+    in_tasks(count, kTaskEdges, threads, [&](int64_t, int64_t begin, int64_t end) {
         int32_t* labels = out.labels.data();
         for (int64_t x = from + begin; x < from + end; ++x)
             if (first[x] != x) labels[x] = labels[first[x]];

@@ -1,7 +1,7 @@
 // Multi-hop neighbour sampling over the in-edges of resident partitions. (Source: DENSE, MariusGNN, EuroSys 2023.)
 //
-// Nodes and edges lie in PyTorch Geometric's order: the seeds, then the nodes first seen at hop 1, ... Each node is expanded
-// once, when it is first seen, so that the first h blocks of nodes are the inputs of everything that h hops need.
+// Nodes and edges stand in PyTorch Geometric's order: the seeds, then the nodes that appear first at hop 1, and so on. A node is
+// expanded once, at the hop after it appears. So the seeds and the nodes of the first h hops are all that h hops reach.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -31,8 +31,8 @@ struct NeighbourSample {
     Growing<int32_t> labels;       // local ids: of the seeds, then of the sampled neighbours, edge after edge
     Growing<uint32_t> rel;         // by edge, where there are relations
     Growing<int32_t> hop_edges;
-    int64_t neighbours = 0;  // in-edges of the expanded nodes, as many of them not resident
-    int64_t missing = 0;
+    int64_t neighbours = 0;  // in-edges of the expanded nodes
+    int64_t missing = 0;     // those of them whose source is not resident
 };
 
 struct SampleRequest {
@@ -60,19 +60,19 @@ public:
     void leave(uint64_t k);
     void move(uint64_t k, int64_t base_row);  // the rows of a partition that stays
 
-    // The same for any number of threads. Not for several callers at a time: it works in memory that it keeps.
+    // Samples; the result is the same for any number of threads. Not for several callers at a time: memory is kept for the next.
     NeighbourSample sample(const SampleRequest& request);
 
 private:
     struct Expansion {  // what a node may draw from
         const InLists<Id>* lists;
-        int64_t first, candidates;  // neighbours, one after the other; or where there are spans, those of Piece::spans
+        int64_t first, candidates;  // neighbours from `first` on; where there are spans, those of NodeGroup::spans instead
         uint32_t span, spans;
     };
     struct Span {  // candidate c lies at position c + shift, where this is the last span with before <= c
         int64_t before, shift;
     };
-    struct Piece {  // some nodes expanded together
+    struct NodeGroup {  // neighbouring nodes that one thread expands together
         std::vector<Span> spans;
         std::vector<int64_t> chosen;  // positions, node after node, of a hop whose edges are chosen by keys
         int64_t neighbours, missing;
@@ -80,16 +80,16 @@ private:
 
     void add_seeds(const SampleRequest& request, NeighbourSample& out);
     void expand(const SampleRequest& request, size_t hop, int64_t first, int64_t last, NeighbourSample& out);
-    void expand_piece(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout, Expansion* expansions,
-                      Piece& piece, int64_t* counts) const;
-    void narrow(const SampleRequest& request, uint64_t node, Expansion& e, Piece& piece, Stretches& stretches) const;
-    static uint64_t position(const Expansion& e, const Piece& piece, uint64_t candidate);
-    void draw_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, const int64_t* starts, int64_t count,
-                    const Expansion* expansions, const Piece& piece, Id* ids, uint32_t* rel) const;
+    void expand_group(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout, Expansion* expansions,
+                      NodeGroup& group, int64_t* counts) const;
+    void narrow(const SampleRequest& request, uint64_t node, Expansion& e, NodeGroup& group, Stretches& stretches) const;
+    static uint64_t position(const Expansion& e, const NodeGroup& group, uint64_t candidate);
+    void draw_group(const SampleRequest& request, size_t hop, const int64_t* nodes, const int64_t* starts, int64_t count,
+                    const Expansion* expansions, const NodeGroup& group, Id* ids, uint32_t* rel) const;
     bool by_keys(const Fanout& fanout) const;
-    void choose_piece(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count, const Expansion* expansions,
-                      Piece& piece, int64_t* counts) const;
-    void take_piece(const int64_t* starts, int64_t count, const Expansion* expansions, const Piece& piece, Id* ids,
+    void choose_group(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count, const Expansion* expansions,
+                      NodeGroup& group, int64_t* counts) const;
+    void take_group(const int64_t* starts, int64_t count, const Expansion* expansions, const NodeGroup& group, Id* ids,
                     uint32_t* rel) const;
     void label(int64_t from, int threads, NeighbourSample& out);
 
@@ -99,9 +99,9 @@ private:
     int64_t edges_moved_ = 0;
     FirstSeen<Id> first_seen_;
     Growing<Id> ids_;          // of the seeds and of every sampled neighbour
-    Growing<uint32_t> first_;  // where that id was seen first
+    Growing<uint32_t> first_;  // position in ids_ where that id stands first
     Growing<Expansion> expansions_;
-    std::vector<Piece> pieces_;
+    std::vector<NodeGroup> groups_;
 };
 
 }  // namespace marius

@@ -1,4 +1,4 @@
-// One open file: direct I/O where the file system allows it, every transfer complete or an error that says where.
+// An open file. I/O is direct where the file system allows it. A transfer is complete, or an error says where it failed.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -17,8 +17,8 @@ public:
     const std::string detail;  // what() without the path
 };
 
-/// An open file. With `direct` it bypasses the page cache; where the kernel refuses that (EINVAL), the file is used
-/// buffered and its pages are dropped from the cache after use.
+/// An open file. With `direct` it bypasses the page cache. Where the kernel refuses that (EINVAL), I/O is buffered, and
+/// the file's pages are dropped from the cache after use.
 ///
 /// Threading: `read` and `write` may be called by several threads on different ranges at the same time.
 class File {
@@ -27,7 +27,7 @@ public:
     static File open(std::string path, bool direct);
     /// Creates or empties, for writing. Throws IoError.
     static File create(std::string path, bool direct);
-    /// Opens for writing, with what is there; created where it is missing. Throws IoError.
+    /// Opens for writing and keeps the contents; creates the file where it is missing. Throws IoError.
     static File change(std::string path, bool direct);
 
     File(File&& other) noexcept;
@@ -43,12 +43,12 @@ public:
 
     std::uint64_t size() const;
     void truncate(std::uint64_t size);
-    /// Closes and reports what close() reports: some file systems announce a full disk only here.
+    /// Closes the file. Throws IoError where close() fails: some file systems report a full disk only then.
     void close();
 
     bool direct() const { return direct_; }
     const std::string& path() const { return path_; }
-    /// `length` as one transfer must ask for it: whole blocks when direct.
+    /// `length` rounded up to what one transfer must ask for: whole blocks when direct.
     std::size_t transfer_length(std::size_t length) const;
 
 private:
@@ -61,9 +61,8 @@ private:
     std::atomic<bool> direct_;
 };
 
-/// Whether files in `directory` can be written and read past the page cache, tried with a small file. Where none can
-/// be made (no permission, full) it is taken as given: File falls back by itself. Throws IoError when there is no
-/// such folder.
+/// Whether files in `directory` can be written and read past the page cache. It tries with a small file. Where it cannot make
+/// one (no permission, full), it returns true, because File falls back by itself. Throws IoError when there is no such folder.
 bool supports_direct(const std::string& directory);
 
 }  // namespace marius

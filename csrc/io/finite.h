@@ -1,4 +1,4 @@
-// Whether memory holds numbers.
+// Checks whether numbers in memory are finite.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,9 +6,10 @@
 
 namespace marius {
 
-/// Whether all float32 numbers in `length` bytes, a multiple of 4, are finite. No branch inside: compilers make it vectors.
+/// Whether all float32 numbers in `length` bytes, a multiple of 4, are finite. There is no branch, so that compilers vectorise
+/// it.
 inline bool all_finite(const std::byte* data, std::size_t length) {
-    constexpr std::uint32_t kExponent = 0x7f800000;  // all ones in infinities and what is no number
+    constexpr std::uint32_t kExponent = 0x7f800000;  // all ones in infinities and NaNs
     std::uint32_t wrong = 0;
     for (std::size_t i = 0; i < length; i += sizeof(std::uint32_t)) {
         std::uint32_t bits;

@@ -1,4 +1,4 @@
-// Memory of the buffer: one anonymous mapping on huge pages.
+// The buffer's memory: one anonymous mapping on huge pages.
 #pragma once
 #include <cstddef>
 
@@ -15,7 +15,7 @@ public:
 
     std::byte* data() const { return data_; }
     std::size_t size() const { return size_; }
-    /// Whether the kernel accepted the wish for huge pages.
+    /// Whether the kernel accepted the request for huge pages.
     bool huge() const { return huge_; }
 
 private:

@@ -50,7 +50,7 @@ PartitionBuffer::PartitionBuffer(BufferShape shape, int threads, bool direct)
 PartitionBuffer::~PartitionBuffer() {
     try {
         close();
-    } catch (...) {  // nobody is left to hear of it
+    } catch (...) {  // a destructor cannot report it
     }
 }
 

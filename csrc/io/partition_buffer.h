@@ -1,4 +1,4 @@
-// The partitions of a table that are in memory: loaded ahead, written behind, never waited for without need.
+// The partitions of a table that are in memory. They are loaded ahead and written in the background.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -43,17 +43,17 @@ struct BufferCounters {
 /// Which partitions are loaded and written, and when, is decided by a ResidentSet (resident_set.h). Each slot moves by
 /// itself and nothing waits for all writes, except `flush`.
 ///
-/// A write makes directory/<k>/.0.tmp and renames it over 0, so the file is the old one or the new one. Nothing is
-/// synced here: who needs durability syncs after `flush`.
+/// A write makes directory/<k>/.0.tmp and renames it to 0, so the file is always the old one or the new one. Nothing is
+/// synced: the caller who needs durability syncs after `flush`.
 ///
-/// Errors of background I/O are kept, the first of them, until the next call of enter, adopt, flush or close, which
-/// throws it. A partition whose write failed is dirty again and is written again by the next call that evicts or
-/// flushes it. After an error every call is possible; close never blocks on it. Close drops what is dirty.
+/// The first error of background I/O is thrown by the next call of enter, adopt, flush or close. A partition whose write failed
+/// is dirty again; the next call that evicts or flushes it writes it again. Every call is possible after an error, and close does
+/// not block. Close drops what is dirty.
 ///
 /// Threading: one thread at a time calls enter, adopt, mark_dirty, flush and close. slot, state, checksums, expect and
 /// counters may be called by any thread. Rows of a partition that the last `enter` named in `now` (or that was adopted
-/// since) may be read and changed by any threads until the next call of enter or flush begins, and again after it
-/// returns if it still is in `now`. All others are read-only or the buffer's own.
+/// since) may be read and changed by any thread until the next call of enter or flush begins, and again after it
+/// returns if the partition is still in `now`. No other memory of the buffer may be changed.
 class PartitionBuffer {
 public:
     /// Throws std::invalid_argument for an impossible shape, std::system_error when memory is refused.
@@ -90,7 +90,7 @@ public:
     std::uint64_t slot_rows() const { return slot_rows_; }
     /// Whether files are read and written past the page cache.
     bool direct() const { return direct_; }
-    /// The slots, (slots * slot_rows, stride) bytes; whoever holds this keeps the memory, beyond `close` too.
+    /// The slots, (slots * slot_rows, stride) bytes. The memory exists as long as the pointer, also after `close`.
     const std::shared_ptr<HugeMemory>& memory() const { return memory_; }
 
 private:
@@ -102,7 +102,7 @@ private:
         double end();  // seconds to add to the total: zero while others go on
     };
 
-    // All below: with mutex_ held.
+    // Everything below is called with mutex_ locked.
     void check_usable();
     void throw_error();
     void start(const Transfers& transfers);

@@ -1,4 +1,4 @@
-// The states of a partition in the buffer and the legal moves between them: all of them, and nowhere else.
+// All states of a partition in the buffer, and all legal moves between them.
 #pragma once
 #include <array>
 #include <stdexcept>
@@ -24,7 +24,7 @@ struct Move {
 //       | +-------8-------- writing ----7------+ |
 //       +-------------------10-------------------+
 //
-// A partition holds a slot in every state but on_disk. Its rows may be read when it is resident, dirty or writing, and
+// A partition has a slot in every state but on_disk. Its rows may be read when it is resident, dirty or writing, and
 // changed when it is resident or dirty.
 inline constexpr std::array<Move, 10> kMoves{{
     {PartitionState::on_disk, PartitionState::loading, "1 wanted, and a slot is free: the slot is taken, the read starts"},
@@ -50,7 +50,7 @@ inline std::string to_string(PartitionState state) {
     return names[static_cast<std::size_t>(state)];
 }
 
-/// Throws std::logic_error for a move that is not in the table: a mistake of this program.
+/// Throws std::logic_error for a move that is not in the table, which is a mistake of this program.
 inline void require_legal(PartitionState from, PartitionState to) {
     if (!is_legal(from, to)) throw std::logic_error("partition moves from " + to_string(from) + " to " + to_string(to));
 }

@@ -38,7 +38,7 @@ void IoPool::work() {
         queue.pop_front();
         lock.unlock();
         task();
-        task = nullptr;  // what it holds is released without the lock
+        task = nullptr;  // what it owns is released while the lock is not held
         lock.lock();
     }
 }

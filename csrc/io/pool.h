@@ -1,4 +1,4 @@
-// A few threads that do blocking I/O for callers that must not block.
+// Threads that do blocking I/O for callers that must not block.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -9,8 +9,8 @@
 
 namespace marius {
 
-/// Runs tasks on `threads` threads, in the order they came, except that a waiting read goes before any waiting
-/// write: write-back must not starve prefetch.
+/// Runs tasks on `threads` threads, in the order in which they came, but waiting reads before waiting writes, so that writes
+/// do not delay prefetches.
 ///
 /// Threading: `submit` may be called from any thread, a task included. Tasks must not throw. The destructor runs
 /// everything still queued (and what that submits), then joins; it must not be called from a task.

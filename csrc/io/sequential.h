@@ -1,4 +1,4 @@
-// A file read or written from front to back through a buffer.
+// Reads or writes a file from front to back, through a buffer.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +18,7 @@ public:
     SequentialReader(std::string path, uint64_t size, size_t buffer_bytes)
         : file_(File::open(std::move(path), false)), size_(size), capacity_(buffer_bytes), buffer_(new std::byte[capacity_]) {}
 
-    // The next `count` bytes, which stay where they are until the next call. Throws IoError, std::runtime_error where the file is shorter.
+    // Returns the next `count` bytes, valid until the next call. Throws IoError; std::runtime_error where the file is shorter.
     const std::byte* take(size_t count) {
         if (end_ - begin_ < count) fill(count);
         return buffer_.get() + std::exchange(begin_, begin_ + count);
@@ -26,19 +26,19 @@ public:
 
 private:
     void fill(size_t count) {
-        const size_t held = end_ - begin_;
+        const size_t unread = end_ - begin_;
         const uint64_t left = size_ - read_;
-        if (count - held > left) throw std::runtime_error(file_.path() + ": ends before what it should hold");
+        if (count - unread > left) throw std::runtime_error(file_.path() + ": ends before what it should hold");
         if (count > capacity_) {
             std::unique_ptr<std::byte[]> larger(new std::byte[count]);
-            std::memcpy(larger.get(), buffer_.get() + begin_, held);
+            std::memcpy(larger.get(), buffer_.get() + begin_, unread);
             buffer_ = std::move(larger), capacity_ = count;
         } else {
-            std::memmove(buffer_.get(), buffer_.get() + begin_, held);
+            std::memmove(buffer_.get(), buffer_.get() + begin_, unread);
         }
-        const size_t wanted = static_cast<size_t>(std::min<uint64_t>(capacity_ - held, left));
-        file_.read(buffer_.get() + held, wanted, wanted, read_);
-        read_ += wanted, begin_ = 0, end_ = held + wanted;
+        const size_t wanted = static_cast<size_t>(std::min<uint64_t>(capacity_ - unread, left));
+        file_.read(buffer_.get() + unread, wanted, wanted, read_);
+        read_ += wanted, begin_ = 0, end_ = unread + wanted;
     }
 
     File file_;
@@ -58,7 +58,7 @@ public:
         std::memcpy(buffer_.get() + used_, data, count);
         used_ += count;
     }
-    // What was appended is in the file only after this. Throws IoError.
+    // Writes the rest of what was appended. Throws IoError.
     void close() {
         flush();
         file_.close();

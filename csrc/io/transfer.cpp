@@ -33,14 +33,14 @@ std::byte* bounce_buffer() {
     return static_cast<std::byte*>(buffer.get());
 }
 
-// A transfer under way. Its first task opens the file and submits one task for each piece of the byte range; the
-// task that ends last finishes the file and reports. After an error the pieces not yet begun are skipped.
+// A transfer under way. Its first task opens the file and submits one task for each part of at most kRequest bytes; the
+// task that ends last finishes the file and reports. After an error parts that have not begun are skipped.
 class Transfer : public std::enable_shared_from_this<Transfer> {
 public:
     // The range begins at a block; without a pool the caller's thread does it all.
     Transfer(IoPool* pool, IoPool::Kind kind, std::uint64_t begin, std::uint64_t end, Done done)
-        : pieces_((end - begin + kRequest - 1) / kRequest), pool_(pool), kind_(kind), begin_(begin), end_(end),
-          done_(std::move(done)), checksums_(pieces_) {}
+        : parts_((end - begin + kRequest - 1) / kRequest), pool_(pool), kind_(kind), begin_(begin), end_(end),
+          done_(std::move(done)), checksums_(parts_) {}
     virtual ~Transfer() = default;
 
     void start() {
@@ -67,12 +67,12 @@ private:
 
     void open_and_submit() {
         attempt([this] { file_.emplace(open_file()); });
-        left_ = failed_ ? 0 : pieces_;
+        left_ = failed_ ? 0 : parts_;
         if (left_ == 0) return end();
-        for (std::size_t i = 0; i < pieces_; ++i) submit([self = shared_from_this(), i] { self->piece(i); });
+        for (std::size_t i = 0; i < parts_; ++i) submit([self = shared_from_this(), i] { self->move_part(i); });
     }
 
-    void piece(std::size_t i) {
+    void move_part(std::size_t i) {
         const std::uint64_t begin = begin_ + i * kRequest;
         if (!failed_)
             attempt([&] {
@@ -103,18 +103,18 @@ private:
         }
     }
 
-    const std::size_t pieces_;
+    const std::size_t parts_;
     IoPool* const pool_;
     const IoPool::Kind kind_;
     const std::uint64_t begin_, end_;
     const Done done_;
     std::optional<File> file_;
-    std::vector<Checksum> checksums_;  // each written by its piece, read by the last
+    std::vector<Checksum> checksums_;  // each written by its part, read by the last one
     std::atomic<std::size_t> left_ = 0;
     std::atomic<std::uint64_t> bytes_ = 0;
     std::atomic<bool> failed_ = false;
     std::mutex mutex_;
-    std::exception_ptr error_;  // guarded by mutex_ until the last piece ends
+    std::exception_ptr error_;  // guarded by mutex_ until the last part ends
 };
 
 class Read final : public Transfer {

@@ -1,4 +1,4 @@
-// Files moved between disk and memory, cut into requests of 1 MiB for several threads.
+// Moves files between disk and memory, in parts of 1 MiB on several threads.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Moved {
     std::uint64_t bytes = 0;
 };
 
-/// Called once, by a thread of the pool, when nothing of the transfer is under way any more.
+/// Called once, by a thread of the pool, when the whole transfer has ended.
 using Done = std::function<void(const Moved&)>;
 
 struct ReadRequest {
@@ -34,7 +34,7 @@ struct ReadRequest {
     bool padded = false;                           // memory has room for whole blocks, so that the last one needs no copy
     bool whole = false;                            // the file must hold exactly offset + length bytes
     bool checksum = false;                         // compute Moved::checksum
-    const std::atomic<bool>* cancelled = nullptr;  // once true, what has not begun is skipped
+    const std::atomic<bool>* cancelled = nullptr;  // once it is true, parts that have not begun are skipped
 };
 
 struct WriteRequest {
@@ -49,18 +49,18 @@ struct WriteRequest {
     bool in_place = false;     // keep the file's bytes before `offset`, and end it after these
 };
 
-/// Starts to read bytes [offset, offset + length) of a file. Blocks that are aligned in the file and in memory go
-/// straight to their place, others through one bounce buffer a thread. The memory must outlive the call of `done`.
+/// Starts to read bytes [offset, offset + length) of a file. Blocks that are aligned in the file and in memory are read
+/// straight into the memory, others through a buffer of the thread. The memory must exist until `done` is called.
 /// Errors: IoError; std::runtime_error when the file is too short (`whole`: or too long).
 void start_read(IoPool& pool, ReadRequest request, Done done);
 
 /// Starts to write a file: beside it, as `.NAME.tmp` in the same folder, then renamed over it. The checksum is that
-/// of the memory, each piece taken just before it is handed to the kernel. Nothing is synced. When anything fails the
-/// temporary file is removed and the file of before, if any, stands untouched; `in_place` there is neither, and what was
-/// written until then stays. Errors: IoError; std::overflow_error for a number that is not finite.
+/// of the memory; that of each part is taken just before the kernel gets it. Nothing is synced. When anything fails, the
+/// temporary file is removed and the earlier file, if any, is left as it was. With `in_place` there is no temporary file, and
+/// what was written until then stays. Errors: IoError; std::overflow_error for a number that is not finite.
 void start_write(IoPool& pool, WriteRequest request, Done done);
 
-/// The same, done by up to `threads` threads of their own before the call returns. Throw what went wrong.
+/// Read or write with up to `threads` new threads, and return when it is done. They throw the error.
 Moved read_file(ReadRequest request, int threads = 4);
 Moved write_file(WriteRequest request, int threads = 4);
 

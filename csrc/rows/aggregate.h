@@ -1,4 +1,4 @@
-// Sums, or means, of neighbours' rows, without an array of one row for each edge.
+// Adds up, or averages, the rows of neighbours, without an array of a row for each edge.
 #pragma once
 #include <cstdint>
 
@@ -22,7 +22,7 @@ template <class Index> struct Neighbours {
 };
 
 // out[t] = sum over t's edges e, in order, of weights[e] * x[indices[e]], for the first `dim` columns; 0 without edges.
-// Throws std::invalid_argument for an edge or source that is not there.
+// Throws std::invalid_argument for an edge or a source out of range.
 template <class Index>
 void neighbour_sum(const Neighbours<Index>& graph, Rows<const float> x, Rows<float> out, std::int64_t dim, int threads);
 

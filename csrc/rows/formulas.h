@@ -1,6 +1,5 @@
-// The row optimizers, for CPU and GPU alike: names, options, state, and what one step computes: the same operations in the
-// same order, each rounded once, so that both give the same bits (the payload of NaNs aside). Built without fused products
-// and sums.
+// The row optimizers, for CPU and GPU: names, options, state, and the formulas of a step. Both do the same operations in the same
+// order and round each once, because no products and sums are fused. So they give the same bits, but for the payload of NaNs.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -72,12 +71,12 @@ struct Rates {
 };
 
 // A row optimizer is one struct. Its state has `per_value` columns (at most 2) for each value, then `per_row` (at most 1)
-// for the row, all 0 at first. A step is made of
-//   row(once, grad, dim)           the row's own column from now on; only where there is one
-//   factors(once, rates)           what all values of the row share, from that column
-//   change(value, state, grad, f)  one value, and its columns of state
-// Names, records, configuration, the CPU's step and the GPU's come from here: a new one is a struct, and its name in
-// MARIUS_ROW_OPTIMIZERS.
+// for the row, all 0 at first. A step consists of
+//   row(once, grad, dim)           the new value of the row's own column; only where there is one
+//   factors(once, rates)           numbers that all values of the row share, computed from that column
+//   change(value, state, grad, f)  changes one value and its columns of state
+// Names, records, configuration and the steps on CPU and GPU follow from the struct. To add an optimizer, write its struct and
+// put its name into MARIUS_ROW_OPTIMIZERS.
 
 // value -= lr * g.
 struct Sgd {
@@ -143,7 +142,7 @@ template <class Optimizer> constexpr std::int64_t state_columns(std::int64_t dim
     return Optimizer::per_value * dim + Optimizer::per_row;
 }
 
-// Brings a row's own column up to date; what its values share.
+// Updates a row's own column, and returns the factors that its values share.
 template <class Optimizer>
 MARIUS_BOTH typename Optimizer::Factors factors_now(float* once, const float* grad, std::int64_t dim, const Rates& rates) {
     if constexpr (Optimizer::per_row) *once = Optimizer::row(*once, grad, dim);
@@ -157,7 +156,7 @@ template <class Run> void each_optimizer(Run run) {
 #undef MARIUS_RUN
 }
 
-// Calls run(optimizer) for the one of a name; whether there is one.
+// Calls run(optimizer) for the optimizer of that name. Returns whether there is one.
 template <class Run> bool with_optimizer(std::string_view name, Run run) {
     bool found = false;
     each_optimizer([&](auto optimizer) {
@@ -175,7 +174,7 @@ inline void check_optimizer(std::string_view name) {
     if (!with_optimizer(name, [](auto) {})) throw std::invalid_argument("row step '" + std::string(name) + "' is none of " + all);
 }
 
-// The learning rate, and the usual options of the optimizer of a name.
+// Returns the learning rate with the default options of the optimizer of that name.
 inline Rates usual_rates(std::string_view name, float lr) {
     check_optimizer(name);
     Rates rates = {lr, {}};

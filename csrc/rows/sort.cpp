@@ -19,7 +19,7 @@ struct Item {
     std::int32_t position;
 };
 
-// Every bit that is set in some row: none of the digits above them needs sorting.
+// The bits that are set in some row. Digits above the highest of them need no sorting.
 std::uint64_t bits_of(const std::int64_t* rows, std::int64_t count) {
     std::uint64_t bits = 0;
     for (std::int64_t i = 0; i < count; ++i) {

@@ -18,7 +18,7 @@ struct CommonRows {
     std::vector<std::int32_t> left, right;  // left_rows[left[k]] == right_rows[right[k]], ascending
 };
 
-// Of two ascending lists without repetition, the positions of what stands in both.
+// Finds the numbers that stand in both of two ascending lists without repetition, by their positions.
 CommonRows common_rows(const std::int64_t* left_rows, std::int64_t left_count, const std::int64_t* right_rows,
                        std::int64_t right_count);
 

@@ -1,14 +1,14 @@
-// What each build of distance_loops.h offers: pieces of the work whose results share nothing.
+// The functions that each build of distance_loops.h offers. Each call computes a block of results that no other call writes.
 #pragma once
 #include "score/distances.h"
 
 namespace marius {
 
-constexpr std::int64_t terms_at_once = 8;  // of a piece of gradients: what it needs stays in a core's own caches
+constexpr std::int64_t terms_at_once = 8;  // of gradients in a call: what it needs stays in a core's own caches
 
-constexpr std::int64_t group_most = 32;  // candidates whose columns are packed for a piece of scores, at most
+constexpr std::int64_t group_most = 32;  // candidates whose columns are packed for a block of scores, at most
 
-struct DistancePieces {
+struct DistanceFunctions {
     int parts;  // numbers of a row that make one term of the distance, dim / parts apart
 
     // scores of queries [top, bottom) with candidates [left, right). packed: room for dim * group_most numbers.
@@ -21,7 +21,7 @@ struct DistancePieces {
 
 struct DistanceKernels {
     int width;  // float32 numbers in a vector
-    DistancePieces l1, complex_l2;
+    DistanceFunctions l1, complex_l2;
 };
 
 extern const DistanceKernels distances_of_4;

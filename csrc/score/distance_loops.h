@@ -1,8 +1,8 @@
 // The kernels of distances, for the vectors that the including file is compiled for.
 //
-// A vector runs over candidates, whose columns are packed side by side; numbers of queries are spread over all lanes. So
-// nothing is summed across lanes but a query's gradient, once a block, and a few queries share what is loaded of the
-// candidates. Gradients work out the differences anew: an array of them would be `dim` times as large as the scores.
+// A vector has the numbers of several candidates, whose columns are packed side by side; a query's number is copied to all lanes.
+// So only a query's gradient is summed across lanes, once a block, and a few queries share what is loaded of the candidates. The
+// gradients compute the differences again, because an array of them would be `dim` times as large as the scores.
 #pragma once
 #include "score/distance_kernels.h"
 #include "score/lanes.h"
@@ -121,7 +121,7 @@ template <int parts> struct Block {
     alignas(64) float d_scores[queries_of_gradients][block];
 };
 
-// Adds to the sums of one term's block the directions from `queries` queries to it, and to d_query from them to it.
+// Adds the gradients of one term, between `queries` queries and a block of candidates, to the block's sums and to d_query.
 template <class Term, int queries>
 void pull_term(const DistanceTile& tile, std::int64_t row, std::int64_t term, std::int64_t size, bool first,
                const float (*candidates)[block], float (*sums)[block], const float (*d_scores)[block], float* d_query) {
@@ -131,18 +131,18 @@ void pull_term(const DistanceTile& tile, std::int64_t row, std::int64_t term, st
         for (int part = 0; part < Term::parts; ++part)
             query[q][part] = all(tile.query[(row + q) * tile.dim + part * terms + term]);
     for (std::int64_t c = 0; c < size; c += width) {
-        Lanes candidate[Term::parts], sum_here[Term::parts];
+        Lanes candidate[Term::parts], candidate_sum[Term::parts];
         for (int part = 0; part < Term::parts; ++part) {
             candidate[part] = load(candidates[part] + c);
-            sum_here[part] = load(sums[part] + c);
+            candidate_sum[part] = load(sums[part] + c);
         }
 #pragma GCC unroll 8
         for (int q = 0; q < queries; ++q) {
             Lanes difference[Term::parts];
             for (int part = 0; part < Term::parts; ++part) difference[part] = candidate[part] - query[q][part];
-            Term::pull(load(d_scores[q] + c), difference, pulled[q], sum_here);
+            Term::pull(load(d_scores[q] + c), difference, pulled[q], candidate_sum);
         }
-        for (int part = 0; part < Term::parts; ++part) store(sums[part] + c, sum_here[part]);
+        for (int part = 0; part < Term::parts; ++part) store(sums[part] + c, candidate_sum[part]);
     }
     for (int q = 0; q < queries; ++q)
         for (int part = 0; part < Term::parts; ++part) {
@@ -153,43 +153,43 @@ void pull_term(const DistanceTile& tile, std::int64_t row, std::int64_t term, st
 
 template <class Term, int queries>
 void pull_rows(const DistanceTile& tile, std::int64_t row, std::int64_t first, std::int64_t last, std::int64_t left,
-               std::int64_t size, const float* d_scores, float* d_query, Block<Term::parts>& here) {
+               std::int64_t size, const float* d_scores, float* d_query, Block<Term::parts>& work) {
     const std::int64_t padded = (size + width - 1) / width * width;
     for (int q = 0; q < queries; ++q) {
         const float* from = d_scores + (row + q) * tile.count + left;
         std::int64_t c = 0;
-        for (; c + width <= size; c += width) store(here.d_scores[q] + c, load(from + c));
-        for (; c < padded; ++c) here.d_scores[q][c] = c < size ? from[c] : 0.0f;
+        for (; c + width <= size; c += width) store(work.d_scores[q] + c, load(from + c));
+        for (; c < padded; ++c) work.d_scores[q][c] = c < size ? from[c] : 0.0f;
     }
     for (std::int64_t term = first; term < last; ++term)
-        pull_term<Term, queries>(tile, row, term, padded, left == 0, here.candidates[term - first], here.sums[term - first],
-                                 here.d_scores, d_query);
+        pull_term<Term, queries>(tile, row, term, padded, left == 0, work.candidates[term - first], work.sums[term - first],
+                                 work.d_scores, d_query);
 }
 
 template <class Term>
 void gradients(const DistanceTile& tile, std::int64_t first, std::int64_t last, const float* d_scores, float* d_query,
                float* d_candidates) {
     const std::int64_t terms = tile.dim / Term::parts;
-    Block<Term::parts> here;
+    Block<Term::parts> work;
     for (std::int64_t left = 0; left < tile.count; left += block) {
         const std::int64_t size = smaller(block, tile.count - left);
         for (std::int64_t term = first; term < last; ++term)
             for (int part = 0; part < Term::parts; ++part) {
-                pack(tile, part * terms + term, left, left + size, block, here.candidates[term - first][part]);
-                __builtin_memset(here.sums[term - first][part], 0, sizeof here.sums[0][0]);
+                pack(tile, part * terms + term, left, left + size, block, work.candidates[term - first][part]);
+                __builtin_memset(work.sums[term - first][part], 0, sizeof work.sums[0][0]);
             }
         std::int64_t row = 0;
         for (; row + queries_of_gradients <= tile.queries; row += queries_of_gradients)
-            pull_rows<Term, queries_of_gradients>(tile, row, first, last, left, size, d_scores, d_query, here);
-        for (; row < tile.queries; ++row) pull_rows<Term, 1>(tile, row, first, last, left, size, d_scores, d_query, here);
+            pull_rows<Term, queries_of_gradients>(tile, row, first, last, left, size, d_scores, d_query, work);
+        for (; row < tile.queries; ++row) pull_rows<Term, 1>(tile, row, first, last, left, size, d_scores, d_query, work);
         for (std::int64_t term = first; term < last; ++term)
             for (int part = 0; part < Term::parts; ++part)
                 for (std::int64_t c = 0; c < size; ++c)
-                    d_candidates[(left + c) * tile.dim + part * terms + term] -= Term::factor * here.sums[term - first][part][c];
+                    d_candidates[(left + c) * tile.dim + part * terms + term] -= Term::factor * work.sums[term - first][part][c];
     }
 }
 
-template <class Term> constexpr DistancePieces pieces_of_term = {Term::parts, score<Term>, gradients<Term>};
+template <class Term> constexpr DistanceFunctions functions_of_term = {Term::parts, score<Term>, gradients<Term>};
 
 }  // namespace
 }  // namespace marius

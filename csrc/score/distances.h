@@ -1,8 +1,8 @@
-// Negated distances of every query to every candidate, and their gradients, without an array of differences.
+// Computes the negated distances of every query to every candidate, and their gradients, without an array of differences.
 //
-// Rows are contiguous. Each score and each sum is worked out by the same operations in the same order wherever it stands
-// in a tile and whatever the number of threads. Vectors of other widths take other estimates of roots: bits may differ
-// between processors, by float32's rounding. A difference whose square overflows float32 gives NaN.
+// Rows are contiguous. Each score and each sum is computed by the same operations in the same order, wherever it is in a tile and
+// for any number of threads. Vectors of other widths use other estimates of roots, so bits may differ between processors, by
+// float32's rounding. A difference whose square overflows float32 gives NaN.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -23,7 +23,7 @@ struct DistanceTile {
 
 struct DistanceKernels;  // one implementation, for vectors of one width
 
-// Those that this processor runs, the widest vectors first.
+// The implementations that this processor can run, the widest vectors first.
 const std::vector<const DistanceKernels*>& usable_distance_kernels();
 
 // scores (queries, count). Throws std::invalid_argument where complex numbers have an odd dim.

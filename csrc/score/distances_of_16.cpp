@@ -4,7 +4,7 @@
 
 namespace marius {
 
-const DistanceKernels distances_of_16 = {16, pieces_of_term<Magnitude>, pieces_of_term<Modulus>};
+const DistanceKernels distances_of_16 = {16, functions_of_term<Magnitude>, functions_of_term<Modulus>};
 
 }  // namespace marius
 #endif

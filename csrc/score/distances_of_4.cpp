@@ -3,6 +3,6 @@
 
 namespace marius {
 
-const DistanceKernels distances_of_4 = {4, pieces_of_term<Magnitude>, pieces_of_term<Modulus>};
+const DistanceKernels distances_of_4 = {4, functions_of_term<Magnitude>, functions_of_term<Modulus>};
 
 }  // namespace marius

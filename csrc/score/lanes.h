@@ -1,4 +1,4 @@
-// Vectors of float32 of the width that the including file is compiled for.
+// Vectors of float32, as wide as the including file is compiled for.
 //
 // Files compiled for vectors that not every processor has include this and distance_loops.h, and nothing of the
 // standard library that has code of its own: the linker keeps one copy of an inline function and might take theirs.

@@ -1,8 +1,8 @@
 // Softmax loss of queries that share their negatives, with products of bfloat16 and no array of scores.
 //
-// A query's scores are its inner products with every candidate, both rounded to bfloat16, summed in float32. They are worked
-// out twice, once for the sums of their exponentials and once for the gradients, so that none is ever stored: memory beyond a
-// core's caches is read and written once for each candidate's row, not once for each score.
+// A query's scores are its inner products with every candidate, both rounded to bfloat16, summed in float32. They are computed
+// twice, once for the sums of their exponentials and once for the gradients, so that none is ever stored. Memory beyond a core's
+// caches is then read and written once for each candidate's row, not once for each score.
 #pragma once
 #include <cstdint>
 
@@ -27,10 +27,10 @@ struct SharedSoftmaxGradients {
     bool add;             // to d_candidates, instead of setting them
 };
 
-// Whether this processor, as its operating system lets this process use it, can do it.
+// Whether the processor can do it, and the operating system lets this process use what it needs.
 bool shared_softmax_usable();
 
-// A score that is no number makes its query's loss none. The same bits for the same number of threads.
+// Computes losses and gradients. A NaN score makes its query's loss NaN. The same number of threads gives the same bits.
 void shared_softmax(const SharedSoftmax& batch, const SharedSoftmaxGradients& out, int threads);
 
 }  // namespace marius

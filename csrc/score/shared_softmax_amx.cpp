@@ -16,7 +16,7 @@ inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b
 inline __m512 exp_of(__m512 x) {
     const __m512 bottom = _mm512_set1_ps(-87.0f);
     const __mmask16 nothing = _mm512_cmp_ps_mask(x, bottom, _CMP_LT_OQ);
-    const __m512 bounded = _mm512_max_ps(bottom, x);  // x where it is no number
+    const __m512 bounded = _mm512_max_ps(bottom, x);  // x where it is NaN
     const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(bounded, _mm512_set1_ps(1.44269504088896341f)),
                                           _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     const __m512 rough = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), bounded);
@@ -85,7 +85,7 @@ inline void add_to_sums(const float* scores, std::int64_t rows, float* highest, 
     const __m512 before = _mm512_loadu_ps(highest);
     __m512 top = before;
     for (std::int64_t row = 0; row < rows; ++row) top = _mm512_max_ps(top, _mm512_loadu_ps(scores + row * whole));
-    // max_ps takes its second operand where one is no number: then so is the sum.
+    // max_ps returns its second operand where one is NaN. The sum is then NaN too.
     __m512 total = _mm512_mul_ps(_mm512_loadu_ps(sum), exp_of(_mm512_sub_ps(before, top)));
     for (std::int64_t row = 0; row < rows; ++row)
         total = _mm512_add_ps(total, exp_of(_mm512_sub_ps(_mm512_loadu_ps(scores + row * whole), top)));
@@ -142,7 +142,7 @@ inline void put_block(const float* block, std::int64_t rows, std::int64_t column
 
 namespace amx {
 
-// The operating system keeps tiles only for processes that have asked for them.
+// The operating system saves tiles only for processes that have asked for it.
 bool usable() {
     constexpr int request = 0x1023, tiles = 18;
     return __builtin_cpu_supports("amx-bf16") && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw") &&

@@ -1,4 +1,4 @@
-// What shared_softmax.cpp leaves to code for one kind of processor: the work of a thread between two meetings of all.
+// The parts of shared_softmax.cpp that are written for one kind of processor: a thread's work between two points where all wait.
 #pragma once
 #include "score/shared_softmax.h"
 

@@ -1,4 +1,4 @@
-"""A device with its streams, its native library, and host memory that it can reach."""
+"""A device with its streams, its native library, and host memory that it can copy from."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from marius_lite.errors import UserError
 
 @dataclass(frozen=True)
 class Accelerator:
-    """``gathering`` brings rows up ahead of ``computing``, torch's own stream; ``scattering`` takes them back behind it.
-    ``sampling`` shares nothing with them."""
+    """A device and its four streams.
+
+    ``gathering`` copies rows to the device. ``computing`` is torch's own stream. ``scattering`` copies rows back. ``sampling``
+    draws neighbours, and shares no memory with the others. ``pinned``: whether host memory for the device is pinned.
+    """
 
     device: torch.device
     library: CudaLibrary
@@ -30,12 +33,12 @@ class Accelerator:
         return self.device.index or 0
 
     def host_bytes(self, size: int) -> torch.Tensor:
-        """``size`` bytes of host memory that the device copies from and to while the host goes on."""
+        """``size`` bytes of host memory that the device copies from and to without the host waiting."""
         return torch.empty(size, dtype=torch.uint8, pin_memory=self.pinned)
 
 
 def check_device(name: str) -> torch.device:
-    """``cpu``, ``cuda`` or ``cuda:N``. Raises UserError for a GPU that is not there or cannot be used."""
+    """The device of a name: ``cpu``, ``cuda`` or ``cuda:N``. Raises UserError for a GPU that is missing or cannot be used."""
     device = torch.device(name)
     if device.type == "cuda":
         if not torch.cuda.is_available():
@@ -48,8 +51,10 @@ def check_device(name: str) -> torch.device:
 
 
 def open_accelerator(device: torch.device) -> Accelerator | None:
-    """The GPU's streams: rows travel, and neighbours are sampled, on streams of higher priority than the arithmetic between them.
-    None for the CPU."""
+    """A GPU with its streams; None for the CPU.
+
+    Streams that copy rows or sample neighbours have a higher priority than the one that computes.
+    """
     if device.type == "cpu":
         return None
     device = torch.device("cuda", device.index or 0)

@@ -1,10 +1,10 @@
-"""The way of a batch on a device: rows up, arithmetic, rows back, each on a stream of its own and several batches at a time.
+"""Train batches on a device, several under way at a time. Each passes through three streams:
 
-    gathering    ids of batch n, rows that no batch under way has touched ...         | overlaps
-    computing    ... those that one has, from where it left them; learn; update       | with its
-    scattering   updated rows back to the host's buffer                               | neighbours
+    gathering    copy ids and rows from the host to the batch's block
+    computing    copy rows that earlier batches have changed out of their blocks; compute gradients; update the block
+    scattering   copy the updated rows back to the host's buffer
 
-Events order the streams; the host waits for a batch only to end it.
+The streams of different batches overlap, and events keep them in order. The host waits only for a batch to end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class ArrivedBatch:
-    """A batch on the device: of each table what stands at the batch's places, float32 (m, columns), and its other arrays."""
+    """A batch on the device: of each table the values at the batch's places, float32 (m, columns), and the batch's arrays."""
 
     values: list[torch.Tensor]
     arrays: Mapping[str, Sent]
@@ -37,42 +37,46 @@ class ArrivedBatch:
     def tensor(self, name: str) -> torch.Tensor:
         return self.arrays[name].tensor
 
-    def beside(self) -> torch.Tensor:
-        """The values of all tables, whose places are the same, side by side."""
+    def side_by_side(self) -> torch.Tensor:
+        """The values of all tables, whose places are the same, in the columns of one tensor."""
         return self.values[0] if len(self.values) == 1 else torch.cat(self.values, 1)
 
 
 Learn = Callable[[ArrivedBatch], tuple[torch.Tensor, Sequence[torch.Tensor]]]
-"""A batch's loss, and the gradients of the places of the table that changes, in parts end to end; none where no table does."""
+"""Computes a batch's loss, and the gradients at the places of the table that batches change, in parts that lie end to end.
+
+Where batches change no table, there are no gradients.
+"""
 
 
 @dataclass
 class _Slot:
-    """What one batch under way needs beside its tables' blocks."""
+    """What a batch under way needs beside its tables' blocks. The events follow its computing and its last stream."""
 
     packet: Packet
     loss: torch.Tensor
     computed: Event | None = None
-    landed: Event | None = None
+    ended: Event | None = None
 
 
 class DeviceBatches:
-    """Trains batches over rows of ``tables``, at most one of which they change. Not for several threads at once.
+    """Trains batches over the rows of ``tables``, of which they change at most one. Not for several threads at once.
 
-    ``packet``: bytes of a batch's ids and other arrays, at the start; more is taken where one needs it.
+    ``packet``: the bytes that a batch's ids and other arrays have room for at the start. The room grows with larger batches.
     """
 
     def __init__(self, accelerator: Accelerator, tables: Sequence[DeviceTable], packet: int = 0):
         self.accelerator, self.tables = accelerator, list(tables)
         self._ring = [_Slot(Packet(accelerator, packet), accelerator.host_bytes(8).view(torch.float64)) for _ in range(RING)]
-        self._changes = any(table.update for table in tables)
+        self._changes = any(table.step for table in tables)
         self._begun = 0
 
     def begin(self, rows: Sequence[BatchRows], arrays: Arrays, learn: Learn) -> Callable[[], float]:
-        """Put a batch on the streams. What is returned waits until its update has landed, and gives its loss.
+        """Put a batch on the streams. Call what is returned to wait for the batch to end; it returns the loss.
 
-        ``rows``: of each table; ``arrays``: what else ``learn`` asks for. At most RING batches may be under way: the oldest ends
-        before one more begins. Raises RunError where the device's memory is too little, or torch has no deterministic way.
+        ``rows``: the batch's rows of each table. ``arrays``: what else ``learn`` needs. At most RING batches may be under way, so
+        the oldest must end before another begins. Raises RunError where the device has too little memory, or where torch has no
+        deterministic implementation of what ``learn`` does.
         """
         try:
             return self._begin(rows, arrays, learn)
@@ -90,32 +94,32 @@ class DeviceBatches:
         slot, device = self._slot(0), self.accelerator
         gathering, computing, scattering = device.gathering, device.computing, device.scattering
         if self._reserve(slot, rows, arrays):
-            gathering.after(computing.record())  # memory new to the gathering stream may be the computing one's until here
+            gathering.after(computing.record())  # new memory may have been in use there until now
         parts = [table.part(self._begun, each, slot.packet) for table, each in zip(self.tables, rows, strict=True)]
         sent = {name: slot.packet.put(array) for name, array in arrays.items()}
         if self._begun >= LOOK_BACK:
-            gathering.after(self._slot(-LOOK_BACK).computed)  # the last to read the block that is filled now
+            gathering.after(self._slot(-LOOK_BACK).computed)  # the last batch that reads this block
         if self._begun > LOOK_BACK:
-            gathering.after(self._slot(-LOOK_BACK - 1).landed)  # from here on, rows missing in the host's table are named
+            gathering.after(self._slot(-LOOK_BACK - 1).ended)  # later batches are the ones that `BatchRows.again` names
         gathering.run(lambda: self._fetch(slot.packet, parts))
         computing.after(gathering.record())
         computing.run(lambda: self._compute(slot.loss, parts, sent, learn))
-        landed = slot.computed = computing.record()
+        ended = slot.computed = computing.record()
         if self._changes:
             scattering.after(slot.computed)
             scattering.run(lambda: self._store(parts))
-            landed = scattering.record()
-        slot.landed = landed
+            ended = scattering.record()
+        slot.ended = ended
         self._begun += 1
 
         def end() -> float:
-            landed.wait()
+            ended.wait()
             return float(slot.loss[0])
 
         return end
 
     def close(self) -> None:
-        """Wait for what is under way, and give up the device's memory."""
+        """Wait for the batches under way, and free the device's memory."""
         for stream in (self.accelerator.gathering, self.accelerator.computing, self.accelerator.scattering):
             stream.record().wait()
         self._ring.clear()
@@ -123,9 +127,11 @@ class DeviceBatches:
             table.close()
 
     def _slot(self, ago: int) -> _Slot:
+        """The slot of the batch that begins now (0), or of one that began before it (-1, -2, ...)."""
         return self._ring[(self._begun + ago) % RING]
 
     def _reserve(self, slot: _Slot, rows: Sequence[BatchRows], arrays: Arrays) -> bool:
+        """Have room for the next batch in the slot and in every table; true if some of it is new memory."""
         size = sum(each.nbytes for each in rows) + sum(array.nbytes for array in arrays.values())
         moved = [table.reserve(self._begun, len(each.rows)) for table, each in zip(self.tables, rows, strict=True)]
         return slot.packet.clear(size) or any(moved)
@@ -139,8 +145,9 @@ class DeviceBatches:
         for part in parts:
             part.store()
 
-    def _compute(self, place: torch.Tensor, parts: Sequence[TablePart], sent: Mapping[str, Sent], learn: Learn) -> None:
+    def _compute(self, out: torch.Tensor, parts: Sequence[TablePart], sent: Mapping[str, Sent], learn: Learn) -> None:
+        """Learn from a batch and update its blocks. The loss goes to ``out``, (1,) on the host."""
         loss, grads = learn(ArrivedBatch([part.values() for part in parts], sent))
-        place.copy_(loss.reshape(1), non_blocking=True)
+        out.copy_(loss.reshape(1), non_blocking=True)
         for part in parts:
             part.update(grads)

@@ -1,4 +1,4 @@
-"""A second of measuring: what rows cost on each way to this device, at this record's width."""
+"""Measure, in about a second, what a row of this width costs on each path to this device."""
 
 from __future__ import annotations
 
@@ -10,30 +10,33 @@ import numpy as np
 import torch
 
 from marius_lite.device.accelerator import Accelerator
+from marius_lite.device.cache import RowCache
 from marius_lite.device.chooser import Rates
-from marius_lite.device.held import HeldTable
 from marius_lite.device.links import Link, Table
 from marius_lite.device.packet import Packet, Sent
 from marius_lite.types import Rows
 
 ROWS = 1 << 16
+"""Rows that are moved at a time, at most."""
 ROUNDS = 5
+"""Times that each way is measured; the median counts."""
 
 
 def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Link, changes: bool = True) -> Rates:
-    """Rates over random rows of the host's ``table``, whose content stays what it is; medians of ROUNDS.
+    """The seconds a row takes by each path, from random rows of the host's ``table``, whose content does not change.
 
     ``changes``: whether rows also go back.
     """
     width = table.shape[1]
     count = min(ROWS, len(table))
     rows = np.sort(np.random.default_rng(0).choice(len(table), count, replace=False)).astype(np.int64)
-    kept, sent = _sent(accelerator, rows)
+    packet, sent = _sent(accelerator, rows)
     up = torch.empty((count, width), dtype=torch.float32, device=accelerator.device)
     down = torch.empty_like(up)
     staging = [accelerator.host_bytes(up.nbytes).view(torch.float32).view(-1, width) for _ in range(2)]
 
     def travel(link: Link) -> float:
+        """Seconds a row, up and down at the same time."""
         def fetch(block: torch.Tensor, through: torch.Tensor) -> None:
             accelerator.gathering.run(lambda: link.fetch(accelerator.gathering, sent, count, block, through))
 
@@ -46,22 +49,22 @@ def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Lin
         accelerator.gathering.record().wait()  # what goes back is what came
         return _seconds(accelerator, both_ways) / count
 
-    held = HeldTable(accelerator, count, width)
-    kept_too, place = _sent(accelerator, np.arange(count, dtype=np.int64))
+    cache = RowCache(accelerator, count, width)
+    other_packet, indices = _sent(accelerator, np.arange(count, dtype=np.int64))
 
     def within() -> None:
-        accelerator.computing.run(lambda: held.fetch(place, count, up))
+        accelerator.computing.run(lambda: cache.fetch(indices, count, up))
         if changes:
-            accelerator.computing.run(lambda: held.store(place, count, up))
+            accelerator.computing.run(lambda: cache.store(indices, count, up))
 
     rates = Rates(travel(zero_copy), travel(staged), _seconds(accelerator, within) / count,
                  _seconds(accelerator, lambda: _move_block(accelerator, table, up, count, changes)) / count)
-    del kept, kept_too  # until here, the host's side of what was sent
+    del packet, other_packet  # until here the host's side of what was sent had to stay
     return rates
 
 
 def _sent(accelerator: Accelerator, array: Rows) -> tuple[Packet, Sent]:
-    """An array on the device, sent and arrived, and what holds it."""
+    """Send an array to the device and wait for it; the packet that owns its memory, and the array."""
     packet = Packet(accelerator, array.nbytes)
     sent = packet.put(array)
     accelerator.computing.run(lambda: packet.send(accelerator.computing.handle))
@@ -70,6 +73,7 @@ def _sent(accelerator: Accelerator, array: Rows) -> tuple[Packet, Sent]:
 
 
 def _move_block(accelerator: Accelerator, table: Table, block: torch.Tensor, count: int, back: bool) -> None:
+    """Copy the first ``count`` rows of the table in one go, there and ``back``."""
     size = count * table.shape[1] * 4
 
     def copy(target: int, source: int) -> None:
@@ -82,7 +86,7 @@ def _move_block(accelerator: Accelerator, table: Table, block: torch.Tensor, cou
 
 
 def _seconds(accelerator: Accelerator, work: Callable[[], None]) -> float:
-    """Median time of ``work`` from an idle device to an idle device, after a warm-up."""
+    """The median seconds that ``work`` takes, from an idle device to an idle device, after one run that does not count."""
     taken = []
     for _ in range(ROUNDS + 1):
         start = time.perf_counter()

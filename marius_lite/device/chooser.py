@@ -1,4 +1,7 @@
-"""Which way rows take to a device: what was measured, applied to what the plan will touch."""
+"""Choose the path by which rows reach a device: measured seconds a row, times the rows that an epoch is expected to move.
+
+docs/gpu-choices.md explains it.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +18,29 @@ PATHS = ("zero_copy", "staged", "bulk")
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Seconds, measured: of one row up and one row back at the same time by each link, of a row copied within the device
-    both ways, and of a partition's row copied in and back when whole partitions move."""
+    """Measured seconds a row, there and back.
+
+    ``zero_copy``, ``staged``: chosen rows, by this link. ``cached``: chosen rows, between a cache and a block on the device.
+    ``partition``: a row of a whole partition that is copied in one go.
+    """
 
     zero_copy: float
     staged: float
-    held: float
+    cached: float
     partition: float
 
     def __add__(self, other: Rates) -> Rates:
-        """Of the rows of two tables that batches take together."""
-        return Rates(self.zero_copy + other.zero_copy, self.staged + other.staged, self.held + other.held,
+        """The rates of two tables of which batches take the same rows."""
+        return Rates(self.zero_copy + other.zero_copy, self.staged + other.staged, self.cached + other.cached,
                      self.partition + other.partition)
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Rows of a step: ``touched``, once in each batch, summed over its batches; ``moved``, of the partitions that arrive."""
+    """The rows that a step moves.
+
+    ``touched``: different rows of a batch, summed over the step's batches. ``moved``: rows of the partitions that it loads.
+    """
 
     touched: float
     moved: int
@@ -39,14 +48,17 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
+    """One of PATHS, and the reason as it is logged."""
+
     path: str
     why: str
 
 
 def expected_loads(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], partition_rows: int, batch_size: int,
                    negatives: int) -> list[Load]:
-    """The loads of an epoch's steps, were every resident row equally likely: an upper bound for skewed graphs.
+    """The loads of an epoch's steps that train edges, as if every resident row were equally likely.
 
+    Where some nodes have most of the edges, batches touch fewer rows. ``bucket_counts``: edges of each bucket, (p, p).
     ``negatives``: of a batch, over its sides and chunks.
     """
     loads = []
@@ -61,7 +73,7 @@ def expected_loads(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], partit
 
 
 def node_loads(plan: EpochPlan, nodes: Sequence[int], partition_rows: int, batch_size: int, reached: int) -> list[Load]:
-    """The loads of steps that train so many ``nodes`` each, in batches of which each reaches ``reached`` rows at most."""
+    """The loads of steps that train ``nodes``, one number a step. A batch reaches at most ``reached`` rows."""
     loads = []
     for step, count in zip(plan.steps, nodes, strict=True):
         touched = distinct(len(step.resident) * partition_rows, reached) * -(-count // batch_size)
@@ -69,23 +81,23 @@ def node_loads(plan: EpochPlan, nodes: Sequence[int], partition_rows: int, batch
     return loads
 
 
-def distinct(rows: int, places: int) -> float:
-    """How many of ``rows`` equally likely rows ``places`` draws are expected to touch."""
-    return float(-rows * np.expm1(places * np.log1p(-1 / rows))) if rows > 1 else 1.0
+def distinct(rows: int, draws: int) -> float:
+    """The expected number of different rows among ``draws`` draws, of ``rows`` equally likely ones."""
+    return float(-rows * np.expm1(draws * np.log1p(-1 / rows))) if rows > 1 else 1.0
 
 
 def seconds(rates: Rates, loads: Sequence[Load]) -> dict[str, float]:
-    """What each path takes for these steps, were nothing else to do."""
+    """The seconds that rows travel by each path in these steps."""
     touched, moved = sum(load.touched for load in loads), sum(load.moved for load in loads)
     return {"zero_copy": touched * rates.zero_copy, "staged": touched * rates.staged,
-            "bulk": touched * rates.held + moved * rates.partition}
+            "bulk": touched * rates.cached + moved * rates.partition}
 
 
-def choose(rates: Rates, loads: Sequence[Load], mirror_bytes: int, free_bytes: int) -> Choice:
-    """The path that takes least; bulk only where the whole buffer fits the device's memory beside the batches."""
+def choose(rates: Rates, loads: Sequence[Load], buffer_bytes: int, free_bytes: int) -> Choice:
+    """The path that takes least time. Bulk only where the whole buffer fits into the device memory that batches leave free."""
     taken = seconds(rates, loads)
     told = ", ".join(f"{path} {value:.3g} s" for path, value in taken.items())
-    if mirror_bytes > free_bytes:
+    if buffer_bytes > free_bytes:
         del taken["bulk"]
-        told += f" (but the buffer's {mirror_bytes:,} bytes exceed the {free_bytes:,} left in storage.device_memory)"
+        told += f" (but the buffer's {buffer_bytes:,} bytes exceed the {free_bytes:,} left in storage.device_memory)"
     return Choice(min(taken, key=lambda path: taken[path]), f"an epoch's rows would travel in: {told}")

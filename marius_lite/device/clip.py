@@ -1,4 +1,4 @@
-"""Gradient clipping by rows, on any device."""
+"""Clip gradients row by row, on any device."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import torch
 
 
 def clip_rows_(grads: torch.Tensor, most: float) -> None:
-    """Scale the rows of (u, dim) gradients whose norm exceeds ``most`` down to it, in place."""
+    """Scale each row of ``grads`` (u, dim) whose norm exceeds ``most`` down to that norm, in place."""
     norms = torch.linalg.vector_norm(grads, dim=1, keepdim=True)
     grads *= most / norms.clamp_min_(most)

@@ -1,4 +1,4 @@
-"""The CUDA library that may stand beside the native module; it loads without a driver and without torch."""
+"""Load the CUDA library, which lies beside the native module where it was built. Needs neither a driver nor torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIBRARY = Path(_native.__file__).with_name("libmarius_cuda.so")
 
 @cache
 def library() -> _native.CudaLibrary:
-    """Raises UserError where this build of marius_lite has none."""
+    """The CUDA library. Raises UserError where this build of marius_lite has none."""
     if not LIBRARY.exists():
         raise UserError(f"`device: cuda` needs {LIBRARY.name}, which this build of marius_lite lacks: build it where a CUDA "
                         "compiler (nvcc) is found, or use `device: cpu`")
@@ -25,7 +25,7 @@ def library() -> _native.CudaLibrary:
 
 
 def usable() -> bool:
-    """Whether `device: auto` means a GPU: one is here, and both this build and torch's, which is not loaded, can use it."""
+    """Whether `device: auto` means a GPU: there is one, and this build and torch's can use it. Does not load torch."""
     spec = find_spec("torch")
     if not LIBRARY.exists() or spec is None or spec.origin is None:
         return False
@@ -34,7 +34,7 @@ def usable() -> bool:
 
 
 def describe() -> dict[str, Any]:
-    """Whether the library is there, on which GPUs this code has run, and which GPUs are here."""
+    """Say whether the library was built, on which GPUs this code has run, and which GPUs the machine has."""
     if not LIBRARY.exists():
         return {"library": "not built"}
     found = library()

@@ -1,4 +1,4 @@
-"""Ways of rows between the host's buffer and a block on the device: chosen rows, in both directions."""
+"""Copy chosen rows between the host's buffer and a block on the device, in one of two ways."""
 
 from __future__ import annotations
 
@@ -16,31 +16,36 @@ Table = npt.NDArray[np.float32]
 
 
 class Link(Protocol):
-    """``block``: a device's (m, width) float32, whose first ``count`` rows are the records of ``rows``, int64 and unique.
+    """Copies records of a host table to a block on the device and back, in the order of a stream.
 
-    ``staging``: pinned host memory of the block's size for this transfer alone, until the work has been done.
+    ``block``: (m, width) float32. Its first ``count`` rows are the records of ``rows``, int64 and unique. ``staged``: whether
+    copies need ``staging``, pinned host memory of the block's size that nothing else uses until the copy is done.
     """
 
     name: str
     staged: bool
 
     def fetch(self, stream: Stream, rows: Sent, count: int, block: torch.Tensor, staging: torch.Tensor | None) -> None:
-        """Rows of the host's table into the block."""
+        """Copy rows of the host's table into the block."""
 
     def store(self, stream: Stream, rows: Sent, count: int, block: torch.Tensor, staging: torch.Tensor | None) -> None:
-        """The block's rows into the host's table."""
+        """Copy the block's rows into the host's table."""
 
     def close(self) -> None:
-        """Give up what holds the host's table; nothing may be under way."""
+        """Let go of the host's table. No copy may be under way."""
 
 
 class ZeroCopy:
-    """Kernels read and write the pinned table itself: no staging, no CPU."""
+    """Kernels read and write the host's table, which is pinned. The CPU does nothing."""
 
     name, staged = "zero_copy", False
 
     def __init__(self, accelerator: Accelerator, table: Table, slot_rows: int, max_sms: int, threads: int):
-        """Pins ``table`` in pieces of whole slots. Raises RuntimeError where the driver refuses."""
+        """Pins ``table``, in as many registrations of whole slots as the driver needs.
+
+        ``slot_rows``: rows of a slot. ``max_sms``: multiprocessors that a kernel takes at most. ``threads``: how many touch
+        the memory first. Raises RuntimeError where the driver refuses.
+        """
         self._accelerator, self._stride, self._max_sms = accelerator, table.shape[1] * table.itemsize, max_sms
         self._pinned = accelerator.library.pin(table.view(np.uint8), slot_rows * self._stride, accelerator.index, threads)
         self._table = self._pinned.address
@@ -62,7 +67,7 @@ class ZeroCopy:
 
 
 class Staged:
-    """The CPU gathers into pinned memory and one copy brings it over, in the stream's order; back the same way."""
+    """The CPU gathers rows into pinned memory, and one copy brings them to the device. They go back the same way."""
 
     name, staged = "staged", True
 

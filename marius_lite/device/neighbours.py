@@ -1,7 +1,7 @@
-"""Neighbour sampling on a device, over the in-edge lists of the resident partitions, which it reads in pinned host memory.
+"""Sample neighbours on a device, from the in-edge lists of the resident partitions, which lie in pinned host memory.
 
-What is drawn, and the order in which it stands, is `NeighbourLists.sample`'s, bit for bit. Kernels go over nodes, then over
-edges, hop after hop (csrc/cuda/neighbours.h); torch adds up counts between them; the host waits twice a hop to learn sizes.
+The sample has the bits of `NeighbourLists.sample`. In each hop kernels work on nodes, then on edges (csrc/cuda/neighbours.h), and
+torch adds up counts between them. The host waits twice a hop for sizes.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from marius_lite.sampling.neighbours import NeighbourSample
 
 Ids = npt.NDArray[np.int64]
 MOST_POSITIONS = 2**31 - 2
+"""Seeds and sampled edges of a batch, at most."""
 SCANNED = 32
-"""Draws of a node beyond which it keeps them in a table (kScanned in csrc/graph/draws.h)."""
+"""Draws of a node that are compared with each other; more are kept in a set (kScanned in csrc/graph/draws.h)."""
 LEAST_TABLE = 1024
+"""Places of the hash table, at least."""
 
 
 class DeviceNeighbours:
-    """Samples around nodes of the partitions that entered; not for several threads at once.
+    """Samples neighbours of nodes of the resident partitions, uniformly. Not for several threads at once.
 
-    Lists must have been read into memory pages of their own, and have neither weights nor fanouts by relation.
+    The lists must lie in memory pages of their own, and have no weights. No fanout is by relation.
     """
 
     def __init__(self, accelerator: Accelerator, partitioning: Partitioning):
@@ -39,18 +41,18 @@ class DeviceNeighbours:
         self._pinned: dict[int, list[Any]] = {}
         self._lists = np.zeros((partitioning.partitions, 4), np.int64)  # marius_cuda_lists of each
         self._packet: Packet | None = None
-        self._told = accelerator.host_bytes(4 * 8).view(torch.int64)
+        self._counts = accelerator.host_bytes(4 * 8).view(torch.int64)
         self.with_rel = False
-        self.keys = torch.empty(0, dtype=torch.int64, device=accelerator.device)  # the table, see csrc/cuda/api.h
+        self.keys = torch.empty(0, dtype=torch.int64, device=accelerator.device)  # the hash table, see csrc/cuda/api.h
         self.values = torch.empty(0, dtype=torch.int32, device=accelerator.device)
 
-    def enter(self, here: Mapping[int, tuple[int, PartitionLists]]) -> None:
-        """Use exactly these partitions' lists: by partition, its first row and its lists, which must stay until `leave`.
+    def enter(self, resident: Mapping[int, tuple[int, PartitionLists]]) -> None:
+        """Use exactly these partitions' lists: by partition, its first row and its lists, which must exist until `leave`.
 
         Raises RuntimeError where they cannot be pinned.
         """
-        self.leave(here)
-        for k, (row, lists) in here.items():
+        self.leave(resident)
+        for k, (row, lists) in resident.items():
             if k not in self._pinned:
                 self._pinned[k] = []
                 self._lists[k, :3] = [self._pin(k, array) for array in (lists.indptr, lists.sources, lists.rel)]
@@ -58,7 +60,7 @@ class DeviceNeighbours:
             self._lists[k, 3] = row
 
     def leave(self, staying: Collection[int]) -> None:
-        """Give up the lists of the partitions that do not stay."""
+        """Unpin the lists of the partitions that do not stay."""
         for k in self._pinned.keys() - set(staying):
             for pinned in self._pinned.pop(k):
                 pinned.close()
@@ -69,26 +71,26 @@ class DeviceNeighbours:
 
     def sample(self, seeds: Ids, fanouts: Sequence[int], seed: int, exclude: Ids | None = None,
                both: bool = False) -> NeighbourSample:
-        """As `NeighbourLists.sample`. Raises RunError where the device's memory is too little."""
+        """Sample as `NeighbourLists.sample` does. Raises RunError where the device has too little memory."""
         self._check(seeds)
         batch = _Batch(self, seed)
         try:
-            (found,) = self.do(partial(batch.begin, seeds, self._excluded(exclude, both)), 1)
+            (found,) = self.run(partial(batch.begin, seeds, self._excluded(exclude, both)), 1)
             if found < len(seeds):
                 ids, counts = np.unique(seeds, return_counts=True)
                 raise ValueError(f"seed {ids[counts > 1][0]}: stands there twice")
             hop_nodes, neighbours, missing = [found], 0, 0
             hop_edges: list[int] = []
             for hop, fanout in enumerate(fanouts):
-                edges, seen, absent = self.do(partial(batch.expand, hop, int(fanout), hop_nodes[-1]), 3)
+                edges, in_edges, absent = self.run(partial(batch.expand, hop, int(fanout), hop_nodes[-1]), 3)
                 places = len(seeds) + sum(hop_edges) + edges
                 if places > MOST_POSITIONS:
                     raise ValueError(f"{places} sampled edges: a batch holds less than 2^31: use fewer seeds or smaller fanouts")
                 hop_edges.append(edges)
-                neighbours, missing = neighbours + seen, missing + absent
-                hop_nodes += self.do(partial(batch.draw, int(fanout), edges), 1)
+                neighbours, missing = neighbours + in_edges, missing + absent
+                hop_nodes += self.run(partial(batch.draw, int(fanout), edges), 1)
             arrays: dict[str, npt.NDArray[Any]] = {}
-            self.do(partial(batch.finish, hop_nodes[-1], arrays), 0)
+            self.run(partial(batch.finish, hop_nodes[-1], arrays), 0)
         except torch.cuda.OutOfMemoryError as error:
             reason = str(error).splitlines()[0]
             raise RunError(f"{self.accelerator.device}: to sample a batch needs more memory than storage.device_memory leaves: "
@@ -96,34 +98,36 @@ class DeviceNeighbours:
         return NeighbourSample(hop_nodes=np.array(hop_nodes, np.int32), hop_edges=np.array(hop_edges, np.int32),
                                neighbours=neighbours, missing=missing, rel=arrays.pop("rel", None), **arrays)
 
-    def do(self, work: Callable[[torch.Tensor], None], numbers: int) -> list[int]:
-        """Have ``work`` done on the sampling stream; the numbers that it has told into its argument, int64 on the host."""
+    def run(self, work: Callable[[torch.Tensor], None], numbers: int) -> list[int]:
+        """Run ``work`` on the sampling stream and wait; the first ``numbers`` counts that it wrote to its argument, int64."""
         stream = self.accelerator.sampling
-        stream.run(lambda: work(self._told))
+        stream.run(lambda: work(self._counts))
         stream.record().wait()
-        return [int(number) for number in self._told[:numbers]]
+        return [int(number) for number in self._counts[:numbers]]
 
     def packet(self, size: int) -> Packet:
-        """Room for ``size`` bytes of arrays; asked for on the sampling stream, whose memory it takes."""
+        """Room for ``size`` bytes of arrays. Call it on the sampling stream, to which the memory then belongs."""
         self._packet = self._packet or Packet(self.accelerator, size)
         self._packet.clear(size)
         return self._packet
 
     @property
     def lists(self) -> npt.NDArray[np.int64]:
+        """The addresses of each partition's lists and its first row, as `marius_cuda_lists`: (partitions, 4)."""
         return self._lists
 
     @property
-    def resident(self) -> Ids:
-        """Ranges of node ids, int64 (r, 2), ascending; none where every node is resident."""
-        rows, nodes, here = self.partitioning.rows, self.partitioning.nodes, np.array(sorted(self._pinned), np.int64)
-        if len(here) == self.partitioning.partitions:
+    def resident_ranges(self) -> Ids:
+        """The ranges of resident node ids, int64 (r, 2), ascending; no range where every node is resident."""
+        rows, nodes, ks = self.partitioning.rows, self.partitioning.nodes, np.array(sorted(self._pinned), np.int64)
+        if len(ks) == self.partitioning.partitions:
             return np.empty((0, 2), np.int64)
-        gaps = np.flatnonzero(np.diff(here) > 1)
-        return np.stack([here[np.r_[0, gaps + 1]] * rows, np.minimum((here[np.r_[gaps, len(here) - 1]] + 1) * rows, nodes)], 1)
+        gaps = np.flatnonzero(np.diff(ks) > 1)
+        return np.stack([ks[np.r_[0, gaps + 1]] * rows, np.minimum((ks[np.r_[gaps, len(ks) - 1]] + 1) * rows, nodes)], 1)
 
     @property
     def resident_nodes(self) -> int:
+        """How many nodes are resident."""
         return sum(self.partitioning.size(k) for k in self._pinned)
 
     def _pin(self, k: int, array: npt.NDArray[Any] | None) -> int:
@@ -134,12 +138,14 @@ class DeviceNeighbours:
         return int(pinned.address)
 
     def _excluded(self, exclude: Ids | None, both: bool) -> Ids:
+        """The edges that are not sampled, (m, 2), as far as their nodes exist."""
         if exclude is None:
             return np.empty((0, 2), np.int64)
         known = exclude[((exclude >= 0) & (exclude < self.partitioning.nodes)).all(1)]
         return np.concatenate([known, known[:, ::-1]]) if both else known
 
     def _check(self, seeds: Ids) -> None:
+        """Raise ValueError for a seed that is no node, or whose partition is not resident."""
         if not len(seeds):
             return
         if seeds.min() < 0 or seeds.max() >= self.partitioning.nodes:
@@ -151,7 +157,10 @@ class DeviceNeighbours:
 
 
 class _Batch:
-    """One batch on its way through the stages. Each method puts its work on the stream; sizes come from the host."""
+    """One batch that passes through the stages. Each method launches work; sizes come from the host.
+
+    Each method is given ``counts`` on the host, int64, and writes the numbers there that the host waits for.
+    """
 
     def __init__(self, owner: DeviceNeighbours, seed: int):
         self._owner, self._device = owner, owner.accelerator.device
@@ -165,12 +174,12 @@ class _Batch:
         self._starts: list[torch.Tensor] = []
         self._labels: list[torch.Tensor] = []
         self._rel: list[torch.Tensor] = []
-        self._met: dict[str, torch.Tensor] = {}
+        self._inserted: dict[str, torch.Tensor] = {}
         self._expanded: dict[str, torch.Tensor] = {}
 
-    def begin(self, seeds: Ids, excluded: Ids, told: torch.Tensor) -> None:
-        """Tells how many of the seeds differ."""
-        owner, resident = self._owner, self._owner.resident
+    def begin(self, seeds: Ids, excluded: Ids, counts: torch.Tensor) -> None:
+        """Send the seeds and the excluded edges, and insert the seeds. Counts the different seeds."""
+        owner, resident = self._owner, self._owner.resident_ranges
         packet = owner.packet(sum(array.nbytes for array in (seeds, excluded, resident, owner.lists)))
         ids, pairs, ranges, lists = (packet.put(array) for array in (seeds, excluded, resident, owner.lists))
         packet.send(owner.accelerator.sampling.handle)
@@ -178,38 +187,41 @@ class _Batch:
         self._exclude(pairs.tensor.view(-1, 2))
         owner.keys.fill_(-1)
         owner.values.fill_(torch.iinfo(torch.int32).max)
-        self._meet(ids.tensor, told)
+        self._insert(ids.tensor, counts)
 
-    def expand(self, hop: int, fanout: int, count: int, told: torch.Tensor) -> None:
-        """Tells how many edges the ``count`` new nodes draw, how many they have, and how many of these are not resident."""
-        self._name(count)
+    def expand(self, hop: int, fanout: int, count: int, counts: torch.Tensor) -> None:
+        """Label the ``count`` new nodes, and find what they may draw from.
+
+        Counts the edges that they draw, their in-edges, and those of their in-edges whose source is not resident.
+        """
+        self._label(count)
         ranges = self._all["resident_count"]
         numbers = {name: self._ints(count) for name in ("counts", "first", "candidates")}
-        self._expanded = {**numbers, "nodes": self._nodes[-1], "seen": self._ints(2 * count), "removals": self._ints(2 * count),
-                          "shifts": self._ints(2 * count * ranges)}
+        self._expanded = {**numbers, "nodes": self._nodes[-1], "in_edges": self._ints(2 * count),
+                          "removals": self._ints(2 * count), "shifts": self._ints(2 * count * ranges)}
         self._all |= {"hop": hop, "fanout": fanout, "node_count": count}
         self._stage("expand", count, **self._expanded)
         starts = torch.zeros(count + 1, dtype=torch.int64, device=self._device)
         torch.cumsum(self._expanded.pop("counts"), 0, out=starts[1:])
         self._expanded["starts"] = starts
-        told[0:1].copy_(starts[-1:], non_blocking=True)
-        told[1:3].copy_(self._expanded.pop("seen").view(-1, 2).sum(0), non_blocking=True)
+        counts[0:1].copy_(starts[-1:], non_blocking=True)
+        counts[1:3].copy_(self._expanded.pop("in_edges").view(-1, 2).sum(0), non_blocking=True)
 
-    def draw(self, fanout: int, edges: int, told: torch.Tensor) -> None:
-        """Tells how many nodes are new among the sources of the ``edges``."""
+    def draw(self, fanout: int, edges: int, counts: torch.Tensor) -> None:
+        """Draw ``edges`` edges, and insert their sources. Counts the new nodes among these."""
         drawn, ids = self._ints(edges), self._ints(edges)
         more = {"drawn_set": torch.full((2 * edges,), -1, dtype=torch.int64, device=self._device)} if fanout > SCANNED else {}
         rel = {"rel": self._ints(edges, torch.int32)} if self._owner.with_rel else {}
         self._stage("draw", len(self._expanded["nodes"]), drawn=drawn, **more, **self._expanded)
-        self._stage("take", edges, drawn=drawn, ids=ids, **rel, **self._expanded)
+        self._stage("fetch", edges, drawn=drawn, ids=ids, **rel, **self._expanded)
         self._starts.append(self._expanded["starts"][1:] + self._edges)
         self._edges += edges
         self._rel += rel.values()
-        self._meet(ids, told)
+        self._insert(ids, counts)
 
-    def finish(self, count: int, arrays: dict[str, npt.NDArray[Any]], told: torch.Tensor) -> None:
-        """Puts the sample's arrays, on the host, into ``arrays``."""
-        self._name(count)
+    def finish(self, count: int, arrays: dict[str, npt.NDArray[Any]], counts: torch.Tensor) -> None:
+        """Label the last ``count`` new nodes, and copy the sample's arrays to the host, into ``arrays``."""
+        self._label(count)
         found = {"nodes": torch.cat(self._nodes), "rows": torch.cat(self._rows),
                  "indptr": torch.cat([self._zeros(1), *self._starts]),
                  "indices": torch.cat([self._ints(0, torch.int32), *self._labels[1:]])}
@@ -224,38 +236,38 @@ class _Batch:
             at += tensor.nbytes
 
     def _exclude(self, pairs: torch.Tensor) -> None:
-        """``pairs``: (m, 2), sources and destinations, in any order."""
+        """Find the excluded edges in their lists. ``pairs``: (m, 2), sources and destinations, in any order."""
         if not len(pairs):
             return
         by_source = pairs[torch.sort(pairs[:, 0], stable=True).indices]
         pairs = by_source[torch.sort(by_source[:, 1], stable=True).indices]
         self._all |= {"excluded_src": pairs[:, 0].contiguous(), "excluded_dst": pairs[:, 1].contiguous(),
                       "excluded_count": len(pairs), "removed": self._ints(2 * len(pairs))}
-        self._stage("find", len(pairs))
+        self._stage("find_excluded", len(pairs))
 
-    def _meet(self, ids: torch.Tensor, told: torch.Tensor) -> None:
-        """Let ids find their places in the table; tells how many are new."""
+    def _insert(self, ids: torch.Tensor, counts: torch.Tensor) -> None:
+        """Insert ids into the hash table. Counts those that are new."""
         count = len(ids)
         self._reserve(min(self._known + count, self._owner.resident_nodes))
-        self._met = {"ids": ids, "slots": self._ints(count, torch.int32), "fresh": self._ints(count, torch.int32)}
-        self._stage("meet", count, known=self._known, **self._met)
-        self._stage("tell", count, known=self._known, **self._met)
-        self._met["rank"] = torch.cumsum(self._met["fresh"], 0, dtype=torch.int32)
-        told[0:1].copy_(self._met["rank"][-1:] if count else self._zeros(1), non_blocking=True)
+        self._inserted = {"ids": ids, "slots": self._ints(count, torch.int32), "is_new": self._ints(count, torch.int32)}
+        self._stage("insert", count, known=self._known, **self._inserted)
+        self._stage("mark_new", count, known=self._known, **self._inserted)
+        self._inserted["rank"] = torch.cumsum(self._inserted["is_new"], 0, dtype=torch.int32)
+        counts[0:1].copy_(self._inserted["rank"][-1:] if count else self._zeros(1), non_blocking=True)
 
-    def _name(self, new: int) -> None:
-        """Give local ids to what met, of which ``new`` nodes are new."""
-        met, count = self._met, len(self._met["ids"])
+    def _label(self, new: int) -> None:
+        """Give local ids to the inserted ids, of which ``new`` are new."""
+        inserted, count = self._inserted, len(self._inserted["ids"])
         nodes, rows, labels = self._ints(new), self._ints(new), self._ints(count, torch.int32)
-        self._stage("label", count, known=self._known, new_nodes=nodes, new_rows=rows, labels=labels, **met)
-        self._stage("settle", count, known=self._known, labels=labels, **met)
+        self._stage("label", count, known=self._known, new_nodes=nodes, new_rows=rows, labels=labels, **inserted)
+        self._stage("keep_labels", count, known=self._known, labels=labels, **inserted)
         self._nodes.append(nodes)
         self._rows.append(rows)
         self._labels.append(labels)
         self._known += new
 
     def _reserve(self, nodes: int) -> None:
-        """Have a table that holds so many nodes twice; those that have names keep them."""
+        """Have a hash table of at least twice as many places as ``nodes``. Nodes that are labelled keep their local ids."""
         owner, size = self._owner, max(LEAST_TABLE, 1 << max(0, 2 * nodes - 1).bit_length())
         if size <= len(owner.keys):
             return
@@ -263,9 +275,10 @@ class _Batch:
         owner.values = torch.full((size,), torch.iinfo(torch.int32).max, dtype=torch.int32, device=self._device)
         if self._known:
             known = torch.cat(self._nodes)
-            self._stage("meet", len(known), ids=known, slots=self._ints(len(known), torch.int32))
+            self._stage("insert", len(known), ids=known, slots=self._ints(len(known), torch.int32))
 
     def _stage(self, name: str, count: int, **fields: torch.Tensor | int) -> None:
+        """Launch a stage over ``count`` nodes or edges. ``fields``: those of `marius_cuda_neighbours` that are its own."""
         owner = self._owner
         every = {**self._all, "keys": owner.keys, "values": owner.values, "mask": max(len(owner.keys) - 1, 0), **fields}
         owner.accelerator.library.neighbours(

@@ -1,4 +1,4 @@
-"""The arrays of one batch, side by side in pinned memory, so that one copy brings all of them to the device."""
+"""The arrays of a batch, one behind the other in pinned memory, so that one copy brings all of them to the device."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import torch
 from marius_lite.device.accelerator import Accelerator
 
 ALIGNMENT = 16
+"""Bytes: every array begins at a multiple of it."""
 ARRAYS = 32
-"""More than any batch puts: each may lose `ALIGNMENT` bytes."""
+"""Arrays of a batch, at most. Aligning one takes up to `ALIGNMENT` bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """An array's place on both sides: addresses, and a tensor on the device."""
+    """Where an array lies: its addresses on the host and on the device, and a tensor on the device."""
 
     host: int
     device: int
@@ -26,14 +27,17 @@ class Sent:
 
 
 class Packet:
-    """Room for ``size`` bytes of arrays. What was put stays until `clear`; the caller clears when the device is done."""
+    """Room for ``size`` bytes of arrays, on the host and on the device.
+
+    The caller clears it when the device is done with the arrays.
+    """
 
     def __init__(self, accelerator: Accelerator, size: int):
         self._accelerator = accelerator
         self._make(size + ARRAYS * ALIGNMENT)
 
     def clear(self, size: int = 0) -> bool:
-        """Forget what was put, and have room for ``size`` bytes of arrays: whether it is in a new place."""
+        """Forget all arrays, and have room for ``size`` bytes; true if the room is new memory."""
         self._used, size = 0, size + ARRAYS * ALIGNMENT
         if size <= len(self._host):
             return False
@@ -41,6 +45,7 @@ class Packet:
         return True
 
     def put(self, array: npt.NDArray[Any]) -> Sent:
+        """Copy an array into the host's side; where it lies once it is sent. Raises ValueError where it does not fit."""
         start, end = self._used, self._used + array.nbytes
         if end > len(self._host):
             raise ValueError(f"a packet of {len(self._host)} bytes cannot take {array.nbytes} more than {start}")
@@ -55,12 +60,12 @@ class Packet:
         self._used = 0
 
     def send(self, stream: int) -> None:
-        """Copy what was put, on ``stream``."""
+        """Copy all arrays to the device, in the order of ``stream``."""
         if self._used:
             self._accelerator.library.copy(device=self._accelerator.index, stream=stream, target=self._device.data_ptr(),
                                            source=self._host.data_ptr(), bytes=min(self._used, len(self._host)))
 
 
 def with_room(size: int) -> int:
-    """A size to make where ``size`` is needed: batches differ a little, and making anew costs."""
+    """``size`` and an eighth more: batches differ a little, and to allocate again takes time."""
     return size + size // 8

@@ -1,4 +1,4 @@
-"""Streams of work on a device: each in order, several at once, ordered among each other by events alone."""
+"""Streams of work on a device. A stream works in order. Only events order the work of different streams."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ import torch
 
 
 class Event(Protocol):
-    """A point in a stream."""
+    """A point in the work of a stream."""
 
     def wait(self) -> None:
-        """Return to the host once the work before this point is done."""
+        """Wait until the work before this point is done."""
 
 
 class Stream(Protocol):
+    """Work that a device does in order."""
+
     @property
     def handle(self) -> int:
-        """The address that native calls take."""
+        """The stream's address, as native calls take it."""
 
     def run(self, work: Callable[[], object]) -> None:
-        """Put what ``work`` launches behind the stream's work so far; ``work`` itself does not wait for it."""
+        """Call ``work``. What it launches follows the stream's work so far; the call does not wait for it."""
 
     def record(self) -> Event:
-        """The point behind all work so far."""
+        """The point after all work so far."""
 
     def after(self, event: Event | None) -> None:
-        """Work put on the stream from now on begins after ``event``."""
+        """Let work that is put on the stream from now on wait for ``event``."""
 
 
 class CudaEvent:

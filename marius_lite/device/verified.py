@@ -1,4 +1,4 @@
-"""On which GPUs this code has run: `scripts/gpu_check` proves it and says what to write here."""
+"""The GPUs on which this code has run. `scripts/gpu_check` finds out, and says what to write here."""
 
 GPUS: tuple[str, ...] = ()
 

@@ -89,7 +89,7 @@ class Neighbourhoods:
 
     def _pin(self, on_device: DeviceNeighbours) -> None:
         try:
-            on_device.enter(self.lists.here)
+            on_device.enter(self.lists.resident)
         except RuntimeError as error:
             self._without_device()
             if not self._compared:

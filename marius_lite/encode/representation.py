@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from marius_lite._native import sort_rows
-from marius_lite.device.held import HOT_SAMPLE
+from marius_lite.device.cache import HOT_SAMPLE
 from marius_lite.encode.layer_graph import graph_arrays, layer_graph
 from marius_lite.encode.neighbourhoods import Neighbourhoods
 from marius_lite.nn.dropout import dropout

@@ -1,12 +1,12 @@
-"""The way of a batch: sample ids, gather rows, learn, apply gradients.
+"""Run batches through their stages: sample ids, gather rows, learn, apply gradients.
 
-    edge batches --sample--> SampledBatch --gather--> DeviceBatch --learn--> (loss, RowGrads) --apply--> rows in the buffer
+    batch --sample--> ids --gather--> rows --learn--> (loss, gradients) --apply--> rows in the buffer
 
-Ids are sampled ahead in a thread; that changes nothing, since every batch has its own seed. With staleness 0 the rest runs in
-the caller's thread, batch after batch: deterministic. With staleness s, gathering and applying run in threads of their own, and
-a batch may be gathered while up to s earlier ones have not been applied.
+Ids are sampled ahead, in a thread. This changes no result, because every batch has a seed of its own. With staleness 0 the
+caller's thread does the rest, batch after batch, so that runs are deterministic. With staleness s, rows are gathered and
+gradients applied in threads of their own, and a batch may be gathered while up to s earlier ones have not been applied.
 
-On a device with streams a batch is *begun*, which waits for nothing, and ended some batches later; staleness means nothing there.
+On a device with streams a batch is *begun*, without waiting, and ends some batches later. Staleness does not matter there.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from marius_lite.pipeline.stage import staged
 from marius_lite.types import Batch
 
 SAMPLE_AHEAD = 2
+"""Batches whose ids are sampled ahead, at most."""
 
 Drawn = TypeVar("Drawn", bound=Batch)
 Sampled = TypeVar("Sampled")
@@ -32,7 +33,7 @@ Grads = TypeVar("Grads")
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A batch whose update has landed; ``loss`` is the mean over its edges and sides, or its nodes."""
+    """A batch whose update has been applied. ``loss`` is the mean over its edges and sides, or over its nodes."""
 
     batch: Batch
     loss: float
@@ -40,7 +41,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Stages(Generic[Drawn, Sampled, Gathered, Grads]):
-    """What is done to a batch, in order: ids drawn, rows gathered, loss and gradients learned, gradients applied."""
+    """The stages of a batch, in order: sample ids, gather rows, compute loss and gradients, apply gradients."""
 
     sample: Callable[[Drawn], Sampled]
     gather: Callable[[Sampled], Gathered]
@@ -50,9 +51,10 @@ class Stages(Generic[Drawn, Sampled, Gathered, Grads]):
 
 @dataclass(frozen=True, slots=True)
 class Streamed(Generic[Drawn, Sampled]):
-    """``begin`` puts a batch on the device; what it returns waits for its end and gives the loss.
+    """The stages of a batch on a device: ``sample`` ids, then ``begin`` the batch there.
 
-    At most ``under_way`` batches are begun and not ended.
+    ``begin`` returns a function that waits for the batch to end and returns the loss. At most ``under_way`` batches have begun
+    and not ended.
     """
 
     sample: Callable[[Drawn], Sampled]
@@ -62,7 +64,7 @@ class Streamed(Generic[Drawn, Sampled]):
 
 def run(batches: Iterable[Drawn], stages: Stages[Drawn, Sampled, Gathered, Grads] | Streamed[Drawn, Sampled], staleness: int,
         stop: Callable[[], bool]) -> Generator[Finished, None, None]:
-    """Yield each batch once it is finished, in order. After ``stop()`` no batch is begun, those begun are finished."""
+    """Yield each batch once it is finished, in order. Once ``stop()`` is true no batch begins; those under way end."""
     with closing(staged(batches, lambda batch: (batch, stages.sample(batch)), SAMPLE_AHEAD)) as sampled:
         if isinstance(stages, Streamed):
             yield from _streamed(sampled, stages, stop)
@@ -103,7 +105,7 @@ def _ended(begun: deque[tuple[Drawn, Callable[[], float]]]) -> Finished:
 def _overlapped(sampled: Iterable[tuple[Drawn, Sampled]], stages: Stages[Drawn, Sampled, Gathered, Grads], staleness: int,
                 stop: Callable[[], bool]) -> Generator[Finished, None, None]:
     permits = threading.Semaphore(staleness + 1)
-    waiting: deque[tuple[Finished, Future[None]]] = deque()
+    applying: deque[tuple[Finished, Future[None]]] = deque()
 
     def gather(pair: tuple[Drawn, Sampled]) -> tuple[Drawn, Gathered]:
         return pair[0], stages.gather(pair[1])
@@ -116,16 +118,16 @@ def _overlapped(sampled: Iterable[tuple[Drawn, Sampled]], stages: Stages[Drawn, 
           closing(staged(sampled, gather, staleness, permits)) as gathered):
         for batch, rows in gathered:
             loss, grads = stages.learn(rows)
-            waiting.append((Finished(batch, loss), applier.submit(apply, grads)))
-            while waiting and (waiting[0][1].done() or len(waiting) > staleness):
-                yield _landed(waiting)
+            applying.append((Finished(batch, loss), applier.submit(apply, grads)))
+            while applying and (applying[0][1].done() or len(applying) > staleness):
+                yield _applied(applying)
             if stop():
                 break
-        while waiting:
-            yield _landed(waiting)
+        while applying:
+            yield _applied(applying)
 
 
-def _landed(waiting: deque[tuple[Finished, Future[None]]]) -> Finished:
-    finished, future = waiting.popleft()
+def _applied(applying: deque[tuple[Finished, Future[None]]]) -> Finished:
+    finished, future = applying.popleft()
     future.result()
     return finished

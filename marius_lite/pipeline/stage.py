@@ -1,4 +1,4 @@
-"""One stage of a pipeline: a function applied in a thread of its own, a bounded number of results ahead."""
+"""One stage of a pipeline: call a function in a thread of its own, a bounded number of results ahead."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _END = object()
 
 def staged(items: Iterable[T], function: Callable[[T], U], ahead: int,
            permits: threading.Semaphore | None = None) -> Generator[U, None, None]:
-    """``function`` of each item, in order, computed at most ``ahead`` results before they are asked for.
+    """Yield ``function`` of each item, in order. Results are computed ahead, at most ``ahead`` of them.
 
-    ``permits``, where given, is acquired before each call and released by whoever finishes with the result. An error of
-    ``function`` or ``items`` is raised to the consumer in its turn. Closing the generator ends the thread.
+    ``permits``, where given, is acquired before each call; who uses the result releases it. An error of ``function`` or
+    ``items`` is raised where its result would be yielded. Closing the generator ends the thread.
     """
     results: queue.Queue[object] = queue.Queue(max(1, ahead))
     closing = threading.Event()

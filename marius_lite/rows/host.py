@@ -12,7 +12,7 @@ from torch import Tensor
 from marius_lite._native import segment_sum
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.model import finite
-from marius_lite.optim.rows import RowUpdater
+from marius_lite.optim.rows import HostRowUpdater
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Stages
 from marius_lite.rows.batch import Arrays, Learn, PreparedBatch
@@ -47,7 +47,7 @@ Gathered = tuple[PreparedBatch[Any], OnHost]
 class HostRows(ResidentRows):
     """``updater`` changes the learned rows. ``staleness``: batches that may be gathered before an update lands."""
 
-    def __init__(self, buffers: RowBuffers, partitioning: Partitioning, updater: RowUpdater, staleness: int, threads: int):
+    def __init__(self, buffers: RowBuffers, partitioning: Partitioning, updater: HostRowUpdater, staleness: int, threads: int):
         super().__init__(buffers, partitioning)
         self._updater = updater
         ring = staleness + 2 if staleness else 1
@@ -70,8 +70,8 @@ class HostRows(ResidentRows):
     def rated(self) -> Sequence[Rated]:
         return [self._updater]
 
-    def hold_most_touched(self, touched: Callable[[], Ids]) -> None:
-        """All of them are where they are trained."""
+    def cache_most_touched(self, touched: Callable[[], Ids]) -> None:
+        """Do nothing: rows are trained where they lie."""
 
     def _gather(self, prepared: PreparedBatch[Any]) -> Gathered:
         gathered = [gather(rows) for gather, rows in zip(self._gathers, prepared.rows, strict=True)]

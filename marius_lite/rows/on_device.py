@@ -1,4 +1,4 @@
-"""Resident rows that batches bring to a GPU and back, while other batches compute."""
+"""Resident rows that are trained on a GPU: batches fetch them from the host's buffers and bring them back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.batches import ArrivedBatch, DeviceBatches
-from marius_lite.device.held import HotRows, Mirror
+from marius_lite.device.cache import FullCache, HotRowCache
 from marius_lite.device.rows import DeviceTable, sum_segments
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.model import finite
@@ -29,13 +29,13 @@ Tracked = tuple[PreparedBatch[Any], list[BatchRows]]
 
 @dataclass(frozen=True, slots=True)
 class OnDevice:
-    """See `rows.batch.Arrived`. Nothing here waits for the device."""
+    """A batch on the device, as `rows.batch.Arrived` describes it. No call waits for the device."""
 
     accelerator: Accelerator
     arrived: ArrivedBatch
 
     def values(self) -> Tensor:
-        return self.arrived.beside()
+        return self.arrived.side_by_side()
 
     def tensor(self, name: str) -> Tensor:
         return self.arrived.tensor(name)
@@ -44,22 +44,22 @@ class OnDevice:
         sum_segments(self.accelerator, grads, self.arrived.arrays[order], self.arrived.arrays[starts], out)
 
     def check(self, loss: Tensor, batch: Batch) -> None:
-        """It is checked when the batch ends."""
+        """Nothing: the loss is checked when the batch ends."""
 
 
 class DeviceRows(ResidentRows):
-    """``batches``: a table for each of the buffers."""
+    """``batches``: has a table for each of the buffers, in the same order."""
 
     def __init__(self, buffers: RowBuffers, partitioning: Partitioning, batches: DeviceBatches):
         super().__init__(buffers, partitioning)
         self._batches = batches
 
     def enter(self, resident: tuple[int, ...], following: Sequence[int]) -> None:
-        for _, held in self._held():
-            held.leave(resident)
+        for _, cache in self._caches():
+            cache.leave(resident)
         super().enter(resident, following)
-        for buffer, held in self._held():
-            held.enter({k: buffer.base_row(k) for k in resident})
+        for buffer, cache in self._caches():
+            cache.enter({k: buffer.base_row(k) for k in resident})
 
     def pipeline(self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn) -> Streamed[Any, Tracked]:
         trackers = [_tracker(table) for table in self._batches.tables]
@@ -73,19 +73,19 @@ class DeviceRows(ResidentRows):
     def rated(self) -> Sequence[Rated]:
         return self._batches.tables
 
-    def hold_most_touched(self, touched: Callable[[], Ids]) -> None:
-        for table, (_, held) in enumerate(self._held()):
-            if isinstance(held, HotRows) and not len(held.hot):
-                held.choose(self.rows_of(table, touched()))
+    def cache_most_touched(self, touched: Callable[[], Ids]) -> None:
+        for table, (_, cache) in enumerate(self._caches()):
+            if isinstance(cache, HotRowCache) and not len(cache.hot):
+                cache.choose(self.rows_of(table, touched()))
 
     def flush(self) -> dict[int, int]:
-        for _, held in self._held():
-            held.settle()
+        for _, cache in self._caches():
+            cache.write_back()
         return super().flush()
 
     def release(self) -> dict[int, int]:
-        for _, held in self._held():
-            held.leave(())
+        for _, cache in self._caches():
+            cache.leave(())
         return super().flush()
 
     def close(self) -> None:
@@ -98,11 +98,11 @@ class DeviceRows(ResidentRows):
                                   lambda arrived: learn(prepared, OnDevice(self._batches.accelerator, arrived)))
         return lambda: finite(end(), prepared.batch)
 
-    def _held(self) -> list[tuple[PartitionBuffer, Mirror | HotRows]]:
-        """What is held on the device of each buffer's rows: all of them something, or none."""
-        return [(buffer, table.held) for buffer, table in zip(self.buffers.all, self._batches.tables) if table.held]
+    def _caches(self) -> list[tuple[PartitionBuffer, FullCache | HotRowCache]]:
+        """Each buffer with the cache of its rows on the device. Either all buffers have one, or none."""
+        return [(buffer, table.cache) for buffer, table in zip(self.buffers.all, self._batches.tables) if table.cache]
 
 
 def _tracker(table: DeviceTable) -> Callable[[Ids], BatchRows]:
-    """What names the rows of a table that a batch takes."""
-    return RowTracker(LOOK_BACK, table.hot).track if table.update else partial(read_rows, hot=table.hot)
+    """What finds the different rows of a table that a batch touches."""
+    return RowTracker(LOOK_BACK, table.hot).track if table.step else partial(read_rows, hot=table.hot)

@@ -6,12 +6,13 @@ from marius_lite.config.resolve import batch_needs
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.chooser import Load
-from marius_lite.device.cuda import HostTable, open_batches
-from marius_lite.device.rows import RowUpdate
+from marius_lite.device.host_table import HostTable
+from marius_lite.device.open import open_batches
+from marius_lite.device.rows import RowStepSettings
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.graph.inputs import features_read
-from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
 from marius_lite.rows.host import HostRows
 from marius_lite.rows.on_device import DeviceRows
 from marius_lite.rows.resident import RowBuffers
@@ -33,13 +34,13 @@ def open_buffers(dataset: Dataset, config: Config, slots: int, table: RowTable |
 
 def host_rows(buffers: RowBuffers, dataset: Dataset, config: Config) -> HostRows:
     settings, training = config.optimizer.rows, config.training
-    updater = RowUpdater(ROW_OPTIMIZERS[settings.name](), config.model.dim, settings.lr, settings.clip)
+    updater = HostRowUpdater(ROW_OPTIMIZERS[settings.name](), config.model.dim, settings.lr, settings.clip)
     return HostRows(buffers, dataset.partitioning, updater, training.staleness, int(training.threads))
 
 
 def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset, config: Config,
                 loads: list[Load]) -> DeviceRows:
-    """Rows on a GPU; says which way they take. The buffers are closed where that fails.
+    """Open the rows on a GPU, by a path that is logged. The buffers are closed where that fails.
 
     ``loads``: of the steps of the first epoch.
     """
@@ -56,9 +57,9 @@ def host_tables(buffers: RowBuffers, config: Config) -> list[HostTable]:
     """A table for each of the buffers."""
     settings, tables = config.optimizer.rows, []
     if buffers.features and buffers.stored:
-        stored, held = buffers.stored, buffers.features
-        tables.append(HostTable(held.rows, held.slot_rows, stored.width, None, stored.type, stored.scales))
+        stored, features = buffers.stored, buffers.features
+        tables.append(HostTable(features.rows, features.slot_rows, stored.width, None, stored.type, stored.scales))
     if buffers.learned:
-        update = RowUpdate.of(settings.name, ROW_OPTIMIZERS[settings.name](), settings.lr, settings.clip)
-        tables.append(HostTable(buffers.learned.rows, buffers.learned.slot_rows, buffers.dim, update))
+        step = RowStepSettings.of(settings.name, ROW_OPTIMIZERS[settings.name](), settings.lr, settings.clip)
+        tables.append(HostTable(buffers.learned.rows, buffers.learned.slot_rows, buffers.dim, step))
     return tables

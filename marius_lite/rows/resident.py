@@ -111,8 +111,8 @@ class ResidentRows(ABC):
         """What has a learning rate."""
 
     @abstractmethod
-    def hold_most_touched(self, touched: Callable[[], Ids]) -> None:
-        """Keep where they are trained the rows of the nodes that ``touched`` names most often, if there is a place for some."""
+    def cache_most_touched(self, touched: Callable[[], Ids]) -> None:
+        """Cache the rows of the nodes that ``touched`` names most often on the device, as far as there is room."""
 
     def flush(self) -> dict[int, int]:
         """Write what was changed; checksums of the learned rows' files. What is resident stays."""

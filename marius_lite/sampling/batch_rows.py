@@ -1,7 +1,7 @@
-"""Which rows a batch touches, each once: what moves between the host's buffer and a device.
+"""Find the different rows that a batch touches: these move between the host's buffer and a device.
 
-A row that one of the batches just before has also touched may not be back in the host's buffer when this one is gathered: such
-rows are named, so that they are taken from where the earlier batch left them.
+A row that one of the batches just before also touches may not be back in the host's buffer when this batch is gathered. Such rows
+are found too, so that the batch takes them from the earlier batch's block.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ NOWHERE: Places = np.empty(0, np.int32)
 
 
 class RowTracker:
-    """Makes the BatchRows of successive batches, whose rows must keep their meaning; not for several threads at once.
+    """Makes the BatchRows of one batch after another, while the same partitions are resident. Not for several threads at once.
 
-    ``look_back``: how many batches before may still be under way. ``hot``: the rows that a table on the device holds,
-    ascending, in that order; or ``all``, for a table that mirrors the host's.
+    ``look_back``: how many earlier batches may still be under way. ``hot``: the rows that are cached on the device, ascending, in
+    the order of the cache; or ``all``.
     """
 
     def __init__(self, look_back: int, hot: Rows | Literal["all"] = NONE):
@@ -32,15 +32,15 @@ class RowTracker:
         self._hot = hot
 
     def track(self, places: Rows) -> BatchRows:
-        """``places``: the row at each of the next batch's places, int64 (m,)."""
+        """The rows of the next batch. ``places``: the row at each place of the batch, int64 (m,)."""
         rows, order, starts = sort_rows(places)
         cold, hot = len(rows), NONE
         if isinstance(self._hot, str):
             cold, hot = 0, rows
         elif len(self._hot):
-            here, held = common_rows(rows, self._hot)
-            rows, order, starts = _last(rows, order, starts, here)
-            cold, hot = len(rows) - len(held), held.astype(np.int64)
+            positions, cached = common_rows(rows, self._hot)
+            rows, order, starts = _last(rows, order, starts, positions)
+            cold, hot = len(rows) - len(cached), cached.astype(np.int64)
         inverse = inverse_of(order, starts)
         again = tuple((len(self._before) - k, *common_rows(before, rows[:cold])) for k, before in enumerate(self._before))
         self._before.append(rows[:cold])
@@ -48,25 +48,25 @@ class RowTracker:
 
 
 def read_rows(places: Rows, hot: Rows | Literal["all"] = NONE) -> BatchRows:
-    """The rows, each once, of a batch that only reads them: nothing is summed, and no batch has newer ones.
+    """The rows of a batch that only reads them: no gradients are summed, and no earlier batch has changed them.
 
-    They stay in their order where none, or all, are held.
+    Where no rows, or all, are cached, there is a row for every place, in the order of the places.
     """
     if not isinstance(hot, str) and len(hot):
         return RowTracker(0, hot).track(places)
-    cold, held = (0, places) if isinstance(hot, str) else (len(places), NONE)
-    return BatchRows(places, cold, held, NOWHERE, NOWHERE, NOWHERE, ())
+    cold, cached = (0, places) if isinstance(hot, str) else (len(places), NONE)
+    return BatchRows(places, cold, cached, NOWHERE, NOWHERE, NOWHERE, ())
 
 
 def inverse_of(order: Places, starts: Places) -> Places:
-    """The group of each place, (m,) int32, from what `sort_rows` gave."""
+    """The index of each place's row among the different rows, int32 (m,), from the results of `sort_rows`."""
     inverse = np.empty(len(order), np.int32)
     inverse[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
     return inverse
 
 
 def _last(rows: Rows, order: Places, starts: Places, chosen: Places) -> tuple[Rows, Places, Places]:
-    """The same groups, those at the ``chosen`` positions moved behind the others."""
+    """Move the rows at the ``chosen`` positions behind the others; each with its places, as `sort_rows` returns them."""
     mask = np.zeros(len(rows), bool)
     mask[chosen] = True
     moved = np.concatenate([np.flatnonzero(~mask), chosen])

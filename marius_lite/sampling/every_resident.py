@@ -1,4 +1,4 @@
-"""Every resident node as a negative of every edge: 1vsAll (Lacroix et al., ICML 2018) among what is in memory."""
+"""Take every resident node as a negative of every edge: 1vsAll (Lacroix et al., ICML 2018) among the nodes in memory."""
 
 from __future__ import annotations
 

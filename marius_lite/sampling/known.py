@@ -1,4 +1,4 @@
-"""Negatives that are true: another edge of the batch joins them to the same node by the same relation."""
+"""Find negatives that are true answers: another edge of the batch joins them to the same node by the same relation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from marius_lite.types import EdgeBatch, Pairs, Rows
 
 
 def known_among(edges: EdgeBatch, negatives: npt.NDArray[np.int64]) -> tuple[Pairs, ...]:
-    """For each side, the negatives of an edge's chunk that the batch knows to be true answers, its own among them.
+    """For each side, the negatives that are true answers of an edge by an edge of the batch, the edge itself included.
 
     ``negatives``: (sides, chunks, count) rows, or (1, chunks, count) for both sides.
     """

@@ -1,4 +1,4 @@
-"""The log-Q correction (Bengio and Senecal, 2008; Yi et al., RecSys 2019): what being drawn often takes from a node's score."""
+"""The log-Q correction (Bengio and Senecal, 2008; Yi et al., RecSys 2019): lowers the scores of nodes that are drawn often."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Floats = npt.NDArray[np.float32]
 
 
 def log_q(ends: npt.NDArray[np.uint32], rows: int, nodes: int, degree_fraction: float) -> Floats:
-    """(rows,): the logarithm of how likely each row is drawn, over a draw among all ``nodes`` resident ones alike.
+    """The log of how likely each row is drawn, relative to a uniform draw among all ``nodes`` resident nodes: float32 (rows,).
 
-    ``degree_fraction`` of the draws are of ``ends``, the rows at that end of a window's edges. A row that is never drawn
-    counts as one that is drawn once in all.
+    ``degree_fraction`` of the draws are taken from ``ends``, the rows at that end of a window's edges. A row that is never
+    drawn counts as one that appears there once.
     """
     share = np.bincount(ends, minlength=rows).astype(np.float32)
     share *= degree_fraction * nodes / max(1, len(ends))

@@ -1,4 +1,4 @@
-"""Shared negatives of a batch: from its own nodes, and from all resident nodes."""
+"""Draw the negatives that a batch's edges share: from the batch's own nodes, and from all resident nodes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from marius_lite.types import Correction, EdgeBatch, Rows, SampledBatch
 
 @dataclass(frozen=True, slots=True)
 class ResidentNodes:
-    """Where uniform draws land: ``nodes`` nodes in ``partitions`` of ``partition_rows`` each (the last may be short),
-    ``base_rows`` the partitions' first buffer rows. ``log_q``: where scores are corrected by it, of each row of the buffer as a
-    destination and as a source, (2, rows) float32."""
+    """The nodes that negatives are drawn from: ``nodes`` nodes, in ``partitions`` of ``partition_rows`` each.
+
+    The last partition may be short. ``base_rows``: the first buffer row of each partition. ``log_q``: where scores are corrected
+    by it, that of each row of the buffer as a destination and as a source, float32 (2, rows).
+    """
 
     partitions: tuple[int, ...]
     nodes: int
@@ -26,17 +28,17 @@ class ResidentNodes:
     log_q: npt.NDArray[np.float32] | None = None
 
     def rows(self) -> Rows:
-        """The row of every resident node, (nodes,), partition after partition."""
+        """The rows of all resident nodes, (nodes,), partition after partition."""
         return self.at(np.arange(self.nodes))
 
     def at(self, places: Rows) -> Rows:
-        """The rows at these places of `rows`."""
+        """The rows at these indices of `rows`."""
         partition, offset = np.divmod(places, self.partition_rows)
         rows: Rows = self.base_rows[partition] + offset
         return rows
 
     def places(self, rows: Rows) -> Rows:
-        """Where these rows stand in `rows`."""
+        """The indices of these rows in `rows`."""
         order = np.argsort(self.base_rows)
         partition = order[np.searchsorted(self.base_rows, rows, "right", sorter=order) - 1]
         places: Rows = partition * self.partition_rows + rows - self.base_rows[partition]
@@ -44,13 +46,15 @@ class ResidentNodes:
 
 
 class Sampler(Protocol):
+    """Draws a batch's negatives."""
+
     def sample(self, edges: EdgeBatch, resident: ResidentNodes) -> SampledBatch:
-        """A batch's edges with negatives among what is resident: a function of the run's seed and the batch's place."""
+        """A batch's edges with negatives among the resident nodes: a function of the run's seed and the batch's place in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NegativeSampler:
-    """Draws (sides, chunks, count) negatives; each chunk is ordered [batch's nodes | resident]."""
+    """Draws negatives, (sides, chunks, count). Those from the batch's nodes come first in each chunk."""
 
     count: int
     chunks: int

@@ -1,4 +1,4 @@
-"""Neighbourhoods of a batch's nodes, sampled among the partitions in memory."""
+"""Sample the neighbours of a batch's nodes, among the partitions in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from marius_lite.types import Rows
 
 
 class InLists(Protocol):
-    """The part of `PartitionLists` that degrees follow from."""
+    """The part of `PartitionLists` that in-degrees need."""
 
     @property
     def indptr(self) -> npt.NDArray[np.int64]: ...
@@ -29,16 +29,16 @@ class InLists(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NeighbourSample:
-    """What some seeds and their sampled neighbourhoods are, in PyTorch Geometric's order: seeds, new at hop 1, new at hop 2, ...
+    """Seeds and their sampled neighbourhoods, in PyTorch Geometric's order: the seeds, then the new nodes of hop 1, 2, ...
 
-    A node's *local id* is its place in ``nodes``. Each node but those of the last hop is expanded once, when it is first seen;
-    so the first ``hop_nodes[: h + 1].sum()`` nodes are all that h hops reach.
+    A node's *local id* is its index in ``nodes``. A node is expanded once, at the hop after it first appears; nodes of the
+    last hop are not. So the first ``hop_nodes[: h + 1].sum()`` nodes are all that h hops reach.
 
-    ``nodes``, ``rows``: node ids and buffer rows, int64 (n,). ``hop_nodes``: nodes first seen at each hop, int32 (hops + 1,).
-    ``indptr``, ``indices``: the sampled in-edges of node i come from ``indices[indptr[i] : indptr[i + 1]]``, local ids; int64
-    (expanded + 1,) and int32 (edges,). ``rel``: their relations, uint32 (edges,), None where there is one.
-    ``hop_edges``: edges sampled at each hop, int32 (hops,).
-    ``neighbours``: in-edges that the expanded nodes have in all; ``missing``: those of them whose source was not in memory.
+    ``nodes``, ``rows``: node ids and buffer rows, int64 (n,). ``hop_nodes``: how many nodes appear first at each hop, int32
+    (hops + 1,). ``indptr``, ``indices``: the sampled in-edges of node i come from the local ids
+    ``indices[indptr[i] : indptr[i + 1]]``; int64 (expanded + 1,) and int32 (edges,). ``rel``: the relations of these edges,
+    uint32 (edges,), None where there is one. ``hop_edges``: how many edges are sampled at each hop, int32 (hops,).
+    ``neighbours``: how many in-edges the expanded nodes have. ``missing``: how many of these have a source that is not resident.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -53,7 +53,7 @@ class NeighbourSample:
 
 
 def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
-    """In-degrees of a partition's nodes, the first of which has node id ``first``; their own loops are left out."""
+    """In-degrees of a partition's nodes, without self-loops, float32. ``first``: the node id of the first one."""
     counts = np.diff(lists.indptr)
     own = np.flatnonzero(lists.sources == np.repeat(np.arange(first, first + len(counts)), counts))
     loops = np.bincount(np.searchsorted(lists.indptr, own, side="right") - 1, minlength=len(counts))
@@ -61,11 +61,10 @@ def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
 
 
 class NeighbourLists:
-    """The in-edge lists of the partitions in memory. Those of the next step are read in the background, while this one samples.
+    """The in-edge lists of the resident partitions. Those of the next step are read in the background.
 
-    ``weighted``: edges are drawn by their weights, which `Adjacency` must have. ``own_pages``: each array is read into memory
-    pages of its own, so that it can be pinned. ``edges_moved``: edges of all the lists that were loaded; what a step costs is in
-    proportion to what it adds.
+    ``degrees``: in-degrees are kept too. ``weighted``: edges are drawn by their weights, which `Adjacency` must have.
+    ``own_pages``: each array is read into memory pages of its own, so that it can be pinned.
     """
 
     def __init__(self, adjacency: Adjacency, degrees: bool = False, weighted: bool = False, own_pages: bool = False):
@@ -74,7 +73,7 @@ class NeighbourLists:
         kind = _native.NeighbourSampler if narrow else _native.WideNeighbourSampler
         self._sampler = kind(partitioning.rows, partitioning.nodes)
         self._adjacency = adjacency
-        self._here: dict[int, tuple[int, PartitionLists]] = {}  # partition -> its first row, its lists
+        self._resident: dict[int, tuple[int, PartitionLists]] = {}  # partition -> its first row, its lists
         self._coming: dict[int, Future[PartitionLists]] = {}
         self._degrees = np.zeros(0, np.float32)  # by buffer row
         self.with_degrees = degrees
@@ -83,56 +82,57 @@ class NeighbourLists:
 
     @property
     def edges_moved(self) -> int:
+        """How many edges all lists had that were loaded so far."""
         return int(self._sampler.edges_moved)
 
     @property
-    def here(self) -> Mapping[int, tuple[int, PartitionLists]]:
-        """By partition, the buffer row of its first node, and its lists."""
-        return self._here
+    def resident(self) -> Mapping[int, tuple[int, PartitionLists]]:
+        """Of each resident partition, the buffer row of its first node, and its lists."""
+        return self._resident
 
     @property
     def partitioning(self) -> Partitioning:
         return self._adjacency.partitioning
 
     def prefetch(self, partitions: Iterable[int]) -> None:
-        """Start reading the lists of those ``partitions`` that are not here; others that were started are dropped."""
+        """Begin to read the lists of those ``partitions`` that are not resident. Other reads that were begun are dropped."""
         wanted = set(partitions)
         for k in self._coming.keys() - wanted:
             self._coming.pop(k).cancel()
         self._start(wanted)
 
     def enter(self, base_rows: Mapping[int, int]) -> None:
-        """Have the lists of exactly these partitions; ``base_rows``: the buffer row of each one's first node.
+        """Make exactly these partitions' lists resident. ``base_rows``: the buffer row of each partition's first node.
 
         Raises UserError where the dataset was changed, RunError where it cannot be read.
         """
-        for k in self._here.keys() - base_rows.keys():
+        for k in self._resident.keys() - base_rows.keys():
             self._sampler.leave(k)
-            del self._here[k]
-        self._move({k: row for k, row in base_rows.items() if k in self._here and self._here[k][0] != row})
+            del self._resident[k]
+        self._move({k: row for k, row in base_rows.items() if k in self._resident and self._resident[k][0] != row})
         self._start(base_rows.keys())
         for k, row in base_rows.items():
-            if k not in self._here:
+            if k not in self._resident:
                 lists = self._coming.pop(k).result()
                 self._sampler.enter(k, row, lists.indptr, lists.sources, lists.rel, lists.weights)
-                self._here[k] = row, lists
+                self._resident[k] = row, lists
                 if self.with_degrees:
                     self._keep_degrees(row, in_degrees(lists, k * self._adjacency.partitioning.rows))
 
     def _move(self, base_rows: Mapping[int, int]) -> None:
-        """These partitions go on in other places of the buffer."""
-        known = {k: self.degrees(np.arange(self._here[k][0], self._here[k][0] + self._adjacency.partitioning.size(k)))
+        """Note that these partitions lie elsewhere in the buffer now."""
+        known = {k: self.degrees(np.arange(self._resident[k][0], self._resident[k][0] + self._adjacency.partitioning.size(k)))
                  for k in base_rows if self.with_degrees}
         for k, row in base_rows.items():
             self._sampler.move(k, row)
-            self._here[k] = row, self._here[k][1]
+            self._resident[k] = row, self._resident[k][1]
             if k in known:
                 self._keep_degrees(row, known[k])
 
     def degrees(self, rows: Rows) -> npt.NDArray[np.float32]:
-        """The true in-degrees of nodes in memory, their own loops left out, by their buffer rows: (n,) float32.
+        """The in-degrees, without self-loops, of resident nodes, by their buffer rows: float32 (n,).
 
-        Only for lists made with ``degrees``.
+        All in-edges count, also those that are not resident. Only for lists that were made with ``degrees``.
         """
         return self._degrees[rows]
 
@@ -144,7 +144,7 @@ class NeighbourLists:
 
     def _start(self, partitions: Iterable[int]) -> None:
         for k in sorted(partitions):
-            if k not in self._here and k not in self._coming:
+            if k not in self._resident and k not in self._coming:
                 self._coming[k] = self._pool.submit(self._read, k)
 
     def _read(self, k: int) -> PartitionLists:
@@ -157,27 +157,27 @@ class NeighbourLists:
         return lists
 
     def some_sources(self, most: int) -> npt.NDArray[np.int64]:
-        """Node ids of the sources of about ``most`` of the in-edges here, evenly taken, as far as they are here themselves.
+        """Node ids of the sources of about ``most`` resident in-edges, as far as the sources are resident themselves.
 
-        A node comes as often as samples touch it, roughly.
+        Edges are taken at even distances. So a node appears about as often as samples touch it.
         """
         rows = self._adjacency.partitioning.rows
-        every = max(1, sum(len(lists.sources) for _, lists in self._here.values()) // most)
-        found = [lists.sources[::every].astype(np.int64) for _, lists in self._here.values()]
+        every = max(1, sum(len(lists.sources) for _, lists in self._resident.values()) // most)
+        found = [lists.sources[::every].astype(np.int64) for _, lists in self._resident.values()]
         ids = np.concatenate([np.empty(0, np.int64), *found])
-        return ids[np.isin(ids // rows, list(self._here))]
+        return ids[np.isin(ids // rows, list(self._resident))]
 
     def sample(self, seeds: npt.NDArray[np.int64], fanouts: Sequence[Fanout], seed: int, threads: int = 0,
                exclude: npt.NDArray[np.int64] | None = None, both: bool = False) -> NeighbourSample:
-        """Sample ``fanouts[h]`` in-neighbours (-1: all) of each node first seen at hop h, without replacement: uniformly, or each
-        in proportion to its edge's weight among those not yet drawn, where an edge of weight 0 is only taken by -1.
+        """Sample ``fanouts[h]`` in-neighbours (-1: all) of each node that appears first at hop h, without replacement.
 
-        A fanout that is an array, int64 (relations,), says how many of each relation. Such hops, and weighted ones, read
-        the whole lists of the nodes; what they draw stands in the order of the list.
+        All are equally likely; or, where edges are weighted, in proportion to weight among those not yet drawn. An edge of weight
+        0 is only taken by -1. A fanout that is an array, int64 (relations,), says how many of each relation. Such hops, and
+        weighted ones, read the nodes' whole lists, and keep the order of the lists.
 
-        ``seeds``: unique node ids of partitions that are here. ``seed``: 0 to 2^64 - 1; what a node draws depends on it, the hop
-        and the node alone. ``threads``: 0 for all; they change nothing but the time. ``exclude``: edges (source, destination)
-        that are not sampled, int64 (m, 2); with ``both`` the edges back neither. Raises ValueError for seeds that are not here.
+        ``seeds``: unique ids of resident nodes. ``seed``: 0 to 2^64 - 1; what a node draws depends on the seed, the hop and the
+        node alone. ``threads``: 0 for all; they change only the time. ``exclude``: edges (source, destination) that are not
+        sampled, int64 (m, 2); with ``both``, the edges back are not sampled either. Raises ValueError for other seeds.
         """
         return NeighbourSample(**self._sampler.sample(seeds, list(fanouts), seed, threads, exclude, both))
 

@@ -1,4 +1,4 @@
-"""Training nodes of a step in batches."""
+"""Cut the training nodes of a step into batches."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from marius_lite.types import NodeBatch
 
 Ids = npt.NDArray[np.int64]
 Labels = npt.NDArray[Any]
-"""(n,) int64 class numbers, or (n, classes) int8, 1 for each class that a node has."""
+"""Class numbers, int64 (n,); or, where nodes have several classes, int8 (n, classes) with 1 for each class of a node."""
 
 
 @dataclass(frozen=True)
 class TrainingNodes:
-    """``ids`` ascending, ``labels`` beside them: all training nodes, of the first partitions."""
+    """All training nodes: their ``ids``, ascending, and their ``labels``. They lie in the first partitions."""
 
     ids: Ids
     labels: Labels
     partition_rows: int
 
     def of(self, partitions: tuple[int, ...]) -> Ids:
-        """The ids of those in some partitions."""
+        """The ids of the training nodes in some partitions."""
         parts = [slice(*np.searchsorted(self.ids, [k * self.partition_rows, (k + 1) * self.partition_rows])) for k in partitions]
         return np.concatenate([self.ids[part] for part in parts])
 
     def labels_of(self, nodes: Ids) -> Labels:
-        """The labels of some of them."""
+        """The labels of some training nodes."""
         found: Labels = self.labels[np.searchsorted(self.ids, nodes)]
         return found
 
 
 def node_window(step: int, nodes: int, batch_size: int) -> Window:
-    """All of a step's training nodes."""
+    """The window of all training nodes of a step."""
     return Window(step, (), nodes, 0, -(-nodes // batch_size))
 
 

@@ -1,4 +1,4 @@
-"""The edges of a step, in windows that fit the memory planned for them."""
+"""Cut the edges of a step into windows that fit the memory planned for edges, and read them."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Window:
 
     @property
     def end(self) -> int:
-        """The first batch after it."""
+        """The first batch after the window."""
         return self.first_batch + self.batches
 
 
 def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, batch_size: int) -> list[Window]:
-    """The step's buckets in order, cut before a window would exceed ``limit`` edges (a bucket is never cut)."""
+    """Cut the step's buckets, in order, into windows of at most ``limit`` edges. A bucket is never cut."""
     groups: list[list[Bucket]] = [[]]
-    held = 0
+    size = 0
     for i, j in step.buckets:
         count = int(counts[i, j])
-        if held + count > limit and groups[-1]:
+        if size + count > limit and groups[-1]:
             groups.append([])
-            held = 0
+            size = 0
         groups[-1].append((i, j))
-        held += count
+        size += count
     windows, first = [], 0
     for group in groups:
         edges = int(sum(counts[i, j] for i, j in group))
@@ -76,7 +76,7 @@ class WindowReader:
         self._pending: tuple[Window, Future[WindowEdges]] | None = None
 
     def prefetch(self, window: Window) -> None:
-        """Start reading ``window``; what was started before and not taken is dropped."""
+        """Begin to read ``window``. A window that was read before and not taken is dropped."""
         self._drop()
         buffer = self._buffers[self._turn]
         self._turn = 1 - self._turn
@@ -107,7 +107,7 @@ class WindowReader:
 
 
 def to_rows(edges: WindowEdges, counts: npt.NDArray[np.int64], base_row: dict[int, int]) -> None:
-    """Turn offsets into buffer rows, in place: adds each partition's first row to its buckets' columns."""
+    """Turn offsets into buffer rows, in place, by adding each partition's first row to its buckets' columns."""
     start = 0
     for i, j in edges.window.buckets:
         stop = start + int(counts[i, j])

@@ -1,4 +1,4 @@
-"""The partitions of a RowTable that are in memory, seen as one array of rows."""
+"""The partitions of a RowTable that are in memory, as one array of rows."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from marius_lite.storage.table import RowTable
 
 
 class PartitionBuffer:
-    """Slots for ``slots`` partitions, loaded ahead and written behind by ``threads`` threads.
+    """Slots of memory for ``slots`` partitions. ``threads`` threads load partitions ahead and write them in the background.
 
-    ``rows``: of the table's dtype, (slots * slot_rows, width), in memory shared with the I/O threads: partition k's row of
-    offset i is ``rows[base_row(k) + i]``. Rows of the partitions that the last `enter` named as ``now``, or
-    adopted since, may be read and changed until the next `enter` or `flush` begins, and again after a
-    `flush`; whoever changed rows says so by `mark_dirty` before the next `enter` or `flush`.
+    ``rows``: (slots * slot_rows, width) of the table's dtype, in memory that the I/O threads use too. Row i of partition k is
+    ``rows[base_row(k) + i]``. The caller may read and change the rows of the partitions that the last `enter` named as ``now``,
+    or that were adopted since, until the next `enter` or `flush` begins, and again after a `flush`. Who changes rows calls
+    `mark_dirty` before the next `enter` or `flush`.
 
-    Used as a context manager it flushes and closes at the end, and after an exception only closes. What is
-    dirty at `close` is lost. float32 rows are never written where a number of their partition is not finite: NotFinite, a
-    RunError, at the same calls as failed I/O. Failed I/O raises RunError at the call that meets it or at the next one (enter,
-    adopt, flush, close); then the data are still in memory and every call, the same one included, is
-    possible. Not for several threads at once.
+    As a context manager the buffer is flushed and closed at the end; after an exception it is only closed. What is dirty at
+    `close` is lost. A partition of float32 rows with a number that is not finite is not written: NotFinite, a RunError, is raised
+    by the same calls as for failed I/O. Failed I/O raises RunError, at once or at the next call of enter, adopt, flush or close.
+    The data are then still in memory, and every call is possible, also the one that failed. Not for several threads at once.
     """
 
     def __init__(self, table: RowTable, slots: int, threads: int = 4, direct: bool = True) -> None:
@@ -45,18 +44,18 @@ class PartitionBuffer:
             self.expect(table.checksums)
 
     def enter(self, now: Iterable[int], next: Iterable[int] = ()) -> None:
-        """Make ``now`` resident, start to load ``next`` where slots are free, let everything else go."""
+        """Make the partitions ``now`` resident, begin to load ``next`` where slots are free, and give up all others."""
         with self._errors():
             self._native.enter([int(k) for k in now], [int(k) for k in next])
 
     def adopt(self, k: int) -> npt.NDArray[np.float32]:
-        """Make partition k resident, its rows (size, width) zeroed and dirty, without reading its file."""
+        """Make partition k resident without reading its file: its rows (size, width), which are zero and dirty."""
         with self._errors():
             self._native.adopt(k)
         return self.view(k)
 
     def base_row(self, k: int) -> int:
-        """Index in ``rows`` of partition k's first row. Raises ValueError when it is not in memory."""
+        """The index in ``rows`` of partition k's first row. Raises ValueError where the partition is not in memory."""
         return int(self._native.slot(k)) * self.slot_rows
 
     def view(self, k: int) -> npt.NDArray[np.float32]:
@@ -65,11 +64,11 @@ class PartitionBuffer:
         return self.rows[base : base + self.table.size(k)]
 
     def mark_dirty(self, partitions: Iterable[int]) -> None:
-        """Say that rows of these resident partitions were changed."""
+        """Note that rows of these resident partitions were changed."""
         self._native.mark_dirty([int(k) for k in partitions])
 
     def flush(self) -> dict[int, int]:
-        """Write all dirty partitions and wait for every write. Returns the CRC-32C of each file written or expected so far.
+        """Write all dirty partitions, and wait for every write; the CRC-32C of each file that was written or expected so far.
 
         The files are complete, but not synced.
         """
@@ -78,20 +77,23 @@ class PartitionBuffer:
         return dict(self._native.checksums())
 
     def expect(self, checksums: Mapping[int, int]) -> None:
-        """Take the files' CRC-32C, which are verified whenever a partition is loaded, RunError on a difference."""
+        """Compare a partition's file with its CRC-32C in ``checksums`` whenever it is loaded: RunError where they differ."""
         self._native.expect(dict(checksums))
 
     def state(self, k: int) -> str:
-        """One of on_disk, loading, resident, dirty, writing."""
+        """The state of partition k: on_disk, loading, resident, dirty or writing."""
         return str(self._native.state(k))
 
     def counters(self) -> dict[str, float]:
-        """bytes_read, bytes_written (whole blocks); loads, writes (partitions); in seconds read_s,
-        write_s (with at least one under way), wait_s (callers waited)."""
+        """What was counted so far.
+
+        bytes_read, bytes_written: whole blocks. loads, writes: partitions. read_s, write_s: seconds with at least one under way.
+        wait_s: seconds that callers waited.
+        """
         return dict(self._native.counters())
 
     def close(self) -> None:
-        """Wait for the writes under way, end the threads. The memory lives as long as views of ``rows``."""
+        """Wait for the writes under way, and end the threads. The memory exists as long as there are views of ``rows``."""
         self.rows = np.empty((0, self.table.width), np.float32)
         with self._errors():
             self._native.close()

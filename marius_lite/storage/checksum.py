@@ -1,4 +1,4 @@
-"""The checksum of a file, read a block at a time."""
+"""Compute the checksum of a file, which is read a block at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECK_BLOCK = 16 << 20
 
 
 def file_checksum(path: Path, size: int, progress: Callable[[int], object] = lambda _: None) -> int:
-    """crc32c of a file's first ``size`` bytes, read past the page cache. ``progress`` is told how many were read."""
+    """The CRC-32C of a file's first ``size`` bytes, read past the page cache. Calls ``progress`` with the bytes of each block."""
     checksum = 0
     block = np.empty(min(size, CHECK_BLOCK), np.uint8)
     for start in range(0, size, CHECK_BLOCK):

@@ -1,4 +1,4 @@
-"""The chunk files of an array: where they lie, and how they are read and made."""
+"""The chunk files of an array: name, read and make them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """``count`` raw files of ``size`` bytes each, those of the array in the folder ``array``.
+    """The chunk files of the array in the folder ``array``: ``count`` raw files of ``size`` bytes each.
 
     Chunk k is the file ``c/<k>`` of a one-dimensional array. It is ``c/<k>/0`` of a table, where each chunk has whole ``rows``.
     """
@@ -32,19 +32,19 @@ class Chunks:
 
     @property
     def folder(self) -> Path:
-        """The folder that holds all of them."""
+        """The folder of the chunk files."""
         return chunk_folder(self.array)
 
     def path(self, k: int) -> Path:
-        """The file of chunk k: messages and manifests name it."""
+        """The file of chunk k, as messages and manifests name it."""
         return chunk_path(self.array, k, self.rows)
 
     def checksums(self, root: Path, files: Mapping[str, tuple[int, int]]) -> dict[int, int]:
-        """CRC-32C of each chunk, by ``files``: (size, crc32c) by path relative to ``root``. Raises KeyError for a missing one."""
+        """Each chunk's CRC-32C. ``files``: (size, crc32c) by path relative to ``root``. Raises KeyError where one is missing."""
         return {k: files[self.path(k).relative_to(root).as_posix()][1] for k in range(self.count)}
 
     def entry(self, k: int, checksum: int) -> dict[Path, tuple[int, int]]:
-        """Chunk k with (size, crc32c), once all of it is written."""
+        """The file of chunk k with its (size, crc32c), once all of it is written."""
         return {self.path(k): (self.size, checksum)}
 
     def read(self, k: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -54,8 +54,8 @@ class Chunks:
         read_range(self.path(k), 0, flat.view(np.uint8))
         return flat
 
-    def pieces(self, k: int, most: int) -> Iterator[tuple[int, Bytes]]:
-        """(how many come after it, at most so many bytes) of chunk k, as long as its file is. Nothing is compared."""
+    def blocks(self, k: int, most: int) -> Iterator[tuple[int, Bytes]]:
+        """Read chunk k's file in blocks of at most ``most`` bytes; yield (bytes after the block, block). Nothing is compared."""
         path = self.path(k)
         size = path.stat().st_size
         for at in range(0, size, most):
@@ -65,7 +65,7 @@ class Chunks:
 
     @contextmanager
     def creating(self, k: int) -> Iterator[Callable[[Bytes], object]]:
-        """Make chunk k anew: what this gives writes its bytes, some at a time. Nothing is synced. Raises OSError."""
+        """Make chunk k's file anew: yield a function that appends bytes to it. Nothing is synced. Raises OSError."""
         with open(self.path(k), "wb") as file:
             yield lambda data: file.write(data.data)
 
@@ -76,7 +76,7 @@ def chunk_folder(array: Path) -> Path:
 
 
 def chunk_path(array: Path, k: int, rows: bool) -> Path:
-    """The file of chunk k of an array: of a table of ``rows``, or of one dimension."""
+    """The file of chunk k of an array: of a table of ``rows``, or of a one-dimensional array."""
     path = chunk_folder(array) / str(k)
     return path / "0" if rows else path
 

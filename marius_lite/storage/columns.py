@@ -1,4 +1,4 @@
-"""One-dimensional arrays written as a stream or by partition: every chunk file past the page cache."""
+"""Write one-dimensional arrays, as a stream or by partition, past the page cache."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from marius_lite.storage.chunks import Chunks, chunk_folder, chunk_path
 from marius_lite.storage.metadata import describe_column
 from marius_lite.storage.write_behind import WriteBehind
 
-CHUNK = 4 << 20
-LEAST_PIECE = 1 << 16
+CHUNK = 4 << 20  # elements
+LEAST_BUFFER = 1 << 16  # elements
 BUFFERS = 2  # of a column: one fills while the other is written
-AMPLE = 1 << 30
+AMPLE = 1 << 30  # bytes
 
 
 def chunk_length(upper_bound: int) -> int:
-    """Elements per chunk of an array of at most ``upper_bound`` elements: 4 Mi, fewer for small arrays."""
+    """The elements of a chunk, in an array of at most ``upper_bound`` elements: 4 Mi, or fewer in a small array."""
     return max(1, min(CHUNK, upper_bound))
 
 
@@ -32,10 +32,10 @@ def filled_length(length: int) -> int:
 
 
 class ColumnWriter:
-    """Appends to a 1-D array at ``path``, ``chunk`` elements a file; ``files`` maps these to (size, crc32c), once it is closed.
+    """Appends to a one-dimensional array at ``path``, with ``chunk`` elements in a file.
 
-    A piece of a chunk is written by another thread while the next one fills. ``memory``: bytes for both; what is written does
-    not depend on it.
+    ``files``: once the writer is closed, (size, crc32c) of each file. Another thread writes one buffer while the next one fills.
+    ``memory``: bytes for both buffers; the files do not depend on it.
     """
 
     def __init__(self, path: Path, chunk: int, dtype: npt.DTypeLike = np.uint32, memory: int = AMPLE):
@@ -43,27 +43,27 @@ class ColumnWriter:
         self.length = 0
         self.files: dict[Path, tuple[int, int]] = {}
         self._size = chunk
-        piece = min(chunk, max(LEAST_PIECE, memory // (BUFFERS * np.dtype(dtype).itemsize) // LEAST_PIECE * LEAST_PIECE))
-        self._piece, self._other = np.empty(piece, dtype), np.empty(piece, dtype)
+        size = min(chunk, max(LEAST_BUFFER, memory // (BUFFERS * np.dtype(dtype).itemsize) // LEAST_BUFFER * LEAST_BUFFER))
+        self._filling, self._other = np.empty(size, dtype), np.empty(size, dtype)
         self._writer = WriteBehind()
         chunk_folder(path).mkdir(parents=True)
 
     def append(self, values: npt.NDArray[Any]) -> None:
         while len(values):
             at = self.length % self._size
-            used = at % len(self._piece)
-            part = values[: min(len(self._piece) - used, self._size - at)]
-            self._piece[used : used + len(part)] = part
+            used = at % len(self._filling)
+            part = values[: min(len(self._filling) - used, self._size - at)]
+            self._filling[used : used + len(part)] = part
             self.length += len(part)
             values = values[len(part) :]
-            if used + len(part) == len(self._piece) or at + len(part) == self._size:
+            if used + len(part) == len(self._filling) or at + len(part) == self._size:
                 self._write(at - used, used + len(part))
 
     def _write(self, at: int, count: int) -> None:
-        """The piece goes to its place in the chunk that ends with it; the one before it is there."""
-        path, each = chunk_path(self.path, (self.length - 1) // self._size, rows=False), self._piece.itemsize
-        self._writer.call(self._write_now, path, at * each, self._piece[:count].view(np.uint8))
-        self._piece, self._other = self._other, self._piece
+        """Let the other thread write the buffer to position ``at`` of the last chunk. All before it is written."""
+        path, each = chunk_path(self.path, (self.length - 1) // self._size, rows=False), self._filling.itemsize
+        self._writer.call(self._write_now, path, at * each, self._filling[:count].view(np.uint8))
+        self._filling, self._other = self._other, self._filling
 
     def _write_now(self, path: Path, offset: int, data: npt.NDArray[np.uint8]) -> None:
         checksum = write_file_range(str(path), offset, data)
@@ -71,8 +71,8 @@ class ColumnWriter:
         self.files[path] = (offset + len(data), crc32c_combine(before, checksum, len(data)))
 
     def close(self) -> None:
-        """Fill the last chunk up with zeros, write the metadata."""
-        length, zeros = self.length, np.zeros(len(self._piece), self._piece.dtype)
+        """Fill the last chunk up with zeros, and write the metadata."""
+        length, zeros = self.length, np.zeros(len(self._filling), self._filling.dtype)
         while left := -self.length % self._size:
             self.append(zeros[:left])
         self._writer.close()
@@ -98,7 +98,7 @@ def write_node_column(path: Path, dtype: npt.DTypeLike, nodes: int, rows: int,
 
 
 def create_node_column(path: Path, dtype: npt.DTypeLike, nodes: int, rows: int) -> Chunks:
-    """Make such an array without its chunk files, which are to be made next."""
+    """Make an array as `write_node_column` does, but without its chunk files, which the caller makes."""
     chunks = node_column(path, dtype, nodes, rows)
     chunks.folder.mkdir(parents=True)
     describe_column(path, dtype, nodes, rows)
@@ -106,5 +106,5 @@ def create_node_column(path: Path, dtype: npt.DTypeLike, nodes: int, rows: int) 
 
 
 def node_column(path: Path, dtype: npt.DTypeLike, nodes: int, rows: int) -> Chunks:
-    """The chunk files of such an array."""
+    """The chunk files of an array with an entry for each node, a chunk for each partition of ``rows`` nodes."""
     return Chunks(path, -(-nodes // rows), rows * np.dtype(dtype).itemsize)

@@ -20,7 +20,7 @@ BLOCK = 4096  # alignment of direct I/O
 
 
 def probe(directory: Path) -> dict[str, bool | int]:
-    """Try what works in ``directory`` and on this machine, each once.
+    """Find out what works in ``directory`` and on this machine, by trying.
 
     direct_io, hard_links, huge_pages, crc32c_instruction (bool); memory_total, memory_available, memory_limit
     (bytes; the limit is the container's, or the total where there is none).
@@ -34,10 +34,10 @@ def probe(directory: Path) -> dict[str, bool | int]:
 
 
 def empty_for_range(dtype: np.dtype[Any], start: int, stop: int, own_pages: bool = False) -> npt.NDArray[Any]:
-    """Room for elements [start, stop) that lie in memory as in their file, relative to a disk block.
+    """An uninitialised array for elements [start, stop) of a file, aligned to disk blocks as they are in the file.
 
-    Direct reads into it need no copy, but for the ends, where chunk files begin at whole blocks of the array. ``own_pages``: it
-    shares no page of memory with anything else, so that it can be pinned.
+    Direct reads into it need a copy only at the ends, where chunk files begin at whole blocks of the array. ``own_pages``: it
+    shares no page of memory with other data, so that it can be pinned.
     """
     size = (stop - start) * dtype.itemsize
     room = _own_pages(size + BLOCK) if own_pages else np.empty(size + BLOCK, np.uint8)
@@ -53,7 +53,7 @@ def _own_pages(size: int) -> npt.NDArray[np.uint8]:
 
 
 def read_range(path: Path, offset: int, out: npt.NDArray[np.uint8], direct: bool = True) -> None:
-    """Fill ``out`` with the bytes of ``path`` from ``offset``. RunError names file, offset and reason."""
+    """Fill ``out`` with the bytes of ``path`` from ``offset`` on. Raises RunError, which names file, offset and reason."""
     try:
         _native.read_file_range(os.fspath(path), offset, out, direct)
     except OSError as error:

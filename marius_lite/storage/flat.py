@@ -1,4 +1,4 @@
-"""One-dimensional arrays: where their elements lie, and ranges of them read past the page cache."""
+"""Read ranges of one-dimensional arrays, past the page cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from marius_lite.storage.engine import empty_for_range, read_range
 
 @dataclass(frozen=True, slots=True)
 class FlatArray:
-    """A one-dimensional Zarr v3 array with raw little-endian chunks: where its elements lie."""
+    """A one-dimensional Zarr v3 array with raw little-endian chunks of ``chunk`` elements."""
 
     path: Path
     length: int
@@ -31,7 +31,7 @@ class FlatArray:
 
 
 def open_flat(path: Path) -> FlatArray:
-    """Describe the array at ``path``. Raises UserError when it is no raw one-dimensional Zarr v3 array."""
+    """Open the array at ``path``. Raises UserError where it is no raw one-dimensional Zarr v3 array."""
     document = path / "zarr.json"
     try:
         return _parse_flat(path, document.stat().st_mtime_ns)
@@ -54,7 +54,7 @@ def read_array_range(path: Path, start: int, stop: int, out: npt.NDArray[Any] | 
                      direct: bool = True) -> npt.NDArray[Any]:
     """Read elements [start, stop) of the one-dimensional Zarr array at ``path``, past the page cache.
 
-    ``out``: contiguous, shape (stop - start,), of the array's dtype, made when absent. Raises ValueError for
+    ``out``: contiguous, shape (stop - start,), of the array's dtype; without it an array is made. Raises ValueError for
     a range outside the array, RunError for files that cannot be read or are too short.
     """
     array = open_flat(path)

@@ -1,4 +1,4 @@
-"""What Zarr itself writes of groups and arrays, beside their chunk files."""
+"""Write the metadata of groups and arrays, by Zarr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLAIN: dict[str, Any] = {"compressors": None, "filters": None, "fill_value": 0, 
 
 
 def create_group(path: Path) -> None:
-    """Make the Zarr v3 group at ``path`` that arrays stand in. Raises OSError."""
+    """Make an empty Zarr v3 group at ``path``. Raises OSError."""
     zarr.create_group(path, zarr_format=3)
 
 

@@ -47,6 +47,6 @@ class RecordLayout:
 
 
 def record_of(row_optimizer: str, dim: int) -> RecordLayout:
-    """The record of an embedding of ``dim`` numbers trained by ``row_optimizer``, one of csrc/rows/formulas.h."""
+    """The record of ``dim`` numbers that are trained by ``row_optimizer``, the name of one of csrc/rows/formulas.h."""
     state = ROW_OPTIMIZERS[row_optimizer]
     return RecordLayout(dim, state["per_value"] * dim + state["per_row"])

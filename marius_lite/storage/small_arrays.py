@@ -1,4 +1,4 @@
-"""Small arrays in one chunk file, and tables of numbers among them read whole."""
+"""Write small arrays as one chunk file; read small tables whole."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def write_array(path: Path, values: npt.NDArray[Any]) -> None:
 
 
 def chunk_of_table(path: Path, size: int) -> Chunks:
-    """The only chunk, of ``size`` bytes, of a small array of two dimensions."""
+    """The single chunk, of ``size`` bytes, of a small array of two dimensions."""
     return Chunks(path, 1, size, rows=True)
 
 
 def read_table(path: Path, dtype: npt.DTypeLike, shape: tuple[int, int]) -> npt.NDArray[Any]:
-    """Read a small array of two dimensions; -1 in ``shape``: as many as there are. Raises RunError or ValueError."""
+    """Read a small array of two dimensions. -1 in ``shape`` stands for as many as there are. Raises RunError or ValueError."""
     return read_numbers(chunk_of_table(path, 0).path(0), dtype).reshape(shape)

@@ -1,8 +1,8 @@
 """Snapshots of a live group of tables: folders that share its files by hard links.
 
-Chunk files are never changed in place. A link therefore keeps a partition as it was, and a snapshot copies nothing. A snapshot is
-made under a hidden name and renamed into place; what goes is renamed away before it is emptied. So a folder under its own name is
-always whole.
+Chunk files are never changed in place. So a link keeps a partition as it was, and a snapshot copies nothing. A snapshot is made
+under a hidden name and renamed into place; one that is removed is renamed to a hidden name first. So a folder that is not hidden
+is always whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DESCRIPTION = "zarr.json"
 
 
 def unfinished(snapshot: Path) -> Path:
-    """Where a snapshot stands while it is made."""
+    """The hidden folder of a snapshot while it is made."""
     return _hidden(snapshot, UNFINISHED)
 
 
@@ -28,12 +28,12 @@ def _hidden(snapshot: Path, suffix: str) -> Path:
 
 
 def begin(live: Path, snapshot: Path) -> None:
-    """Link all files of the group ``live``, which must be whole, to where the snapshot stands `unfinished`. Nothing is synced."""
+    """Link all files of the group ``live``, which must be whole, into the `unfinished` snapshot. Nothing is synced."""
     link_tree(live, unfinished(snapshot))
 
 
 def link(source: Path, target: Path) -> None:
-    """Hard link, or a copy where the file system has no hard links."""
+    """Make a hard link, or a copy where the file system has no hard links."""
     try:
         os.link(source, target)
     except OSError as error:
@@ -43,19 +43,19 @@ def link(source: Path, target: Path) -> None:
 
 
 def link_tree(source: Path, target: Path) -> None:
-    """The same folders, every file linked; leftovers of a torn write (``*.tmp``) stay behind."""
+    """Make the same folders at ``target``, and link every file but those of interrupted writes (``*.tmp``)."""
     for folder, _, names in os.walk(source):
-        there = target / Path(folder).relative_to(source)
-        there.mkdir(parents=True, exist_ok=True)
+        copy = target / Path(folder).relative_to(source)
+        copy.mkdir(parents=True, exist_ok=True)
         for name in sorted(names):
             if not name.endswith(".tmp"):
-                link(Path(folder) / name, there / name)
+                link(Path(folder) / name, copy / name)
 
 
 def publish(snapshot: Path) -> None:
-    """Rename what is whole and synced into its place, over a snapshot of the same name if there is one.
+    """Rename the unfinished snapshot, which is whole and synced, to its own name. It replaces one of the same name.
 
-    `recover` closes the gap between the two renames.
+    If a crash comes between the two renames, `recover` brings the old one back.
     """
     old = _hidden(snapshot, REPLACED)
     if snapshot.exists():
@@ -75,14 +75,14 @@ def recover(folder: Path) -> None:
 
 
 def discard(snapshot: Path) -> None:
-    """Remove a snapshot, under a hidden name from the first file on."""
+    """Remove a snapshot: it is renamed to a hidden name before the first file goes."""
     hidden = unfinished(snapshot)
     files.publish(snapshot, hidden)
     files.remove_tree(hidden)
 
 
 def restore(snapshot: Path, live: Path) -> None:
-    """Make the group ``live`` again from a snapshot, by links. What stood there goes; the snapshot's other files stay out."""
+    """Replace the group ``live`` by links to a snapshot's tables. Other files of the snapshot are left out."""
     temporary = unfinished(live)
     files.remove_tree(temporary)
     temporary.mkdir()

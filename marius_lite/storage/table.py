@@ -25,18 +25,18 @@ SPAN_BYTES = 8 * 1024 * 1024  # the most that is read at once
 
 
 def padded_width(width: int, dtype: npt.DTypeLike) -> int:
-    """Columns of a row that holds ``width`` of them, padded to whole steps of the stride."""
+    """The columns of a row of ``width`` columns, padded so that its stride is a multiple of STRIDE_STEP."""
     step = STRIDE_STEP // np.dtype(dtype).itemsize
     return -(-width // step) * step
 
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """Rows of one record per node; partition k, nodes [k*R, (k+1)*R), is chunk k, a file of R rows.
+    """A table with a record for each node. Partition k, nodes [k*R, (k+1)*R), is chunk k, a file of R rows.
 
-    ``dtype``: float32; features have others too. The last chunk file has R rows like the others; those past ``nodes`` mean
-    nothing. ``checksums``: CRC-32C of each chunk file, where they are known: then no row is given out of a file that was not
-    compared with its own.
+    ``dtype``: float32; features may have others. The last chunk file has R rows too; those past ``nodes`` have no meaning.
+    ``checksums``: the CRC-32C of each chunk file, where it is known. Rows are then only returned from a file that was compared
+    with its checksum.
     """
 
     path: Path
@@ -69,7 +69,7 @@ class RowTable:
 
     @classmethod
     def open(cls, path: Path) -> RowTable:
-        """Raises UserError when ``path`` holds no array this program can page."""
+        """Open the table at ``path``. Raises UserError where there is no array that this program can page."""
         try:
             array = zarr.open_array(path, mode="r")
         except (FileNotFoundError, ValueError) as error:
@@ -136,7 +136,7 @@ class RowTable:
         self._compare(k, checksum)
 
     def check(self, k: int) -> None:
-        """Read partition k's file and compare it, once in the life of this object, where checksums are known. Raises RunError."""
+        """Compare partition k's file with its checksum, if that is known, once for this object. Raises RunError."""
         if self.checksums is not None and k not in self._compared:
             self.read_into(k, np.empty((self.size(k), 0), self.dtype))
 
@@ -146,7 +146,7 @@ class RowTable:
         self._compared.add(k)
 
     def read_block(self, k: int, first: int, last: int) -> npt.NDArray[Any]:
-        """Read rows [first, last) of partition k, at most those of a chunk, for who compares them himself. Raises RunError."""
+        """Read rows [first, last) of partition k's chunk. The caller compares them with the checksum. Raises RunError."""
         block = np.empty((last - first, self.width), self.dtype)
         read_range(self.chunk_path(k), first * self.stride, block.view(np.uint8).reshape(-1))
         return block
@@ -181,10 +181,10 @@ class RowTable:
 
     @contextmanager
     def writing(self, k: int, first: int = 0) -> Iterator[Callable[[npt.NDArray[Any]], object]]:
-        """Write whole rows of partition k from row ``first`` on: what this gives takes some at a time, (n, width).
+        """Write whole rows of partition k from row ``first`` on: yield a function that appends rows (n, width).
 
-        The file is changed in place. So this is only for a table in the making, whose files no checkpoint shares. Nothing is
-        synced. Raises OSError.
+        The file is changed in place. So this is only for a new table, whose files no checkpoint shares. Nothing is synced.
+        Raises OSError.
         """
         with open(self.chunk_path(k), "r+b") as file:
             file.seek(first * self.stride)
@@ -196,7 +196,7 @@ class RowTable:
 
 
 def spans(offsets: npt.NDArray[np.int64], stride: int) -> list[tuple[int, int]]:
-    """Cut sorted row offsets into index ranges that are read at once: no large gap inside, none too long."""
+    """Cut sorted row offsets into index ranges to read at once, without large gaps and of at most SPAN_BYTES."""
     if not len(offsets):
         return []
     cuts = np.flatnonzero(np.diff(offsets) * stride > GAP_BYTES) + 1

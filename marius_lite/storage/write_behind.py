@@ -1,4 +1,4 @@
-"""Files written by another thread while the next data are made."""
+"""Write files in another thread while the next data are made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class WriteBehind:
-    """Calls made by another thread, in order, at most one waiting; what one raises is raised by the next or by `close`."""
+    """Makes calls in another thread, one at a time. An error of a call is raised by the next call or by `close`."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="write")
@@ -19,7 +19,7 @@ class WriteBehind:
         self._last = self._pool.submit(function, *arguments)
 
     def wait(self) -> None:
-        """Until everything is done."""
+        """Wait until the last call is done."""
         last, self._last = self._last, None
         if last is not None:
             last.result()

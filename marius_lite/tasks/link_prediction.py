@@ -14,8 +14,8 @@ import torch
 from marius_lite.config.encoder_memory import resident
 from marius_lite.config.memory import negatives_shape
 from marius_lite.config.schema import Config
+from marius_lite.device.cache import HOT_SAMPLE
 from marius_lite.device.chooser import Load, expected_loads
-from marius_lite.device.held import HOT_SAMPLE
 from marius_lite.encode.representation import PreparedPlaces, Representation
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of

@@ -68,7 +68,7 @@ class Work:
     def open(self, epoch: int, window: Window, following: Window | None) -> WorkWindow:
         """Wait for a window's items; those of the ``following`` one are read meanwhile."""
         opened = self._learning.open(epoch, window, following)
-        self.rows.hold_most_touched(lambda: self._representation.touched(opened.touched()))
+        self.rows.cache_most_touched(lambda: self._representation.touched(opened.touched()))
         return WorkWindow(self, opened)
 
     def stages(self) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:

@@ -145,10 +145,10 @@ class Bench:
 
     def multiprocessors(self, width: int, ids: Ids, block: torch.Tensor) -> int:
         """On how many a gather really ran."""
-        seen = torch.zeros(on_device.MOST_SMS, dtype=torch.int32, device=self.accelerator.device)
+        flags = torch.zeros(on_device.MOST_SMS, dtype=torch.int32, device=self.accelerator.device)
         on_device.idle(self.accelerator)
-        self.now(self.gather(width, ids, block, seen=seen.data_ptr()))
-        return int(seen.sum())
+        self.now(self.gather(width, ids, block, sm_flags=flags.data_ptr()))
+        return int(flags.sum())
 
     def launch(self, stream: Stream, count: int, width: int, sms: int, **ends: int) -> None:
         stream.run(lambda: self.accelerator.library.copy_rows(

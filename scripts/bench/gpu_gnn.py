@@ -94,7 +94,7 @@ def samplers(a: argparse.Namespace, dataset: Path, accelerator: Accelerator, rep
     with (closing(NeighbourLists(data.adjacency, own_pages=True)) as lists,
           closing(DeviceNeighbours(accelerator, partitioning)) as gpu):
         lists.enter({k: k * partitioning.rows for k in range(partitioning.partitions)})
-        gpu.enter(lists.here)
+        gpu.enter(lists.resident)
         rates: dict[str, list[float]] = {name: [] for name in SAMPLERS}
         for seed in range(WARM_UP + 5 * a.rounds):
             seeds = rng.choice(a.nodes, a.batch, replace=False).astype(np.int64)

@@ -18,9 +18,9 @@ import torch
 from on_device import Buffer, Clock, Ids, Report
 
 from marius_lite.device.accelerator import Accelerator
+from marius_lite.device.cache import FullCache
 from marius_lite.device.calibrate import measure
 from marius_lite.device.chooser import Load, Rates, choose
-from marius_lite.device.held import Mirror
 from marius_lite.device.links import Link, Staged, Table, ZeroCopy
 from marius_lite.device.streams import Event
 
@@ -54,7 +54,7 @@ class Step:
     def __post_init__(self) -> None:
         sizes = self.accelerator, max(map(len, self.batches)), self.table.shape[1] * 4
         self.ring = [Slot(on_device.block(*sizes), on_device.staging(*sizes)) for _ in range(UNDER_WAY)]
-        self.mirror = Mirror(self.accelerator, self.table, len(self.table) // SLOTS)
+        self.cache = FullCache(self.accelerator, self.table, len(self.table) // SLOTS)
 
     def through(self, link: Link, count: int) -> None:
         """``count`` batches up and back, each back when it is up."""
@@ -70,12 +70,12 @@ class Step:
     def bulk(self, count: int) -> None:
         """All partitions in, ``count`` batches within the device, all partitions back."""
         computing, block = self.accelerator.computing, self.ring[0].block
-        self.mirror.enter({k: k * (len(self.table) // SLOTS) for k in range(SLOTS)})
+        self.cache.enter({k: k * (len(self.table) // SLOTS) for k in range(SLOTS)})
         for k in range(count):
             ids = self.batches[k % len(self.batches)]
-            computing.run(lambda ids=ids: self.mirror.fetch(ids.sent, len(ids), block))
-            computing.run(lambda ids=ids: self.mirror.store(ids.sent, len(ids), block))
-        self.mirror.leave(())
+            computing.run(lambda ids=ids: self.cache.fetch(ids.sent, len(ids), block))
+            computing.run(lambda ids=ids: self.cache.store(ids.sent, len(ids), block))
+        self.cache.leave(())
 
 
 def compare(accelerator: Accelerator, a: argparse.Namespace, buffer: Buffer, clock: Clock, report: Report, width: int) -> None:
@@ -86,7 +86,8 @@ def compare(accelerator: Accelerator, a: argparse.Namespace, buffer: Buffer, clo
     staged, zero_copy = Staged(accelerator, table, a.threads), ZeroCopy(accelerator, table, slot_rows, a.sms, a.threads)
     rates = measure(accelerator, table, zero_copy, staged)
     report.add(f"{width} floats: a row by zero_copy", 1e9 * rates.zero_copy, "ns",
-               detail=f"staged {1e9 * rates.staged:.3g}, held {1e9 * rates.held:.3g}, of a partition {1e9 * rates.partition:.3g}")
+               detail=f"staged {1e9 * rates.staged:.3g}, cached {1e9 * rates.cached:.3g}, "
+                      f"of a partition {1e9 * rates.partition:.3g}")
     free = free_bytes(accelerator)
     smallest = max(1, int(min(TOUCHED) * len(table)))
     size = max(1, min(a.batch_bytes // (4 * width), smallest))
@@ -114,7 +115,7 @@ def tell(report: Report, clock: Clock, step: Step, zero_copy: Link, staged: Link
 
 
 def free_bytes(accelerator: Accelerator) -> int:
-    """Device memory for a mirror of the buffer."""
+    """Device memory for a cache of the whole buffer."""
     return torch.cuda.mem_get_info(accelerator.device)[0] if accelerator.device.type == "cuda" else 1 << 62
 
 

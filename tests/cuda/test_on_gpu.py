@@ -70,13 +70,13 @@ def test_rows_come_from_pinned_memory_and_go_back(machine, width, sms):
     rows = np.sort(rng.permutation(nodes)[:count])
     before, stride, index = table.copy(), 4 * width, machine.put(rows)
     pinned = machine.library.pin(table.view(np.uint8), boundary=4096, device=0)
-    seen = machine.put(np.zeros(1024, np.int32))
+    flags = machine.put(np.zeros(1024, np.int32))
     block = machine.put(np.zeros((count, width), np.float32))
     both = {**machine.here, "count": count, "source_stride": stride, "target_stride": stride, "columns": width,
-            "max_sms": sms, "seen": seen.data_ptr()}
+            "max_sms": sms, "sm_flags": flags.data_ptr()}
     machine.library.copy_rows(source=pinned.address, target=block.data_ptr(), source_rows=index.data_ptr(), **both)
     assert same_bits(machine.get(block), before[rows])
-    assert 1 <= machine.get(seen).sum() <= (sms or machine.facts["multiprocessors"])
+    assert 1 <= machine.get(flags).sum() <= (sms or machine.facts["multiprocessors"])
     block += 1
     machine.library.copy_rows(source=block.data_ptr(), target=pinned.address, target_rows=index.data_ptr(), **both)
     machine.wait()
@@ -184,35 +184,35 @@ def test_a_hop_has_the_cpus_neighbours(machine, fanout):
         fields = {name: value.data_ptr() if isinstance(value, torch.Tensor) else value for name, value in job.items()}
         machine.library.neighbours(machine.here["device"], machine.here["stream"], name, **fields, count=count)
 
-    def meet(ids, known):
+    def insert(ids, known):
         count = len(ids)
-        stage("meet", count, ids=ids, known=known, slots=machine.put(np.zeros(count, np.int32)))
-        stage("tell", count, fresh=machine.put(np.zeros(count, np.int32)))
-        rank = machine.get(job["fresh"]).cumsum(dtype=np.int32)
+        stage("insert", count, ids=ids, known=known, slots=machine.put(np.zeros(count, np.int32)))
+        stage("mark_new", count, is_new=machine.put(np.zeros(count, np.int32)))
+        rank = machine.get(job["is_new"]).cumsum(dtype=np.int32)
         job["labels"] = machine.put(np.zeros(count, np.int32))
         job["new_nodes"], job["new_rows"] = (machine.put(np.zeros(rank[-1], np.int64)) for _ in range(2))
         stage("label", count, rank=machine.put(rank))
-        stage("settle", count)
+        stage("keep_labels", count)
         return machine.get(job["labels"]), machine.get(job["new_nodes"]), machine.get(job["new_rows"])
 
-    stage("find", len(dst))
-    _, nodes, first_rows = meet(machine.put(seeds), 0)
+    stage("find_excluded", len(dst))
+    _, nodes, first_rows = insert(machine.put(seeds), 0)
     count = len(seeds)
-    for name, size in (("counts", 1), ("first", 1), ("candidates", 1), ("seen", 2), ("removals", 2), ("shifts", 2)):
+    for name, size in (("counts", 1), ("first", 1), ("candidates", 1), ("in_edges", 2), ("removals", 2), ("shifts", 2)):
         job[name] = machine.put(np.zeros(size * count, np.int64))
     stage("expand", count, nodes=machine.put(nodes), node_count=count)
     starts = np.concatenate([[0], machine.get(job["counts"]).cumsum()])
     edges = int(starts[-1])
     stage("draw", count, starts=machine.put(starts), drawn=machine.put(np.zeros(edges, np.int64)),
           drawn_set=machine.put(np.full(2 * edges, -1)))
-    stage("take", edges, ids=machine.put(np.zeros(edges, np.int64)), rel=machine.put(np.zeros(edges, np.int32)))
+    stage("fetch", edges, ids=machine.put(np.zeros(edges, np.int64)), rel=machine.put(np.zeros(edges, np.int32)))
     rel, ids = machine.get(job["rel"]).view(np.uint32), job["ids"]
-    indices, more_nodes, more_rows = meet(ids, count)
+    indices, more_nodes, more_rows = insert(ids, count)
     found = {"nodes": np.concatenate([nodes, more_nodes]), "rows": np.concatenate([first_rows, more_rows]), "indptr": starts,
              "indices": indices, "rel": rel}
     for name, array in found.items():
         np.testing.assert_array_equal(array, expected[name], name)
-    assert machine.get(job["seen"]).reshape(-1, 2).sum(0).tolist() == [expected["neighbours"], expected["missing"]]
+    assert machine.get(job["in_edges"]).reshape(-1, 2).sum(0).tolist() == [expected["neighbours"], expected["missing"]]
     for each in pinned:
         each.close()
 

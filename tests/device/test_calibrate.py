@@ -16,7 +16,7 @@ def test_rates_of_this_device(host_library, changes):
     before = table.copy()
     pinned = ZeroCopy(device, table, 1000, 8, 1)
     rates = measure(device, table, pinned, Staged(device, table, 1), changes)
-    assert min(rates.zero_copy, rates.staged, rates.held, rates.partition) > 0
+    assert min(rates.zero_copy, rates.staged, rates.cached, rates.partition) > 0
     np.testing.assert_array_equal(table, before)
     assert choose(rates, [Load(1000.0, 3000)], table.nbytes, table.nbytes).path in ("zero_copy", "staged", "bulk")
     pinned.close()

@@ -13,8 +13,8 @@ RATE = st.floats(1e-9, 1e-5)
 
 
 @given(RATE, RATE, RATE, RATE, st.lists(st.tuples(st.floats(1, 1e9), st.integers(0, 10**9)), min_size=1, max_size=5))
-def test_the_choice_takes_least(zero_copy, staged, held, partition, loads):
-    rates, loads = Rates(zero_copy, staged, held, partition), [Load(*load) for load in loads]
+def test_the_choice_takes_least(zero_copy, staged, cached, partition, loads):
+    rates, loads = Rates(zero_copy, staged, cached, partition), [Load(*load) for load in loads]
     taken = seconds(rates, loads)
     assert taken[choose(rates, loads, 10, 10).path] == min(taken.values())
     without = choose(rates, loads, 11, 10)
@@ -26,12 +26,12 @@ def test_the_choice_takes_least(zero_copy, staged, held, partition, loads):
 @pytest.mark.parametrize(("touched", "path"), [(1e5, "zero_copy"), (1e8, "bulk")])
 def test_few_rows_travel_alone_and_many_in_bulk(touched, path):
     """A kernel reads 35 GB/s over the link, the copy engine 52, of rows of 512 bytes."""
-    rates = Rates(zero_copy=512 / 35e9, staged=512 / 20e9, held=512 / 1e12, partition=2 * 512 / 52e9)
+    rates = Rates(zero_copy=512 / 35e9, staged=512 / 20e9, cached=512 / 1e12, partition=2 * 512 / 52e9)
     assert choose(rates, [Load(touched, 10**6)], 0, 1).path == path
 
 
 def test_bulk_wins_once_the_rows_touched_outweigh_the_partition():
-    rates = Rates(zero_copy=1 / 35, staged=1, held=0, partition=1 / 52)
+    rates = Rates(zero_copy=1 / 35, staged=1, cached=0, partition=1 / 52)
     assert choose(rates, [Load(0.63 * 1e6, 10**6)], 0, 1).path == "zero_copy"
     assert choose(rates, [Load(0.70 * 1e6, 10**6)], 0, 1).path == "bulk"
 

@@ -16,12 +16,12 @@ from test_device_rows import make_path
 from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.device import batches as module
 from marius_lite.device.batches import DeviceBatches
-from marius_lite.device.held import HotRows, Mirror
+from marius_lite.device.cache import FullCache, HotRowCache
 from marius_lite.device.packet import Packet
-from marius_lite.device.rows import DeviceTable, RowForm, RowUpdate
+from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
 from marius_lite.errors import RunError
 from marius_lite.graph.feature_types import STORED, decode
-from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
 from marius_lite.pipeline.batches import Streamed, run
 from marius_lite.sampling.batch_rows import RowTracker, read_rows
 from marius_lite.storage.record import record_of
@@ -62,7 +62,7 @@ def learn(features, learned, tag):
 
 
 def on_the_host(features, kind, scales, learned, batches):
-    updater, losses = RowUpdater(ROW_OPTIMIZERS["adagrad"](), DIM, 0.1), []
+    updater, losses = HostRowUpdater(ROW_OPTIMIZERS["adagrad"](), DIM, 0.1), []
     values = torch.from_numpy(decode(features[:, :WIDTH], kind, scales))
     for read, changed, tag in batches:
         loss, grads = learn(values[torch.from_numpy(read)], torch.from_numpy(learned[changed, :DIM]), torch.from_numpy(tag))
@@ -73,17 +73,18 @@ def on_the_host(features, kind, scales, learned, batches):
 
 def on_device(device, path, features, kind, scales, learned, cached):
     tables = []
-    for rows, update in ((features.view(np.float32), None), (learned, RowUpdate.of("adagrad", ROW_OPTIMIZERS["adagrad"](), 0.1))):
-        link, held = make_path(path, device, rows)
+    step = RowStepSettings.of("adagrad", ROW_OPTIMIZERS["adagrad"](), 0.1)
+    for rows, update in ((features.view(np.float32), None), (learned, step)):
+        link, cache = make_path(path, device, rows)
         if cached:
-            held = HotRows(device, cached, rows.shape[1], link, 3, changes=update is not None)
-            held.choose(np.random.default_rng(2).integers(40, size=200))
-        if isinstance(held, Mirror):
-            held = Mirror(device, rows, ROWS // 4, changes=update is not None)
-            held.enter({k: k * ROWS // 4 for k in range(4)})
+            cache = HotRowCache(device, cached, rows.shape[1], link, 3, changes=update is not None)
+            cache.choose(np.random.default_rng(2).integers(40, size=200))
+        if isinstance(cache, FullCache):
+            cache = FullCache(device, rows, ROWS // 4, changes=update is not None)
+            cache.enter({k: k * ROWS // 4 for k in range(4)})
         by_column = None if scales is None else torch.from_numpy(scales).to(device.device)
         form = RowForm(DIM) if update else RowForm(WIDTH, DTYPES[kind], by_column)
-        tables.append(DeviceTable(device, link, held, form, rows.shape[1], update))
+        tables.append(DeviceTable(device, link, cache, form, rows.shape[1], update))
     return DeviceBatches(device, tables)
 
 
@@ -114,8 +115,8 @@ def test_same_bits_as_one_after_the_other(make_device, path, cached, kind, seed,
     batches = on_device(make_device(seed), path, features, kind, scales, learned, cached)
     assert through_streams(batches, given) == losses
     for table in batches.tables:
-        if table.held:
-            table.held.leave(())
+        if table.cache:
+            table.cache.leave(())
     np.testing.assert_array_equal(learned, expected)
     np.testing.assert_array_equal(features, untouched)
     batches.close()
@@ -170,8 +171,8 @@ def traced(host_library, monkeypatch):
         batches = on_device(device, path, features, "int8", scales, learned, cached)
         through_streams(batches, make_batches(12, 0))
         for table in batches.tables:
-            if table.held:
-                table.held.leave(())
+            if table.cache:
+                table.cache.leave(())
         return trace, grown, trace.unordered(ignored)
     return run
 
@@ -222,9 +223,9 @@ def test_what_is_held_of_them_neither(host_library, path, cached):
     read, changed = on_device(device, path, features, "int8", scales, learned, cached).tables
     device.computing.record().wait()
     for table in (read, changed):
-        table.held.records.fill_(7)
-        table.held.settle()
-        table.held.leave(())
+        table.cache.records.fill_(7)
+        table.cache.write_back()
+        table.cache.leave(())
     np.testing.assert_array_equal(features, untouched)
     assert (learned != before).any()
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from marius_lite.config.load import load
 from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.device.batches import DeviceBatches
-from marius_lite.device.held import HotRows, Mirror
+from marius_lite.device.cache import FullCache, HotRowCache
 from marius_lite.device.links import Staged, ZeroCopy
-from marius_lite.device.rows import DeviceTable, RowForm, RowUpdate, TablePart
-from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings, TablePart
+from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
 from marius_lite.pipeline.batches import Streamed, run
 from marius_lite.rows.host_gather import HostGather
 from marius_lite.sampling.batch_rows import RowTracker
@@ -53,7 +53,7 @@ def learn(batch):
 
 
 def on_the_host(table, batches, optimizer):
-    updater, gather = RowUpdater(ROW_OPTIMIZERS[optimizer](), DIM, 0.1), HostGather(table, DIM)
+    updater, gather = HostRowUpdater(ROW_OPTIMIZERS[optimizer](), DIM, 0.1), HostGather(table, DIM)
     losses = []
     for sampled in batches:
         loss, grads = learn(DeviceBatch.of(sampled, gather(sampled.places), torch.from_numpy(sampled.edges.rel)))
@@ -67,20 +67,20 @@ def make_path(path, device, table, cached=0):
     staged = Staged(device, table, 1)
     link = staged if path == "staged" else ZeroCopy(device, table, SLOT_ROWS, 8, 1)
     if path == "bulk":
-        held = Mirror(device, table, SLOT_ROWS)
-        held.enter({k: k * SLOT_ROWS for k in range(ROWS // SLOT_ROWS)})
-        return link, held
+        cache = FullCache(device, table, SLOT_ROWS)
+        cache.enter({k: k * SLOT_ROWS for k in range(ROWS // SLOT_ROWS)})
+        return link, cache
     if not cached:
         return link, None
-    held = HotRows(device, cached, table.shape[1], link, piece=3)
-    held.choose(np.random.default_rng(1).integers(30, size=100))
-    return link, held
+    cache = HotRowCache(device, cached, table.shape[1], link, copy_rows=3)
+    cache.choose(np.random.default_rng(1).integers(30, size=100))
+    return link, cache
 
 
 def device_rows(device, table, path, optimizer, cached=0, room=0):
-    link, held = make_path(path, device, table, cached)
-    update = RowUpdate.of(optimizer, ROW_OPTIMIZERS[optimizer](), 0.1)
-    return DeviceBatches(device, [DeviceTable(device, link, held, RowForm(DIM), table.shape[1], update, room)])
+    link, cache = make_path(path, device, table, cached)
+    update = RowStepSettings.of(optimizer, ROW_OPTIMIZERS[optimizer](), 0.1)
+    return DeviceBatches(device, [DeviceTable(device, link, cache, RowForm(DIM), table.shape[1], update, room)])
 
 
 def through_streams(rows, batches):
@@ -105,16 +105,16 @@ def test_same_bits_as_one_after_the_other(make_device, path, cached, optimizer, 
     table = make_table(optimizer, seed)
     rows = device_rows(make_device(seed), table, path, optimizer, cached, room=seed % 2 * 20)
     assert through_streams(rows, batches) == losses
-    held = rows.tables[0].held
-    if held:
-        held.settle()
+    cache = rows.tables[0].cache
+    if cache:
+        cache.write_back()
         np.testing.assert_array_equal(table, expected)
-        held.leave(())
+        cache.leave(())
     np.testing.assert_array_equal(table, expected)
     rows.close()
 
 
-@pytest.mark.parametrize("broken", ["computed", "landed", "again"])
+@pytest.mark.parametrize("broken", ["computed", "ended", "again"])
 def test_the_schedules_find_a_missing_order(host_library, broken, monkeypatch):
     """The test above would see it: leave out one of the things that keep batches apart, and bits differ somewhere."""
     original = DeviceBatches._slot
@@ -124,7 +124,7 @@ def test_the_schedules_find_a_missing_order(host_library, broken, monkeypatch):
         if ago < 0:
             copy = object.__new__(type(slot))
             copy.__dict__.update(slot.__dict__)
-            if broken in ("computed", "landed"):
+            if broken in ("computed", "ended"):
                 setattr(copy, broken, None)
             return copy
         return slot
@@ -133,7 +133,7 @@ def test_the_schedules_find_a_missing_order(host_library, broken, monkeypatch):
     for seed in range(60):
         batches = make_batches(12, seed)
         if broken == "again":
-            monkeypatch.setattr(TablePart, "take", lambda *arguments: None)
+            monkeypatch.setattr(TablePart, "take_shared", lambda *arguments: None)
         else:
             monkeypatch.setattr(DeviceBatches, "_slot", forgetful)
         expected, table = make_table("sgd", seed), make_table("sgd", seed)
@@ -151,7 +151,7 @@ def test_what_one_description_says_holds_by_name_wherever_it_is_used(name, host_
     record = record_of(name, DIM)
     assert record.state_columns == len(optimizer.initial_state(DIM))
     assert (optimizer.initial_state(DIM) == 0).all()
-    update = RowUpdate.of(name, optimizer, 0.1)
+    update = RowStepSettings.of(name, optimizer, 0.1)
     there = {"device": 0, "stream": 0, "block": 64, "grads": 64, "count": 0, "dim": DIM, "lr": update.lr, **update.options}
     host_library.row_step(kind=update.kind, stride=record.stride, **there)
     with pytest.raises(RuntimeError, match=f"at least {4 * (DIM + record.state_columns)}, is needed"):

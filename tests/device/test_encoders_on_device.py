@@ -13,7 +13,7 @@ from weighted_dataset import with_weights
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
 from marius_lite.config.load import load
-from marius_lite.device import cuda, held, verified
+from marius_lite.device import cache, path, verified
 from marius_lite.device.accelerator import open_accelerator
 from marius_lite.errors import RunError, UserError
 from marius_lite.train import build
@@ -146,13 +146,13 @@ def test_features_of_any_type_are_decoded_on_the_device(cli, communities, emulat
 
 
 def test_the_rows_that_most_edges_lead_from_are_cached(communities, emulated, tmp_path, monkeypatch):
-    chosen, choose = [], held.HotRows.choose
+    chosen, choose = [], cache.HotRowCache.choose
 
     def noted(self, touched):
         choose(self, touched)
         chosen.append((self.hot, touched))
 
-    monkeypatch.setattr(held.HotRows, "choose", noted)
+    monkeypatch.setattr(cache.HotRowCache, "choose", noted)
     train_run(communities, tmp_path / "run", load(sets=[*KINDS["features"], "training.epochs=4", "storage.device_cache=1kB",
                                                         "storage.capacity=8", "storage.device_path=zero_copy"]))
     assert len(chosen) == 1, "nothing changes them, and the same partitions stay"
@@ -171,7 +171,7 @@ def test_too_little_device_memory_is_refused(communities, surrounded, emulated, 
 def test_a_buffer_that_cannot_be_pinned_gives_the_others_up(communities, emulated, tmp_path, monkeypatch):
     opened = []
 
-    class Fails(cuda.ZeroCopy):
+    class Fails(path.ZeroCopy):
         def __init__(self, *arguments):
             if opened:
                 raise RuntimeError("no more pages can be locked")
@@ -182,7 +182,7 @@ def test_a_buffer_that_cannot_be_pinned_gives_the_others_up(communities, emulate
             super().close()
             opened.append("closed")
 
-    monkeypatch.setattr(cuda, "ZeroCopy", Fails)
+    monkeypatch.setattr(path, "ZeroCopy", Fails)
     with pytest.raises(RunError, match="the buffer cannot be pinned: no more pages"):
         train_run(communities, tmp_path / "run", load(sets=[*KINDS["both"], "storage.device_path=zero_copy"]))
     assert opened[1:] == ["closed"]

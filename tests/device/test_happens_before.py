@@ -42,8 +42,8 @@ def traced(host_library, monkeypatch):
         table = make_table("adagrad", 0)
         rows = device_rows(device, table, path, "adagrad", cached)
         through_streams(rows, make_batches(count, 0))
-        if rows.tables[0].held:
-            rows.tables[0].held.leave(())
+        if rows.tables[0].cache:
+            rows.tables[0].cache.leave(())
         return trace.unordered(ignored), trace
     return run
 
@@ -56,7 +56,7 @@ def test_every_access_is_ordered(traced, path, cached):
     assert any(node.writes for node in trace.nodes if node.name.startswith("scattering")) == (path != "bulk")
 
 
-@pytest.mark.parametrize("name", ["computed", "landed"])
+@pytest.mark.parametrize("name", ["computed", "ended"])
 def test_a_forgotten_event_is_found(traced, monkeypatch, name):
     slot = DeviceBatches._slot
 

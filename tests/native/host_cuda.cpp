@@ -68,7 +68,8 @@ public:
         int failed = 0;
         with_vectors(job, [&](auto source, auto target) {
             failed = run_places(device, grid, [&](const Place& place) {
-                if (job.seen && place.thread == 0) job.seen[place.block % fake_multiprocessors % MARIUS_CUDA_SEEN] = 1;
+                if (job.sm_flags && place.thread == 0)
+                    job.sm_flags[place.block % fake_multiprocessors % MARIUS_CUDA_SM_FLAGS] = 1;
                 copy_rows<decltype(source), decltype(target)>(job, place, memory_);
             });
         });

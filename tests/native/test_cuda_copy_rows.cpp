@@ -68,7 +68,7 @@ void check_case(const Case& c) {
                                    .target_type = c.target_type,
                                    .index_bytes = c.wide ? 8 : 4,
                                    .max_sms = 0,
-                                   .seen = nullptr});
+                                   .sm_flags = nullptr});
     std::vector<char> expected = target;
     std::vector<std::uint8_t> once(target.size(), 0);
     for (int i = 0; i < c.count; ++i)
@@ -135,7 +135,7 @@ void requests_lie_on_lines() {
                                            .target_type = marius_bytes,
                                            .index_bytes = 8,
                                            .max_sms = 0,
-                                           .seen = nullptr});
+                                           .sm_flags = nullptr});
             LineMemory memory;
             for (memory.thread = 0; memory.thread < 32; ++memory.thread)
                 copy_rows<Vector<std::uint32_t, 4>, Vector<std::uint32_t, 4>>(
@@ -165,7 +165,7 @@ void a_table_beyond_four_billion_elements() {
                                   .target_type = marius_float32,
                                   .index_bytes = 8,
                                   .max_sms = 0,
-                                  .seen = nullptr};
+                                  .sm_flags = nullptr};
     PlainMemory memory;
     const auto copy = [&] {
         const CopyRows job = copy_job(args);

@@ -23,7 +23,7 @@ marius_cuda_copy_rows copy_of(std::int64_t columns, int source_type, int target_
             .target_type = target_type,
             .index_bytes = 8,
             .max_sms = 8,
-            .seen = nullptr};
+            .sm_flags = nullptr};
 }
 
 void vectors_divide_everything_and_are_the_largest() {

@@ -65,7 +65,7 @@ struct Found {
 struct Device {
     Neighbours job = {};
     std::vector<std::uint64_t> keys;
-    std::vector<std::int32_t> values, slots, fresh, rank, labels;
+    std::vector<std::int32_t> values, slots, is_new, rank, labels;
     Numbers ids, new_nodes, new_rows;
     Found found;
 
@@ -75,67 +75,67 @@ struct Device {
         job.mask = size - 1;
     }
 
-    void meet(Numbers met) {
-        ids = std::move(met);
-        for (auto* each : {&slots, &fresh, &rank, &labels}) each->assign(ids.size(), -1);
+    void insert(Numbers inserted) {
+        ids = std::move(inserted);
+        for (auto* each : {&slots, &is_new, &rank, &labels}) each->assign(ids.size(), -1);
         job.count = static_cast<std::int64_t>(ids.size());
         job.known = static_cast<std::int64_t>(found.nodes.size());
         job.ids = ids.data();
         job.slots = slots.data();
-        job.fresh = fresh.data();
-        run<marius_meet>(job);
-        run<marius_tell>(job);
-        std::partial_sum(fresh.begin(), fresh.end(), rank.begin());
-        const std::int64_t fresh_nodes = rank.empty() ? 0 : rank.back();
-        new_nodes.assign(fresh_nodes, -1);
-        new_rows.assign(fresh_nodes, -1);
+        job.is_new = is_new.data();
+        run<marius_insert>(job);
+        run<marius_mark_new>(job);
+        std::partial_sum(is_new.begin(), is_new.end(), rank.begin());
+        const std::int64_t new_count = rank.empty() ? 0 : rank.back();
+        new_nodes.assign(new_count, -1);
+        new_rows.assign(new_count, -1);
         job.rank = rank.data();
         job.labels = labels.data();
         job.new_nodes = new_nodes.data();
         job.new_rows = new_rows.data();
         run<marius_label>(job);
-        run<marius_settle>(job);
+        run<marius_keep_labels>(job);
         found.nodes.insert(found.nodes.end(), new_nodes.begin(), new_nodes.end());
         found.rows.insert(found.rows.end(), new_rows.begin(), new_rows.end());
         found.labels.insert(found.labels.end(), labels.begin(), labels.end());
-        found.hop_nodes.push_back(fresh_nodes);
+        found.hop_nodes.push_back(new_count);
     }
 
     void hop(std::int64_t hop, std::int64_t fanout) {
         const Numbers nodes = new_nodes;
         const std::size_t count = nodes.size();
         Numbers counts(count), first(count), candidates(count), starts(count + 1);
-        std::vector<marius_cuda_range> seen(count), removals(count);
+        std::vector<marius_cuda_range> in_edges(count), removals(count);
         std::vector<marius_cuda_shift> shifts(count * job.resident_count);
         job.hop = hop;
         job.fanout = fanout;
         job.count = job.node_count = static_cast<std::int64_t>(count);
         job.nodes = nodes.data();
         job.counts = counts.data();
-        job.seen = seen.data();
+        job.in_edges = in_edges.data();
         job.first = first.data();
         job.candidates = candidates.data();
         job.removals = removals.data();
         job.shifts = shifts.data();
         run<marius_expand>(job);
         std::partial_sum(counts.begin(), counts.end(), starts.begin() + 1);
-        for (const marius_cuda_range& each : seen) found.neighbours += each.begin, found.missing += each.end;
+        for (const marius_cuda_range& each : in_edges) found.neighbours += each.begin, found.missing += each.end;
         const std::int64_t edges = starts.back();
-        Numbers drawn(edges, -1), met(edges, -1);
+        Numbers drawn(edges, -1), inserted(edges, -1);
         std::vector<std::uint64_t> drawn_set(2 * edges, ~std::uint64_t{0});
         std::vector<std::uint32_t> rel(edges);
         job.starts = starts.data();
         job.drawn = drawn.data();
         job.drawn_set = drawn_set.data();
-        job.ids = met.data();
+        job.ids = inserted.data();
         job.rel = rel.data();
         run<marius_draw>(job);
         job.count = edges;
-        run<marius_take>(job);
+        run<marius_fetch>(job);
         for (std::size_t i = 1; i <= count; ++i) found.indptr.push_back(found.indptr.back() + counts[i - 1]);
         found.rel.insert(found.rel.end(), rel.begin(), rel.end());
         found.hop_edges.push_back(edges);
-        meet(std::move(met));
+        insert(std::move(inserted));
     }
 };
 
@@ -190,8 +190,8 @@ void samples(std::int64_t rows, std::int64_t partitions, std::int64_t edges, con
     device.job.excluded_src = src.data();
     device.job.count = device.job.excluded_count = static_cast<std::int64_t>(pairs.size());
     device.job.removed = removed.data();
-    run<marius_find>(device.job);
-    device.meet(seeds);
+    run<marius_find_excluded>(device.job);
+    device.insert(seeds);
     for (std::size_t h = 0; h < fanouts.size(); ++h) device.hop(static_cast<std::int64_t>(h), fanouts[h]);
     const Found& found = device.found;
     CHECK(same(found.nodes, expected.nodes) && same(found.rows, expected.rows) && same(found.hop_nodes, expected.hop_nodes));

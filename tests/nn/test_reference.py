@@ -10,7 +10,7 @@ from link_models import learn, make_model
 
 from marius_lite.nn.decoders import DECODERS, decoder_class
 from marius_lite.optim.dense import DenseOptimizer
-from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
 from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch
 
 NODES, RELATIONS, DIM, EDGES, CHUNKS, COUNT, LR = 60, 5, 8, 37, 4, 11, 0.1
@@ -122,7 +122,7 @@ def assert_one_step_equal(name, values, grads, expected_grad, rng):
         state[:, -1] = 4
     table = np.concatenate([values, state], 1)
     expected = table.astype(np.float64)
-    rows = RowUpdater(optimizer, DIM, LR).apply(table, grads)
+    rows = HostRowUpdater(optimizer, DIM, LR).apply(table, grads)
     reference_step(name, expected, rows, expected_grad[rows])
     assert difference(table, expected) < 1e-5
     assert difference(table[:, :DIM] - values, expected[:, :DIM] - values) < 1e-5
@@ -156,7 +156,7 @@ def test_rows_after_fifty_batches(decoder, optimizer):
     rows = ROW_OPTIMIZERS[optimizer]()
     table = np.zeros((NODES, DIM + rows.state_columns(DIM)), np.float32)
     table[:, :DIM] = decoder_class(decoder).node_draw(DIM)(rng, NODES, DIM) + rng.normal(0, 0.1, (NODES, DIM))
-    updater = RowUpdater(rows, DIM, LR)
+    updater = HostRowUpdater(rows, DIM, LR)
     dense = DenseOptimizer("adagrad", model, LR)
 
     expected = table.astype(np.float64)

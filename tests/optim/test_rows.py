@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marius_lite import _native
-from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
 from marius_lite.types import RowGrads
 
 DIM = 6
@@ -74,7 +74,7 @@ def test_only_the_batchs_rows_change(name, seed):
     width = DIM + optimizer.state_columns(DIM) + 2
     before = np.abs(rng.standard_normal((12, width), np.float32))
     table, grads = before.copy(), random_grads(rng, 12, 1)
-    changed = RowUpdater(optimizer, DIM, lr=0.1).apply(table, grads)
+    changed = HostRowUpdater(optimizer, DIM, lr=0.1).apply(table, grads)
     np.testing.assert_array_equal(changed, np.unique(grads.rows[0]))
     others = np.setdiff1d(np.arange(12), changed)
     np.testing.assert_array_equal(table[others], before[others])
@@ -89,7 +89,7 @@ def test_ten_steps_equal_a_float64_reference(name):
     table = np.zeros((12, DIM + optimizer.state_columns(DIM)), np.float32)
     table[:, :DIM] = rng.standard_normal((12, DIM))
     table[:, DIM:] = optimizer.initial_state(DIM)
-    updater = RowUpdater(optimizer, DIM, lr=0.1)
+    updater = HostRowUpdater(optimizer, DIM, lr=0.1)
     values = [torch.nn.Parameter(torch.tensor(row[:DIM], dtype=torch.float64)) for row in table]
     reference = [TORCH[name]([v], lr=0.1) for v in values] if name in TORCH else None
     squares = np.zeros(12)
@@ -131,7 +131,7 @@ def test_rows_out_of_order_change_nothing():
 
 
 def test_rows_are_clipped_one_by_one_and_the_rate_multiplies():
-    updater = RowUpdater(ROW_OPTIMIZERS["sgd"](), 2, lr=0.5, clip=1.0)
+    updater = HostRowUpdater(ROW_OPTIMIZERS["sgd"](), 2, lr=0.5, clip=1.0)
     updater.rate = 0.1
     table = np.zeros((3, 2), np.float32)
     grads = RowGrads([np.array([2, 0, 2])], [torch.tensor([[15.0, 20.0], [0.3, 0.4], [15.0, 20.0]])])
@@ -147,7 +147,7 @@ def test_how_many_rows_are_updated_at_a_time_changes_no_bit(clip, monkeypatch):
     for at_a_time in (1, 7, 64):
         monkeypatch.setattr("marius_lite.optim.rows.updater.ROWS_AT_A_TIME", at_a_time)
         tables.append(start.copy())
-        rows = RowUpdater(ROW_OPTIMIZERS["adagrad"](), DIM, 0.1, clip).apply(tables[-1], grads)
+        rows = HostRowUpdater(ROW_OPTIMIZERS["adagrad"](), DIM, 0.1, clip).apply(tables[-1], grads)
         np.testing.assert_array_equal(rows, np.unique(np.concatenate(grads.rows)))
     assert not np.array_equal(tables[0], start)
     np.testing.assert_array_equal(tables[0], tables[2])

@@ -32,7 +32,7 @@ def rows(request, host_library, tiny_dataset, tmp_path):
 
 def train(rows, nodes):
     """A batch whose loss is the sum of its nodes' numbers: at rate 1 each becomes less by 1."""
-    rows.hold_most_touched(lambda: nodes)
+    rows.cache_most_touched(lambda: nodes)
     rows.mark_changed()
     stages = rows.pipeline(lambda batch: PreparedBatch(batch, None, [rows.rows_of(0, batch.nodes)]),
                            lambda prepared, arrived: (arrived.values().sum().double(), [torch.ones_like(arrived.values())]))

@@ -9,10 +9,10 @@ import torch
 from marius_lite._native import crc32c
 from marius_lite.config.load import load
 from marius_lite.config.resolve import BatchNeeds
-from marius_lite.device.cuda import open_batches
+from marius_lite.device.open import open_batches
 from marius_lite.errors import RunError
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.optim.rows import ROW_OPTIMIZERS, RowUpdater
+from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
 from marius_lite.pipeline.batches import run
 from marius_lite.rows.batch import PreparedBatch
 from marius_lite.rows.on_device import DeviceRows
@@ -102,7 +102,7 @@ def learn(prepared, arrived):
 def train(rows, step, resident, following, rng):
     rows.enter(resident, following)
     batches = batches_of(step, resident, rng)
-    rows.hold_most_touched(lambda: np.concatenate([batch.nodes for batch in batches]))
+    rows.cache_most_touched(lambda: np.concatenate([batch.nodes for batch in batches]))
     rows.mark_changed()
 
     def prepare(batch):
@@ -117,7 +117,7 @@ def in_a_plain_table(steps, with_features=False):
     """(losses, values) where everything is in memory and one batch follows another."""
     table = np.zeros((NODES, record_of("adagrad", DIM).width), np.float32)
     table[:, :DIM] = first_rows()
-    updater, rng, losses = RowUpdater(ROW_OPTIMIZERS["adagrad"](), DIM, 0.1), np.random.default_rng(5), []
+    updater, rng, losses = HostRowUpdater(ROW_OPTIMIZERS["adagrad"](), DIM, 0.1), np.random.default_rng(5), []
     for step, resident in enumerate(steps):
         for batch in batches_of(step, resident, rng):
             values = torch.from_numpy(table[batch.nodes, :DIM])

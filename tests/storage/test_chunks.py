@@ -91,7 +91,7 @@ def test_what_was_written_is_told_with_its_checksum(make, tmp_path):
 @pytest.mark.parametrize("most", [1, 7, 1 << 20])
 def test_a_chunk_comes_in_pieces(make, most, tmp_path):
     chunks, values, _ = make(tmp_path / "a")
-    pieces = list(chunks.pieces(1, most))
+    pieces = list(chunks.blocks(1, most))
     assert b"".join(piece.tobytes() for _, piece in pieces) == chunks.read(1, values.dtype).tobytes()
     assert max(len(piece) for _, piece in pieces) <= most
     assert [after for after, _ in pieces] == [chunks.size - min(chunks.size, most * (at + 1)) for at in range(len(pieces))]

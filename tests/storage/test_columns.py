@@ -19,7 +19,7 @@ from marius_lite.storage.columns import ColumnWriter
        dtype=st.sampled_from([np.uint8, np.uint32, np.float64]))
 def test_columns_are_the_values(lengths, chunk, memory, dtype):
     values = [np.random.default_rng(n).integers(0, 200, length).astype(dtype) for n, length in enumerate(lengths)]
-    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "LEAST_PIECE", 4096):
+    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "LEAST_BUFFER", 4096):
         writer = ColumnWriter(Path(folder) / "column", chunk, dtype, memory)
         for part in values:
             writer.append(part)

@@ -5,9 +5,9 @@ from functools import partial
 
 from marius_lite._native import ROW_OPTIMIZERS as KNOWN
 from marius_lite.optim.rows.base import RowOptimizer
-from marius_lite.optim.rows.updater import RowUpdater
+from marius_lite.optim.rows.updater import HostRowUpdater
 
 ROW_OPTIMIZERS: dict[str, Callable[..., RowOptimizer]] = {name: partial(RowOptimizer.of, name) for name in KNOWN}
 """The row optimizers of csrc/rows/formulas.h by name. Each takes its options, with the usual values where none are given."""
 
-__all__ = ["ROW_OPTIMIZERS", "RowOptimizer", "RowUpdater"]
+__all__ = ["ROW_OPTIMIZERS", "HostRowUpdater", "RowOptimizer"]

@@ -14,7 +14,7 @@ ROWS_AT_A_TIME = 2048
 """Rows that are summed and then updated at a time. Their sums stay in a processor's caches."""
 
 
-class RowUpdater:
+class HostRowUpdater:
     """Applies `RowGrads` to a table of records. It keeps its buffers, so only one thread may use it at a time.
 
     ``rate`` multiplies the learning rate. ``clip``: the largest norm of a row's summed gradient; 0: no limit.

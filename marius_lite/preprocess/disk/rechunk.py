@@ -40,7 +40,7 @@ def rechunk(old: Chunks, checksums: Mapping[int, int], new: Chunks, total: int) 
 def _read(old: Chunks, checksums: Mapping[int, int], total: int) -> Iterator[Bytes]:
     for k, expected in checksums.items():
         checksum = 0
-        for after, part in old.pieces(k, PIECE):
+        for after, part in old.blocks(k, PIECE):
             checksum = crc32c(part, checksum)
             if not after and checksum != expected:
                 raise UserError(f"{old.path(k)}: does not match its checksum, the dataset was changed: make it again with "
