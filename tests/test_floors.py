@@ -29,7 +29,8 @@ FLOORS = dict(enumerate([
 ]))
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 ROOMS = [  # of preprocess, each above the one before
-    ["formats", "plan"],
+    ["columns", "formats", "fractions", "option_texts", "plan"],
+    ["arguments"],
     ["options"],
     ["readers"],
     ["disk"],

@@ -48,7 +48,8 @@ from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
 from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, carried_words, count_dtype, with_bar, write_buckets
 from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted
 from marius_lite.preprocess.ids.renumber import Types, write_names
-from marius_lite.preprocess.options import SPLITS, parse_memory, parse_partitions
+from marius_lite.preprocess.option_texts import parse_memory, parse_partitions
+from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.plan import column_memory, pass_memory, sort_memory, split_memory
 from marius_lite.preprocess.report import partition_facts
 from marius_lite.progress_bar import progress_bar

@@ -14,7 +14,8 @@ from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.disk.sort import WORD_BYTES, ExternalSort
 from marius_lite.preprocess.disk.spool import Ids, Keys, SpooledEdges
 from marius_lite.preprocess.edges.amounts import Amounts
-from marius_lite.preprocess.options import Options, split_bounds
+from marius_lite.preprocess.fractions import split_bounds
+from marius_lite.preprocess.options import Options
 from marius_lite.progress_bar import progress_bar
 from marius_lite.seeds import seed_for
 

@@ -13,11 +13,11 @@ from marius_lite.graph.ids import hash_raw_ids
 from marius_lite.graph.node_columns import NODE_SPLITS
 from marius_lite.preprocess.disk.key_list import KeyList
 from marius_lite.preprocess.disk.spool import Ids
+from marius_lite.preprocess.fractions import split_bounds
 from marius_lite.preprocess.ids.id_runs import IdRun
 from marius_lite.preprocess.ids.numbering import Numbering
 from marius_lite.preprocess.ids.renumber import Codes
 from marius_lite.preprocess.nodes.node_rows import raw_at
-from marius_lite.preprocess.options import split_bounds
 from marius_lite.preprocess.readers.node_ids import IdList
 from marius_lite.preprocess.readers.node_masks import open_set
 from marius_lite.seeds import seed_for

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import COLUMN_ROLES, Options
+from marius_lite.preprocess.columns import COLUMN_ROLES
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 
 Mask = npt.NDArray[np.bool_]

@@ -17,7 +17,8 @@ from marius_lite.config.yaml_text import parse_yaml, shown
 from marius_lite.errors import UserError
 from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import ROLES, Options
+from marius_lite.preprocess.columns import ROLES
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.arrays import checked_edges
 from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.raw import RawEdges

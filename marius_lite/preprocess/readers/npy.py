@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import COLUMN_ROLES, IGNORE, ROLES, Options
+from marius_lite.preprocess.columns import COLUMN_ROLES, IGNORE, ROLES
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
 from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
 from marius_lite.preprocess.readers.edge_values import EDGES, open_relations, open_values

@@ -6,7 +6,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.options import COLUMN_ROLES, IGNORE, ROLES, Options
+from marius_lite.preprocess.columns import COLUMN_ROLES, IGNORE, ROLES
+from marius_lite.preprocess.options import Options
 
 SYNONYMS = {
     "src": {"src", "source", "source_id", "src_id", "head", "h", "head_id", "from", "from_id", "fromnodeid", "subject", "s", "u",

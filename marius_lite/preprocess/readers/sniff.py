@@ -7,7 +7,8 @@ import re
 from collections import Counter
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.options import WHITESPACE, Options
+from marius_lite.preprocess.option_texts import WHITESPACE
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.roles import FindRoles, find_roles, left_out
 from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, LineShape, SpacedShape
 

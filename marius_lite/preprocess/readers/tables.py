@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 from marius_lite.errors import UserError
 from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import VALUES, Options
+from marius_lite.preprocess.columns import VALUES
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.arrays import checked_edges, is_value, kind_of
 from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.raw import RawEdges

@@ -21,7 +21,8 @@ import pyarrow.csv
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import VALUES, Options
+from marius_lite.preprocess.columns import VALUES
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.folders import nodes_said
 from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.lines import LineBlock, LineBlocks, strip_comments
