@@ -29,7 +29,7 @@ from marius_lite.storage.columns import AMPLE, ColumnWriter, chunk_length
 from marius_lite.storage.metadata import create_group
 from marius_lite.storage.small_arrays import write_array
 
-PIECE = 1 << 18
+EDGES_AT_ONCE = 1 << 18
 NODE_BYTES = 8  # where a node's list ends
 
 
@@ -104,7 +104,7 @@ class AdjacencyWriter:
         dtype = np.dtype(count_dtype(self._edges.total))
         np.cumsum(read_numbers(self._degrees, dtype, len(nodes) - 1, dtype.itemsize * nodes.start), out=cursors[1:])
         wanted = (*COLUMNS, "weight") if self._weights else COLUMNS
-        for piece in self._edges.block(range(p.partitions), parts, PIECE, wanted):
+        for piece in self._edges.block(range(p.partitions), parts, EDGES_AT_ONCE, wanted):
             src, dst, rels, *weight = piece.columns
             append_in_edges(src, dst, rels, piece.buckets, piece.ends, p.partitions, p.rows, nodes.start, cursors, sources, rel,
                             weight[0] if weight else None, weights)

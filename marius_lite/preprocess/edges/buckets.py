@@ -22,7 +22,7 @@ from marius_lite.storage.columns import AMPLE, ColumnWriter, chunk_length
 from marius_lite.storage.metadata import create_group
 from marius_lite.storage.small_arrays import write_array
 
-PIECE = 1 << 18
+EDGES_AT_ONCE = 1 << 18
 TOTALS = 5
 
 
@@ -118,11 +118,11 @@ def write_buckets(pieces: Iterable[Records], writers: Mapping[str, SplitWriter],
                   carried: Sequence[str], tally: Tally, drop_duplicates: bool) -> dict[Path, tuple[int, int]]:
     """Write sorted records of ``layout``; the files written, with (size, crc32c). ``tally`` is filled."""
     counts = EdgeCounts(tally.bucket_counts, tally.relation_counts, tally.totals, tally.out_degrees, tally.in_degrees, tally.seen)
-    out = np.empty((3, 3, PIECE), np.uint32)
-    words = np.empty((3, PIECE, len(carried)), np.uint64) if carried else None
+    out = np.empty((3, 3, EDGES_AT_ONCE), np.uint32)
+    words = np.empty((3, EDGES_AT_ONCE, len(carried)), np.uint64) if carried else None
     for records in pieces:
-        for at in range(0, len(records), PIECE):
-            piece = records[at : at + PIECE]
+        for at in range(0, len(records), EDGES_AT_ONCE):
+            piece = records[at : at + EDGES_AT_ONCE]
             first, last = (layout.bucket(piece[end]) for end in (0, -1))
             before = tally.bucket_counts[:, first : last + 1].copy()
             written = layout.unpack(piece, nodes, drop_duplicates, counts, out, words)

@@ -20,7 +20,7 @@ from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.plan import Bounds
 
 QUANTILES = (0.5, 0.9, 0.99)
-PIECE = 1 << 18  # edges at once
+EDGES_AT_ONCE = 1 << 18
 SLICE = 1 << 20  # nodes at once
 Counts = npt.NDArray[Any]  # uint32 or uint64, see `count_dtype`
 NodeCounts = tuple[Counts, Counts, npt.NDArray[np.uint8]]  # out-degrees, in-degrees, seen, as in `Tally`
@@ -91,7 +91,7 @@ def _count(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, nodes: 
     for name, buckets in edges.items():
         mark = 1 << SPLITS.index(name)
         for of_columns, rows, columns, degrees in ((False, own, every, outs), (True, every, own, ins)):
-            for piece in buckets.block(rows, columns, PIECE, COLUMNS[of_columns : of_columns + 1]):
+            for piece in buckets.block(rows, columns, EDGES_AT_ONCE, COLUMNS[of_columns : of_columns + 1]):
                 count_ends(piece.columns[0], piece.buckets, piece.ends, len(every), partitioning.rows, of_columns, nodes.start,
                            mark, seen, degrees if name == SPLITS[0] else None)
     return outs, ins, seen

@@ -44,7 +44,8 @@ class EdgeWriting:
         if done("write") or (self._sort.fits and not done("sort")):  # it may have had another --memory before
             written = once("write", Written, [*places, runs], lambda: self._write(pack().sorted(), 0), attrgetter("files"))
         else:
-            sorted_runs = once("sort", list[SortedRun], [runs], lambda: pack().settle(), lambda made: files_of(runs, made, words))
+            sorted_runs = once("sort", list[SortedRun], [runs], lambda: pack().finish_runs(),
+                               lambda made: files_of(runs, made, words))
             passes.clear(keyed)
             written = once("write", Written, places,
                            lambda: self._write(merge(runs, sorted_runs, words, plan.pass_memory(options), self._site.threads),

@@ -14,21 +14,21 @@ from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.ids import IdFile
 from marius_lite.graph.node_types import Codes, NodeTypes
 from marius_lite.preprocess.disk.site import Site
-from marius_lite.preprocess.nodes.named import Named
 from marius_lite.preprocess.nodes.node_types import CODE_BYTES
+from marius_lite.preprocess.nodes.numbered import NumberedNodes
 
-PIECE = 1 << 18
+EDGES_AT_ONCE = 1 << 18
 NODES_SHARE = 8  # of --memory, that the types of all nodes may take meanwhile
 MOST_COUNTED, MOST_LISTED = 1 << 20, 10_000
 EdgeType = dict[str, Any]
 
 
-def types_said(site: Site, named: Named, edges: Mapping[str, EdgeBuckets], relations: pa.Array) -> dict[str, Any]:
+def type_facts(site: Site, numbered: NumberedNodes, edges: Mapping[str, EdgeBuckets], relations: pa.Array) -> dict[str, Any]:
     """For the report: nodes by type, and edges by relation and types, where these can be counted."""
-    if (types := named.types) is None:
+    if (types := numbered.types) is None:
         return {}
-    ids = IdFile(site.root / "nodes.parquet", named.numbering.raw_ids.kind)
-    nodes = NodeTypes(ids, named.partitioning.nodes, types.names)
+    ids = IdFile(site.root / "nodes.parquet", numbered.numbering.raw_ids.kind)
+    nodes = NodeTypes(ids, numbered.partitioning.nodes, types.names)
     counted = site.passes.once("edge types", list[EdgeType], [], lambda: edge_types(
         edges, nodes, relations.to_pylist(), site.options.memory))
     return {"node_types": types.report, **({"edge_types": counted} if counted else {})}
@@ -59,7 +59,7 @@ def _counts(edges: Mapping[str, EdgeBuckets], codes: Codes, types: int, relation
     counts = np.zeros(relations * types * types, np.int64)
     for buckets in edges.values():
         rows, partitions = buckets.partitioning.rows, buckets.partitioning.partitions
-        for low, (src, dst, rel, *_) in buckets.pieces(PIECE):
+        for low, (src, dst, rel, *_) in buckets.pieces(EDGES_AT_ONCE):
             flat = np.searchsorted(buckets.offsets, np.arange(low, low + len(src)), side="right") - 1
             i, j = np.divmod(flat, partitions)
             kinds = (rel.astype(np.int64) * types + codes[src + i * rows]) * types + codes[dst + j * rows]

@@ -16,8 +16,8 @@ from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.nodes.features import FeatureWriter, StoredRows
-from marius_lite.preprocess.nodes.named import Named
 from marius_lite.preprocess.nodes.node_data import NodeData, NodeLabels
+from marius_lite.preprocess.nodes.numbered import NumberedNodes
 from marius_lite.storage.columns import write_node_column
 from marius_lite.storage.metadata import create_group
 
@@ -34,12 +34,12 @@ class Tables:
     sources: list[Source]
 
 
-def write_tables(site: Site, given: NodeData | None, named: Named) -> Tables:
+def write_tables(site: Site, given: NodeData | None, numbered: NumberedNodes) -> Tables:
     """``tables/``, where there is something about nodes."""
-    if given is None or named.labels is None:
+    if given is None or numbered.labels is None:
         return Tables({}, {}, [])
     create_group(site.root / TABLES)
-    tables = _TableWriter(site, named, named.labels)
+    tables = _TableWriter(site, numbered, numbered.labels)
     sources = tables.write_features(given)
     tables.write_labels(given)
     tables.write_splits()
@@ -51,7 +51,7 @@ class _TableWriter:
     """One table after the other; ``files`` and ``said`` grow."""
 
     site: Site
-    named: Named
+    numbered: NumberedNodes
     labels: NodeLabels
     files: Files = field(default_factory=dict)
     said: dict[str, Any] = field(default_factory=dict)
@@ -87,14 +87,14 @@ class _TableWriter:
 
     def _write_rows(self, place: Path, file: StoredRows) -> FeatureWriter:
         """A table of the rows of ``file``; what wrote it."""
-        work, last = self.site.work, self.named.last
+        work, last = self.site.work, self.numbered.last
         row_ids, renumber, dtype = work / "row_ids", last.open(), last.dtype
         with open(row_ids, "wb") as out:
             for at in range(0, file.rows, ROWS_AT_ONCE):
                 ids = files.read_numbers(self.labels.row_ids, dtype, ROWS_AT_ONCE, at * np.dtype(dtype).itemsize)
                 out.write(renumber(ids).data)
         del renumber
-        writer = FeatureWriter(file, self.site.root / place, row_ids, dtype, self.named.partitioning, work / place.name,
+        writer = FeatureWriter(file, self.site.root / place, row_ids, dtype, self.numbered.partitioning, work / place.name,
                                plan.pass_memory(self.site.options))
         writer.write()
         self.files |= writer.files
@@ -102,7 +102,7 @@ class _TableWriter:
 
     def _write_column(self, column: Path, dtype: Any, values: Any) -> None:
         placed = np.empty_like(values)
-        for first, ids in self.named.last.blocks(len(values)):
+        for first, ids in self.numbered.last.blocks(len(values)):
             placed[ids] = values[first : first + len(ids)]
-        nodes, rows = self.named.partitioning.nodes, self.named.partitioning.rows
+        nodes, rows = self.numbered.partitioning.nodes, self.numbered.partitioning.rows
         self.files |= write_node_column(self.site.root / column, dtype, nodes, rows, lambda ids: placed[ids.start : ids.stop])

@@ -14,7 +14,7 @@ from marius_lite._native import ArcWriter, read_file_range, write_file
 from marius_lite.preprocess.disk.sort import Records
 
 Block = npt.NDArray[np.uint8]
-PIECE = 1 << 14
+ARCS_AT_ONCE = 1 << 14
 MOST_BLOCK_BYTES = 4 << 20
 
 
@@ -31,8 +31,8 @@ class ArcLists:
         folder.mkdir(parents=True)
         writer = ArcWriter()
         for records in sorted_arcs:
-            for at in range(0, len(records), PIECE):
-                writer.append(records[at : at + PIECE])
+            for at in range(0, len(records), ARCS_AT_ONCE):
+                writer.append(records[at : at + ARCS_AT_ONCE])
                 if writer.waiting >= block_bytes:
                     self._write(writer)
         writer.finish()

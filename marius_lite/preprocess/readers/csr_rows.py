@@ -15,7 +15,7 @@ from marius_lite.preprocess.readers.number_rows import Rows, is_number
 
 FORMAT = "format"
 PARTS = ("indptr", "indices", "data", "shape")
-PIECE = 1 << 13  # entries that are read at once
+ENTRIES_AT_ONCE = 1 << 13
 ADVICE = "save indptr, indices, data and shape of a scipy.sparse.csr_array, the names perhaps with a common prefix"
 
 
@@ -118,8 +118,8 @@ class CsrRows:
     def _dense(self, bounds: npt.NDArray[np.int64], indices: Take, data: Take, first: int) -> Rows:
         """Rows ``first``, ... whose entries lie between ``bounds``."""
         block = np.zeros((len(bounds) - 1, self.width), self.dtype.newbyteorder("="))
-        for at in range(int(bounds[0]), int(bounds[-1]), PIECE):
-            count = min(PIECE, int(bounds[-1]) - at)
+        for at in range(int(bounds[0]), int(bounds[-1]), ENTRIES_AT_ONCE):
+            count = min(ENTRIES_AT_ONCE, int(bounds[-1]) - at)
             columns = indices(count).astype(np.int64)
             rows = np.searchsorted(bounds, np.arange(at, at + count), side="right") - 1
             if (outside := (columns < 0) | (columns >= self.width)).any():

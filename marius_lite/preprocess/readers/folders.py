@@ -41,7 +41,7 @@ def with_folders_opened(options: Options) -> Options:
     return dataclasses.replace(options, edges=(str(found / OGB_EDGES),))
 
 
-def nodes_said(path: Path) -> int | None:
+def announced_nodes(path: Path) -> int | None:
     """How many nodes there are, where the folder of an edge file says so. Raises UserError for several graphs."""
     nodes = _ogb_nodes(path)
     return graphbolt_nodes(path) if nodes is None else nodes

@@ -128,7 +128,7 @@ def count_lines(data: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
-def comments_said(comments: int, rows: int, what: str) -> list[str]:
+def comment_warnings(comments: int, rows: int, what: str) -> list[str]:
     """A line, where there are more comments than stand at the beginning of a file of so many ``what``."""
     if comments < max(MOST_COMMENTS, COMMENT_SHARE * rows):
         return []

@@ -19,7 +19,7 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.arrays import checked_types, kind_of
-from marius_lite.preprocess.readers.lines import LineBlocks, comments_said
+from marius_lite.preprocess.readers.lines import LineBlocks, comment_warnings
 from marius_lite.preprocess.readers.roles import node_roles, require_distinct
 from marius_lite.preprocess.readers.shape import LineShape
 from marius_lite.preprocess.readers.sniff import fields_of, rows_of, sniff
@@ -103,7 +103,7 @@ class TypeText:
                 rows, comments = rows + len(columns["id"]), comments + left_out
                 yield columns["id"], columns[self._value]
             self.checksum = stream.checksum
-        said = [f"{self.path}: {line}" for line in comments_said(comments, rows, "nodes")]
+        said = [f"{self.path}: {line}" for line in comment_warnings(comments, rows, "nodes")]
         self.warnings += [line for line in said if line not in self.warnings]  # it may be read twice
 
 

@@ -19,7 +19,7 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
 from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
 from marius_lite.preprocess.readers.edge_values import EDGES, open_relations, open_values
-from marius_lite.preprocess.readers.folders import nodes_said
+from marius_lite.preprocess.readers.folders import announced_nodes
 from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.raw import RawEdges, Reader
 from marius_lite.preprocess.readers.roles import columns_used
@@ -124,7 +124,7 @@ def open_arrays(opening: Opening) -> Reader:
     file, options, rows, progress = opening.file, opening.options, opening.block_rows, opening.progress
     if magic_of(file.path) == "zip" and (parts := sparse_parts(file.path, file.key)):
         return SparseReader(file, parts, options, rows, progress)
-    return NpyReader(file, options, rows, progress, nodes_said(file.path))
+    return NpyReader(file, options, rows, progress, announced_nodes(file.path))
 
 
 FORMAT = Format(open_arrays, magic=("npy", "zip"), holds=is_arrays, values=True)

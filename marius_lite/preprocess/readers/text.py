@@ -23,7 +23,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.columns import VALUES
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.folders import nodes_said
+from marius_lite.preprocess.readers.folders import announced_nodes
 from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.lines import LineBlock, LineBlocks, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges, Reader
@@ -334,7 +334,7 @@ def open_lines(opening: Opening, layout: Layout) -> Reader:
 
 def _open_delimited(opening: Opening) -> Reader:
     return opening.of_stream(lambda stream: TextReader(stream, opening.options, opening.block_bytes, opening.threads, DELIMITED,
-                                                       nodes_said(opening.file.path)))
+                                                       announced_nodes(opening.file.path)))
 
 
 FORMAT = Format(_open_delimited, lines=True, values=True)
