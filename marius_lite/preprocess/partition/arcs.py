@@ -1,4 +1,4 @@
-"""Neighbour lists on disk, between the passes of a partitioner: blocks of bytes (see csrc/graph/arcs.h)."""
+"""Neighbour lists on disk, in blocks of bytes (see csrc/graph/arcs.h). A partitioner reads them in several passes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MOST_BLOCK_BYTES = 4 << 20
 
 
 class ArcLists:
-    """The lists of one graph, in ``folder``, read in passes. ``arcs``: how many, those with equal ends counted once.
+    """The lists of one graph, in ``folder``. ``arcs``: how many there are; arcs with equal ends count once.
 
-    ``memory`` (bytes) bounds a block, of which a few times the size is taken; the lists do not depend on it.
+    ``memory`` (bytes) bounds a block; a few times its size is taken. The lists do not depend on it.
     """
 
     def __init__(self, folder: Path, sorted_arcs: Iterable[Records], memory: int):
@@ -47,7 +47,7 @@ class ArcLists:
         self._sizes.append(len(block))
 
     def blocks(self, progress: Callable[[int], Any]) -> Iterator[Block]:
-        """Every block in turn; ``progress`` is told their bytes."""
+        """Read block after block. ``progress`` is called with the bytes of each."""
         for number, size in enumerate(self._sizes):
             block = np.empty(size, np.uint8)
             read_file_range(str(self._folder / str(number)), 0, block)
