@@ -29,7 +29,8 @@ FLOORS = dict(enumerate([
 ]))
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 ROOMS = [  # of preprocess, each above the one before
-    ["formats", "plan"],
+    ["columns", "formats", "fractions", "option_texts", "plan"],
+    ["arguments"],
     ["options"],
     ["readers"],
     ["disk"],
@@ -38,8 +39,9 @@ ROOMS = [  # of preprocess, each above the one before
     ["nodes"],
     ["partition"],
     ["gather"],
-    ["disk_plan", "naming", "manifest", "report", "standard_input"],
+    ["disk_plan", "node_passes", "manifest", "report", "standard_input"],
     ["command"],
+    ["repartitioning"],
     ["build", "repartition"],
     ["make"],
     ["__init__"],

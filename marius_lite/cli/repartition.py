@@ -1,4 +1,4 @@
-"""marius-lite repartition"""
+"""`marius-lite repartition`: a dataset again with another number of partitions."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def repartition(
     Node ids stay as they are. With random ids the result is what preprocess makes with --partitions N. Ids by --partitioner
     locality were made for another number, so more edges than necessary may lie between partitions. Their share is printed.
     """
-    from marius_lite.preprocess.repartition import Wish
     from marius_lite.preprocess.repartition import repartition as run
+    from marius_lite.preprocess.repartitioning.options import RepartitionOptions
 
-    report = run(Wish.parse(dataset, output, partitions, memory, overwrite))
+    report = run(RepartitionOptions.parse(dataset, output, partitions, memory, overwrite))
     if as_json:
         import json
 

@@ -1,4 +1,4 @@
-"""Raw edge lists to a partitioned dataset on disk. What is named here is loaded when it is asked for."""
+"""Raw edge lists to a partitioned dataset on disk. Each name here is loaded when it is first used."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@
     edges/train --AdjacencyWriter--> adjacency/in                                                                  adjacency
     manifest, report.json; the folder is synced and renamed into place
 
-Everything is written into `.<name>.tmp` beside the output, so that a dataset folder is whole or does not exist. Passes that were
-finished there are not repeated when the same command runs again.
+Everything is written into `.<name>.tmp` beside the output. So a dataset folder is whole, or does not exist. When the same command
+runs again, passes that were finished there are not repeated.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from marius_lite.log import log
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.command import command_digest
 from marius_lite.preprocess.disk.passes import LAST, Files, all_of_it
-from marius_lite.preprocess.disk.place import check_output, make_groups, new_dataset, settle
+from marius_lite.preprocess.disk.place import check_output, make_groups, new_dataset, recover_output
 from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.disk_plan import DiskPlan, require_rest, require_space, sizes_after
 from marius_lite.preprocess.edges.adjacency import list_edge_bytes, require_memory, write_adjacency
@@ -47,9 +47,9 @@ from marius_lite.preprocess.gather.rows import rows_counted, rows_expected
 from marius_lite.preprocess.ids.numbering import Numbering, number_ids, with_ids
 from marius_lite.preprocess.ids.relations import write_relations
 from marius_lite.preprocess.ids.renumber import Renumbering
-from marius_lite.preprocess.manifest import Made, make_manifest
-from marius_lite.preprocess.naming import Naming
-from marius_lite.preprocess.nodes.edge_types import types_said
+from marius_lite.preprocess.manifest import PassResults, make_manifest
+from marius_lite.preprocess.node_passes import NodePasses
+from marius_lite.preprocess.nodes.edge_types import type_facts
 from marius_lite.preprocess.nodes.node_data import NodeData, open_node_data
 from marius_lite.preprocess.nodes.node_types import TypeSource, open_node_types
 from marius_lite.preprocess.nodes.tables import Tables, write_tables
@@ -64,9 +64,9 @@ WRITTEN_LAST = ("relations.parquet", "zarr.json", REPORT)
 
 
 def preprocess(options: Options) -> dict[str, Any]:
-    """Make the dataset; returns its report. Raises UserError or RunError: after a RunError the same command goes on."""
+    """Make the dataset and return its report. Raises UserError or RunError. After a RunError the same command goes on."""
     output = options.output.absolute()
-    settle(output)
+    recover_output(output)
     check_output(output, options.overwrite)
     options = with_folders_opened(options)
     inputs = find_files(options)
@@ -85,7 +85,7 @@ def preprocess(options: Options) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Build:
-    """The passes over ``inputs`` and the files about nodes, one after the other."""
+    """Runs the passes over ``inputs`` and the files about nodes, one after the other."""
 
     site: Site
     inputs: Sequence[InputFile]
@@ -93,6 +93,7 @@ class Build:
     node_types: TypeSource | None
 
     def run(self) -> dict[str, Any]:
+        """Write the dataset and return its report."""
         site, options, once = self.site, self.site.options, self.site.passes.once
         site.work.mkdir(exist_ok=True)
         make_groups(site.root)
@@ -104,19 +105,19 @@ class Build:
         partitioning = Partitioning(numbering.nodes, options.partitions or choose_partitions(numbering.nodes, amounts.stored))
         layout = EdgeLayout(partitioning.rows, partitioning.partitions, len(names), len(carried))
         self._require_rest(gathered, numbering, partitioning, layout.words, len(names))
-        named = Naming(site, gathered, numbering, partitioning, relation_ids).run(self.node_data, self.node_types)
+        numbered = NodePasses(site, gathered, numbering, partitioning, relation_ids).run(self.node_data, self.node_types)
         spools = [site.work / table.name for table in (FEATURES, LABELS)]
-        tables = once("tables", Tables, [site.root / TABLES, *spools], lambda: write_tables(site, self.node_data, named),
+        tables = once("tables", Tables, [site.root / TABLES, *spools], lambda: write_tables(site, self.node_data, numbered),
                       attrgetter("files"))
-        dealt = Renumbering(named.last.training)
-        sort = EdgeSort(site, amounts, layout, relation_ids, named.last.apply, dealt.apply)
+        dealt = Renumbering(numbered.last.training)
+        sort = EdgeSort(site, amounts, layout, relation_ids, numbered.last.apply, dealt.apply)
         writing = EdgeWriting(sort, partitioning, carried)
         written, tally = writing.run(lambda: sort.pack(with_ids(gathered.edges(), numbering)))
         once("adjacency", Files, [site.root / ADJACENCY.parent],
              lambda: write_adjacency(site, writing.stored["train"], len(names)), all_of_it)
-        types = types_said(site, named, writing.stored, names)
+        types = type_facts(site, numbered, writing.stored, names)
         write_relations(site.root / "relations.parquet", kind, names, tally.relation_counts.sum(0))
-        manifest = make_manifest(site, self.node_data, Made(gathered, named, kind, names, tables, tally))
+        manifest = make_manifest(site, self.node_data, PassResults(gathered, numbered, kind, names, tables, tally))
         files.write_atomic(site.root / "zarr.json", manifest.root_json())
         report = make_report(manifest, gathered.seen, tally, written.degrees, options, site.passes.seconds,
                              {**tables.said, **types, "sorted_runs": written.runs})
@@ -124,7 +125,7 @@ class Build:
         return report
 
     def _read(self) -> Gathered:
-        """Pass `read`."""
+        """Run pass `read`. Raises MemoryWanted where its keys do not fit the memory that is left for them."""
         site, folder, bad_rows = self.site, self.site.work / "read", self.site.root / BAD_ROWS
         gathered = site.passes.once("read", Gathered, [folder, bad_rows], lambda: gather(
             self.inputs, site.options, folder, site.threads, BadRows(bad_rows), self.node_data, self.node_types),
@@ -138,12 +139,13 @@ class Build:
 
     def _require_rest(self, gathered: Gathered, numbering: Numbering, partitioning: Partitioning, words: int,
                       relations: int) -> None:
-        """Once nodes are numbered: memory for lists (else MemoryWanted), disk for all that is to come (else RunError)."""
+        """Check, once nodes are numbered, that in-edge lists fit in memory (else MemoryWanted) and all that is to come on disk
+        (else RunError)."""
         options, done = self.site.options, self.site.passes.any_of
         if options.adjacency == "in" and not done("adjacency"):
-            surely = 0 if options.fractions or options.drop_duplicates else gathered.counts[0]  # of the training edges
+            least = 0 if options.fractions or options.drop_duplicates else gathered.counts[0]  # of the training edges
             edge = list_edge_bytes(partitioning.nodes, relations > 1, "weight" in gathered.shape.carried)
-            mean = -(-surely // partitioning.partitions)
+            mean = -(-least // partitioning.partitions)
             require_memory(partitioning, mean, "a partition at the least", edge, plan.pass_memory(options))
         sizes = sizes_after(gathered, numbering, options, words, relations, partitioning.partitions)
         require_rest(DiskPlan(sizes, options, self.node_data, sorted=done("sort")), self.site.root, done)

@@ -1,7 +1,7 @@
-"""What tells one command from another: the same one goes on where it was interrupted.
+"""What tells one command from another. The same command goes on where it was interrupted.
 
-An input counts as unchanged while its name, size, inode, times of change and a checksum of stretches of it are the same. What is
-trusted is the file system's own account of changes (ctime, which no program sets), beside a sample of the bytes.
+An input counts as unchanged while its name, size, inode, times of change and a checksum of samples of it are the same. So the
+file system's own record of changes is trusted (ctime, which no program sets), beside samples of the bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import marius_lite
 from marius_lite._native import crc32c
 from marius_lite.files import reading
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.folders import nodes_said
+from marius_lite.preprocess.readers.folders import announced_nodes
 from marius_lite.preprocess.readers.marius_bin import FACTS, is_marius_bin
 from marius_lite.preprocess.readers.source import InputFile, locate
 from marius_lite.preprocess.standard_input import is_spooled
@@ -28,26 +28,27 @@ STRETCHES, STRETCH_BYTES = 16, 1 << 12  # of each file, the first and the last a
 
 
 def command_digest(options: Options, inputs: Sequence[InputFile]) -> str:
-    """Of the options but those that do not shape the dataset, and of the files as they are now, with what stands beside them."""
+    """Return a checksum of the options that shape the dataset, and of the input files as they are now, with what stands beside
+    them."""
     shaping = dataclasses.replace(options, memory=0, output=options.output.absolute(), overwrite=False)
     given = (options.features, options.labels, options.node_ids, options.node_types, *options.node_lists.values())
     node_files = [file if file.exists() else locate(file)[0] for file in given if file is not None]
     paths = [*(file.path for file in inputs), *node_files]
     paths += [facts for path in paths if is_marius_bin(path) and (facts := path.parent.parent / FACTS).exists()]
     whole = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path]) if file.is_file()]
-    seen = [_seen(file) for file in whole]
-    said = [nodes_said(path) for path in paths if path.is_file()]
-    return hashlib.sha256(repr((marius_lite.__version__, shaping, seen, said)).encode()).hexdigest()
+    states = [_state(file) for file in whole]
+    nodes = [announced_nodes(path) for path in paths if path.is_file()]
+    return hashlib.sha256(repr((marius_lite.__version__, shaping, states, nodes)).encode()).hexdigest()
 
 
-def _seen(file: Path) -> tuple[Any, ...]:
-    """What tells whether a file is as it was, without reading all of it."""
+def _state(file: Path) -> tuple[Any, ...]:
+    """Return what tells whether a file was changed, without reading all of it."""
     with reading(file), file.open("rb") as opened:
         facts = os.fstat(opened.fileno())
         last = max(facts.st_size - STRETCH_BYTES, 0)
         places = sorted({last * place // (STRETCHES - 1) for place in range(STRETCHES)})
         stretches = b"".join(os.pread(opened.fileno(), STRETCH_BYTES, place) for place in places)
         sample = crc32c(np.frombuffer(stretches, np.uint8))
-    # Standard input is put on disk anew each time; its file's time of change is a checksum of all of it.
+    # Standard input is put on disk anew each time. The time of change of its file is a checksum of all of it.
     changed = () if is_spooled(file) else (facts.st_ino, facts.st_ctime_ns)
     return (str(file.resolve()), facts.st_size, facts.st_mtime_ns, sample, *changed)

@@ -1,6 +1,6 @@
-"""The formats of edge files: a line each, the name for --format and where its description stands (see `readers.format`).
+"""The formats of edge files: the name for --format, and where the description stands (see `readers.format`).
 
-The descriptions are loaded when files are looked at: what lists the names does not load what reads the files.
+A description is loaded only when files are looked at. So what lists the names does not load what reads the files.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from marius_lite.preprocess.options import Options
 
 
 def make_dataset(edges: str | Path | Sequence[str | Path], output: str | Path, **options: Any) -> Dataset:
-    """What `marius-lite preprocess` does, as a function; ``options`` are the command's, as texts or values.
+    """Make a dataset, as `marius-lite preprocess` does. ``options`` are the command's, as texts or values.
 
     ``edges``, ``valid``, ``test``: a file or pattern, or several. Raises UserError or RunError.
     """

@@ -12,38 +12,38 @@ from marius_lite.preprocess.disk.place import checksums
 from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.edges.buckets import Tally
 from marius_lite.preprocess.gather.gather import Gathered
-from marius_lite.preprocess.nodes.named import Named
 from marius_lite.preprocess.nodes.node_data import NodeData
+from marius_lite.preprocess.nodes.numbered import NumberedNodes
 from marius_lite.preprocess.nodes.tables import Tables
 from marius_lite.preprocess.options import SPLITS
 
 
 @dataclass(frozen=True)
-class Made:
-    """What the passes found. ``relations``: the raw ids in their order, of kind ``relation_kind``."""
+class PassResults:
+    """What the passes return. ``relations``: raw ids of relations in the order of their ids, of kind ``relation_kind``."""
 
     gathered: Gathered
-    named: Named
+    numbered: NumberedNodes
     relation_kind: IdKind
     relations: pa.Array
     tables: Tables
     tally: Tally
 
 
-def make_manifest(site: Site, data: NodeData | None, made: Made) -> Manifest:
-    """Sealed; reads the files whose checksums no pass knows."""
-    options, named, partitioning = site.options, made.named, made.named.partitioning
-    counts, seen = named.labels.counts if named.labels else None, made.gathered.seen.sources
-    sources = seen + [source for source in made.tables.sources if source not in seen]
+def make_manifest(site: Site, data: NodeData | None, results: PassResults) -> Manifest:
+    """Return the sealed manifest. Reads the files whose checksums no pass knows."""
+    options, numbered, partitioning = site.options, results.numbered, results.numbered.partitioning
+    counts, sources = numbered.labels.counts if numbered.labels else None, results.gathered.seen.sources
+    sources = sources + [source for source in results.tables.sources if source not in sources]
     return Manifest(
         nodes=partitioning.nodes,
-        relations=len(made.relations),
+        relations=len(results.relations),
         partitions=partitioning.partitions,
-        edges={name: int(made.tally.bucket_counts[SPLITS.index(name)].sum()) for name in options.splits},
+        edges={name: int(results.tally.bucket_counts[SPLITS.index(name)].sum()) for name in options.splits},
         rows_per_partition=partitioning.rows,
         seed=options.seed,
-        ids=named.numbering.raw_ids.kind,
-        relation_ids=made.relation_kind,
+        ids=numbered.numbering.raw_ids.kind,
+        relation_ids=results.relation_kind,
         options=options.recorded(),
         features=data.shape if data else None,
         labels=LabelShape(classes=data.classes) if data and data.classes else None,
@@ -51,10 +51,10 @@ def make_manifest(site: Site, data: NodeData | None, made: Made) -> Manifest:
         multi_label=True if data and data.labels and data.labels.table else None,
         node_split=counts,
         training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
-        node_types=tuple(named.types.names) if named.types else None,
+        node_types=tuple(numbered.types.names) if numbered.types else None,
         adjacency=None if options.adjacency == "none" else (options.adjacency,),
-        edge_columns=made.gathered.shape.carried or None,
-        self_loops=int(made.tally.totals[1][0]),
+        edge_columns=results.gathered.shape.carried or None,
+        self_loops=int(results.tally.totals[1][0]),
         sources=sorted(sources, key=lambda s: (s.name, s.size, s.crc32c)),
         files=checksums(site.root, site.passes.files),
     ).sealed()

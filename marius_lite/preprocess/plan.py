@@ -1,4 +1,4 @@
-"""What of its memory each part of preprocess may take."""
+"""Which part of --memory each step of preprocess may take."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Bounds(Protocol):
-    """Of a command that writes a dataset: bytes of ``memory``, and the splits that there will be."""
+    """What bounds a command that writes a dataset: ``memory`` in bytes, and the splits there will be."""
 
     @property
     def memory(self) -> int: ...
@@ -17,20 +17,20 @@ class Bounds(Protocol):
 
 
 def sort_memory(options: Bounds) -> int:
-    """What records being sorted may take, beside the ids of their keys and blocks of the spool."""
+    """Return the bytes for records that are being sorted. Ids of keys and blocks of the spool come on top."""
     return options.memory // 2
 
 
 def pass_memory(options: Bounds) -> int:
-    """What features being placed, edges being merged, or a partition's neighbour lists, may take."""
+    """Return the bytes for placing features, for merging edges, or for a partition's neighbour lists."""
     return options.memory * 3 // 4
 
 
 def column_memory(options: Bounds) -> int:
-    """What waits to be written, of edges of all splits or of neighbour lists, may take."""
+    """Return the bytes for columns that wait to be written: edges of all splits, or neighbour lists."""
     return options.memory // 8
 
 
 def split_memory(options: Bounds) -> int:
-    """The part of that for the edges of one split."""
+    """Return the part of `column_memory` for the edges of one split."""
     return column_memory(options) // len(options.splits)

@@ -1,4 +1,4 @@
-"""report.json: what preprocess saw and made."""
+"""report.json: what preprocess read, and what it made of it."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.report import leak_lines
 from marius_lite.preprocess.edges.buckets import Tally
 from marius_lite.preprocess.edges.degrees import DegreeFacts
-from marius_lite.preprocess.gather.gather import Seen
+from marius_lite.preprocess.gather.facts import InputFacts
 from marius_lite.preprocess.gather.misread import count_warnings
 from marius_lite.preprocess.options import SPLITS, Options
-from marius_lite.preprocess.readers.lines import comments_said
+from marius_lite.preprocess.readers.lines import comment_warnings
 
 ALONE_SHARE = 0.1  # of the nodes
 NO_TITLES = (".npy", ".npz", ".parquet", ".zarr")  # files without a first line
-DOUBLED = 0.25  # the share of duplicates: it is a half where every edge stood there in both directions
+DOUBLED = 0.25  # the share of duplicates: it is a half where the files have every edge in both directions
 
 
-def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFacts, options: Options, timings: dict[str, float],
-                facts: dict[str, Any]) -> dict[str, Any]:
-    """The report as a JSON object; ``facts`` are added as they are."""
+def make_report(manifest: Manifest, inputs: InputFacts, tally: Tally, degrees: DegreeFacts, options: Options,
+                timings: dict[str, float], facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the report as a JSON object. ``facts`` are added as they are."""
     edges = _edge_facts(manifest, tally, degrees, options)
     return {
         **partition_facts(manifest, tally.bucket_counts[0]),
-        "read_as": dict(seen.read_as),
-        "rows_read": seen.rows,
-        "comment_lines": seen.comments,
+        "read_as": dict(inputs.read_as),
+        "rows_read": inputs.rows,
+        "comment_lines": inputs.comments,
         "skipped_rows": {
-            "count": seen.skipped.total(),
-            "reasons": dict(seen.skipped.most_common()),
-            "examples": seen.examples,
+            "count": inputs.skipped.total(),
+            "reasons": dict(inputs.skipped.most_common()),
+            "examples": inputs.examples,
         },
         "warnings": [
-            *seen.warnings,
-            *count_warnings(None if _given(seen, options) else manifest.nodes, seen.rows, manifest.relations),
-            *comments_said(seen.comments, seen.rows, "edges"),
+            *inputs.warnings,
+            *count_warnings(None if _given(inputs, options) else manifest.nodes, inputs.rows, manifest.relations),
+            *comment_warnings(inputs.comments, inputs.rows, "edges"),
             *_alone(manifest.nodes, degrees, options),
             *_empty(edges, options),
             *_doubled(edges["train"], options),
             *leak_lines({"edges": edges}),
         ],
-        "self_loops_dropped": seen.self_loops_dropped,
+        "self_loops_dropped": inputs.self_loops_dropped,
         "edges": edges,
         "train_degrees": {
             "out": degrees.out,
@@ -59,20 +59,20 @@ def make_report(manifest: Manifest, seen: Seen, tally: Tally, degrees: DegreeFac
 
 
 def _edge_facts(manifest: Manifest, tally: Tally, degrees: DegreeFacts, options: Options) -> dict[str, dict[str, Any]]:
-    """By split: what is stored, and how it overlaps."""
+    """Return by split what is stored, and how it overlaps with training."""
     duplicates, self_loops, in_train, reversed_in_train, turned_in_train = tally.totals
-    found: dict[str, dict[str, Any]] = {}
+    by_split: dict[str, dict[str, Any]] = {}
     for split, name in enumerate(SPLITS):
         if name not in manifest.edges:
             continue
-        found[name] = {
+        by_split[name] = {
             "stored": manifest.edges[name],
             "self_loops": int(self_loops[split]),
             "duplicates": int(duplicates[split]),
             "duplicates_dropped": options.drop_duplicates,
         }
         if split:
-            found[name] |= {
+            by_split[name] |= {
                 "also_in_train": int(in_train[split]),
                 **({} if options.undirected else {"reverse_in_train": int(reversed_in_train[split])}),
                 **({} if not options.reverses_sought else {
@@ -80,16 +80,16 @@ def _edge_facts(manifest: Manifest, tally: Tally, degrees: DegreeFacts, options:
                 "unseen_in_train": degrees.unseen_edges[name],
                 "nodes_unseen_in_train": degrees.unseen[name],
             }
-    return found
+    return by_split
 
 
-def _given(seen: Seen, options: Options) -> bool:
-    """Whether there may be nodes without edges."""
-    return seen.announced or not options.features is options.labels is options.node_types is None
+def _given(inputs: InputFacts, options: Options) -> bool:
+    """Whether files give nodes that may have no edge."""
+    return inputs.announced or not options.features is options.labels is options.node_types is None
 
 
 def _alone(nodes: int, degrees: DegreeFacts, options: Options) -> list[str]:
-    """Lines on nodes that stand only in files about nodes."""
+    """Return a line where many nodes stand only in files about nodes."""
     alone = degrees.without_edges - sum(degrees.unseen.values())
     if alone <= 0 or options.features is options.labels is options.node_types is None:
         return []
@@ -108,7 +108,7 @@ def _empty(edges: dict[str, dict[str, Any]], options: Options) -> list[str]:
 
 
 def _doubled(train: dict[str, Any], options: Options) -> list[str]:
-    """A line where --undirected doubles much that was there in both directions, and stands there twice now."""
+    """Return a line where --undirected has stored many edges twice: the files had them in both directions already."""
     if not options.undirected or options.drop_duplicates or train["duplicates"] < DOUBLED * train["stored"]:
         return []
     return [f"train: {train['duplicates']:,} of {train['stored']:,} stored edges stand there twice: the files have many "
@@ -117,7 +117,7 @@ def _doubled(train: dict[str, Any], options: Options) -> list[str]:
 
 
 def partition_facts(manifest: Manifest, counts: npt.NDArray[np.int64]) -> dict[str, Any]:
-    """What depends on the partitions; ``counts``: training edges of each bucket."""
+    """Return what depends on the partitions. ``counts``: training edges of each bucket."""
     square = counts.reshape(manifest.partitions, -1)
     return {
         "nodes": manifest.nodes,
@@ -144,7 +144,7 @@ def _sizes(counts: npt.NDArray[np.int64]) -> dict[str, float]:
 
 
 def summary(report: dict[str, Any]) -> str:
-    """One line for a person."""
+    """Return the report in one line, for a person."""
     edges = ", ".join(f"{entry['stored']:,} {name}" for name, entry in report["edges"].items())
     skipped = f", {report['skipped_rows']['count']:,} rows skipped" if report["skipped_rows"]["count"] else ""
     return (
@@ -155,12 +155,12 @@ def summary(report: dict[str, Any]) -> str:
 
 
 def _node_data(report: dict[str, Any]) -> str:
-    said = []
+    parts = []
     if features := report.get("features"):
-        said.append(f"{features['width']} features ({features['dtype']})")
+        parts.append(f"{features['width']} features ({features['dtype']})")
     if labels := report.get("labels"):
-        said.append(f"{labels['classes']} classes" + (", several a node" if labels.get("multi_label") else ""))
+        parts.append(f"{labels['classes']} classes" + (", several a node" if labels.get("multi_label") else ""))
     if types := report.get("node_types"):
-        said.append(f"{len(types):,} types")
+        parts.append(f"{len(types):,} types")
     split = ", ".join(f"{count:,} {name}" for name, count in report.get("node_split", {}).items())
-    return (f" with {' and '.join(said)}" if said else "") + (f" ({split})" if split else "")
+    return (f" with {' and '.join(parts)}" if parts else "") + (f" ({split})" if split else "")

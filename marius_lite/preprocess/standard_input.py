@@ -1,4 +1,4 @@
-"""Edges from standard input: put on disk first, because files are looked at before they are read."""
+"""Edges from standard input. They are put on disk first, because files are looked at before they are read."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ NAME, FOLDER_ENDING = "standard input", ".stdin.tmp"
 
 @contextmanager
 def on_disk(options: Options, stream: IO[bytes]) -> Iterator[Options]:
-    """``options`` in which a file stands for ``-``; it holds all of ``stream``, beside the output, and is removed at the end.
-
-    Nothing is read where the output cannot be made.
+    """Return ``options`` with a file in place of ``-``. It holds all of ``stream``, lies beside the output, and is removed at the
+    end. Nothing is read where the output cannot be made.
     """
     if STDIN not in (*options.edges, *options.valid, *options.test):
         yield options
@@ -50,7 +49,8 @@ def is_spooled(path: Path) -> bool:
 
 
 def _copy(stream: IO[bytes], spooled: Path) -> None:
-    """The file's time is a checksum of what it holds: a run that was interrupted goes on where the same bytes come again."""
+    """Copy ``stream`` to a file. Its time of change is set to a checksum of the bytes: when the same bytes come again, an
+    interrupted command goes on."""
     checksum = 0
     try:
         with spooled.open("wb") as file:

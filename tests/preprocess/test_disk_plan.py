@@ -15,7 +15,7 @@ from marius_lite.errors import RunError, UserError
 from marius_lite.preprocess import disk_plan, repartition_dataset
 from marius_lite.preprocess.disk.passes import Passes
 from marius_lite.preprocess.disk_plan import DiskPlan
-from marius_lite.preprocess.repartition import Repartition
+from marius_lite.preprocess.repartitioning.edges import EdgeRepartition
 
 ROWS, NODES = 2_000_000, 250_000
 MANY = {"undirected": True, "split": "0.8,0.1,0.1", "partitions": 64, "memory": "32MB", "adjacency": "in"}
@@ -182,7 +182,7 @@ def test_too_little_found_once_nodes_are_known_keeps_what_is_done(inputs, tmp_pa
 def test_too_little_while_going_on_with_a_repartition(inputs, tmp_path, monkeypatch, caplog):
     make(tmp_path / "d", inputs / "dense.npy", partitions=2)
     with monkeypatch.context() as patch:
-        patch.setattr(Repartition, "_sort_and_write", lambda _: (_ for _ in ()).throw(RunError("stopped")))
+        patch.setattr(EdgeRepartition, "sort_and_write", lambda _: (_ for _ in ()).throw(RunError("stopped")))
         with pytest.raises(RunError, match="stopped"):
             repartition_dataset(tmp_path / "d", tmp_path / "r", 3)
     with monkeypatch.context() as patch:

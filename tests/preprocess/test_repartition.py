@@ -14,10 +14,11 @@ import marius_lite
 from marius_lite.errors import RunError, UserError
 from marius_lite.graph import Dataset
 from marius_lite.graph.report import UNKNOWN, leak_lines
-from marius_lite.preprocess import repartition, repartition_dataset
+from marius_lite.preprocess import plan, repartition_dataset
 from marius_lite.preprocess.disk import sort
 from marius_lite.preprocess.gather import gather
 from marius_lite.preprocess.ids import renumber
+from marius_lite.preprocess.repartitioning import nodes
 
 NODES = 300
 
@@ -72,12 +73,12 @@ def test_what_preprocess_makes_with_that_many_partitions(inputs, tmp_path, kind,
 
 
 def test_what_edges_carry_goes_along(inputs, tmp_path, monkeypatch):
-    def weighed(self, edges, file, take=gather.Gatherer._take):
+    def weighed(self, edges, file, take=gather.Gatherer._spool_edges):
         rows = np.arange(len(edges.src))
         weight, time = pa.array((rows % 7 / 3).astype(np.float32)), pa.array(rows % 11 - 5)
         take(self, dataclasses.replace(edges, weight=weight, time=time), file)
 
-    monkeypatch.setattr(gather.Gatherer, "_take", weighed)
+    monkeypatch.setattr(gather.Gatherer, "_spool_edges", weighed)
     options = {"split": "0.7,0.2,0.1", "adjacency": "in"}
     preprocessed(inputs, tmp_path / "old", "e.tsv", options, 3)
     expected = preprocessed(inputs, tmp_path / "expected", "e.tsv", options, 6)
@@ -91,8 +92,8 @@ def test_the_same_bytes_for_any_memory(inputs, tmp_path, monkeypatch):
     preprocessed(inputs, tmp_path / "old", *KINDS["relations and splits"], 6)
     much = repartition_dataset(tmp_path / "old", tmp_path / "much", 4)
     monkeypatch.setattr(sort, "LEAST_RECORDS", 64)
-    monkeypatch.setattr(repartition, "sort_memory", lambda _: 9_000)
-    monkeypatch.setattr("marius_lite.preprocess.disk.rechunk.PIECE", 1000)
+    monkeypatch.setattr(plan, "sort_memory", lambda _: 9_000)
+    monkeypatch.setattr("marius_lite.preprocess.disk.rechunk.BYTES_AT_ONCE", 1000)
     little = repartition_dataset(tmp_path / "old", tmp_path / "little", 4, memory="1MiB")
     assert "sort" in json.loads((little.path / "report.json").read_text())["seconds"]
     assert data_files(much.path) == data_files(little.path)
@@ -112,7 +113,7 @@ def test_ids_by_locality_stay(inputs, tmp_path):
 
 def test_row_groups_do_not_depend_on_how_ids_arrive(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(renumber, "GROUP_BYTES", 200)
-    monkeypatch.setattr(repartition, "NAMES_AT_ONCE", 37)
+    monkeypatch.setattr(nodes, "NAMES_AT_ONCE", 37)
     preprocessed(inputs, tmp_path / "old", *KINDS["relations and splits"], 2)
     expected = preprocessed(inputs, tmp_path / "expected", *KINDS["relations and splits"], 3)
     made = repartition_dataset(tmp_path / "old", tmp_path / "new", 3)
@@ -138,7 +139,7 @@ def test_after_a_full_disk_the_same_command_goes_on(inputs, tmp_path, monkeypatc
 
     preprocessed(inputs, tmp_path / "old", *KINDS["relations and splits"], 2)
     monkeypatch.setattr(f"marius_lite.{where}", full)
-    monkeypatch.setattr(repartition, "sort_memory", lambda _: 15_000)
+    monkeypatch.setattr(plan, "sort_memory", lambda _: 15_000)
     with pytest.raises(RunError, match="disk is full"):
         repartition_dataset(tmp_path / "old", tmp_path / "new", 5)
     assert not (tmp_path / "new").exists()

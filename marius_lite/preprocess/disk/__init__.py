@@ -1,1 +1,1 @@
-"""What passes leave on disk: records, columns, spools, and which passes are finished."""
+"""What passes keep on disk: records, keys, spools, and the record of finished passes."""

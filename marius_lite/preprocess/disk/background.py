@@ -1,4 +1,4 @@
-"""Blocks read ahead while others are used."""
+"""Blocks that are read ahead, while others are used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 
 def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """The same items; while one is used, the next is made by another thread."""
+    """Return the same items. While one is used, another thread makes the next."""
     end = object()
     with ThreadPoolExecutor(1, thread_name_prefix="read") as pool:
         coming: Future[Any] = pool.submit(next, items, end)

@@ -16,7 +16,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class KeyList:
-    """``segments``: (dictionary, keys) one after the other."""
+    """Keys in file ``path``. ``segments``: one after the other, (dictionary, how many keys of it)."""
 
     path: Path
     segments: tuple[tuple[int, int], ...]
@@ -26,7 +26,7 @@ class KeyList:
         return sum(count for _, count in self.segments)
 
     def read(self) -> Iterator[tuple[int, Keys]]:
-        """(dictionary, keys) in order, in blocks."""
+        """Read (dictionary, keys) in order, in blocks."""
         at = 0
         for dictionary, count in self.segments:
             for first in range(0, count, BLOCK):
@@ -41,7 +41,7 @@ def key_list_bytes(count: int) -> int:
 
 
 class KeyListWriter:
-    """Appends keys to a new file at ``path``; ``listed`` is what it holds, once it is left."""
+    """Appends keys to a new file at ``path``. When it is closed, ``listed`` describes the file."""
 
     def __init__(self, path: Path):
         self._path = path

@@ -1,9 +1,8 @@
-"""The passes of one preprocess, each remembered on disk once it is finished, so that the same command goes on from there.
+"""The passes of one command. Finished ones are remembered on disk, so that the same command goes on after them.
 
-A pass is a function whose result is JSON, and which writes nothing outside the places it names. When it ends, what it wrote is
-synced and then its result is added to `progress.json`, with checksums of the files. A pass that was cut short starts over: its
-places are emptied first. Where a file of a finished pass has changed since, all start over.
-"""
+A pass is a function that returns JSON, and writes only to the places it names. When it ends, its files are synced. Then its
+result is added to `progress.json`, with checksums of the files. A pass that was cut short starts over with empty places. Where a
+file of a finished pass has changed since, all passes start over. """
 
 from __future__ import annotations
 
@@ -27,10 +26,10 @@ Files = dict[Path, tuple[int, int]]  # (size, crc32c) of files written
 
 
 class Passes:
-    """The passes of one command in folder ``root``: which are finished, and what they found.
+    """The passes of one command in folder ``root``: which are finished, and their results.
 
-    ``command``: digest of the command. What another command left in the folder is removed. ``seconds``: by pass, with the
-    finished passes of earlier runs.
+    ``command``: digest of the command. What another command left in the folder is removed. ``seconds``: by pass, those of
+    earlier runs too.
     """
 
     def __init__(self, root: Path, command: str, keep: Sequence[str] = ()):
@@ -39,7 +38,7 @@ class Passes:
         if (done := _read(root / PROGRESS, command)) is not None and not self._changed(done):
             self._done = done
         else:
-            files.remove_tree(root / PROGRESS)  # first: what it speaks of goes next
+            files.remove_tree(root / PROGRESS)  # first, because the files it lists go next
             files.sync(root)
             for leftover in root.iterdir():
                 if leftover.name not in keep:
@@ -53,7 +52,7 @@ class Passes:
 
     @property
     def files(self) -> Files:
-        """What finished passes wrote: what later ones needed no longer is among it."""
+        """The files that finished passes wrote, those included that later passes have removed."""
         return {self._root / name: (size, checksum) for entry in self._done.values()
                 for name, (size, checksum) in entry.get("files", {}).items()}
 
@@ -68,9 +67,10 @@ class Passes:
 
     def once(self, name: str, kind: type[Result], places: Sequence[Path], run: Callable[[], Result],
              known: Callable[[Result], Files] = lambda _: {}) -> Result:
-        """The result of pass ``name``: remembered, or that of ``run``, which writes to ``places`` alone (files or folders).
+        """Return the result of pass ``name``: the remembered one, or that of ``run``, which writes only to ``places`` (files,
+        folders).
 
-        ``known``: checksums of files, by that result; the others are read again for theirs.
+        ``known``: the checksums of files that the result tells. Other files are read for theirs.
         """
         adapter = TypeAdapter(kind)
         if name in self._done:
@@ -92,18 +92,18 @@ class Passes:
         return result
 
     def clear(self, places: Sequence[Path]) -> None:
-        """Remove what is no longer needed, or half written."""
+        """Remove files and folders that are no longer needed, or half written."""
         for place in places:
             files.remove_tree(place)
 
     def _checksums(self, places: Sequence[Path], known: Files) -> dict[str, tuple[int, int]]:
-        """(size, crc32c) of all files there, by path relative to the root."""
+        """Return (size, crc32c) of all files in ``places``, by path relative to the root."""
         inside = (path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*"))))
         return {path.relative_to(self._root).as_posix(): known.get(path) or size_and_checksum(path)
                 for path in inside if path.is_file()}
 
     def _changed(self, done: dict[str, Any]) -> bool:
-        """Whether a file of these passes is not what it was; those that are gone may have been needed no longer."""
+        """Whether a file of these passes has changed. A missing file does not count: a later pass may have removed it."""
         for entry in done.values():
             for name, expected in entry.get("files", {}).items():
                 if (path := self._root / name).is_file() and list(size_and_checksum(path)) != expected:
@@ -113,7 +113,7 @@ class Passes:
 
 
 def all_of_it(written: Files) -> Files:
-    """What is known of a pass whose result is that."""
+    """Return the checksums of a pass whose result are the checksums."""
     return written
 
 
@@ -128,12 +128,12 @@ def _written(command: str, done: dict[str, Any]) -> bytes:
 
 
 def is_finished(path: Path) -> bool:
-    """Whether this is the record of a command, whichever, that has done its last pass."""
+    """Whether ``path`` is the record of a command, whichever, that has finished its last pass."""
     return LAST in (_read(path) or {})
 
 
 def _read(path: Path, command: str | None = None) -> dict[str, Any] | None:
-    """The passes that are finished; None where they are another command's than asked for, or the file is missing or damaged."""
+    """Return the finished passes. None where they are of another command, or the file is missing or damaged."""
     try:
         data = files.read(path)
         record = files.parse_json(data)

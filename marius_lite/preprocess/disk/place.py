@@ -1,4 +1,5 @@
-"""Where a dataset is made: a folder beside its place, in which an interrupted command goes on, renamed into place at the end."""
+"""Where a dataset is made: in a folder beside the output, which becomes the output at the end. An interrupted command goes on in
+it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ WORK, LOCK = "work", "lock"
 
 
 def check_output(output: Path, overwrite: bool) -> None:
-    """Refuse an output that is there already; with ``overwrite``, one that is no dataset."""
+    """Refuse an output that exists already; with ``overwrite``, only one that is no dataset."""
     if not (output.exists() or output.is_symlink()):
         return
     if not overwrite:
@@ -34,8 +35,9 @@ def check_output(output: Path, overwrite: bool) -> None:
 
 @contextmanager
 def new_dataset(output: Path, command: str, overwrite: bool) -> Iterator[tuple[Path, Passes]]:
-    """`.<name>.tmp` beside the output, and the passes that were finished there by a command of the same digest. At the end
-    the folder, without what was needed on the way, becomes ``output``. Raises RunError for an operation on files that failed."""
+    """Return folder `.<name>.tmp` beside the output, and the passes that the same command has finished there. ``command``: its
+    digest. At the end the folder becomes ``output``, without its working files. Raises RunError where an operation on files
+    fails."""
     try:
         with _temporary_folder(output, command, overwrite) as (temporary, passes):
             yield temporary, passes
@@ -48,8 +50,8 @@ def new_dataset(output: Path, command: str, overwrite: bool) -> Iterator[tuple[P
 
 @contextmanager
 def _temporary_folder(output: Path, command: str, afresh: bool) -> Iterator[tuple[Path, Passes]]:
-    """It is removed when the user's input is wrong, or no pass is finished; after another error, as for want of memory, the same
-    command goes on in it, unless ``afresh``."""
+    """Return the folder and its passes. It is removed where the input is wrong, or no pass is finished. After another error, such
+    as too little memory, the same command goes on in it, unless ``afresh``."""
     temporary = _beside(output, "tmp")
     temporary.mkdir(parents=True, exist_ok=True)
     with files.lock(temporary / LOCK):
@@ -66,8 +68,8 @@ def _temporary_folder(output: Path, command: str, afresh: bool) -> Iterator[tupl
 
 
 def _put_in_place(temporary: Path, output: Path) -> None:
-    """Rename into place, while an old dataset steps aside. The record of passes goes with it and goes last: where it is still
-    there, `settle` has something to do."""
+    """Move an old dataset aside and rename the new one into place. The record of passes comes with the folder and is removed
+    last: where it still exists, `recover_output` has work to do."""
     old = _beside(output, "old")
     files.remove_tree(old)
     if output.exists():
@@ -77,17 +79,17 @@ def _put_in_place(temporary: Path, output: Path) -> None:
 
 
 def _clear_up(output: Path) -> None:
-    """What a dataset in its place does without."""
+    """Remove what a finished dataset does not need: the old dataset beside it, the lock, the record of passes."""
     files.remove_tree(_beside(output, "old"))
     (output / LOCK).unlink(missing_ok=True)
     (output / PROGRESS).unlink(missing_ok=True)
     files.sync(output)
 
 
-def settle(output: Path) -> None:
-    """Put right what a command that was killed while it put ``output`` in place left: an old dataset that had stepped aside comes
-    back where there is no new one; beside a new one it goes, as does what remembered the passes. Raises UserError where that
-    command is still at it, and for what can be no folder."""
+def recover_output(output: Path) -> None:
+    """Finish what a command left that was killed while it put ``output`` in place. Where there is no new dataset, the old one is
+    moved back. Where there is a new one, the old one and the record of passes are removed. Raises UserError where that command
+    is still running, and for a name that can be no folder's."""
     if not output.name:
         raise UserError(f"{output}: cannot be an output folder: name a new one")
     old, temporary = _beside(output, "old"), _beside(output, "tmp")
@@ -104,9 +106,9 @@ def _beside(output: Path, ending: str) -> Path:
 
 
 def make_groups(root: Path) -> None:
-    """The Zarr groups that no pass owns; what a run that was killed left half written of them goes."""
-    for torn in (*root.glob("*.tmp"), *root.glob("*.partial"), *root.glob("edges/*.partial")):
-        torn.unlink()
+    """Make the Zarr groups that belong to no pass. Half-written files of a killed command are removed."""
+    for partial in (*root.glob("*.tmp"), *root.glob("*.partial"), *root.glob("edges/*.partial")):
+        partial.unlink()
     for group in (root, root / "edges"):
         if not (group / "zarr.json").exists():
             create_group(group)
@@ -115,17 +117,18 @@ def make_groups(root: Path) -> None:
 
 
 def checksums(root: Path, known: Files) -> dict[str, tuple[int, int]]:
-    """(size, crc32c) of every data file, by path relative to the dataset; ``known``: of those that need not be read again."""
-    found = {}
+    """Return (size, crc32c) of every data file, by path relative to the dataset. ``known``: files that need not be read for
+    it."""
+    sums = {}
     for path in sorted(root.rglob("*")):
         inside = path.relative_to(root)
         if path.is_file() and inside.parts[0] not in (WORK, REPORT, LOCK, PROGRESS, "zarr.json"):
-            found[inside.as_posix()] = known.get(path) or size_and_checksum(path)
-    return found
+            sums[inside.as_posix()] = known.get(path) or size_and_checksum(path)
+    return sums
 
 
 def _with_errno(error: OSError) -> OSError:
-    """Arrow's errors carry the number only in their text."""
-    if error.errno is None and (found := re.search(r"errno (\d+)", str(error))):
-        return OSError(int(found[1]), os.strerror(int(found[1])))
+    """Return the error with its number, which Arrow's errors have only in their text."""
+    if error.errno is None and (number := re.search(r"errno (\d+)", str(error))):
+        return OSError(int(number[1]), os.strerror(int(number[1])))
     return error

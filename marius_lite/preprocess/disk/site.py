@@ -1,4 +1,4 @@
-"""Where a dataset is made: what every pass is told."""
+"""Where a dataset is made: what every pass needs to know."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from marius_lite.preprocess.options import Options
 
 @dataclass(frozen=True)
 class Site:
-    """The dataset of ``options`` is made in folder ``root``, by so many ``threads``; ``passes``: those that are finished."""
+    """The dataset of ``options`` is made in folder ``root`` by so many ``threads``. ``passes``: those that are finished."""
 
     options: Options
     root: Path

@@ -1,9 +1,9 @@
 """External sort of records (see csrc/graph/records.h) within a memory bound.
 
-Records gather in memory; a full buffer is sorted and written as a run. At the end the runs are merged: in
-each round every run shows a block of its smallest records, all records up to the least of the blocks' last
-ones are surely next, and those are sorted together. With one buffer or less nothing is written. The order is
-total over the records' bits, so the result does not depend on the bound.
+Records gather in a buffer. A full buffer is sorted and written to disk as a run. At the end the runs are merged in rounds. Each
+round has a block of the smallest records of every run in memory. All records up to the smallest of the blocks' last ones come
+next; they are sorted together. Where all records fit in one buffer, nothing is written. Records are ordered by all their bits, so
+the result does not depend on the memory.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from marius_lite._native import count_not_above, crc32c, read_file_range, sort_r
 Records = npt.NDArray[np.uint64]  # (n, words)
 WORD_BYTES = 8
 LEAST_RECORDS = 1024
-COPIES = 4  # of a record that is being merged: in its run's block, old and new, in the round, in what uses it
+COPIES = 4  # of a record that is being merged: in its run's old block and the new one, in the round, in what uses it
 
 
 @dataclass(frozen=True)
 class SortedRun:
-    """Records of a file, and its crc32c."""
+    """A file of ``length`` sorted records, and its crc32c."""
 
     length: int
     checksum: int
@@ -39,24 +39,24 @@ def record_array(count: int, words: int) -> Records:
 class _Run:
     path: Path
     total: int
-    shown: Records
+    loaded: Records
     read: int = 0
 
     @property
     def rest(self) -> int:
         return self.total - self.read
 
-    def show(self, count: int) -> None:
-        """Have ``count`` records in memory, or all that are left."""
-        fresh = min(count - len(self.shown), self.rest)
-        if fresh <= 0 or len(self.shown) * 2 > count:
+    def load(self, count: int) -> None:
+        """Read records until ``count`` are in memory, or all that are left."""
+        fresh = min(count - len(self.loaded), self.rest)
+        if fresh <= 0 or len(self.loaded) * 2 > count:
             return
-        both = record_array(len(self.shown) + fresh, self.shown.shape[1])
-        both[: len(self.shown)] = self.shown
-        into = both[len(self.shown) :].reshape(-1).view(np.uint8)
-        read_file_range(str(self.path), self.read * self.shown.shape[1] * WORD_BYTES, into)
+        both = record_array(len(self.loaded) + fresh, self.loaded.shape[1])
+        both[: len(self.loaded)] = self.loaded
+        into = both[len(self.loaded) :].reshape(-1).view(np.uint8)
+        read_file_range(str(self.path), self.read * self.loaded.shape[1] * WORD_BYTES, into)
         self.read += fresh
-        self.shown = both
+        self.loaded = both
 
 
 class ExternalSort:
@@ -71,7 +71,7 @@ class ExternalSort:
         folder.mkdir()
 
     def room(self, wanted: int) -> Records:
-        """An array of ``wanted`` <= capacity records to fill; `keep` says how many were."""
+        """Return an array to fill, of ``wanted`` records, at most the capacity. `keep` then tells how many were filled."""
         if self._used + wanted > self.capacity:
             self._spill()
         return self._buffer[self._used : self._used + wanted]
@@ -90,18 +90,18 @@ class ExternalSort:
         self.runs.append(SortedRun(self._used, crc32c(data)))
         self._used = 0
 
-    def settle(self) -> list[SortedRun]:
-        """No more records come: all are on disk, in these runs; `merge` gives them back."""
+    def finish_runs(self) -> list[SortedRun]:
+        """Write the last records, and return all runs. `merge` reads them."""
         if self._used:
             self._spill()
         return self.runs
 
     def sorted(self) -> Iterator[Records]:
-        """All records in order, in pieces."""
+        """Return all records in order, in pieces."""
         if not self.runs:
             yield self._sort_buffer()
             return
-        self.settle()
+        self.finish_runs()
         self._buffer = record_array(0, self._words)
         yield from merge(self._folder, self.runs, self._words, self._memory, self._threads)
         for number in range(len(self.runs)):
@@ -109,7 +109,7 @@ class ExternalSort:
 
 
 def files_of(folder: Path, runs: Sequence[SortedRun], words: int) -> dict[Path, tuple[int, int]]:
-    """(size, crc32c) of the files of runs."""
+    """Return (size, crc32c) of the files of runs."""
     return {folder / str(number): (run.length * words * WORD_BYTES, run.checksum) for number, run in enumerate(runs)}
 
 
@@ -119,23 +119,23 @@ def run_bytes(records: int, words: int) -> int:
 
 
 def merge(folder: Path, written: Sequence[SortedRun], words: int, memory: int, threads: int) -> Iterator[Records]:
-    """The records of sorted runs in order, in pieces; the files stay."""
+    """Return the records of sorted runs in order, in pieces. The files stay."""
     runs = [_Run(folder / str(number), run.length, record_array(0, words)) for number, run in enumerate(written)]
     block = max(LEAST_RECORDS, memory // (COPIES * words * WORD_BYTES * max(1, len(runs))))
-    while live := [run for run in runs if run.rest or len(run.shown)]:
+    while live := [run for run in runs if run.rest or len(run.loaded)]:
         for run in live:
-            run.show(block)
+            run.load(block)
         yield _merge_round(live, threads)
 
 
 def _merge_round(runs: list[_Run], threads: int) -> Records:
-    bounds = [run.shown[-1] for run in runs if run.rest]
+    bounds = [run.loaded[-1] for run in runs if run.rest]
     least = min(bounds, key=lambda record: tuple(record.tolist())) if bounds else None
     pieces = []
     for run in runs:
-        safe = len(run.shown) if least is None else count_not_above(run.shown, least)
-        pieces.append(run.shown[:safe])
-        run.shown = run.shown[safe:]
+        safe = len(run.loaded) if least is None else count_not_above(run.loaded, least)
+        pieces.append(run.loaded[:safe])
+        run.loaded = run.loaded[safe:]
     records = np.concatenate(pieces)
     sort_records(records, threads)
     return records

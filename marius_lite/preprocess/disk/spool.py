@@ -1,4 +1,4 @@
-"""Edges in keys (see `keys`), between the pass that reads and the one that sorts: blocks on disk."""
+"""Blocks of edges on disk, between the pass that reads and the one that sorts. Nodes and relations are keys (see `ids.keys`)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KEY_BYTES, CARRIED_BYTES = 4, 8
 
 @dataclass(frozen=True)
 class SpooledEdges:
-    """Edges of one split: ``src``, ``rel``, ``dst`` keys uint32, ends of dictionary ``dictionary``.
+    """Edges of one split. ``src``, ``rel``, ``dst``: keys, uint32; those of nodes belong to ``dictionary``.
 
-    ``carried``: (edges, columns) uint64, what each carries besides (see `buckets.CARRIED`), or None.
+    ``carried``: what each edge carries besides (see `graph.edges.CARRIED`), (edges, columns) uint64, or None.
     """
 
     split: int
@@ -35,7 +35,8 @@ class SpooledEdges:
 
 @dataclass(frozen=True)
 class SpoolShape:
-    """What is kept of an edge beside its ends: its relation (else all are 0), and a word for each column ``carried``."""
+    """What is kept of an edge beside its ends: its relation (where there is none, all are 0), and a word for each column in
+    ``carried``."""
 
     relations: bool
     carried: tuple[str, ...] = ()
@@ -47,7 +48,7 @@ class SpoolShape:
 
 @dataclass(frozen=True)
 class SpoolBlock:
-    """A file of ``count`` edges, column after column; its crc32c, once the spool is closed."""
+    """A file of ``count`` edges, column after column. Its crc32c is known once the spool is closed."""
 
     number: int
     split: int
@@ -57,7 +58,7 @@ class SpoolBlock:
 
 
 class Spool:
-    """Gathers edges into blocks of ``block_edges``, each a file of ``folder``; files are written by another thread."""
+    """Collects edges into blocks of ``block_edges``, each a file in ``folder``. Another thread writes the files."""
 
     def __init__(self, folder: Path, block_edges: int, shape: SpoolShape):
         self._folder, self._block_edges, self._shape = folder, block_edges, shape
@@ -77,7 +78,7 @@ class Spool:
             self.flush()
 
     def flush(self) -> None:
-        """Have everything on its way to a file."""
+        """Give all edges that wait to the thread that writes."""
         parts, count = self._parts, self._waiting
         self._parts, self._waiting = [], 0
         if not count:
@@ -96,14 +97,14 @@ class Spool:
         write_file(str(self._folder / str(block.number)), data)
 
     def close(self) -> None:
-        """Everything is in files."""
+        """Write all edges to files, and wait for it."""
         self.flush()
         self._writer.close()
         self.blocks = [replace(block, checksum=checksum) for block, checksum in zip(self.blocks, self._checksums)]
 
 
 def read_spool(folder: Path, blocks: Iterable[SpoolBlock], shape: SpoolShape) -> Iterator[SpooledEdges]:
-    """Every block in turn."""
+    """Read block after block."""
     for block in blocks:
         count = block.count
         data = np.empty(count * shape.edge_bytes, np.uint8)

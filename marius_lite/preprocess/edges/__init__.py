@@ -1,1 +1,1 @@
-"""Stored edges: sorted, written by bucket, counted, listed by destination."""
+"""Stored edges: sorted, written by bucket, counted, listed by their destination."""

@@ -1,8 +1,8 @@
-"""The buckets of the training edges to in-edge lists, those of as many partitions at a time as the memory holds.
+"""The buckets of training edges to in-edge lists, of as many partitions at a time as the memory holds.
 
-Bucket (i, j) is ordered by (destination, source), so that appending the buckets of column j in order of i, each edge to the end
-of its destination's list, leaves every list ordered by source: one pass over the edges and no sort. Weights go along. Columns
-that are made together lie side by side in each row of buckets, so that a row is one read.
+Bucket (i, j) is ordered by (destination, source). The buckets of column j are read in order of i, and each edge is appended to
+the list of its destination. So every list is ordered by source after one pass over the edges, without a sort. Weights go along.
+In each row of buckets, columns that are made together lie side by side, so that one read brings them.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from marius_lite.storage.columns import AMPLE, ColumnWriter, chunk_length, fille
 from marius_lite.storage.metadata import create_group
 from marius_lite.storage.small_arrays import write_array
 
-PIECE = 1 << 18
+EDGES_AT_ONCE = 1 << 18
 NODE_BYTES = 8  # where a node's list ends
 
 
 class AdjacencyWriter:
     """Writes ``folder`` (a dataset's ``adjacency/in``) from ``edges``.
 
-    ``memory`` in bytes bounds the lists in memory, ``columns`` what of them waits to be written. Weights are in the lists where
-    the edges have them. ``degrees``: a file of the in-edges of each node, of `count_dtype`. Raises MemoryWanted where the lists
-    of a partition do not fit. ``files``: chunk files with (size, crc32c).
+    ``memory`` in bytes bounds the lists in memory, ``columns`` those that wait to be written. The lists have weights where the
+    edges have them. ``degrees``: a file of the number of in-edges of each node, of dtype `count_dtype`. Raises MemoryWanted where
+    the lists of a partition do not fit. ``files``: the chunk files that were written, with (size, crc32c).
     """
 
     def __init__(self, edges: EdgeBuckets, folder: Path, degrees: Path, relations: int, memory: int,
@@ -82,7 +82,7 @@ class AdjacencyWriter:
         return self._partitioning.nodes + self._partitioning.partitions if name == "indptr" else self._edges.total
 
     def _groups(self) -> Iterator[range]:
-        """Partitions whose lists are in memory together, with a copy of where one's lists end."""
+        """Return ranges of partitions whose lists fit in memory together, beside a copy of where the lists of one end."""
         rows, first, used = self._partitioning.rows * NODE_BYTES, 0, 0
         for k, edges in enumerate(self._in_edges.tolist()):
             needed = rows + edges * self._edge_bytes
@@ -93,18 +93,18 @@ class AdjacencyWriter:
         yield range(first, self._partitioning.partitions)
 
     def _lists(self, parts: range, bar: tqdm[Any]) -> Iterator[PartitionLists]:
-        """Of each of the partitions ``parts``."""
+        """Return the lists of each of the partitions ``parts``."""
         p = self._partitioning
         nodes, starts = range(p.range(parts[0]).start, p.range(parts[-1]).stop), np.cumsum([0, *self._in_edges[parts]])
         ends = np.zeros(len(nodes) + 1, np.int64)
         sources = np.empty(starts[-1], self._dtypes["sources"])
         rel = np.empty(starts[-1], np.uint32) if self._relations else None
         weights = np.empty(starts[-1], np.float32) if self._weights else None
-        cursors = ends[1:]  # where each list starts, and once it is filled where it ends
+        cursors = ends[1:]  # where each list starts; once it is filled, where it ends
         dtype = np.dtype(count_dtype(self._edges.total))
         np.cumsum(read_numbers(self._degrees, dtype, len(nodes) - 1, dtype.itemsize * nodes.start), out=cursors[1:])
         wanted = (*COLUMNS, "weight") if self._weights else COLUMNS
-        for piece in self._edges.block(range(p.partitions), parts, PIECE, wanted):
+        for piece in self._edges.block(range(p.partitions), parts, EDGES_AT_ONCE, wanted):
             src, dst, rels, *weight = piece.columns
             append_in_edges(src, dst, rels, piece.buckets, piece.ends, p.partitions, p.rows, nodes.start, cursors, sources, rel,
                             weight[0] if weight else None, weights)
@@ -117,7 +117,7 @@ class AdjacencyWriter:
 
 
 def require_memory(partitioning: Partitioning, edges: int, where: str, edge_bytes: int, memory: int) -> None:
-    """Raise MemoryWanted where ``memory`` does not hold the lists of a partition, named ``where``, with so many ``edges``."""
+    """Raise MemoryWanted where ``memory`` does not hold the lists of a partition with so many ``edges``. ``where`` names it."""
     needed = partitioning.rows * NODE_BYTES + edges * edge_bytes
     if needed > memory:
         raise MemoryWanted(f"--adjacency in: the lists of {where}, {partitioning.rows:,} nodes and {edges:,} in-edges, take "
@@ -126,7 +126,7 @@ def require_memory(partitioning: Partitioning, edges: int, where: str, edge_byte
 
 
 def list_edge_bytes(nodes: int, relations: bool, weights: bool) -> int:
-    """What an edge takes in the lists."""
+    """Return the bytes of an edge in the lists."""
     return source_dtype(nodes).itemsize + 4 * relations + 4 * weights
 
 
@@ -136,7 +136,7 @@ def lists_bytes(nodes: int, partitions: int, edges: int, edge_bytes: int) -> int
 
 
 def write_adjacency(site: Site, edges: EdgeBuckets, relations: int) -> Files:
-    """``adjacency/in`` of the training edges, where it is asked for."""
+    """Write ``adjacency/in`` of the training edges, where it is asked for. Returns its chunk files with (size, crc32c)."""
     options = site.options
     if options.adjacency == "none":
         return {}

@@ -10,7 +10,7 @@ from marius_lite.preprocess.options import SPLITS, Options
 
 @dataclass(frozen=True)
 class Amounts:
-    """``counts``: edges read for each split."""
+    """How many edges there are at each stage. ``counts``: edges that were read for each split."""
 
     options: Options
     counts: Sequence[int]
@@ -25,11 +25,11 @@ class Amounts:
 
     @property
     def records(self) -> int:
-        """At most how many are sorted: stored edges, and the reverses of given edges that are looked for in training."""
+        """The most records that are sorted: stored edges, and the reverses that are looked for in training."""
         return self.stored + (sum(self.counts[1:]) if self.options.reverses_sought else 0)
 
     def bound(self, split: str) -> int:
-        """At most how many edges a split will store."""
+        """Return the most edges that a split can store."""
         return self._stored(self.read if self.options.fractions else self.counts[SPLITS.index(split)])
 
     def _stored(self, edges: int) -> int:

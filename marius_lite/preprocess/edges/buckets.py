@@ -22,29 +22,29 @@ from marius_lite.storage.columns import AMPLE, CHUNK, ColumnWriter, chunk_length
 from marius_lite.storage.metadata import create_group
 from marius_lite.storage.small_arrays import write_array
 
-PIECE = 1 << 18
+EDGES_AT_ONCE = 1 << 18
 TOTALS = 5
 OFFSET_BYTES, CHECKSUM_BYTES, TALLY_BYTES = 8, 4, 8  # of a bucket: where it begins, checksum of a column, edges of a split
 
 
 def count_dtype(edges: int) -> type[np.unsignedinteger[Any]]:
-    """What counts the edges of a node where there are ``edges`` in all."""
+    """Return the dtype that can count a node's edges where there are ``edges`` in all."""
     return np.uint32 if edges < 1 << 32 else np.uint64
 
 
 def node_bytes(counts: type[np.unsignedinteger[Any]]) -> int:
-    """What is counted of a node: two degrees and the splits it is seen in."""
+    """Return the bytes that counting takes for a node: two degrees, and the splits in which it has an edge."""
     return 2 * np.dtype(counts).itemsize + 1
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What was counted on the way, by split (train, valid, test) where an array's first axis is 3.
+    """What is counted while edges are written. An axis of 3 is the split (train, valid, test).
 
-    ``relation_counts``: (3, relations). ``totals``: rows duplicates, self-loops, edges that also stand in train, edges whose
-    reverse stands in train, edges whose ends a training edge of any relation joins the other way around (these two are not
-    counted where `Options.reverses_sought` is false). By node, where there is memory for it:
-    ``out_degrees``, ``in_degrees`` of training edges; ``seen``: bit s set for a node with an edge in split s.
+    ``bucket_counts``: (3, buckets). ``relation_counts``: (3, relations). ``totals``: (5, 3), its rows are duplicates; self-loops;
+    edges that also stand in train; edges whose reverse stands in train; edges whose ends a training edge of any relation joins
+    the other way round. The last two are not counted where `Options.reverses_sought` is false. By node, where there is memory
+    for it: ``out_degrees``, ``in_degrees`` of training edges; ``seen``: bit s is set for a node with an edge in split s.
     """
 
     bucket_counts: npt.NDArray[np.int64]
@@ -56,7 +56,7 @@ class Tally:
 
     @classmethod
     def zeros(cls, partitioning: Partitioning, relations: int, by_node: type[np.unsignedinteger[Any]] | None) -> Tally:
-        """``by_node``: the dtype of degrees, where they are counted."""
+        """Return a tally of nothing. ``by_node``: the dtype of degrees, None where nodes are not counted."""
         nodes = partitioning.nodes
         return cls(
             np.zeros((3, partitioning.partitions**2), np.int64),
@@ -68,14 +68,15 @@ class Tally:
         )
 
     def save(self, path: Path) -> None:
-        """All but what is by node. (Not as .npz: zipfile tries again where the disk fails, or calls the file none of its own.)"""
+        """Write all but the counts by node. (Not as .npz: where the disk fails, zipfile tries again, or says that
+        the file is no archive.)"""
         with disk_errors(path), open(path, "wb") as file:
             for counts in (self.bucket_counts, self.relation_counts, self.totals):
                 file.write(counts.data)
 
     @classmethod
     def load(cls, path: Path, partitioning: Partitioning, relations: int) -> Tally:
-        """What was saved, nothing by node. Raises RunError."""
+        """Read what `save` wrote: nothing by node. Raises RunError for a file of another length."""
         widths = partitioning.partitions**2, relations
         counts = read_numbers(path, np.int64)
         if counts.size != (size := 3 * sum(widths) + 3 * TOTALS):
@@ -85,9 +86,9 @@ class Tally:
 
 
 class SplitWriter:
-    """Writes ``edges/<split>``: src, dst, rel, what edges carry, bucket_offsets, bucket_checksums.
+    """Writes ``edges/<split>``: src, dst, rel, the ``carried`` columns, bucket_offsets, bucket_checksums.
 
-    ``memory``: bytes for what waits to be written."""
+    ``upper_bound``: the most edges there can be. ``memory``: bytes for columns that wait to be written."""
 
     def __init__(self, folder: Path, upper_bound: int, partitioning: Partitioning, carried: Sequence[str], memory: int = AMPLE):
         self.folder = folder
@@ -98,14 +99,14 @@ class SplitWriter:
         self._checksums = np.zeros((len(self._columns), partitioning.partitions**2), np.uint32)
 
     def append(self, columns: Sequence[npt.NDArray[Any]], first_bucket: int, counts: npt.NDArray[np.int64]) -> None:
-        """Columns of the edges of buckets ``first_bucket``, ... with so many edges each."""
-        ends, known = np.cumsum(counts), self._checksums[:, first_bucket : first_bucket + len(counts)]
-        for column, values, checksums in zip(self._columns, columns, known):
+        """Append the columns of the edges of buckets ``first_bucket``, ...; ``counts``: the edges of each bucket."""
+        ends, of_buckets = np.cumsum(counts), self._checksums[:, first_bucket : first_bucket + len(counts)]
+        for column, values, checksums in zip(self._columns, columns, of_buckets):
             crc32c_stretches(values.view(np.uint8), ends, values.itemsize, checksums)
             column.append(values)
 
     def close(self, bucket_counts: npt.NDArray[np.int64]) -> dict[Path, tuple[int, int]]:
-        """Finish the arrays; the chunk files with (size, crc32c)."""
+        """Finish the arrays. Returns the chunk files with (size, crc32c)."""
         for column in self._columns:
             column.close()
         write_array(
@@ -142,13 +143,13 @@ def tallied_bytes(partitions: int) -> int:
 
 def write_buckets(pieces: Iterable[Records], writers: Mapping[str, SplitWriter], layout: EdgeLayout, nodes: int,
                   carried: Sequence[str], tally: Tally, drop_duplicates: bool) -> dict[Path, tuple[int, int]]:
-    """Write sorted records of ``layout``; the files written, with (size, crc32c). ``tally`` is filled."""
+    """Write sorted records of ``layout``, and count them in ``tally``. Returns the files with (size, crc32c)."""
     counts = EdgeCounts(tally.bucket_counts, tally.relation_counts, tally.totals, tally.out_degrees, tally.in_degrees, tally.seen)
-    out = np.empty((3, 3, PIECE), np.uint32)
-    words = np.empty((3, PIECE, len(carried)), np.uint64) if carried else None
+    out = np.empty((3, 3, EDGES_AT_ONCE), np.uint32)
+    words = np.empty((3, EDGES_AT_ONCE, len(carried)), np.uint64) if carried else None
     for records in pieces:
-        for at in range(0, len(records), PIECE):
-            piece = records[at : at + PIECE]
+        for at in range(0, len(records), EDGES_AT_ONCE):
+            piece = records[at : at + EDGES_AT_ONCE]
             first, last = (layout.bucket(piece[end]) for end in (0, -1))
             before = tally.bucket_counts[:, first : last + 1].copy()
             written = layout.unpack(piece, nodes, drop_duplicates, counts, out, words)
@@ -165,7 +166,7 @@ def write_buckets(pieces: Iterable[Records], writers: Mapping[str, SplitWriter],
 
 
 def with_bar(pieces: Iterable[Records], total: int) -> Iterator[Records]:
-    """The same pieces, with a bar of the records that passed."""
+    """Return the same pieces, and show a bar of the records that have passed."""
     with progress_bar("write", "edge", total) as bar:
         for records in pieces:
             yield records
@@ -173,7 +174,7 @@ def with_bar(pieces: Iterable[Records], total: int) -> Iterator[Records]:
 
 
 def _carried(words: npt.NDArray[np.uint64], names: Sequence[str]) -> list[npt.NDArray[Any]]:
-    """The columns that edges carry, from a word for each: its lowest bytes are the value's."""
+    """Return the columns that edges carry, from a word for each value. The word's lowest bytes are the value's."""
     columns = []
     for word, name in zip(words.T, names):
         dtype = np.dtype(CARRIED[name])
@@ -182,7 +183,7 @@ def _carried(words: npt.NDArray[np.uint64], names: Sequence[str]) -> list[npt.ND
 
 
 def carried_words(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
-    """(edges, columns): the words that edges carry."""
+    """Return ``columns`` as words, (edges, columns). A word's lowest bytes are the value's."""
     words = np.zeros((len(columns[0]), len(columns)), np.uint64)
     for place, values in enumerate(columns):
         words[:, place] = values.view(f"u{values.itemsize}")

@@ -1,4 +1,4 @@
-"""How many edges the nodes have: from what was counted while edges were written, or by reading them again."""
+"""How many edges the nodes have: as counted while edges were written, or by reading the edges again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.plan import Bounds
 
 QUANTILES = (0.5, 0.9, 0.99)
-PIECE = 1 << 18  # edges at once
+EDGES_AT_ONCE = 1 << 18
 SLICE = 1 << 20  # nodes at once
 Counts = npt.NDArray[Any]  # uint32 or uint64, see `count_dtype`
 NodeCounts = tuple[Counts, Counts, npt.NDArray[np.uint8]]  # out-degrees, in-degrees, seen, as in `Tally`
@@ -28,9 +28,9 @@ NodeCounts = tuple[Counts, Counts, npt.NDArray[np.uint8]]  # out-degrees, in-deg
 
 @dataclass(frozen=True)
 class DegreeFacts:
-    """``out``, ``into``: mean, quantiles and maximum of the training degrees. ``without_edges``: nodes that training never sees;
-    ``unseen``: those of them that another split sees, by its name; ``unseen_edges``: the edges of that split with a node or a
-    relation that training never sees."""
+    """``out``, ``into``: mean, quantiles and maximum of training degrees. ``without_edges``: nodes without a training edge.
+    ``unseen``: by other split, those of them that have an edge in it. ``unseen_edges``: by other split, its edges with a node or
+    a relation that no training edge has."""
 
     out: dict[str, int | float]
     into: dict[str, int | float]
@@ -40,16 +40,17 @@ class DegreeFacts:
 
 
 def degrees_counted(partitioning: Partitioning, options: Bounds, edges: int) -> type[np.unsignedinteger[Any]] | None:
-    """The dtype that counts the degrees of every node while ``edges`` are written, None where an 8th of the memory does not hold
-    them."""
+    """Return the dtype in which degrees of all nodes are counted while ``edges`` are written. None where an 8th of the memory
+    does not hold the counts."""
     dtype = count_dtype(edges)
     return dtype if partitioning.nodes * node_bytes(dtype) <= options.memory // 8 else None
 
 
 def degree_facts(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, in_degrees: Path,
                  memory: int) -> DegreeFacts:
-    """``edges``: by split. In-degrees are also written to ``in_degrees``, by node, of `count_dtype` for the training edges. Where
-    there are other splits, a byte for each node lies beside it for a while: whether training sees it.
+    """Return the facts of ``edges`` (by split), and write the in-degrees in training to file ``in_degrees``: by node, of the
+    training edges' `count_dtype`. Where there are other splits, a file of a byte for each node lies beside it for a while:
+    whether it has a training edge.
 
     ``memory``: bytes for counts of nodes, where ``tally`` has none."""
     out, into = _Histogram(), _Histogram()
@@ -83,25 +84,26 @@ def trained_bytes(nodes: int, splits: int) -> int:
 
 def _counted(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, dtype: type[np.unsignedinteger[Any]],
              memory: int) -> Iterator[NodeCounts]:
-    """Of nodes in turn: all that the tally has, or as many as the memory holds, from the edges."""
+    """Return the counts of nodes in turn: those of the tally; else counted from the edges, of as many nodes as the memory
+    holds."""
     if tally.seen is not None and tally.out_degrees is not None and tally.in_degrees is not None:
         yield tally.out_degrees, tally.in_degrees, tally.seen
         return
-    rows, step = partitioning.rows, max(1, memory // 4 // node_bytes(dtype))  # those before live while the next are counted
-    step -= step % rows if step > rows else 0  # no partition is gone over twice without need
+    rows, step = partitioning.rows, max(1, memory // 4 // node_bytes(dtype))  # two are in memory for a while
+    step -= step % rows if step > rows else 0  # no partition is read twice without need
     for first in range(0, partitioning.nodes, step):
         yield _count(edges, partitioning, range(first, min(first + step, partitioning.nodes)), dtype)
 
 
 def _count(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, nodes: range,
            dtype: type[np.unsignedinteger[Any]]) -> NodeCounts:
-    """From the rows and columns of buckets that these nodes lie in."""
+    """Count from the rows and columns of buckets in which these nodes lie."""
     outs, ins, seen = np.zeros(len(nodes), dtype), np.zeros(len(nodes), dtype), np.zeros(len(nodes), np.uint8)
     own, every = range(nodes.start // partitioning.rows, -(-nodes.stop // partitioning.rows)), range(partitioning.partitions)
     for name, buckets in edges.items():
         mark = 1 << SPLITS.index(name)
         for of_columns, rows, columns, degrees in ((False, own, every, outs), (True, every, own, ins)):
-            for piece in buckets.block(rows, columns, PIECE, COLUMNS[of_columns : of_columns + 1]):
+            for piece in buckets.block(rows, columns, EDGES_AT_ONCE, COLUMNS[of_columns : of_columns + 1]):
                 count_ends(piece.columns[0], piece.buckets, piece.ends, len(every), partitioning.rows, of_columns, nodes.start,
                            mark, seen, degrees if name == SPLITS[0] else None)
     return outs, ins, seen
@@ -115,7 +117,7 @@ def _sliced(counted: Iterator[NodeCounts]) -> Iterator[NodeCounts]:
 
 
 class _Histogram:
-    """Of degrees: small ones counted exactly, large ones kept, of which there are few."""
+    """A histogram of degrees. Small degrees are counted; large ones, of which there are few, are kept."""
 
     SMALL = 1 << 12
 

@@ -1,4 +1,4 @@
-"""Pass `sort`: spooled edges to sorted records."""
+"""Pass `sort`: spooled edges become sorted records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.disk.sort import WORD_BYTES, ExternalSort
 from marius_lite.preprocess.disk.spool import Ids, Keys, SpooledEdges
 from marius_lite.preprocess.edges.amounts import Amounts
-from marius_lite.preprocess.options import Options, split_bounds
+from marius_lite.preprocess.fractions import split_bounds
+from marius_lite.preprocess.options import Options
 from marius_lite.progress_bar import progress_bar
 from marius_lite.seeds import seed_for
 
@@ -22,15 +23,15 @@ Renumber = Callable[[Ids], Ids]
 
 
 def split_rules(options: Options, split: int) -> dict[str, Any]:
-    """What decides which split a spooled edge falls into; ``split``: that of its file."""
+    """Return the arguments that decide into which split a spooled edge falls. ``split``: the split of its file."""
     return {"split": split, "bounds": split_bounds(options.fractions) if options.fractions else None,
             "key": seed_for(options.seed, "split"), "undirected": options.undirected}
 
 
 @dataclass(frozen=True)
 class EdgeSort:
-    """``relation_ids``: by key. ``last`` turns the numbering's ids into those of the dataset, ``dealt`` into those that --split
-    deals edges by, whatever the partitioner."""
+    """``relation_ids``: the id of each relation's key. ``last`` turns the numbering's ids into those of the dataset. ``dealt``
+    turns them into the ids by which --split deals edges, which no partitioner changes."""
 
     site: Site
     amounts: Amounts
@@ -45,7 +46,8 @@ class EdgeSort:
         return self.amounts.records * int(self.layout.words) * WORD_BYTES <= plan.sort_memory(self.site.options)
 
     def pack(self, edges: Iterator[tuple[SpooledEdges, Ids]]) -> ExternalSort:
-        """Spooled edges with the numbering's ids of their keys to records in last ids, into the sort."""
+        """Pack spooled ``edges``, each block with the numbering's ids of its keys, into records with last ids, and put these into
+        a sort."""
         options, threads, runs = self.site.options, self.site.threads, self.site.work / "runs"
         sorter = ExternalSort(runs, plan.sort_memory(options), threads, self.amounts.records, self.layout.words)
         known, last, hashed = None, np.empty(0, np.uint32), np.empty(0, np.uint32)

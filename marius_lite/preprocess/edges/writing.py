@@ -1,4 +1,4 @@
-"""Pass `write`: sorted records to ``edges/``, and what is counted of them."""
+"""Pass `write`: sorted records become ``edges/``, and are counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from marius_lite.preprocess.options import SPLITS
 
 @dataclass(frozen=True)
 class Written:
-    """What was written to ``edges/``; the counts of its tally lie in a file, in-degrees in another."""
+    """What pass `write` returns. ``runs``: sorted runs that it merged. The counts of its tally are in a file, in-degrees in
+    another."""
 
     files: Files
     degrees: DegreeFacts
@@ -27,24 +28,25 @@ class Written:
 
 
 class EdgeWriting:
-    """Writes what ``sort`` sorts. Edges carry columns ``carried``."""
+    """Writes the edges that ``sort`` sorts, with the columns ``carried``."""
 
     def __init__(self, sort: EdgeSort, partitioning: Partitioning, carried: tuple[str, ...]):
         self._sort, self._site, self._amounts = sort, sort.site, sort.amounts
         self._partitioning, self._carried, self._relations = partitioning, carried, len(sort.relation_ids)
 
     def run(self, pack: Callable[[], ExternalSort]) -> tuple[Written, Tally]:
-        """``edges/``, of the edges that ``pack`` puts into a sort. That is a pass of its own where its records do not fit the
+        """Write ``edges/``: the edges that ``pack`` puts into a sort. The sort is a pass of its own where records do not fit the
         memory."""
         options, work, words = self._site.options, self._site.work, self._sort.layout.words
         passes, runs = self._site.passes, work / "runs"
         once, done = passes.once, passes.any_of
         places = [*(self._site.root / "edges" / name for name in SPLITS), work / "tally", work / "in_degrees"]
         keyed = [work / "read", work / "number"]
-        if done("write") or (self._sort.fits and not done("sort")):  # it may have had another --memory before
+        if done("write") or (self._sort.fits and not done("sort")):  # an earlier run may have had another --memory
             written = once("write", Written, [*places, runs], lambda: self._write(pack().sorted(), 0), attrgetter("files"))
         else:
-            sorted_runs = once("sort", list[SortedRun], [runs], lambda: pack().settle(), lambda made: files_of(runs, made, words))
+            sorted_runs = once("sort", list[SortedRun], [runs], lambda: pack().finish_runs(),
+                               lambda made: files_of(runs, made, words))
             passes.clear(keyed)
             written = once("write", Written, places,
                            lambda: self._write(merge(runs, sorted_runs, words, plan.pass_memory(options), self._site.threads),
@@ -57,8 +59,8 @@ class EdgeWriting:
         tally = Tally.zeros(partitioning, self._relations, degrees_counted(partitioning, options, self._amounts.stored))
         writers = {name: SplitWriter(self._site.root / "edges" / name, self._amounts.bound(name), partitioning, self._carried,
                                      plan.split_memory(options)) for name in options.splits}
-        shown = with_bar(pieces, self._amounts.records)
-        written = write_buckets(shown, writers, self._sort.layout, partitioning.nodes, self._carried, tally,
+        counted = with_bar(pieces, self._amounts.records)
+        written = write_buckets(counted, writers, self._sort.layout, partitioning.nodes, self._carried, tally,
                                 options.drop_duplicates)
         tally.save(work / "tally")
         facts = degree_facts(self.stored, partitioning, tally, work / "in_degrees", plan.pass_memory(options))
@@ -66,6 +68,6 @@ class EdgeWriting:
 
     @property
     def stored(self) -> dict[str, EdgeBuckets]:
-        """What is written of each split."""
+        """The written edges of each split."""
         return {name: EdgeBuckets(self._site.root / "edges" / name, self._partitioning, self._carried)
                 for name in self._site.options.splits}

@@ -1,1 +1,1 @@
-"""The pass over the input files, and what it says of them."""
+"""The pass over the input files, and the facts and warnings that come of it."""

@@ -16,9 +16,9 @@ MOST_SHARE = 0.01  # of the rows that may be bad without a warning
 
 
 class BadRows:
-    """Writes bad rows in the order they come; there is a file only if there are any.
+    """Writes bad rows in the order they come. There is a file only if there are any.
 
-    ``line`` is that of a text file, from 1, or the row of an array or a table, from 0; null where a file as a whole is at fault.
+    ``line``: the line of a text file, from 1, or the row of an array or table, from 0; null where the whole file is at fault.
     """
 
     def __init__(self, path: Path):
@@ -47,7 +47,7 @@ class BadRows:
 
 
 def warning(skipped: int, rows: int) -> str | None:
-    """What to tell a user of whose ``rows`` so many were skipped; None where they are few."""
+    """Return a line where many of the ``rows`` were skipped; None where few were."""
     if skipped <= MOST_SHARE * rows:
         return None
     return f"{skipped:,} of {rows:,} rows ({100 * skipped / rows:.1f} %) are bad and were skipped: see {BAD_ROWS}"

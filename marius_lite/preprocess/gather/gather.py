@@ -1,12 +1,11 @@
-"""First pass over the files: raw ids to keys, edges in keys into the spool, what was seen into a record."""
+"""Pass `read` over the input files: raw ids become keys, edges in keys go to the spool, facts about the input are noted."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ from marius_lite.log import log
 from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.disk.spool import Keys, Spool, SpoolBlock, SpooledEdges, SpoolShape, read_spool
 from marius_lite.preprocess.edges.buckets import carried_words
-from marius_lite.preprocess.gather.bad_rows import BadRows, warning
+from marius_lite.preprocess.gather.bad_rows import BadRows
+from marius_lite.preprocess.gather.facts import InputFacts
 from marius_lite.preprocess.gather.misread import Misreads, shown
 from marius_lite.preprocess.ids.keys import DenseKeys, Dictionaries, NodeKeys, TableKeys, open_keys
 from marius_lite.preprocess.ids.relations import NO_RELATIONS, RelationKeys, Relations
@@ -31,48 +31,18 @@ from marius_lite.preprocess.nodes.node_data import NodeData, NodeKeyLists
 from marius_lite.preprocess.nodes.node_types import TypeKeys, TypeSource
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.detect import open_reader
-from marius_lite.preprocess.readers.raw import BadRow, RawEdges, Reader
+from marius_lite.preprocess.readers.raw import RawEdges, Reader
 from marius_lite.preprocess.readers.source import InputFile
 from marius_lite.printable import printable
 from marius_lite.progress_bar import progress_bar
 
 MOST_BLOCK_BYTES = 8 << 20
-EXAMPLES = 10
-MOST_REASONS = 100
 IDS_AT_ONCE = 1 << 20
-
-
-@dataclass
-class Seen:
-    """What the first pass saw."""
-
-    rows: int = 0
-    comments: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
-    examples: list[str] = field(default_factory=list)
-    self_loops_dropped: int = 0
-    columns: int | None = None
-    carried: tuple[str, ...] | None = None
-    sources: list[Source] = field(default_factory=list)
-    read_as: Counter[str] = field(default_factory=Counter)
-    misread: list[str] = field(default_factory=list)
-    announced: bool = False  # nodes that have perhaps no edge
-
-    @property
-    def warnings(self) -> list[str]:
-        said = warning(self.skipped.total(), self.rows + self.skipped.total())
-        return [*([] if said is None else [said]), *self.misread]
-
-    def note_bad(self, bad: list[BadRow]) -> None:
-        for row in bad:
-            known = row.reason in self.skipped or len(self.skipped) < MOST_REASONS
-            self.skipped[row.reason if known else "other reasons"] += 1
-        self.examples += [str(row) for row in bad[: EXAMPLES - len(self.examples)]]
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """What the first pass leaves: the spool's blocks, what its keys stand for, what was seen."""
+    """What pass `read` leaves: the blocks of the spool, what its keys stand for, and ``seen``, the facts about the input."""
 
     spool: Path
     shape: SpoolShape
@@ -81,11 +51,11 @@ class Gathered:
     relations: Relations
     node_lists: NodeKeyLists | None
     node_types: TypeKeys | None
-    seen: Seen
+    seen: InputFacts  # the name is a key of progress.json
 
     @property
     def counts(self) -> list[int]:
-        """Spooled edges of each split."""
+        """How many edges of each split are spooled."""
         return [sum(block.count for block in self.blocks if block.split == split) for split in range(len(SPLITS))]
 
     @property
@@ -94,21 +64,21 @@ class Gathered:
         return {self.spool / str(block.number): (block.count * self.shape.edge_bytes, block.checksum) for block in self.blocks}
 
     def edges(self) -> Iterator[SpooledEdges]:
-        """Everything spooled, block after block, those of one dictionary together."""
+        """Read all spooled edges, block after block; blocks of one dictionary come together."""
         return read_spool(self.spool, sorted(self.blocks, key=lambda block: block.dictionary), self.shape)
 
 
 class _TooLarge(Exception):
-    """An integer that can be no key."""
+    """An integer is too large to be its own key."""
 
 
 class Gatherer:
-    """Owns the dictionaries while files are read; ``kind`` of ids: as asked, else as in the first file."""
+    """Reads files and owns the dictionaries meanwhile. ``kind`` of ids: the one asked for, else that of the first file."""
 
     def __init__(self, options: Options, folder: Path, threads: int, bad_rows: BadRows, node_data: NodeData | None = None,
                  node_types: TypeSource | None = None):
         self.options, self.node_data, self.node_types, self.bad_rows = options, node_data, node_types, bad_rows
-        self.seen, self._misreads, self._shown = Seen(), Misreads(), True
+        self.facts, self._misreads, self._shown = InputFacts(), Misreads(), True
         self.kind, self._titles = options.id_kind, tuple[str, ...]()
         self._folder, self._ids, self._threads = folder, folder / "ids", threads
         self._relations = RelationKeys(options.seed, options.memory)
@@ -122,7 +92,7 @@ class Gatherer:
 
     @property
     def nodes(self) -> NodeKeys:
-        """The node dictionary. It begins, once the kind of ids is known, with those of the files about nodes."""
+        """The node dictionary. It is opened once the kind of ids is known. The ids of files about nodes come first."""
         if self._nodes is None:
             self._nodes = open_keys(self.kind or "str", self.options.seed, self._ids, self.options.memory, self._threads)
             self._key_lists()
@@ -130,7 +100,7 @@ class Gatherer:
 
     @property
     def _shape(self) -> SpoolShape:
-        return SpoolShape(self.seen.columns == 3, self.seen.carried or ())
+        return SpoolShape(self.facts.columns == 3, self.facts.carried or ())
 
     @property
     def spool(self) -> Spool:
@@ -143,49 +113,49 @@ class Gatherer:
         return max(1 << 12, min(1 << 21, self.options.memory // 512))
 
     def read(self, file: InputFile, bar: tqdm[Any]) -> None:
-        """All edges of one file into the spool."""
+        """Put all edges of one file into the spool."""
         with closing(
             open_reader(file, self.options, self._block_bytes, self._threads, bar.update)
         ) as reader:
-            self._say(file, reader)
+            self._log_reading(file, reader)
             if reader.columns is not None:
-                self._settle(file.path, reader.columns, reader.kind)
+                self._require_same_columns(file.path, reader.columns, reader.kind)
             titles = reader.titles
             if titles:
                 self._require_order(file.path, titles)
-            self._announce(reader.nodes or range(0))
+            self._add_nodes(reader.nodes or range(0))
             for edges in reader.read(self.kind or "str"):
-                self._look(edges, reader, titles)
-                self._take(edges, file)
-                rate = self.seen.rows / max(1e-3, time.monotonic() - self._started)
-                bar.set_postfix_str(f"{self.seen.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
+                self._inspect(edges, reader, titles)
+                self._spool_edges(edges, file)
+                rate = self.facts.rows / max(1e-3, time.monotonic() - self._started)
+                bar.set_postfix_str(f"{self.facts.rows:,} edges, {rate / 1e6:.2f} M/s", refresh=False)
             source = Source(name=file.path.name, size=file.path.stat().st_size, crc32c=reader.checksum)
-            if file.member is None or source not in self.seen.sources:
-                self.seen.sources.append(source)
+            if file.member is None or source not in self.facts.sources:
+                self.facts.sources.append(source)
 
     def finish(self) -> Gathered:
-        """Everything is on disk."""
+        """Close what was written, and return what the pass leaves."""
         self.spool.close()
         self.bad_rows.close()
-        self.seen.misread = [*self._misreads.warnings, *(self.node_data.warnings if self.node_data else ()),
+        self.facts.misread = [*self._misreads.warnings, *(self.node_data.warnings if self.node_data else ()),
                              *(self.node_types.warnings if self.node_types else ())]
         given = [*(self.node_data.sources() if self.node_data else ()), *([self.node_types.source] if self.node_types else ())]
-        self.seen.sources += [source for source in given if source not in self.seen.sources]
-        relations = NO_RELATIONS if self.seen.columns == 2 else Relations(self._relations.names(), self.options.ids == "str")
+        self.facts.sources += [source for source in given if source not in self.facts.sources]
+        relations = NO_RELATIONS if self.facts.columns == 2 else Relations(self._relations.names(), self.options.ids == "str")
         return Gathered(self._folder / "spool", self._shape, tuple(self.spool.blocks), self.nodes.finish(), relations,
-                        self._lists, self._types, self.seen)
+                        self._lists, self._types, self.facts)
 
-    def _say(self, file: InputFile, reader: Reader) -> None:
-        """One line for each way of reading, at its first file."""
+    def _log_reading(self, file: InputFile, reader: Reader) -> None:
+        """Log how a file is read, at the first file that is read so."""
         ids = f", ids {self.kind or reader.kind}" if reader.kind else ""
-        said = f"{reader.description}{ids}"
-        if said not in self.seen.read_as:
-            log.info(printable(f"{file.name}: read as {said}"))
+        read_as = f"{reader.description}{ids}"
+        if read_as not in self.facts.read_as:
+            log.info(printable(f"{file.name}: read as {read_as}"))
             self._shown = False
-        self.seen.read_as[said] += 1
+        self.facts.read_as[read_as] += 1
 
-    def _look(self, edges: RawEdges, reader: Reader, titles: tuple[str, ...]) -> None:
-        """Show the first edges that are read in another way, and look for signs that they are none."""
+    def _inspect(self, edges: RawEdges, reader: Reader, titles: tuple[str, ...]) -> None:
+        """Log the first edges of each way of reading, and look for signs that rows are not the edges they are taken for."""
         if not len(edges.src):
             return
         for line in shown(edges) if not self._shown else ():
@@ -193,56 +163,58 @@ class Gatherer:
         self._shown = True
         self._misreads.look(edges, reader.description.startswith("text"), titles)
 
-    def _announce(self, ids: range) -> None:
-        """Nodes that exist whether or not they have edges."""
-        self.seen.announced |= len(ids) > 0
+    def _add_nodes(self, ids: range) -> None:
+        """Add nodes that exist whether or not they have edges."""
+        self.facts.announced |= len(ids) > 0
         for first in range(ids.start, ids.stop, IDS_AT_ONCE):
             part = pa.array(np.arange(first, min(first + IDS_AT_ONCE, ids.stop)))
             self._key(part if self.kind == "int" else part.cast(pa.string()))
 
     def _require_order(self, path: Path, titles: tuple[str, ...]) -> None:
-        """Refuse a file whose columns were taken by place where another has the same in another order."""
+        """Refuse a file that has the titles of the file before in another order: its columns were taken by their place."""
         if titles != self._titles and sorted(titles) == sorted(self._titles):
             raise UserError(f"{path}: columns {', '.join(titles)}, in another order than in a file before: say which is which by "
                             f"their names, for example --columns {','.join(self._titles)}")
         self._titles = titles
 
-    def _settle(self, path: Path, columns: int, kind: IdKind | None) -> None:
-        if self.seen.columns not in (None, columns):
+    def _require_same_columns(self, path: Path, columns: int, kind: IdKind | None) -> None:
+        """Refuse a file whose number of columns is not that of the files before. The first file's kind of ids stays."""
+        if self.facts.columns not in (None, columns):
             raise UserError(
-                f"{path}: {columns} columns are used, the files before have {self.seen.columns}: all "
+                f"{path}: {columns} columns are used, the files before have {self.facts.columns}: all "
                 "files must have a relation column, or none (--columns)"
             )
-        self.seen.columns = columns
+        self.facts.columns = columns
         self.kind = self.kind or kind
 
     def _carried(self, edges: RawEdges, path: Path) -> npt.NDArray[np.uint64] | None:
-        """What edges carry, as words. Raises UserError where the files before were different."""
+        """Return what edges carry, as words. Raises UserError where earlier files carry other columns."""
         columns = {name: values for name, values in (("weight", edges.weight), ("time", edges.time)) if values is not None}
-        if self.seen.carried not in (None, tuple(columns)):
+        if self.facts.carried not in (None, tuple(columns)):
             raise UserError(f"{path}: its edges have {', '.join(columns) or 'no values'}, those of earlier files "
-                            f"{', '.join(self.seen.carried or ()) or 'no values'}: all files must have the same columns")
-        self.seen.carried = tuple(columns)
+                            f"{', '.join(self.facts.carried or ()) or 'no values'}: all files must have the same columns")
+        self.facts.carried = tuple(columns)
         return carried_words([values.to_numpy() for values in columns.values()]) if columns else None
 
-    def _take(self, edges: RawEdges, file: InputFile) -> None:
-        self.seen.comments += edges.comments
-        self.seen.note_bad(edges.bad)
+    def _spool_edges(self, edges: RawEdges, file: InputFile) -> None:
+        """Put a block of edges into the spool, in keys, and note what was left out of it."""
+        self.facts.comments += edges.comments
+        self.facts.note_bad(edges.bad)
         self.bad_rows.append(edges.bad)
         if not len(edges.src):
             return
-        self.seen.rows += len(edges.src)
+        self.facts.rows += len(edges.src)
         carried = self._carried(edges, file.path)
         dictionary, (src, dst) = self._key(edges.src, edges.dst)
         rel = np.zeros(len(src), np.uint32) if edges.rel is None else self._relations.add(edges.rel)
         if self.options.drop_self_loops:
             keep = src != dst
-            self.seen.self_loops_dropped += int(len(src) - keep.sum())
+            self.facts.self_loops_dropped += int(len(src) - keep.sum())
             src, rel, dst, carried = src[keep], rel[keep], dst[keep], None if carried is None else carried[keep]
         self.spool.append(SpooledEdges(file.split, dictionary, src, rel, dst, carried))
 
     def _key(self, *raw: pa.Array) -> tuple[int, list[Keys]]:
-        """(dictionary, keys) of arrays of raw ids, all of one dictionary."""
+        """Return (dictionary, keys) of arrays of raw ids. All keys are of that dictionary."""
         try:
             return self._key_once(*raw)
         except _TooLarge:
@@ -250,20 +222,20 @@ class Gatherer:
             return self._key_once(*raw)
 
     def _key_once(self, *raw: pa.Array) -> tuple[int, list[Keys]]:
-        self.nodes.rest()
+        self.nodes.close_full_table()
         keys = [self.nodes.add(ids) for ids in raw]
-        known = [found for found in keys if found is not None]
-        if len(known) < len(raw):
+        fitting = [one for one in keys if one is not None]
+        if len(fitting) < len(raw):
             raise _TooLarge
-        return self.nodes.dictionary, known
+        return self.nodes.dictionary, fitting
 
     def _use_tables(self) -> None:
-        """Integers are too large to be keys themselves: what has been keyed is keyed again."""
+        """Change from integers as their own keys to tables, as one is too large: all that has keys gets new ones."""
         old, dense = self._spool, self._nodes
         self._nodes = TableKeys("int", self.options.seed, self._ids, self.options.memory, self._threads)
         self._spool = None
         self._key_lists()
-        for ids in dense.marked() if isinstance(dense, DenseKeys) else ():  # those without a spooled edge, too
+        for ids in dense.marked() if isinstance(dense, DenseKeys) else ():  # nodes without a spooled edge have keys too
             self._key(pa.array(ids))
         if old is None:
             return
@@ -276,6 +248,7 @@ class Gatherer:
         files.remove_tree(before)
 
     def _key_lists(self) -> None:
+        """Give keys to the ids of the files about nodes."""
         folder, kind = self._folder / "lists", self.kind or "str"
 
         def key(raw: pa.Array) -> tuple[int, Keys]:
@@ -293,7 +266,7 @@ class Gatherer:
 
 def gather(inputs: Sequence[InputFile], options: Options, folder: Path, threads: int, bad_rows: BadRows,
            node_data: NodeData | None = None, node_types: TypeSource | None = None) -> Gathered:
-    """Read every file. Raises UserError for bad input, and where a split has no edges at all."""
+    """Read every file. Raises UserError for bad input, and where a split that was asked for has no edges."""
     gatherer = Gatherer(options, folder, threads, bad_rows, node_data, node_types)
     total = sum(file.path.stat().st_size for file in inputs)
     with progress_bar("read", "B", total) as bar:

@@ -1,6 +1,6 @@
-"""Signs that input was taken for something that it is not: of a few rows of each block, and of counts at the end.
+"""Signs that the input is not what it was taken for. They are looked for in a few rows of each block, and in counts at the end.
 
-A sign must hold in every block that is looked at; once one disproves it, it is not looked for again.
+A sign must hold in every block. Once a block disproves it, it is not looked for again.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ SHOWN_ROWS, SHOWN_LENGTH = 3, 60
 DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
 SMALL_NUMBER = r"^-?([0-9]{1,2}|100)(\.[0-9]+)?$"
 NEARLY_ALL = 0.99
-ODD = {  # what is said of an id -> pattern
+ODD = {  # what the warning says of an id -> the pattern of such ids
     "begins or ends with a space: with and without it are two nodes; remove the spaces":
         r"^[\s\x{00A0}]|[\s\x{00A0}]$",
     "is in quotes: these are read as such in comma-separated files only, elsewhere they belong to the id; remove them": r'^".*"$',
     "is a number with a point: as text it is another node than the whole number; write integers": r"^-?[0-9]+\.0+$",
     "looks like JSON or a tuple: write columns with a delimiter between them": r"^[\{\(\[]\s*[\"'0-9]|[0-9\"']\s*[\}\)\]]$",
 }
-SOURCES_EACH = 5  # so many times more sources than destinations: the ends of few graphs, but every table of values
+SOURCES_EACH = 5  # sources to a destination: so many are rare in graphs, but usual in tables of values
 MOST_VALUES = 101
 MOST_RELATIONS = 100  # that are never too many
 
 
 def shown(edges: RawEdges) -> Iterator[str]:
-    """The first edges of a block, a line each, printable."""
+    """Return the first edges of a block, a line each, printable."""
     columns = (("source", edges.src), ("relation", edges.rel), ("destination", edges.dst))
     for row in range(min(SHOWN_ROWS, len(edges.src))):
         yield "  " + ", ".join(f"{name} {_printable(values[row].as_py())}" for name, values in columns if values is not None)
@@ -45,7 +45,7 @@ def _printable(raw: str | int) -> str:
 
 
 class Misreads:
-    """Looks at blocks of edges in turn; `warnings` then has a line for each sign that is left."""
+    """Looks at blocks of edges in turn. At the end `warnings` has a line for each sign that no block disproved."""
 
     def __init__(self) -> None:
         self._splits: dict[tuple[str, str], int | None] = {
@@ -59,7 +59,8 @@ class Misreads:
         self._rows = 0
 
     def look(self, edges: RawEdges, delimited: bool, titles: tuple[str, ...] = ()) -> None:
-        """``delimited``: the rows are text that a delimiter cut. ``titles``: of source and destination, perhaps of more."""
+        """Look for signs in a block. ``delimited``: the rows are text that a delimiter cut. ``titles``: of source and
+        destination, perhaps of more columns."""
         self._look_for_titles(edges, titles)
         self._look_at_titles(edges, delimited)
         rows = np.unique(np.linspace(0, max(0, len(edges.src) - 1), SAMPLE).astype(np.int64))  # files may be sorted by relation
@@ -89,16 +90,17 @@ class Misreads:
         self._example.setdefault(column, _printable(values[0].as_py()))
 
     def _look_for_titles(self, edges: RawEdges, titles: tuple[str, ...]) -> None:
-        """Titles again among the rows, as where files were put one after another."""
+        """Look for titles among the rows, as where files were put one after another."""
         if len(titles) < 2 or self._again or not pa.types.is_string(edges.src.type):
             return
-        found = pc.equal(edges.src, titles[0])
-        if pc.any(found, min_count=0).as_py() and pc.any(pc.and_(found, pc.is_in(edges.dst, value_set=pa.array(titles[1:]))),
+        same = pc.equal(edges.src, titles[0])
+        if pc.any(same, min_count=0).as_py() and pc.any(pc.and_(same, pc.is_in(edges.dst, value_set=pa.array(titles[1:]))),
                                                          min_count=0).as_py():
             self._again = titles
 
     def _look_at_titles(self, edges: RawEdges, delimited: bool) -> None:
-        """Texts of the very first row that stand in no other, but where the whole row does, as in files with the same titles."""
+        """Look whether texts of the very first row occur in other rows. Rows equal to it do not count: files may have the same
+        titles."""
         named = delimited and pa.types.is_string(edges.src.type)
         if self._rows == 0 and named:
             src, dst = edges.src[0].as_py(), edges.dst[0].as_py()
@@ -113,11 +115,11 @@ class Misreads:
         if edges.rel is not None:
             of_rel = pc.equal(edges.rel.indices, pc.index(edges.rel.dictionary, rel))
             same, any_of = pc.and_(same, of_rel), [*any_of, of_rel]
-        if any(pc.any(pc.and_not(found, same), min_count=0).as_py() for found in any_of):
+        if any(pc.any(pc.and_not(one, same), min_count=0).as_py() for one in any_of):
             self._titles = None
 
     def _look_at_values(self, src: pa.Array, dst: pa.Array) -> None:
-        """Few different small numbers as destinations of many different sources."""
+        """Look whether destinations are a few small numbers, and sources many different ones: values, not nodes."""
         if self._values is None:
             return
         small = pc.match_substring_regex(dst.cast(pa.string()), SMALL_NUMBER)
@@ -130,7 +132,7 @@ class Misreads:
             self._values = None
 
     def _look_at_texts(self, ends: dict[str, pa.Array]) -> None:
-        """Ids that are probably other ids in disguise, and one destination of all edges."""
+        """Look for ids that are probably misspelt, and for one destination of all edges."""
         for end, values in ends.items():
             for sign, pattern in ODD.items():
                 if sign not in self._odd and (row := pc.index(pc.match_substring_regex(values, pattern), True).as_py()) >= 0:
@@ -163,7 +165,8 @@ class Misreads:
 
 
 def count_warnings(nodes: int | None, edges: int, relations: int) -> list[str]:
-    """Of the counts at the end; ``nodes``: None where some are given beside the edges, so that their number shows nothing."""
+    """Return a line for each odd count at the end. ``nodes``: None where files about nodes give some, so that the number shows
+    nothing."""
     lines: list[str] = []
     if nodes is None or edges < LEAST_EDGES:
         return lines

@@ -1,4 +1,4 @@
-"""How many rows the input has: about, before it is read, and exactly."""
+"""How many rows the input has: an estimate before it is read, and a count."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK_BYTES = 1 << 20
 
 
 def rows_expected(inputs: Sequence[InputFile], options: Options) -> int:
-    """About how many, from sizes and samples; checks each file's shape on the way."""
+    """Estimate the rows of all files, from sizes and samples. Checks each file's shape on the way."""
     total = 0
     for file in inputs:
         with closing(open_reader(file, options, BLOCK_BYTES, 1, lambda _: None)) as reader:
@@ -25,7 +25,7 @@ def rows_expected(inputs: Sequence[InputFile], options: Options) -> int:
 
 
 def rows_counted(inputs: Sequence[InputFile], options: Options, threads: int) -> int:
-    """How many edges will be kept: all is read for it. Raises UserError for bad rows, as preprocess does."""
+    """Count the edges that will be kept, by reading all of them. Raises UserError for bad rows, as preprocess does."""
     total, kind = 0, options.id_kind
     size = sum(file.path.stat().st_size for file in inputs)
     with progress_bar("count", "B", size) as bar:

@@ -1,4 +1,4 @@
-"""Raw ids on disk in the order that ids are given by: (keyed hash, raw id). See csrc/graph/id_runs.h."""
+"""Raw ids on disk, in the order in which they are numbered: by (keyed hash, raw id). See csrc/graph/id_runs.h."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class IdRun:
-    """``count`` distinct raw ids in folder ``folder``: ``values``, ``bytes`` long, and for strings ``ends``."""
+    """``count`` distinct raw ids in ``folder``. File ``values`` is ``bytes`` long; for strings, ``ends`` says where each ends."""
 
     folder: Path
     kind: IdKind
@@ -30,11 +30,11 @@ class IdRun:
 
     @property
     def files(self) -> tuple[str, str, int, int]:
-        """As the native merge takes it."""
+        """The run as the native merge takes it."""
         return str(self.folder / "values"), str(self.folder / "ends"), self.count, self.bytes
 
     def read(self, block: int = BLOCK) -> Iterator[pa.Array]:
-        """The raw ids in order, int64 or string, at most ``block`` at a time."""
+        """Read the raw ids in order, int64 or string, at most ``block`` at a time."""
         with open(self.folder / "values", "rb") as values:
             if self.kind == "int":
                 for first in range(0, self.count, block):
@@ -50,7 +50,7 @@ class IdRun:
 
 
 class IdRunWriter:
-    """Writes a run; `close` says what it is."""
+    """Writes a run; `close` returns it."""
 
     def __init__(self, folder: Path, kind: IdKind):
         self._folder, self._kind = folder, kind
@@ -63,7 +63,7 @@ class IdRunWriter:
         self._write(ids, len(ids))
 
     def append_strings(self, offsets: Int64s, data: npt.NDArray[np.uint8]) -> None:
-        """Strings ``data[offsets[i] : offsets[i + 1]]``, ``offsets`` from 0 on."""
+        """Append the strings ``data[offsets[i] : offsets[i + 1]]``. The first offset is 0."""
         assert self._ends is not None
         self._ends.write((offsets[1:] + self._bytes).data)
         self._write(data, len(offsets) - 1)
@@ -86,7 +86,8 @@ def id_run_bytes(kind: IdKind, count: int, size: int) -> int:
 
 
 def pieces(offsets: Int64s) -> Iterator[Int64s]:
-    """``offsets`` of strings cut, the cuts in both parts, so that a piece has at most BLOCK_BYTES, or one string."""
+    """Cut the ``offsets`` of strings into pieces of at most BLOCK_BYTES of strings, or of one string. The offset at a cut is in
+    both pieces."""
     while len(offsets) > 1:
         stop = max(2, int(np.searchsorted(offsets, offsets[0] + BLOCK_BYTES, side="right")))
         yield offsets[:stop]
@@ -94,7 +95,7 @@ def pieces(offsets: Int64s) -> Iterator[Int64s]:
 
 
 def strings(offsets: Int64s, data: npt.NDArray[np.uint8]) -> pa.Array:
-    """An Arrow string array over ``data``; ``offsets`` one more than there are strings, from 0 on."""
+    """Return an Arrow string array over ``data``. ``offsets``: one more than there are strings, the first is 0."""
     large = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
     return large.cast(pa.string())
 

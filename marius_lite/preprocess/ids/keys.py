@@ -1,8 +1,8 @@
-"""Raw node ids to keys while files are read: 32-bit numbers that stand for raw ids in what is spooled.
+"""Raw node ids to keys while files are read. A key is a 32-bit number that stands for a raw id in spooled edges.
 
-Integers below a bound are their own keys, and a bitmap knows which there are. All else goes through a table, which numbers
-raw ids in order of first sight. A table that has grown to its share of the memory is closed: its ids go to disk in their final
-order, a *run*, and a new table begins; a key is then of dictionary 0, 1, ... In the end `numbering` merges the runs.
+Integers below a bound are their own keys, and a bitmap marks those that occur. All other ids go through a table, which numbers
+them in the order in which they first occur. A table that fills its share of the memory is closed: its ids are written to disk in
+their final order, as a *run*, and a new table begins. Tables are dictionaries 0, 1, ... of keys. `numbering` merges the runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from marius_lite.graph.ids import IdKind, order_key, string_buffers
 from marius_lite.preprocess.disk.spool import KEY_BYTES, Keys
 from marius_lite.preprocess.ids.id_runs import IdRun, IdRunWriter, id_run_bytes, pieces
 
-DENSE_SHARE = 32  # integers below so small a part of the memory's bytes are keys: up to three times, each takes 4 bytes
+DENSE_SHARE = 32  # integers below a 32nd of the memory's bytes are their own keys; later each takes 4 bytes, up to three times
 TABLE_SHARE = 2  # a table may take half of the memory
 SLICE = 1 << 18
 WORDS = SLICE // 64  # of a bitmap
@@ -35,8 +35,8 @@ HASH_MASK = 2**64 - 1  # the bits of a raw id's hash that order strings; tests t
 
 @dataclass(frozen=True)
 class Dictionaries:
-    """What keys stand for. ``bound`` > 0: they are integers below it, those of the bitmap on disk. Else ids of ``runs``, in
-    each of which ``rank``, on disk, gives the place by key."""
+    """What keys stand for. ``bound`` > 0: keys are integers below it, and the bitmap on disk marks those that occur. Else they
+    are ids of ``runs``; beside each run, ``rank`` on disk gives the place of each key in it."""
 
     kind: IdKind
     folder: Path
@@ -45,7 +45,7 @@ class Dictionaries:
 
     @property
     def key_bytes(self) -> int:
-        """Of the ids of all keys, where a bitmap knows them; it grew with the memory that was given."""
+        """Bytes that the ids of all keys take, where there is a bitmap. The more memory was given, the larger it can be."""
         return KEY_BYTES * self.bound
 
     @property
@@ -57,29 +57,31 @@ class Dictionaries:
 
 
 class NodeKeys(Protocol):
+    """Gives keys to raw ids of nodes."""
+
     @property
     def dictionary(self) -> int:
-        """What the keys that `add` gives belong to."""
+        """The dictionary of the keys that `add` gives."""
         ...
 
     def add(self, raw: pa.Array) -> Keys | None:
-        """Keys of raw ids (int64, or string without nulls); None where they do not fit this kind of keys."""
+        """Return the keys of raw ids (int64, or string without nulls); None where an id does not fit this kind of keys."""
         ...
 
-    def rest(self) -> None:
-        """Between two blocks: a table that is full is closed."""
+    def close_full_table(self) -> None:
+        """Close a table that is full, and begin a new one. To be called between two blocks."""
         ...
 
     def finish(self) -> Dictionaries: ...
 
 
 def open_keys(kind: IdKind, seed: int, folder: Path, memory: int, threads: int) -> NodeKeys:
-    """Keys for ids of this kind; should `DenseKeys` not do in the end, `TableKeys` is what comes next."""
+    """Return keys for ids of this kind. Integers begin with `DenseKeys`; once one does not fit, `TableKeys` takes over."""
     return DenseKeys(folder, memory) if kind == "int" else TableKeys(kind, seed, folder, memory, threads)
 
 
 class DenseKeys:
-    """Integers below a 32nd of ``memory``."""
+    """Keys of integers below a 32nd of ``memory`` (bytes): the integers themselves."""
 
     dictionary = 0
 
@@ -94,11 +96,11 @@ class DenseKeys:
         keys = np.empty(len(ids), np.uint32)
         return keys if mark_ids(np.ascontiguousarray(ids), self._bound, self._bitmap, keys) else None
 
-    def rest(self) -> None:
+    def close_full_table(self) -> None:
         pass
 
     def marked(self) -> Iterator[npt.NDArray[np.int64]]:
-        """All ids that were added, in blocks."""
+        """Return all ids that were added, in blocks."""
         for first in range(0, len(self._bitmap), WORDS):
             bits = np.unpackbits(self._bitmap[first : first + WORDS].view(np.uint8), bitorder="little")
             yield np.flatnonzero(bits) + 64 * first
@@ -106,14 +108,14 @@ class DenseKeys:
     def finish(self) -> Dictionaries:
         used = np.flatnonzero(self._bitmap)
         bitmap = self._bitmap[: int(used[-1]) + 1 if len(used) else 0]
-        found = Dictionaries("int", self._folder, max(64, len(bitmap) * 64), ())
+        dictionaries = Dictionaries("int", self._folder, max(64, len(bitmap) * 64), ())
         self._folder.mkdir(parents=True)
-        found.bitmap_path.write_bytes(bitmap.data)
-        return found
+        dictionaries.bitmap_path.write_bytes(bitmap.data)
+        return dictionaries
 
 
 class TableKeys:
-    """Any raw ids; a table takes at most half of ``memory``, those that are closed lie in ``folder``."""
+    """Keys of any raw ids. A table takes at most half of ``memory`` (bytes). Closed tables lie in ``folder`` as runs."""
 
     def __init__(self, kind: IdKind, seed: int, folder: Path, memory: int, threads: int):
         self._kind, self._key, self._folder, self._threads = kind, order_key(seed), folder, threads
@@ -136,7 +138,7 @@ class TableKeys:
             self._table.add(*string_buffers(raw), out)
         return out
 
-    def rest(self) -> None:
+    def close_full_table(self) -> None:
         if self._table.peak_bytes > self._most_bytes or len(self._table) > MOST_KEYS:
             self._close_table()
 
@@ -185,14 +187,14 @@ def dictionary_bytes(found: Dictionaries) -> int:
 
 
 def string_offsets(table: Any, keys: Keys) -> npt.NDArray[np.int64]:
-    """Where the strings of keys would begin and end, one after the other."""
+    """Return where the strings of keys begin and end if they are written one after the other: one offset more than keys."""
     offsets = np.empty(len(keys) + 1, np.int64)
     table.offsets(keys, offsets)
     return offsets
 
 
 def string_bytes(table: Any, keys: Keys, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """The strings of keys, one after the other, whose `string_offsets` these are."""
+    """Return the bytes of the strings of keys, one after the other. ``offsets``: their `string_offsets`."""
     data = np.empty(int(offsets[-1] - offsets[0]), np.uint8)
     table.take(keys, data)
     return data

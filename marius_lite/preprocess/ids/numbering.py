@@ -1,10 +1,10 @@
-"""Keys to ids: distinct raw ids in the order of (keyed hash, raw id), a random permutation that depends on the data and the seed
-alone. Partitions, being ranges of node ids, are then random too.
+"""Keys to ids. Distinct raw ids are numbered in the order of (keyed hash, raw id): a random permutation that depends on the data
+and the seed alone. Partitions are ranges of node ids, so they are random too.
 
     bitmap --hash, sort, a stretch of hashes at a time--> raw ids in order
     runs of closed tables --merge--> raw ids in order, and for each run the ids of its places
 
-What is kept on disk is enough to make, for one dictionary at a time, the array that gives each key's id.
+From what is kept on disk, the array with the id of each key can be made for one dictionary at a time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WIDE_BYTES = 8  # of an id while runs are merged; in the end it may take fewer
 
 @dataclass(frozen=True)
 class Numbering:
-    """``raw_ids``: in order of id. ``numbers``: where there are several dictionaries, for each the file of its places' ids."""
+    """``raw_ids``: in order of id. ``numbers``: where there are several dictionaries, the file of ids of each one's run."""
 
     dictionaries: Dictionaries
     raw_ids: IdRun
@@ -46,7 +46,7 @@ class Numbering:
         return self.raw_ids.count
 
     def ids(self, dictionary: int) -> Ids:
-        """The id of each key of a dictionary, uint32 or uint64; keys that do not occur have any."""
+        """Return the id of each key of a dictionary, uint32 or uint64. Keys that do not occur have any id."""
         if self.dictionaries.bound:
             ids = np.zeros(self.dictionaries.bound, np.uint32)
             first = 0
@@ -59,16 +59,16 @@ class Numbering:
 
 
 def with_ids(edges: Iterator[SpooledEdges], numbering: Numbering) -> Iterator[tuple[SpooledEdges, Ids]]:
-    """Spooled edges, and the id of each key of their dictionary."""
-    known, ids = -1, np.empty(0, np.uint32)
+    """Return spooled edges, block by block, each with the id of each key of its dictionary."""
+    dictionary, ids = -1, np.empty(0, np.uint32)
     for spooled in read_ahead(edges):
-        if spooled.dictionary != known:
-            known, ids = spooled.dictionary, numbering.ids(spooled.dictionary)
+        if spooled.dictionary != dictionary:
+            dictionary, ids = spooled.dictionary, numbering.ids(spooled.dictionary)
         yield spooled, ids
 
 
 def number_ids(dictionaries: Dictionaries, seed: int, folder: Path, memory: int, threads: int) -> Numbering:
-    """Give every distinct raw id its number; what is kept of it lies in ``folder``. ``memory`` in bytes."""
+    """Number every distinct raw id. The files of the numbering lie in ``folder``. ``memory`` in bytes."""
     if dictionaries.bound:
         return Numbering(dictionaries, _order_dense(dictionaries, seed, folder, memory, threads), ())
     if len(dictionaries.runs) == 1:
@@ -77,7 +77,7 @@ def number_ids(dictionaries: Dictionaries, seed: int, folder: Path, memory: int,
 
 
 def _order_dense(dictionaries: Dictionaries, seed: int, folder: Path, memory: int, threads: int) -> IdRun:
-    """Integers of a bitmap in the order of their hashes: as many stretches of hashes as the memory makes necessary."""
+    """Write the integers of a bitmap in the order of their hashes, in as many stretches of hashes as the memory needs."""
     bitmap, key = read_numbers(dictionaries.bitmap_path, np.uint64), order_key(seed)
     stretches = -(-3 * HASH_BYTES * int(np.bitwise_count(bitmap).sum()) // memory) or 1
     ends = [2**64 * (s + 1) // stretches - 1 for s in range(stretches)]
@@ -93,13 +93,14 @@ def _order_dense(dictionaries: Dictionaries, seed: int, folder: Path, memory: in
 
 
 def _merge(dictionaries: Dictionaries, seed: int, folder: Path, memory: int) -> Numbering:
+    """Merge the runs of several dictionaries, in which the same raw id may stand, into one."""
     runs, total = dictionaries.runs, sum(run.count for run in dictionaries.runs)
     merged = folder / "raw_ids"
     merged.mkdir(parents=True)
     numbers = tuple(folder / f"numbers_{place}" for place in range(len(runs)))
     kind, mask = (IntRunMerge, 2**64 - 1) if dictionaries.kind == "int" else (StringRunMerge, keys.HASH_MASK)
     buffer = max(LEAST_BUFFER, min(MOST_BUFFER, memory // (BUFFERS * (len(runs) + 1))))
-    # Whether ids take 4 bytes is not known before the end: they do where all places together would.
+    # How many distinct ids there are is known at the end only. Until then they take 8 bytes where the ids of all runs might.
     wide = id_dtype(total) == np.uint64
     merge = kind([run.files for run in runs], [str(path) for path in numbers], str(merged / "values"), str(merged / "ends"),
                  key=order_key(seed), mask=mask, wide=wide, buffer=buffer)
@@ -122,11 +123,11 @@ def numbering_bytes(numbering: Numbering) -> int:
 
 
 def ids_from(first: int, count: int, dtype: type[np.unsignedinteger[Any]]) -> Ids:
-    """``first`` and those after it; the last may be the largest of its dtype."""
+    """Return ``count`` ids from ``first`` on. The last may be the largest of its dtype."""
     ids: Ids = np.arange(count, dtype=dtype) + dtype(first)
     return ids
 
 
 def id_dtype(count: int) -> type[np.unsignedinteger[Any]]:
-    """The smallest dtype we use for ids below ``count``."""
+    """Return the dtype of ids below ``count``: uint32 where they fit, else uint64."""
     return np.uint32 if count <= 1 << 32 else np.uint64

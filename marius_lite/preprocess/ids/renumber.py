@@ -1,4 +1,4 @@
-"""From the first numbering of nodes to the last: training nodes before all others, partitions by locality."""
+"""From the first ids of nodes to their last ones: training nodes come first, then the order of a partitioner."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Types = Callable[[int, int], pa.DictionaryArray]  # of node ids [start, stop): a
 
 
 class TrainingFirst:
-    """Training nodes get the first ids; these and the others keep their order among each other. Takes a quarter byte a node."""
+    """Gives training nodes the first ids. Within both groups the order stays. Takes a quarter byte a node."""
 
     def __init__(self, codes: Codes):
         padded = np.zeros(-(-len(codes) // WORD) * WORD, bool)
@@ -55,7 +55,7 @@ class TrainingFirst:
 
 @dataclass(frozen=True)
 class Renumbering:
-    """``training``, then ``places`` (the new id of each, on disk), each where there is one."""
+    """Turns first ids into last ones: by ``training``, then by ``places`` (a file of the new id of each), where given."""
 
     training: TrainingFirst | None = None
     places: Path | None = None
@@ -66,12 +66,12 @@ class Renumbering:
         return self.training is not None or self.places is not None
 
     def apply(self, ids: Ids) -> Ids:
-        """The last id for each of the first, of the same dtype. Reads all of ``places``: for many calls there is `open`."""
+        """Return the last id of each first id, of the same dtype. Reads all of ``places``: for many calls use `open`."""
         return self.open()(ids)
 
     def open(self) -> Callable[[Ids], Ids]:
-        """`apply`, with what is on disk in memory for as long as the function lives: an id for each node, a quarter of what
-        it took to find them."""
+        """Return a function that does what `apply` does. It holds ``places`` in memory as long as it lives: an id for each node,
+        a quarter of what it took to find them."""
         places = None if self.places is None else files.read_numbers(self.places, self.dtype)
 
         def apply(ids: Ids) -> Ids:
@@ -88,7 +88,7 @@ class Renumbering:
         return apply
 
     def blocks(self, nodes: int) -> Iterator[tuple[int, Ids]]:
-        """(first of the first ids, the last ids of a block of them)."""
+        """Return, block by block, (the first of the block's first ids, the last id of each node in it)."""
         apply = self.open()
         for first in range(0, nodes, SLICE):
             yield first, apply(ids_from(first, min(SLICE, nodes - first), self.dtype))
@@ -96,7 +96,8 @@ class Renumbering:
 
 def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path,
                 memory: int, types: Types | None = None) -> None:
-    """``nodes.parquet``, see `write_names`. Raw ids that change their order pass through ``work``, ``memory`` bytes at a time."""
+    """Write ``nodes.parquet``, see `write_names`. Raw ids whose order changes are sorted in ``work``, ``memory`` bytes at a
+    time."""
     if not renumbering.changes:
         return write_names(path, raw_ids.kind, raw_ids.read(), partitioning, types)
     schema = pa.schema([("place", pa.uint64()), node_schema(raw_ids.kind).field("raw_id")])
@@ -126,8 +127,8 @@ def dealt_bytes(nodes: int, size: int) -> int:
 
 def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning,
                 types: Types | None = None) -> None:
-    """``nodes.parquet``: node_id, raw_id, where there are ``types`` type; a partition's rows are one row group, or several that
-    are bounded.
+    """Write ``nodes.parquet``: columns node_id, raw_id and, where there are ``types``, type. Rows of a partition are one row
+    group, or several where one would be too large.
 
     ``blocks``: raw ids in order of node id. How they are cut into blocks does not change the file."""
     schema, typed = node_schema(kind, types is not None), types is not None
@@ -155,7 +156,7 @@ def _bytes(raw: pa.Array) -> int:
 
 
 def _fitting(raw: pa.Array, room: int) -> pa.Array:
-    """The first ids up to the one with which ``room`` bytes are full."""
+    """Return the ids from the beginning up to the one that fills ``room`` bytes."""
     if _bytes(raw) < room:
         return raw
     step = pc.binary_length(raw).to_numpy() if pa.types.is_string(raw.type) else np.full(len(raw), INT_BYTES)
@@ -163,8 +164,8 @@ def _fitting(raw: pa.Array, room: int) -> pa.Array:
 
 
 def _in_order(batches: Iterator[pa.RecordBatch], places: range, size: int, room: int, work: Path) -> Iterator[pa.Array]:
-    """The raw ids of all ``places``, in order. Where their ``size`` in bytes is more than ``room`` they are first dealt to files,
-    one for each of some stretches of places, and what is in these again, as often as it takes."""
+    """Return the raw ids of all ``places``, in order. Where their ``size`` in bytes exceeds ``room``, they are first dealt to
+    files, one for each stretch of places. A file that is still too large is dealt again."""
     if size <= room or len(places) == 1:
         table = pa.Table.from_batches(batches)
         order, together = np.argsort(table["place"].to_numpy()), table["raw_id"].combine_chunks()
@@ -185,7 +186,7 @@ def _in_order(batches: Iterator[pa.RecordBatch], places: range, size: int, room:
 
 
 def _deal(batches: Iterator[pa.RecordBatch], first: int, rows: int, paths: list[Path]) -> None:
-    """Each raw id to the file of its stretch: ``rows`` places from ``first`` on are the first one's, and so on."""
+    """Write each raw id to the file of its stretch. The first stretch has ``rows`` places from ``first`` on, and so on."""
     writers: list[Any] = []
     for batch in batches:
         writers = writers or [pa.ipc.new_stream(str(path), batch.schema) for path in paths]

@@ -1,13 +1,15 @@
 """Rows of features, or of several labels, from the order of their file to the order of node ids, within a memory bound.
 
-Node ids are a random permutation of the rows: any block of the file has rows for all of the output. The output is cut into
-*stretches* of consecutive node ids, each as large as the memory allows. The file is read once, front to back: rows of the first
-stretch go to their place in memory, those of the others into a spool for each stretch, in the order of the file. Then each spool
-is read and its rows are placed. With g stretches 2 (g - 1) / g times the features are spooled and read again; reading the file
-once for each stretch would read it g - 1 more times, which is never less and from g = 3 on more. With g = 1 nothing is spooled.
-(Source: the hybrid hash join of DeWitt et al., Implementation techniques for main memory database systems, SIGMOD 1984.)
+Node ids are a random permutation of the rows, so every block of the file has rows for all parts of the output. The output is cut
+into *stretches* of consecutive node ids, each as large as the memory allows. The file is read once, front to back. Rows of the
+first stretch go to their place in memory. Those of every other stretch go to its spool, in the order of the file. Then each spool
+is read and its rows are placed.
 
-Beside its rows a spool has their places in the stretch, in a file of their own.
+With g stretches, spools are written and read (g - 1) / g times the features each. Reading the file once for each stretch instead
+would read it g - 1 more times: never less, and more from g = 3 on. With g = 1 nothing is spooled. (Source: the hybrid hash join
+of DeWitt et al., Implementation techniques for main memory database systems, SIGMOD 1984.)
+
+A spool's rows have their places in the stretch in a file beside them.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ from marius_lite.storage.engine import read_range
 from marius_lite.storage.table import RowTable, padded_width
 
 Ids = npt.NDArray[Any]
-PLACE_BYTES = 16  # what sorting takes for each row, beside the row
+PLACE_BYTES = 16  # of each row beside its numbers, while rows are sorted by stretch
 WHOLE_BLOCK = 8 << 20
-SPOOL_PIECE = 1 << 20  # a block read is so large that its share of a spool is a good write
+SPOOL_WRITE = 1 << 20  # blocks are so large that the rows for one spool make a write of about so many bytes
 
 
 class StoredRows(Protocol):
@@ -51,7 +53,8 @@ class StoredRows(Protocol):
 
 
 def stored_bytes(file: StoredRows) -> int:
-    """Bytes that the rows of ``file`` take in a dataset. Spools take no more: each goes before its stretch is written."""
+    """Return the bytes that the rows of ``file`` take in a dataset. Spools take no more: each is removed before its stretch is
+    written."""
     return file.rows * padded_width(file.width, file.dtype) * file.dtype.itemsize
 
 
@@ -64,7 +67,8 @@ class FeatureWriter:
     """Writes the rows of ``file`` as a table at ``path``; ``memory`` in bytes, ``spools`` a folder to be made.
 
     ``row_ids``: a file of the node id of each row, of dtype ``id_dtype``. ``files``: chunk files with (size, crc32c).
-    ``stretch_rows``: node ids of a stretch, at least 1, of ``stretches``; ``spooled_bytes``: what did not fit the first.
+    ``stretch_rows``: node ids of a stretch, at least 1; ``stretches``: how many there are; ``spooled_bytes``: rows outside the
+    first.
     """
 
     def __init__(self, file: StoredRows, path: Path, row_ids: Path, id_dtype: npt.DTypeLike, partitioning: Partitioning,
@@ -73,12 +77,12 @@ class FeatureWriter:
         self.files: dict[Path, tuple[int, int]] = {}
         self.spooled_bytes, self._checksum = 0, 0
         self._file, self._row_ids, self._id_dtype, self._spools = file, row_ids, np.dtype(id_dtype), spools
-        self._all_rows = partitioning.partitions * partitioning.rows  # those that fill up the last chunk included
+        self._all_rows = partitioning.partitions * partitioning.rows  # with those that fill up the last chunk
         self.stretch_rows = max(1, min(self._all_rows, memory // 2 // (columns * file.dtype.itemsize + PLACE_BYTES)))
         self.stretches = -(-self._all_rows // self.stretch_rows)
-        # A quarter more is left to what the allocator keeps of blocks that were freed.
+        # Half of the memory is for a stretch and a quarter for a block. The allocator may keep freed blocks in the last quarter.
         cost = file.row_cost() + file.width * file.dtype.itemsize + PLACE_BYTES
-        self._block_bytes = min(memory // 4, max(WHOLE_BLOCK, self.stretches * SPOOL_PIECE, file.together * cost))
+        self._block_bytes = min(memory // 4, max(WHOLE_BLOCK, self.stretches * SPOOL_WRITE, file.together * cost))
         step = max(1, self._block_bytes // cost)
         self._step = step - step % file.together if step >= file.together else step
         self.table = RowTable.create(path, partitioning.nodes, columns, partitioning.rows,
@@ -86,7 +90,7 @@ class FeatureWriter:
         spools.mkdir()
 
     def write(self) -> None:
-        """Everything, once. Raises UserError for a number that may not stand there, OSError or RunError."""
+        """Write the table, once. Raises UserError for a number that cannot be stored, OSError or RunError."""
         rows: Rows = np.zeros((self.stretch_rows, self.table.width), self._file.dtype)
         self._read_file(rows[:, :self._file.width])
         for stretch, first in enumerate(range(0, self._all_rows, self.stretch_rows)):
@@ -97,7 +101,7 @@ class FeatureWriter:
             self._write_rows(first, rows[:count])
 
     def _read_file(self, out: Rows) -> None:
-        """Rows of the first stretch into ``out``, all others into the spools."""
+        """Read the file: put rows of the first stretch into ``out``, all others into the spools."""
         with progress_bar(self.table.path.name, "row", self._file.rows) as bar:
             for first, rows in self._file.blocks(self._step):
                 places = read_numbers(self._row_ids, self._id_dtype, len(rows), first * self._id_dtype.itemsize)
@@ -106,9 +110,10 @@ class FeatureWriter:
                 else:
                     self._deal(places, rows, out)
                 bar.update(len(rows))
-                del rows  # the next block comes before the loop lets go of this one
+                del rows  # before the loop reads the next block, so that one is in memory
 
     def _deal(self, places: Ids, rows: Rows, out: Rows) -> None:
+        """Put each row of a block into ``out`` or into the spool of its stretch. ``places``: the node ids of the rows."""
         stretch = (places // self.stretch_rows).astype(np.min_scalar_type(self.stretches))
         by_stretch = np.argsort(stretch, kind="stable")
         counts = np.bincount(stretch, minlength=self.stretches)
@@ -124,7 +129,7 @@ class FeatureWriter:
                     spool.write(values[ends[number - 1] : ends[number]].data)
 
     def _read_spool(self, stretch: int, out: Rows) -> None:
-        """A stretch's rows to their places, its spool removed."""
+        """Put the rows of a stretch to their places in ``out``, and remove its spool."""
         spool, beside = self._spools / str(stretch), self._spools / f"{stretch}.places"
         if not spool.exists():
             return
@@ -139,7 +144,7 @@ class FeatureWriter:
         beside.unlink()
 
     def _write_rows(self, first: int, rows: Rows) -> None:
-        """Rows of node ids ``first``, ...: the end of a chunk file, whole ones, the start of one."""
+        """Write the rows of node ids ``first``, ...: the end of a chunk file, whole ones, the start of one."""
         while len(rows):
             k, offset = divmod(first, self.table.rows_per_partition)
             part = rows[: self.table.rows_per_partition - offset]

@@ -1,6 +1,6 @@
-"""What is given for each node beside its edges: features, labels, splits.
+"""What files give for each node beside its edges: features, labels, splits.
 
-    files --NodeKeys--> lists of keys: whose row is whose, which nodes are for training       while files are read
+    files --NodeKeys--> lists of keys: the node of each row, the nodes of each split           while files are read
     lists, labels --Numbering--> on disk by id: labels, splits; by row: ids                   once ids are known
 """
 
@@ -35,7 +35,7 @@ from marius_lite.preprocess.readers.multi_labels import MultiLabelFile
 from marius_lite.preprocess.readers.node_ids import IdList, open_ids
 from marius_lite.preprocess.readers.source import locate, magic_of
 
-NODE_BYTES = 8  # a node takes while labels and splits are placed: a label twice, or a label, a split and a mark
+NODE_BYTES = 8  # of a node while labels and splits are placed: a label twice, or a label, a split and a mark
 MARK_BYTES = 4  # the same where there are features only
 IDS_BESIDE = ("id", "ids", "node_id", "node_ids", "nodeid", "raw_id", "raw_ids")  # names of arrays
 NO_ROW = -2  # in place of a label
@@ -44,8 +44,9 @@ LABEL_BYTES, SPLIT_BYTES = 4, 1  # of a node in the files of `NodeLabels`
 
 @dataclass(frozen=True)
 class NodeLabels:
-    """By id: ``labels`` (int32; where a node may have several classes, 0 for any of them) and ``codes`` (uint8), each None where
-    there are none; ``row_ids``: the id of each row."""
+    """Files by id: ``labels`` (int32; where a node may have several classes, 0 for a node that has a label) and ``codes`` of
+    splits (uint8), None where there are none. ``row_ids``: a file of the id of each row. ``counts``: nodes of each split.
+    ``labelled``: nodes with a label."""
 
     labels: Path | None
     codes: Path | None
@@ -56,7 +57,8 @@ class NodeLabels:
 
 @dataclass(frozen=True)
 class NodeKeyLists:
-    """Keys of the rows' ids and of the ids that are listed for each split; ``labels``: where these have rows of their own."""
+    """Keys of the nodes of rows, and of the nodes of each split. ``labels``: of the rows of labels, where these are not
+    ``rows``."""
 
     rows: KeyList
     sets: dict[str, KeyList]
@@ -64,10 +66,10 @@ class NodeKeyLists:
 
 
 class NodeData:
-    """The opened files. ``rows``: whose row is whose, the same for ``features`` and ``labels``, of which one may be None. Labels
-    beside ids of their own have ``label_rows``, which are ``rows`` too where there are no features.
+    """The opened files about nodes. ``features`` or ``labels`` may be None. ``rows``: the node of each row, the same for both.
+    A file of labels may have ids beside them. Then ``label_rows`` says whose they are; without features that is ``rows`` too.
 
-    ``classes``: of the labels. Labels are gone over at once: what is wrong with them shows before any edge is read.
+    ``classes``: how many the labels have. Labels are read at once, so that what is wrong with them shows before edges are read.
     """
 
     def __init__(self, options: Options):
@@ -99,14 +101,14 @@ class NodeData:
                             "quarters of it at most: give more --memory")
 
     def _require_one_way(self, names: IdList | None) -> None:
-        """Refuse ids given twice for the rows of labels."""
+        """Refuse --node-ids where the file of labels has ids of its own."""
         if self.labels is not None and self.labels.ids is not None and names is not None:
             raise UserError(f"--node-ids {names.path}: {self.labels.path} has its own ids beside the labels: leave out "
                             "--node-ids")
 
     @property
     def warnings(self) -> list[str]:
-        """A line for each sign that a file is read otherwise than it is meant."""
+        """A line for each sign that a file is not read as it is meant."""
         return [] if self.labels is None else self.labels.warnings
 
     @property
@@ -116,13 +118,13 @@ class NodeData:
 
     @property
     def shape(self) -> FeatureShape | None:
-        """What the manifest says of the features."""
+        """The shape of the features for the manifest."""
         if self.features is None:
             return None
         return FeatureShape.model_validate({"width": self.features.width, "dtype": self.features.type})
 
     def key(self, folder: Path, kind: IdKind, block_bytes: int, add: Callable[[pa.Array], tuple[int, Keys]]) -> NodeKeyLists:
-        """Every raw id of the files about nodes through ``add``. Raises UserError for wrong ids."""
+        """Give every raw id of the files about nodes a key, by ``add``, and list the keys. Raises UserError for wrong ids."""
         folder.mkdir(exist_ok=True)
 
         def listed(name: str, blocks: Iterator[pa.Array]) -> KeyList:
@@ -137,7 +139,8 @@ class NodeData:
                             {name: listed(name, ids.read(kind, block_bytes)) for name, ids in sets.items()}, own)
 
     def place(self, numbering: Numbering, lists: NodeKeyLists, folder: Path) -> NodeLabels:
-        """Ids of rows, and labels and splits by id. Raises UserError for ids that stand twice, have no row, or are in no list."""
+        """Write ids of rows, and labels and splits by id. Raises UserError for an id that stands twice, has no row, or is in no
+        list."""
         folder.mkdir()
         labels: Labels = np.full(numbering.nodes, NO_ROW, np.int32)
         with open(folder / "row_ids", "wb") as row_ids:
@@ -159,7 +162,8 @@ class NodeData:
 
     def _place_rows(self, rows: NodeRows, listed: KeyList, values: LabelFile | MultiLabelFile | None, numbering: Numbering,
                     labels: Labels, row_ids: BinaryIO) -> int:
-        """``labels`` of the rows' nodes, -1 without ``values``, and their ids to ``row_ids``; how many rows there are."""
+        """Put the ``values`` of rows into ``labels`` by id (-1 without values), and the ids of rows into ``row_ids``. Returns the
+        number of rows."""
         waiting, first = np.empty(0, np.int32), 0
         blocks = iter(()) if values is None else values.blocks()
         for ids in ids_of(numbering, listed):
@@ -170,7 +174,7 @@ class NodeData:
             waiting = waiting[len(ids):]
             row_ids.write(ids.data)
             first += len(ids)
-        for _ in blocks:  # to its end: the checksum is known there
+        for _ in blocks:  # read to the end, where the checksum is known
             pass
         return first
 
@@ -178,12 +182,12 @@ class NodeData:
         if self.sets is None:
             return None, None
         codes = self.sets.codes(numbering, lists.sets, labels)
-        found = np.bincount(codes, minlength=1 + len(NODE_SPLITS))
-        return codes, {name: int(found[1 + NODE_SPLITS.index(name)]) for name in self.sets.names}
+        counts = np.bincount(codes, minlength=1 + len(NODE_SPLITS))
+        return codes, {name: int(counts[1 + NODE_SPLITS.index(name)]) for name in self.sets.names}
 
     @staticmethod
     def _require_new(rows: NodeRows, ids: Ids, first: int, labels: Labels, numbering: Numbering, listed: KeyList) -> None:
-        """Refuse a block of rows, the first of which is row ``first``, for an id that stood before."""
+        """Refuse a block of rows with an id that an earlier row has. The block begins at row ``first``."""
         fresh = np.zeros(len(ids), bool)
         fresh[np.unique(ids, return_index=True)[1]] = True
         again = ~fresh | (labels[ids] != NO_ROW)
@@ -192,12 +196,12 @@ class NodeData:
         second = int(again.argmax())
         before = 0
         for block in ids_of(numbering, listed):
-            if len(found := np.flatnonzero(block == ids[second])):
-                raise rows.twice(raw_at(numbering.raw_ids, int(ids[second])), before + int(found[0]), first + second)
+            if len(same := np.flatnonzero(block == ids[second])):
+                raise rows.twice(raw_at(numbering.raw_ids, int(ids[second])), before + int(same[0]), first + second)
             before += len(block)
 
     def sources(self) -> list[Source]:
-        """The files but that of features, each once, for the manifest; when all are read."""
+        """Return all files but that of features, each once, for the manifest. To be called when all are read."""
         lists = () if self.sets is None else self.sets.lists.values()
         read = [file for file in (self.labels, self.rows.names, *lists) if file is not None]
         return list({file.path.resolve(): Source(name=file.path.name, size=file.size, crc32c=file.checksum)
@@ -217,12 +221,12 @@ def node_labels_bytes(data: NodeData, nodes: int, id_bytes: int) -> int:
 
 
 def open_node_data(options: Options) -> NodeData | None:
-    """The files about nodes, where there are any. Raises UserError for what cannot be read, or does not fit together."""
+    """Open the files about nodes, where there are any. Raises UserError for what cannot be read, or does not fit together."""
     return None if options.features is None and options.labels is None else NodeData(options)
 
 
 def _require_no_ids(file: Path | None) -> None:
-    """Refuse an archive that has ids beside its rows, which nobody was told to read."""
+    """Refuse an archive that has ids beside its rows, where --node-ids does not name them."""
     path = None if file is None else locate(file)[0]
     if path is None or path.is_dir() or magic_of(path) != "zip":
         return

@@ -26,7 +26,8 @@ class NodeRows:
         self.path, self.count, self.what, self.names = path, count, what, names
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
-        """The raw ids of the rows in turn. UserError where there are fewer or more than rows, or no such ids."""
+        """Read the raw id of each row, in blocks. Raises UserError where there are not as many ids as rows, or ids are of another
+        kind."""
         if self.names is not None:
             yield from self._read_names(self.names, kind, block_bytes)
             return
@@ -38,26 +39,26 @@ class NodeRows:
 
     def _read_names(self, names: IdList, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
         expected = f"{self.path} has {self.count} rows: give one id for each row, in their order"
-        found = 0
+        count = 0
         for ids in names.read(kind, block_bytes):
-            found += len(ids)
-            if found > self.count:
+            count += len(ids)
+            if count > self.count:
                 raise UserError(f"{names.place(self.count)}: more ids than rows: {expected}")
             yield ids
-        if found < self.count:
-            raise UserError(f"{names.path}: {found} ids: {expected}")
+        if count < self.count:
+            raise UserError(f"{names.path}: {count} ids: {expected}")
 
     def place(self, row: int) -> str:
-        """Where it is said whose row this is, for messages."""
+        """Return the place, for messages, that says whose row this is."""
         return f"{self.path}: row {row}" if self.names is None else self.names.place(row)
 
     def twice(self, raw: str | int, first: int, second: int) -> UserError:
-        """An id that two rows have."""
+        """Return the error for an id that two rows have."""
         return UserError(f"{self.place(second)}: id {raw!r} stands at {self.place(first)} already: each node has one row: "
                          "remove one of the ids, and its row")
 
     def missing(self, raw_ids: IdRun, place: int) -> UserError:
-        """A node that has no row, the one that is ``place``-th among ``raw_ids``."""
+        """Return the error for a node without a row: the ``place``-th of ``raw_ids``, counted from 0."""
         raw = raw_at(raw_ids, place)
         if self.names is not None:
             return UserError(f"node {raw!r} does not stand in {self.names.path}: every node needs a "
@@ -67,10 +68,10 @@ class NodeRows:
 
 
 def raw_at(raw_ids: IdRun, place: int) -> str | int:
-    """One raw id of a run."""
+    """Return the ``place``-th raw id of a run, counted from 0."""
     for ids in raw_ids.read():
         if place < len(ids):
-            found: str | int = ids[place].as_py()
-            return found
+            raw: str | int = ids[place].as_py()
+            return raw
         place -= len(ids)
     raise IndexError(place)

@@ -13,11 +13,11 @@ from marius_lite.graph.ids import hash_raw_ids
 from marius_lite.graph.node_columns import NODE_SPLITS
 from marius_lite.preprocess.disk.key_list import KeyList
 from marius_lite.preprocess.disk.spool import Ids
+from marius_lite.preprocess.fractions import split_bounds
 from marius_lite.preprocess.ids.id_runs import IdRun
 from marius_lite.preprocess.ids.numbering import Numbering
 from marius_lite.preprocess.ids.renumber import Codes
 from marius_lite.preprocess.nodes.node_rows import raw_at
-from marius_lite.preprocess.options import split_bounds
 from marius_lite.preprocess.readers.node_ids import IdList
 from marius_lite.preprocess.readers.node_masks import open_set
 from marius_lite.seeds import seed_for
@@ -31,9 +31,10 @@ USUAL = {
 
 
 class NodeLists:
-    """The nodes of each split are listed in a file, or are those where a mask is true, of whose columns ``split`` is the one.
+    """Splits of nodes from files: each lists the nodes of a split, or is a mask that is true for them. ``split``: the column to
+    take of masks with several.
 
-    ``nodes``: how many a mask has, None where rows are not those of ids 0, 1, ..."""
+    ``nodes``: how many a mask is about, None where rows do not belong to ids 0, 1, ..."""
 
     def __init__(self, files: Mapping[str, Path], nodes: int | None = None, split: int | None = None):
         self.lists: dict[str, IdList] = {name: open_set(file, USUAL[name], nodes, split) for name, file in files.items()}
@@ -43,40 +44,40 @@ class NodeLists:
         return tuple(self.lists)
 
     def codes(self, numbering: Numbering, lists: Mapping[str, KeyList], labels: Labels) -> Codes:
-        """The split of each node by id, coded as in `NODE_SPLITS`. ``labels``: by id; -2 for nodes that have no row.
+        """Return the split of each node by id, coded as in `NODE_SPLITS`. ``labels``: by id; -2 for nodes without a row.
 
         Raises UserError for an unknown id, one that stands twice, and one without a label."""
         codes = np.zeros(len(labels), np.uint8)
         for name, ids in self.lists.items():
             at = 0
-            for found in ids_of(numbering, lists[name]):
-                self._check(ids, at, found, labels, codes, numbering.raw_ids)
-                codes[found] = 1 + NODE_SPLITS.index(name)
-                at += len(found)
+            for block in ids_of(numbering, lists[name]):
+                self._check(ids, at, block, labels, codes, numbering.raw_ids)
+                codes[block] = 1 + NODE_SPLITS.index(name)
+                at += len(block)
             if not at:
                 raise UserError(f"{ids.path}: no ids at all: list the nodes for {name}, or leave out --{name}-nodes")
         return codes
 
     @staticmethod
-    def _check(ids: IdList, at: int, found: Ids, labels: Labels, codes: Codes, raw_ids: IdRun) -> None:
-        """Refuse a block of a list, of which ``at`` ids came before, for its first id that is wrong."""
-        first = np.zeros(len(found), bool)
-        first[np.unique(found, return_index=True)[1]] = True
-        wrong = (codes[found] > 0) | ~first | (labels[found] < 0)
+    def _check(ids: IdList, at: int, block: Ids, labels: Labels, codes: Codes, raw_ids: IdRun) -> None:
+        """Refuse a block of a list for its first wrong id. ``at``: how many ids of the list came before."""
+        first = np.zeros(len(block), bool)
+        first[np.unique(block, return_index=True)[1]] = True
+        wrong = (codes[block] > 0) | ~first | (labels[block] < 0)
         if not wrong.any():
             return
         place = int(wrong.argmax())
-        node = f"{ids.place(at + place)}: node {raw_at(raw_ids, int(found[place]))!r}"
-        if labels[found[place]] < -1:
+        node = f"{ids.place(at + place)}: node {raw_at(raw_ids, int(block[place]))!r}"
+        if labels[block[place]] < -1:
             raise UserError(f"{node} is unknown, no row of the labels belongs to it: give raw ids of nodes that have a label")
-        if not first[place] or codes[found[place]]:
-            other = NODE_SPLITS[codes[found[place]] - 1] if codes[found[place]] else "this list"
+        if not first[place] or codes[block[place]]:
+            other = NODE_SPLITS[codes[block[place]] - 1] if codes[block[place]] else "this list"
             raise UserError(f"{node} stands in {other} already: list each node once")
         raise UserError(f"{node} has no label (-1): a node of a split needs one: remove the node here, or give its class")
 
 
 class NodeFractions:
-    """Labelled nodes are dealt by a keyed hash of their raw ids: which other nodes there are does not matter."""
+    """Splits of nodes by fractions. A keyed hash of its raw id decides about a labelled node, whatever other nodes there are."""
 
     def __init__(self, fractions: tuple[float, float, float], seed: int):
         self._bounds = split_bounds(fractions)
@@ -86,7 +87,7 @@ class NodeFractions:
         self.lists: dict[str, IdList] = {}
 
     def codes(self, numbering: Numbering, lists: Mapping[str, KeyList], labels: Labels) -> Codes:
-        """As `NodeLists.codes`. Raises UserError where a split gets no node."""
+        """Return what `NodeLists.codes` returns. Raises UserError where a split gets no node."""
         codes = np.zeros(len(labels), np.uint8)
         first = 0
         for hashes in raw_hashes(numbering.raw_ids, self._key):
@@ -101,14 +102,14 @@ class NodeFractions:
 
 
 def raw_hashes(raw_ids: IdRun, key: int) -> Iterator[npt.NDArray[np.uint64]]:
-    """64-bit hashes, under ``key``, of the raw ids of a run."""
+    """Return the 64-bit hashes, under ``key``, of the raw ids of a run, in blocks."""
     return (hash_raw_ids(raw, key) for raw in raw_ids.read())
 
 
 def ids_of(numbering: Numbering, listed: KeyList) -> Iterator[Ids]:
-    """The ids of listed keys, in order, in blocks."""
-    known, ids = -1, np.empty(0, np.uint32)
+    """Return the ids of listed keys, in order, in blocks."""
+    opened, ids = -1, np.empty(0, np.uint32)
     for dictionary, keys in listed.read():
-        if dictionary != known:
-            known, ids = dictionary, numbering.ids(dictionary)
+        if dictionary != opened:
+            opened, ids = dictionary, numbering.ids(dictionary)
         yield ids[keys]

@@ -1,9 +1,9 @@
 """The type of each node, from a file of raw ids and type names.
 
-    file --NodeKeys, TypeNames--> keys of raw ids, codes by first sight     while files are read
+    file --NodeKeys, TypeNames--> keys of raw ids, codes of types           while files are read
     keys, codes --Numbering--> a code for each node, by id                  once ids are known
 
-Codes are placed a stretch of ids at a time, as many as the memory holds; the file is gone over once for each.
+Codes are placed a stretch of ids at a time, as many as the memory holds. The codes of the file are read once for each stretch.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.node_types import open_types
 
 CODE_BYTES = 2
-NODE_BYTES = 4  # a node takes while types are placed
-PLACED_SHARE = 4  # of --memory, that nodes of a stretch may take
+NODE_BYTES = 4  # of a node while types are placed
+PLACED_SHARE = 4  # a quarter of --memory is for the nodes of a stretch
 LEAST_STRETCH, LEAST_NAMES = 1 << 16, 1 << 20
 NO_TYPE = -1
 
 
 @dataclass(frozen=True)
 class TypeKeys:
-    """The rows of the file: keys of raw ids, and in a file beside them codes (uint16), places among ``names``."""
+    """The rows of the file: keys of raw ids, and beside them a file of codes (uint16), which are places in ``names``."""
 
     keys: KeyList
     codes: Path
@@ -48,15 +48,15 @@ class TypeKeys:
 
 @dataclass(frozen=True)
 class PlacedTypes:
-    """``codes``: a file of places among ``names`` (uint16), by id; ``counts``: how many nodes are of each type."""
+    """``codes``: a file of places in ``names`` (uint16), by id. ``counts``: how many nodes are of each type."""
 
     codes: Path
     names: list[str]
     counts: list[int]
 
     def by(self, last: Renumbering) -> Types:
-        """The types by their last ids. Takes 2 bytes a node where these are not the first ones, all of which are then in memory
-        already."""
+        """Return the types by last ids. Takes 2 bytes a node where these are not the first ids, which are all in memory then
+        anyway."""
         names = pa.array(self.names, pa.string())
         if not last.changes:
             return lambda start, stop: compact(self._read(start, stop), names)
@@ -70,12 +70,12 @@ class PlacedTypes:
 
     @property
     def report(self) -> dict[str, int]:
-        """Nodes by type."""
+        """How many nodes are of each type, by its name."""
         return dict(zip(self.names, self.counts))
 
 
 class TypeNames:
-    """The names in order of first sight; ``most_bytes`` of them, at most."""
+    """Numbers the names of types in the order in which they first occur. ``most_bytes``: what all names may take."""
 
     def __init__(self, path: Path, most_bytes: int):
         self._path, self._most_bytes = path, most_bytes
@@ -87,11 +87,11 @@ class TypeNames:
         return list(self._codes)
 
     def add(self, column: pa.DictionaryArray) -> Codes:
-        """The codes of a column. Raises UserError where there are too many distinct names."""
+        """Return the codes of a column. Raises UserError where there are too many distinct names."""
         places = column.indices.to_numpy()
-        there = np.flatnonzero(np.bincount(places, minlength=len(column.dictionary)))
+        used = np.flatnonzero(np.bincount(places, minlength=len(column.dictionary)))
         codes = np.zeros(len(column.dictionary), np.uint16)
-        codes[there] = [self._code(name) for name in column.dictionary.take(pa.array(there)).to_pylist()]
+        codes[used] = [self._code(name) for name in column.dictionary.take(pa.array(used)).to_pylist()]
         column_codes: Codes = codes[places]
         return column_codes
 
@@ -109,24 +109,25 @@ class TypeNames:
 
 
 class TypeSource:
-    """The opened file."""
+    """The opened file of types."""
 
     def __init__(self, file: Path, options: Options):
         self._file, self._memory = open_types(file, options), options.memory
 
     @property
     def warnings(self) -> list[str]:
-        """A line for each sign that the file is read otherwise than it is meant."""
+        """A line for each sign that the file is not read as it is meant."""
         return self._file.warnings
 
     @property
     def source(self) -> Source:
-        """The file for the manifest; when it is read."""
+        """The file for the manifest. To be asked for when it is read."""
         path = self._file.path
         return Source(name=path.name, size=path.stat().st_size, crc32c=self._file.checksum)
 
     def key(self, folder: Path, kind: IdKind, block_bytes: int, add: Callable[[pa.Array], tuple[int, Keys]]) -> TypeKeys:
-        """Every raw id of the file through ``add``. Raises UserError for wrong rows, and too many types."""
+        """Give every raw id of the file a key, by ``add``, and list keys and codes. Raises UserError for wrong rows, and too many
+        types."""
         folder.mkdir(exist_ok=True)
         names = TypeNames(self._file.path, max(LEAST_NAMES, self._memory // MEMORY_SHARE))
         with KeyListWriter(folder / "typed") as writer, open(folder / "types", "wb") as codes:
@@ -137,7 +138,7 @@ class TypeSource:
         return TypeKeys(writer.listed, folder / "types", names.names)
 
     def place(self, numbering: Numbering, given: TypeKeys, folder: Path) -> PlacedTypes:
-        """The type of each node. Raises UserError for a node that has none, or two different ones."""
+        """Write the type of each node. Raises UserError for a node that has none, or two different ones."""
         folder.mkdir()
         names = in_order(given.names)
         code_of = {name: code for code, name in enumerate(names)}
@@ -146,19 +147,19 @@ class TypeSource:
         counts, first_without = np.zeros(len(names), np.int64), None
         with open(folder / "codes", "wb") as out:
             for low in range(0, nodes, stretch):
-                found = np.full(min(stretch, nodes - low), NO_TYPE, np.int32)
+                placed = np.full(min(stretch, nodes - low), NO_TYPE, np.int32)
                 for ids, codes in _rows(numbering, given, rank):
-                    here = (ids >= low) & (ids < low + len(found))
-                    at, wanted = ids[here] - low, codes[here]
-                    before = found[at]
-                    found[at] = wanted
-                    wrong = (found[at] != wanted) | ((before != wanted) & (before != NO_TYPE))
+                    inside = (ids >= low) & (ids < low + len(placed))
+                    at, given_codes = ids[inside] - low, codes[inside]
+                    before = placed[at]
+                    placed[at] = given_codes
+                    wrong = (placed[at] != given_codes) | ((before != given_codes) & (before != NO_TYPE))
                     if wrong.any():
                         raise self._two_types(numbering, given, int(at[wrong.argmax()]) + low)
-                if first_without is None and (found == NO_TYPE).any():
-                    first_without = low + int((found == NO_TYPE).argmax())
-                counts += np.bincount(found[found != NO_TYPE], minlength=len(names))
-                out.write(found.astype(np.uint16).data)
+                if first_without is None and (placed == NO_TYPE).any():
+                    first_without = low + int((placed == NO_TYPE).argmax())
+                counts += np.bincount(placed[placed != NO_TYPE], minlength=len(names))
+                out.write(placed.astype(np.uint16).data)
         if first_without is not None:
             missing = nodes - int(counts.sum())
             raise UserError(f"{self._file.path}: {missing:,} of {nodes:,} nodes {'has' if missing == 1 else 'have'} no type, "
@@ -167,16 +168,17 @@ class TypeSource:
         return PlacedTypes(folder / "codes", names, counts.tolist())
 
     def _two_types(self, numbering: Numbering, given: TypeKeys, node: int) -> UserError:
-        found: list[str] = []
+        """Return the error for a node with two different types."""
+        names: list[str] = []
         for ids, codes in _rows(numbering, given, np.arange(len(given.names), dtype=np.uint16)):
-            found += [given.names[code] for code in codes[ids == node].tolist()]
-        other = next(name for name in found if name != found[0])
-        return UserError(f"{self._file.path}: node {raw_at(numbering.raw_ids, node)!r} has type {found[0]!r} and type {other!r}: "
+            names += [given.names[code] for code in codes[ids == node].tolist()]
+        other = next(name for name in names if name != names[0])
+        return UserError(f"{self._file.path}: node {raw_at(numbering.raw_ids, node)!r} has type {names[0]!r} and type {other!r}: "
                          "a node has one type: remove one of the rows")
 
 
 def _rows(numbering: Numbering, given: TypeKeys, rank: Codes) -> Iterator[tuple[Ids, Codes]]:
-    """(ids, ``rank`` of their codes) of the rows in turn, in blocks."""
+    """Read (ids, ``rank`` of their codes) of the rows, in blocks."""
     first = 0
     for ids in ids_of(numbering, given.keys):
         yield ids, rank[read_numbers(given.codes, np.uint16, len(ids), first * CODE_BYTES)]
@@ -194,5 +196,5 @@ def placed_types_bytes(nodes: int) -> int:
 
 
 def open_node_types(options: Options) -> TypeSource | None:
-    """The file of types, where there is one. Raises UserError for what cannot be read."""
+    """Open the file of types, where there is one. Raises UserError for what cannot be read."""
     return None if options.node_types is None else TypeSource(options.node_types, options)

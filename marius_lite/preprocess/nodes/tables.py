@@ -1,4 +1,4 @@
-"""Pass `tables`: features, labels and splits to ``tables/``, in the dataset's order of nodes."""
+"""Pass `tables`: features, labels and splits become ``tables/``, in the dataset's order of nodes."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.passes import Files
 from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.nodes.features import FeatureWriter, StoredRows, spooled_places_bytes, stored_bytes
-from marius_lite.preprocess.nodes.named import Named
 from marius_lite.preprocess.nodes.node_data import NodeData, NodeLabels
+from marius_lite.preprocess.nodes.numbered import NumberedNodes
 from marius_lite.storage.columns import write_node_column
 from marius_lite.storage.metadata import create_group
 
 LABEL, CODE = np.dtype(np.int64), np.dtype(np.uint8)
-ROWS_AT_ONCE = 1 << 18  # whose ids are turned
+ROWS_AT_ONCE = 1 << 18  # whose ids are renumbered
 
 
 @dataclass(frozen=True)
 class Tables:
-    """What was written to ``tables/``, and what the report says of it."""
+    """What was written to ``tables/``, and ``said``, the facts about it for the report."""
 
     files: Files
-    said: dict[str, Any]
+    said: dict[str, Any]  # the name is a key of progress.json
     sources: list[Source]
 
 
-def write_tables(site: Site, given: NodeData | None, named: Named) -> Tables:
-    """``tables/``, where there is something about nodes."""
-    if given is None or named.labels is None:
+def write_tables(site: Site, given: NodeData | None, numbered: NumberedNodes) -> Tables:
+    """Write ``tables/``, where there are features or labels."""
+    if given is None or numbered.labels is None:
         return Tables({}, {}, [])
     create_group(site.root / TABLES)
-    tables = _TableWriter(site, named, named.labels)
+    tables = _TableWriter(site, numbered, numbered.labels)
     sources = tables.write_features(given)
     tables.write_labels(given)
     tables.write_splits()
-    return Tables(tables.files, tables.said, sources)
+    return Tables(tables.files, tables.facts, sources)
 
 
 def tables_bytes(given: NodeData, nodes: int, partitions: int) -> int:
@@ -61,21 +61,21 @@ def row_ids_bytes(rows: int, id_bytes: int) -> int:
 
 @dataclass
 class _TableWriter:
-    """One table after the other; ``files`` and ``said`` grow."""
+    """Writes one table after the other. ``files`` and ``facts`` grow."""
 
     site: Site
-    named: Named
+    numbered: NumberedNodes
     labels: NodeLabels
     files: Files = field(default_factory=dict)
-    said: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
 
     def write_features(self, given: NodeData) -> list[Source]:
-        """Their file, where there are any."""
+        """Write features, where there are any. Returns their file for the manifest."""
         if given.features is None:
             return []
         file = given.features
         writer = self._write_rows(FEATURES, file)
-        self.said["features"] = {"rows": file.rows, "width": file.width, "dtype": file.type,
+        self.facts["features"] = {"rows": file.rows, "width": file.width, "dtype": file.type,
                                  "source_dtype": file.source_dtype.name, "converted": file.source_dtype.name != file.type,
                                  "spooled_bytes": writer.spooled_bytes}
         return [Source(name=file.path.name, size=file.size, crc32c=file.checksum)]
@@ -83,31 +83,31 @@ class _TableWriter:
     def write_labels(self, given: NodeData) -> None:
         if self.labels.labels is None or given.labels is None:
             return
-        said: dict[str, Any] = {"classes": given.classes, "labelled": self.labels.labelled}
-        self.said["labels"] = said
+        facts: dict[str, Any] = {"classes": given.classes, "labelled": self.labels.labelled}
+        self.facts["labels"] = facts
         if given.labels.table is not None:
             self._write_rows(LABELS, given.labels.table)
-            said["multi_label"] = True
+            facts["multi_label"] = True
         else:
             self._write_column(LABELS, LABEL, files.read_numbers(self.labels.labels, np.int32))
         if given.labels.names:
-            said["names"] = given.labels.names
+            facts["names"] = given.labels.names
 
     def write_splits(self) -> None:
         if self.labels.codes is not None:
             self._write_column(SPLIT, CODE, files.read_numbers(self.labels.codes, CODE))
-            self.said["node_split"] = self.labels.counts
+            self.facts["node_split"] = self.labels.counts
 
     def _write_rows(self, place: Path, file: StoredRows) -> FeatureWriter:
-        """A table of the rows of ``file``; what wrote it."""
-        work, last = self.site.work, self.named.last
+        """Write a table of the rows of ``file``. Returns its writer."""
+        work, last = self.site.work, self.numbered.last
         row_ids, renumber, dtype = work / "row_ids", last.open(), last.dtype
         with open(row_ids, "wb") as out:
             for at in range(0, file.rows, ROWS_AT_ONCE):
                 ids = files.read_numbers(self.labels.row_ids, dtype, ROWS_AT_ONCE, at * np.dtype(dtype).itemsize)
                 out.write(renumber(ids).data)
         del renumber
-        writer = FeatureWriter(file, self.site.root / place, row_ids, dtype, self.named.partitioning, work / place.name,
+        writer = FeatureWriter(file, self.site.root / place, row_ids, dtype, self.numbered.partitioning, work / place.name,
                                plan.pass_memory(self.site.options))
         writer.write()
         self.files |= writer.files
@@ -115,7 +115,7 @@ class _TableWriter:
 
     def _write_column(self, column: Path, dtype: Any, values: Any) -> None:
         placed = np.empty_like(values)
-        for first, ids in self.named.last.blocks(len(values)):
+        for first, ids in self.numbered.last.blocks(len(values)):
             placed[ids] = values[first : first + len(ids)]
-        nodes, rows = self.named.partitioning.nodes, self.named.partitioning.rows
+        nodes, rows = self.numbered.partitioning.nodes, self.numbered.partitioning.rows
         self.files |= write_node_column(self.site.root / column, dtype, nodes, rows, lambda ids: placed[ids.start : ids.stop])

@@ -1,4 +1,4 @@
-"""Neighbour lists on disk, between the passes of a partitioner: blocks of bytes (see csrc/graph/arcs.h)."""
+"""Neighbour lists on disk, in blocks of bytes (see csrc/graph/arcs.h). A partitioner reads them in several passes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from marius_lite._native import ArcWriter, read_file_range, write_file
 from marius_lite.preprocess.disk.sort import Records
 
 Block = npt.NDArray[np.uint8]
-PIECE = 1 << 14
+ARCS_AT_ONCE = 1 << 14
 MOST_BLOCK_BYTES = 4 << 20
 
 
 class ArcLists:
-    """The lists of one graph, in ``folder``, read in passes. ``arcs``: how many, those with equal ends counted once.
+    """The lists of one graph, in ``folder``. ``arcs``: how many there are; arcs with equal ends count once.
 
-    ``memory`` (bytes) bounds a block, of which a few times the size is taken; the lists do not depend on it.
+    ``memory`` (bytes) bounds a block; a few times its size is taken. The lists do not depend on it.
     """
 
     def __init__(self, folder: Path, sorted_arcs: Iterable[Records], memory: int):
@@ -31,8 +31,8 @@ class ArcLists:
         folder.mkdir(parents=True)
         writer = ArcWriter()
         for records in sorted_arcs:
-            for at in range(0, len(records), PIECE):
-                writer.append(records[at : at + PIECE])
+            for at in range(0, len(records), ARCS_AT_ONCE):
+                writer.append(records[at : at + ARCS_AT_ONCE])
                 if writer.waiting >= block_bytes:
                     self._write(writer)
         writer.finish()
@@ -47,7 +47,7 @@ class ArcLists:
         self._sizes.append(len(block))
 
     def blocks(self, progress: Callable[[int], Any]) -> Iterator[Block]:
-        """Every block in turn; ``progress`` is told their bytes."""
+        """Read block after block. ``progress`` is called with the bytes of each."""
         for number, size in enumerate(self._sizes):
             block = np.empty(size, np.uint8)
             read_file_range(str(self._folder / str(number)), 0, block)

@@ -1,12 +1,12 @@
 """Partitions with few edges between them: label propagation on several levels, neighbour lists read from disk in passes.
 
-    lists --cluster, contract, again and again--> smaller lists, of which each node stands for a cluster
-    the smallest lists' order, taken apart level by level, cut into p stretches --> first partitions
+    lists --cluster, contract, again and again--> smaller lists, in which each node stands for a cluster
+    the order of the smallest lists, unfolded level by level, cut into p stretches --> first partitions
     from there level by level back to the nodes: refine, then move what is too much where it costs least
 
-After Meyerhenke, Sanders and Schulz (SEA 2014) and, for lists on disk, Akhremtsev, Sanders and Schulz (ALENEX 2015). In place of
-a partitioner for the smallest graph, clustering goes on until one cluster is left: what is close in that hierarchy is close in
-its order.
+After Meyerhenke, Sanders and Schulz (SEA 2014) and, for lists on disk, Akhremtsev, Sanders and Schulz (ALENEX 2015). They use a
+partitioner for the smallest graph. Here clustering goes on until one cluster is left: nodes that are close in that hierarchy are
+close in its order.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Loads = npt.NDArray[np.int64]  # (groups, partitions)
 
 NODE_BYTES = 16  # in memory, for each node
 LEVEL_ARC_BYTES, LEVEL_NODE_BYTES = 12, 8  # on disk, in the lists of all levels; weights and parents
-CLUSTERS_PER_PARTITION = 32  # of which the largest may consist
+CLUSTERS_PER_PARTITION = 32  # at least: no cluster is larger than a 32nd of a partition
 CLUSTER_PASSES, REFINE_PASSES, FILL_PASSES = 4, 6, 3
 SETTLED = 50  # passes end when fewer than a 50th of the nodes move
-SHRUNK = 0.8  # of nodes or arcs left: clusters of this size are found
-MOST_SLACK, SLACK_CLUSTERS = 0.03, 4  # beyond a full partition while refining: a share of it, mean clusters
+SHRUNK = 0.8  # where more of the nodes or arcs are left, clusters of this size are found
+MOST_SLACK, SLACK_CLUSTERS = 0.03, 4  # what a partition may have too much while refining: a share of it, mean clusters
 LOSSES = (0, 1, 4, 16, 64, 256, 1024, 4096, 1 << 16)  # in 256ths of an edge for each node moved
 ANY_LOSS = 1 << 40
 SLICE = 1 << 20
@@ -44,7 +44,8 @@ SLICE = 1 << 20
 
 @dataclass(frozen=True)
 class Level:
-    """A graph of clusters. ``folder`` holds ``weights`` (real nodes in each node) and ``parents`` (its cluster, one level up)."""
+    """A graph whose nodes are clusters. ``folder`` holds ``weights`` (real nodes in each) and ``parents`` (its cluster one level
+    up)."""
 
     folder: Path
     nodes: int
@@ -58,7 +59,7 @@ class Level:
 
     @property
     def weights(self) -> Numbers | None:
-        """None: 1 each, the nodes themselves."""
+        """Real nodes in each node; None for the graph of real nodes."""
         return self.load("weights") if (self.folder / "weights").exists() else None
 
 
@@ -68,9 +69,8 @@ def levels_bytes(arcs: int, nodes: int) -> int:
 
 
 class Locality:
-    """Works in ``folder``, which holds the lists; ``memory`` in bytes is for sorting, what stands for each node comes on top.
-
-    That is 16 bytes a node at most: up to four numbers while clusters are found or laid out, partitions of 2 bytes.
+    """Works in ``folder``, which holds the lists. ``memory`` in bytes is for sorting. Up to 16 bytes a node come on top: up to
+    four numbers while clusters are found or laid out, or partitions of 2 bytes.
     """
 
     def __init__(self, folder: Path, partitioning: Partitioning, memory: int, threads: int, seed: int):
@@ -78,7 +78,7 @@ class Locality:
         self._memory, self._threads = memory, threads
 
     def find(self, lists: ArcLists, first: int) -> Parts:
-        """The partition of each node, every partition exactly as full as it must be. Removes what it wrote, ``lists`` too.
+        """Return the partition of each node, every partition exactly as full as it must be. Removes ``folder``, with ``lists``.
 
         ``first``: so many nodes must fill the first partitions.
         """
@@ -95,7 +95,7 @@ class Locality:
         return parts
 
     def fill(self, lists: ArcLists, parts: Parts, first: int) -> None:
-        """Move nodes where that costs least, until every partition is exactly as full as it must be."""
+        """Move nodes where it costs least, until every partition is exactly as full as it must be."""
         with progress_bar("partition", "B") as self._bar:
             self._fill(Level(self._folder, self._partitioning.nodes, lists), parts, first)
 
@@ -104,7 +104,8 @@ class Locality:
         deal_nodes(parts, first, self.room(first))
 
     def _coarsen(self, level: Level) -> tuple[list[Level], int]:
-        """Levels, each of the clusters of the one before, to a single one; and up to which of them partitions are refined."""
+        """Return levels, each of the clusters of the one before, up to a single cluster; and the level from which on down
+        partitions are refined."""
         levels, base = [level], 0
         most = max(1, self._partitioning.rows // CLUSTERS_PER_PARTITION)
         while level.nodes > 1:
@@ -120,7 +121,7 @@ class Locality:
         return levels, base or len(levels) - 1
 
     def _contract(self, level: Level, number: int, most: int) -> Level:
-        """The graph of clusters of at most ``most`` real nodes."""
+        """Return the graph of clusters of at most ``most`` real nodes."""
         labels, weights = self._cluster(level, number, most)
         level.save("parents", labels)
         folder = self._folder / str(number)
@@ -135,7 +136,7 @@ class Locality:
         return above
 
     def _cluster(self, level: Level, number: int, most: int) -> tuple[Numbers, Numbers]:
-        """(cluster of each node, real nodes in each cluster)."""
+        """Return (cluster of each node, real nodes in each cluster)."""
         weights = level.weights
         labels = np.arange(level.nodes, dtype=np.uint32)
         sizes = np.ones(level.nodes, np.uint32) if weights is None else weights.copy()
@@ -145,12 +146,12 @@ class Locality:
                 one.read(block)
             if one.finish() * SETTLED < level.nodes:
                 break
-        found = sizes[sizes > 0]
+        used = sizes[sizes > 0]
         number_clusters(labels, sizes)
-        return labels, found
+        return labels, used
 
     def _first_parts(self, levels: list[Level], base: int) -> Parts:
-        """Nodes of level ``base`` in the order of the hierarchy, cut where a partition is full."""
+        """Put the nodes of level ``base`` in the order of the hierarchy, and cut it where a partition is full."""
         starts = np.zeros(1, np.uint32)
         for level in reversed(levels[base:-1]):
             weights = level.weights
@@ -162,7 +163,8 @@ class Locality:
         return np.asarray(starts // self._partitioning.rows, np.uint16)
 
     def _refine(self, level: Level, parts: Parts, first: int) -> None:
-        """Fewer arcs between partitions; then no partition fuller than it may be, as far as single moves can do it."""
+        """Move nodes so that fewer arcs cross partitions; then out of partitions that are too full, as far as single moves
+        can."""
         weights, exact = level.weights, self.room(first)
         mean = self._partitioning.nodes / level.nodes
         slack = int(min(MOST_SLACK * self._partitioning.rows, SLACK_CLUSTERS * mean))
@@ -184,33 +186,33 @@ class Locality:
         return int(one.finish())
 
     def room(self, first: int) -> Loads:
-        """(2, partitions): how many of the first nodes, and of the others, each partition takes."""
+        """Return (2, partitions): how many of the first nodes, and of the others, each partition takes."""
         rows, p = self._partitioning.rows, self._partitioning.partitions
         sizes = np.array([self._partitioning.size(k) for k in range(p)], np.int64)
         ours = np.clip(first - rows * np.arange(p, dtype=np.int64), 0, sizes)
         return np.stack([ours, sizes - ours])
 
     def _loads(self, parts: Parts, weights: Numbers | None, first: int) -> Loads:
-        """What each group weighs in each partition, counted slice by slice."""
+        """Return what each group of nodes (the first ones, the others) weighs in each partition. Counted slice by slice."""
         loads = np.zeros((2, self._partitioning.partitions), np.int64)
         for group, (begin, end) in enumerate(((0, first), (first, len(parts)))):
             for at in range(begin, end, SLICE):
                 part = slice(at, min(at + SLICE, end))
-                found = np.bincount(parts[part], None if weights is None else weights[part], minlength=loads.shape[1])
-                loads[group] += found.astype(np.int64)
+                weighed = np.bincount(parts[part], None if weights is None else weights[part], minlength=loads.shape[1])
+                loads[group] += weighed.astype(np.int64)
         return loads
 
 
 def _inherited(parts: Parts, parents: Numbers) -> Parts:
-    """Each node's partition from its cluster's, slice by slice: numpy widens what it indexes by."""
-    found = np.empty(len(parents), np.uint16)
+    """Return each node's partition, which is its cluster's. Slice by slice, because numpy widens indices."""
+    own = np.empty(len(parents), np.uint16)
     for at in range(0, len(parents), SLICE):
-        found[at : at + SLICE] = parts[parents[at : at + SLICE]]
-    return found
+        own[at : at + SLICE] = parts[parents[at : at + SLICE]]
+    return own
 
 
 def _move(contraction: Contraction, waiting: int, sorter: ExternalSort) -> None:
-    """What waits in the contraction to the sort."""
+    """Move the arcs that wait in the contraction into the sort."""
     while waiting:
         count = min(waiting, sorter.capacity)
         contraction.take(sorter.room(count))

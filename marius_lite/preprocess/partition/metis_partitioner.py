@@ -16,22 +16,22 @@ from marius_lite.preprocess.partition.locality import Locality, Parts
 from marius_lite.seeds import seed_for
 
 ARC_BYTES, NODE_BYTES = 112, 256
-"""What METIS and its arguments were measured to take at most, on graphs of 3 to 40 arcs a node."""
+"""The most that METIS and its arguments took when measured, on graphs of 3 to 40 arcs a node."""
 
 
 class Metis:
-    """Works as `Locality`, in ``folder``, which holds the lists; but the whole graph must fit in ``memory`` bytes."""
+    """Works like `Locality` in ``folder``, which holds the lists, but the whole graph must fit in ``memory`` bytes."""
 
     def __init__(self, folder: Path, partitioning: Partitioning, memory: int, threads: int, seed: int):
         self._folder, self._partitioning, self._memory, self._seed = folder, partitioning, memory, seed
         self._locality = Locality(folder, partitioning, memory, threads, seed)
 
     def find(self, lists: ArcLists, first: int) -> Parts:
-        """The partition of each node, every partition exactly as full as it must be. Removes what it wrote, ``lists`` too.
+        """Return the partition of each node, every partition exactly as full as it must be. Removes ``folder``, with ``lists``.
 
-        The ``first`` nodes must fill the first partitions: METIS is asked for them and for the others, each by themselves, for
-        what crosses between the two is cut wherever they lie. Then `Locality` moves what is too much. The same seed gives the
-        same partitions. UserError where METIS needs more than the memory.
+        The ``first`` nodes must fill the first partitions. So METIS partitions them and the others apart: arcs between the two
+        groups are cut in any case. Then `Locality` moves what is too much. The same seed gives the same partitions. Raises
+        UserError where METIS needs more than the memory.
         """
         nodes = self._partitioning.nodes
         needed = lists.arcs * ARC_BYTES + nodes * NODE_BYTES
@@ -48,16 +48,16 @@ class Metis:
         return parts
 
     def _among(self, lists: ArcLists, begin: int, end: int, room: np.ndarray) -> np.ndarray:
-        """Partitions of the nodes [begin, end), about ``room`` of them in each."""
+        """Return partitions of the nodes [begin, end), about ``room`` of them in each."""
         import pymetis
 
         taken = np.flatnonzero(room)
         starts = np.empty(end - begin + 1, np.int64)
         targets, weights = np.empty(lists.arcs, np.int64), np.empty(lists.arcs, np.int64)
-        found = ListsBetween(begin, end, self._partitioning.nodes, starts, targets, weights)
+        between = ListsBetween(begin, end, self._partitioning.nodes, starts, targets, weights)
         for block in lists.blocks(lambda _: None):
-            found.read(block)
-        arcs = int(found.finish())
+            between.read(block)
+        arcs = int(between.finish())
         if len(taken) == 1 or not arcs:
             return np.repeat(taken, room[taken])
         graph = pymetis.CSRAdjacency(starts, targets[:arcs])

@@ -8,10 +8,9 @@ MOST_PARTITIONS = 64
 
 
 def choose_partitions(nodes: int, edges: int) -> int:
-    """The largest power of two up to 64 that leaves 20,000 edges per bucket on average and 1,000 nodes per
-    partition.
+    """Return the largest power of two up to 64 that leaves 20,000 edges per bucket on average and 1,000 nodes per partition.
 
-    Fine-grained on purpose: training groups partitions to fit its memory.
+    There are many small partitions on purpose: training groups them to fit its memory.
     """
     partitions = 1
     while (

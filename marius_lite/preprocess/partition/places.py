@@ -38,7 +38,8 @@ def places_bytes(nodes: int, id_bytes: int) -> int:
 
 
 class Placing:
-    """``count`` spooled edges, with the numbering's ids of their keys, to the last id of each node, by the id ``before``."""
+    """Finds the last id of each node from ``count`` spooled edges. ``before`` turns the numbering's ids into those before the
+    partitioner's."""
 
     def __init__(self, site: Site, partitioning: Partitioning, count: int, relation_ids: Keys, before: Renumbering):
         self._site, self._partitioning = site, partitioning
@@ -46,11 +47,12 @@ class Placing:
 
     @property
     def places(self) -> list[Path]:
-        """Files and folders that `run` writes."""
+        """The files and folders that `run` writes."""
         return [self._site.work / name for name in ("locality", "arcs", "places")]
 
     def run(self, edges: Iterator[tuple[SpooledEdges, Ids]], first: int) -> Path:
-        """A file of the ids. The ``first`` nodes stay the first ones. Raises UserError and MemoryWanted for too many nodes."""
+        """Write a file of the last ids, and return its path. The ``first`` nodes stay the first ones. Raises UserError and
+        MemoryWanted for too many nodes."""
         options, folder, out = self._site.options, self._site.work / "locality", self._site.work / "places"
         nodes, memory = self._partitioning.nodes, plan.sort_memory(options)
         self._require_few()
@@ -64,6 +66,7 @@ class Placing:
         return out
 
     def _require_few(self) -> None:
+        """Refuse more nodes than a partitioner can number, or than fit the memory."""
         nodes, name, memory = self._partitioning.nodes, self._site.options.partitioner, self._site.options.memory
         if nodes > MOST_NODES:
             raise UserError(f"--partitioner {name}: {nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
@@ -72,7 +75,7 @@ class Placing:
                                "--memory: give more, and the same command goes on, or use random")
 
     def _lists(self, edges: Iterator[tuple[SpooledEdges, Ids]], folder: Path, memory: int) -> ArcLists:
-        """The neighbour lists of the training edges, in both directions."""
+        """Return the neighbour lists of the training edges, in both directions."""
         sorter = ExternalSort(self._site.work / "arcs", memory, self._site.threads, 2 * self._count)
         for spooled, ids in edges:
             numbers = self._before.apply(ids)

@@ -1,7 +1,7 @@
-"""One array of a .npy file, or of an .npz archive, in blocks from front to back past the page cache.
+"""One array of a .npy file, or of an .npz archive, read in blocks from front to back past the page cache.
 
-Only the header is interpreted by numpy: a memory map would count every page that was touched as this process's memory, and end
-it with a signal where the file is cut while it is read.
+Numpy reads the header alone. A memory map would count every touched page as this process's memory, and kill the process with a
+signal where the file is cut while it is read.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ SKIPPED_AT_ONCE = 1 << 20
 
 
 def keys_of(path: Path) -> list[str]:
-    """The names of an archive's arrays."""
+    """Return the names of an archive's arrays."""
     with reading(path), ZipFile(path) as archive:
         return [name.removesuffix(MEMBER) for name in archive.namelist() if name.endswith(MEMBER)]
 
 
 class ArrayFile:
-    """An opened array of ``shape`` and ``dtype``; ``by_column``: it is stored in Fortran order, and has no `blocks`.
+    """An opened array of ``shape`` and ``dtype``. ``by_column``: it is stored in Fortran order; `blocks` cannot read it.
 
-    ``file``: FILE.npy, FILE.npz:KEY, or FILE.npz, whose key is then the first of ``usual`` that it has, or its only one.
-    ``name``: file and key, for messages; ``size``: bytes of the header and the array. Raises UserError, which ends with
+    ``file``: FILE.npy, FILE.npz:KEY, or FILE.npz. Without a key it is the first of ``usual`` that the archive has, or its only
+    one. ``name``: file and key, for messages. ``size``: bytes of the header and the array. Raises UserError, which ends with
     ``advice``, for a file that is no array.
     """
 
     def __init__(self, file: Path, advice: str, usual: Sequence[str] = ()):
         self.path, self.key = locate(file)
         self.advice = advice
-        found = magic_of(self.path)
-        if found not in ("npy", "zip"):
-            raise UserError(f"{self.path}: not a .npy file (it looks like {found}): {advice}")
-        if found == "zip":
+        magic = magic_of(self.path)
+        if magic not in ("npy", "zip"):
+            raise UserError(f"{self.path}: not a .npy file (it looks like {magic}): {advice}")
+        if magic == "zip":
             self.key = self._choose(usual)
         elif self.key is not None:
-            raise UserError(f"{file}: not an .npz archive (it looks like {found}): leave out :{self.key}")
+            raise UserError(f"{file}: not an .npz archive (it looks like {magic}): leave out :{self.key}")
         self.name = str(self.path) if self.key is None else f"{self.path}:{self.key}"
         with reading(self.path), self._open() as (stream, length):
             self.shape, self.by_column, self.dtype = self._header(stream)
@@ -73,19 +73,19 @@ class ArrayFile:
     def _choose(self, usual: Sequence[str]) -> str:
         keys = keys_of(self.path)
         if self.key is None:
-            found = [key for key in usual if key in keys] or (keys if len(keys) == 1 else [])
+            chosen = [key for key in usual if key in keys] or (keys if len(keys) == 1 else [])
         else:
-            found = [key for key in keys if key == self.key]
-        if not found:
+            chosen = [key for key in keys if key == self.key]
+        if not chosen:
             given = "" if self.key is None else f":{self.key}"
-            themselves = f" (without a key {' or '.join(usual)} is taken)" if usual and self.key is None else ""
+            default = f" (without a key {' or '.join(usual)} is taken)" if usual and self.key is None else ""
             raise UserError(f"{self.path}{given}: which array? the archive has {', '.join(keys) or 'none'}: name one as "
-                            f"{self.path.name}:KEY{themselves}")
-        return found[0]
+                            f"{self.path.name}:KEY{default}")
+        return chosen[0]
 
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], int]]:
-        """The file or the archive's member, and its length."""
+        """Open the file or the archive's member. Returns its bytes and their number."""
         if self.key is None:
             with self.path.open("rb") as stream:
                 yield stream, self.path.stat().st_size
@@ -107,21 +107,22 @@ class ArrayFile:
         return shape, by_column and sum(length > 1 for length in shape) > 1, dtype
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Array]]:
-        """(first row, rows) from front to back, ``rows`` at a time."""
+        """Read (first row, rows) from front to back, ``rows`` at a time."""
         with self.stream() as take:
             for first in range(0, self.shape[0], rows):
                 yield first, take(min(rows, self.shape[0] - first))
 
     @contextmanager
     def stream(self) -> Iterator[Take]:
-        """What gives as many rows as are asked for, from where it stood."""
+        """Return a function that reads the next rows, as many as it is asked for."""
         with self._reader() as read:
             read(np.empty(self._start, np.uint8))
             yield lambda count: self._block(read, (count, *self.shape[1:]))
 
     @contextmanager
     def entries(self, first: int) -> Iterator[Take]:
-        """What gives as many numbers as are asked for, in the order of the file, from number ``first`` on."""
+        """Return a function that reads the next numbers in the order of the file, from number ``first`` on, as many as it is
+        asked for."""
         at = self._start + first * self.dtype.itemsize
         with self._reader(at if self.key is None else 0) as read:
             if self.key is not None:
@@ -143,7 +144,8 @@ class ArrayFile:
 
     @contextmanager
     def _reader(self, at: int = 0) -> Iterator[Read]:
-        """What fills an array with the bytes that come next. All of a .npy file from ``at`` 0 gives its checksum too."""
+        """Return a function that fills an array with the next bytes, from byte ``at`` on. Reading all of a .npy file also gives
+        its checksum."""
         checksum = 0 if at == 0 else None
 
         def read(out: npt.NDArray[np.uint8]) -> None:
@@ -159,12 +161,11 @@ class ArrayFile:
             return
         with reading(self.path), self._open() as (stream, _):
             yield lambda out: read_all(stream, out)
-            stream.read(1)  # past the end: the archive's own checksum is compared now
+            stream.read(1)  # past the end, where the archive's own checksum is compared
 
 
 class OfArray:
-    """What a file of one array holds. ``name``: see `ArrayFile`; ``size``: bytes of the file; ``checksum``: the crc32c of all of
-    them."""
+    """A file that holds one array. ``name``: see `ArrayFile`. ``size``: bytes of the file. ``checksum``: their crc32c."""
 
     def __init__(self, array: ArrayFile):
         self._array, self.path, self.name = array, array.path, array.name
@@ -179,7 +180,7 @@ class OfArray:
 
 
 def read_all(stream: IO[bytes], out: npt.NDArray[np.uint8]) -> None:
-    """Fill ``out``. Raises EOFError where the stream ends before."""
+    """Fill ``out`` from a stream. Raises EOFError where the stream ends before it is full."""
     at, view = 0, out.data
     while at < len(out):
         part = stream.read(min(len(out) - at, 1 << 20))

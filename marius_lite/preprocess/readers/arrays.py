@@ -1,4 +1,4 @@
-"""Columns that are typed already (Parquet, arrays): to raw edges of the wanted kind, row by row checked."""
+"""Columns that have types already (Parquet, arrays) to raw edges of the wanted kind. Every row is checked."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ import pyarrow.compute as pc
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import COLUMN_ROLES, Options
+from marius_lite.preprocess.columns import COLUMN_ROLES
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 
 Mask = npt.NDArray[np.bool_]
 Faults = list[tuple[Mask, str]]
 MOST_ID = (1 << 63) - 1
-EXACT = {32: 1 << 24, 64: 1 << 53}  # whole numbers up to this are exact in floats of so many bits
+EXACT = {32: 1 << 24, 64: 1 << 53}  # by bits of a float: whole numbers up to this are exact
 
 
 def kind_of(type: pa.DataType) -> IdKind | None:
-    """int or str, None for a type that can be no id."""
+    """Return int or str; None for a type that ids cannot have."""
     if pa.types.is_dictionary(type):
         return kind_of(type.value_type)
     if pa.types.is_integer(type):
@@ -36,22 +37,23 @@ def is_value(role: str, type: pa.DataType) -> bool:
 
 
 def to_arrow(column: npt.NDArray[Any], role: str) -> pa.Array:
-    """A column, contiguous and of this machine's byte order; ids of less than 64 bits are widened in the same pass."""
+    """Return a column as Arrow's array: contiguous, in this machine's byte order. Ids of less than 64 bits are widened on the
+    way."""
     native = column.dtype.newbyteorder("=")
     widened = role in ("src", "dst") and native.kind in "iu" and native.itemsize < 8
     return pa.array(np.ascontiguousarray(column, np.int64 if widened else native))
 
 
 def checked_edges(file: str, first_row: int, columns: Mapping[str, pa.Array], kind: IdKind, options: Options) -> RawEdges:
-    """Columns by role (src, dst, perhaps rel, weight, time) as `RawEdges`; row numbers count from ``first_row``.
+    """Return columns by role (src, dst, perhaps rel, weight, time) as `RawEdges`. The first row is row ``first_row`` of the file.
 
     Raises UserError at the first bad row unless ``options`` says to skip them.
     """
     roles = [role for role in COLUMN_ROLES if role in columns]
-    found: dict[str, pa.Array] = {}
+    checked: dict[str, pa.Array] = {}
     reasons: Faults = []
     for role in roles:
-        found[role], faults = _checked(role, columns[role], kind, options.weight_default)
+        checked[role], faults = _checked(role, columns[role], kind, options.weight_default)
         reasons += [(fault, f"{role}: {reason}") for fault, reason in faults]
     bad: list[BadRow] = []
     if reasons:
@@ -65,13 +67,14 @@ def checked_edges(file: str, first_row: int, columns: Mapping[str, pa.Array], ki
                 raise UserError(f"{bad[0]}: mend the row, or leave such rows out with --on-bad-row skip"
                                 + (", or keep ids as text with --ids str" if kind == "int" and " id" in bad[0].reason else ""))
         keep = pa.array(which == len(reasons))
-        found = {role: values.filter(keep) for role, values in found.items()}
-    return RawEdges(found["src"], found.get("rel"), found["dst"], 0, bad, found.get("weight"), found.get("time"))
+        checked = {role: values.filter(keep) for role, values in checked.items()}
+    return RawEdges(checked["src"], checked.get("rel"), checked["dst"], 0, bad, checked.get("weight"), checked.get("time"))
 
 
 def checked_types(file: str, first_row: int, ids: pa.Array, types: pa.Array, kind: IdKind) -> tuple[pa.Array, pa.DictionaryArray]:
-    """Columns of raw ids and of their types as int64 or string, and dictionary<string>. Raises UserError at the first bad row."""
-    found, of_ids = _as_kind(ids, kind)
+    """Return columns of raw ids (int64 or string) and of their types (dictionary<string>). Raises UserError at the first bad
+    row."""
+    raw_ids, of_ids = _as_kind(ids, kind)
     names, of_types = _names(types)
     faults = [(int(fault.argmax()), f"{what}: {reason}") for what, both in (("id", of_ids), ("type", of_types))
               for fault, reason in both if fault.any()]
@@ -80,12 +83,12 @@ def checked_types(file: str, first_row: int, ids: pa.Array, types: pa.Array, kin
         content = ", ".join(str(column[row].as_py()) for column in (ids, types))[:MOST_CONTENT]
         raise UserError(f"{BadRow(file, first_row + row, reason, content, 'row')}: mend the row"
                         + (", or keep ids as text with --ids str" if kind == "int" and " id" in reason else ""))
-    return found, names
+    return raw_ids, names
 
 
 def _checked(role: str, values: pa.Array, kind: IdKind, no_weight: float | None) -> tuple[pa.Array, Faults]:
-    """A column as `RawEdges` has it (junk where a fault is), and the rows at fault with the reason."""
-    if pa.types.is_string_view(values.type):  # few functions take it
+    """Return a column as `RawEdges` has it, with any value where a row is wrong; and the wrong rows, with the reason."""
+    if pa.types.is_string_view(values.type):  # few of Arrow's functions take this type
         values = values.cast(pa.string())
     if role == "weight":
         return _weights(values, no_weight)
@@ -97,7 +100,8 @@ def _checked(role: str, values: pa.Array, kind: IdKind, no_weight: float | None)
 
 
 def _weights(values: pa.Array, none: float | None) -> tuple[pa.Array, Faults]:
-    """``none``: what null and NaN, which tables write for each other, stand for; None: for a fault."""
+    """Return weights as float32, and the wrong rows. ``none``: what null and NaN stand for, which tables write for each other;
+    None: such rows are wrong."""
     weights = values.cast(pa.float32(), safe=False)
     if none is not None:
         weights = pc.if_else(pc.is_nan(weights), pa.scalar(none, pa.float32()), weights).fill_null(none)
@@ -108,7 +112,7 @@ def _weights(values: pa.Array, none: float | None) -> tuple[pa.Array, Faults]:
 
 
 def _names(rel: pa.Array) -> tuple[pa.DictionaryArray, Faults]:
-    """Relations as dictionary<string>: only the distinct values are turned into text."""
+    """Return relations as dictionary<string>, and the wrong rows. Only distinct values are turned into text."""
     faults: Faults = []
     if pa.types.is_floating(rel.type):
         rel, faults = _integers(rel, None)
@@ -136,14 +140,14 @@ def _as_kind(values: pa.Array, kind: IdKind) -> tuple[pa.Array, Faults]:
     if kind_of(values.type) != "str":
         return _integers(values, 0)
     number = pc.match_substring_regex(values, "^-?[0-9]{1,18}$").fill_null(True)
-    found, faults = _integers(pc.if_else(number, values, "0").cast(pa.int64()), 0)
+    integers, faults = _integers(pc.if_else(number, values, "0").cast(pa.int64()), 0)
     if not pc.all(number, min_count=0).as_py():
         faults.append((_mask(pc.invert(number)), "not an integer id"))
-    return found, faults
+    return integers, faults
 
 
 def _integers(values: pa.Array, least: int | None) -> tuple[pa.Array, Faults]:
-    """Whole numbers as int64; with ``least``, ids not below it."""
+    """Return whole numbers as int64, and the wrong rows. With ``least`` they are ids, none of which may be below it."""
     faults = _null(values)
     values = values.fill_null(0) if values.null_count else values
     if pa.types.is_floating(values.type):

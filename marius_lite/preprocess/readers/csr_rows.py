@@ -1,4 +1,4 @@
-"""Sparse rows of numbers: the parts of a CSR matrix in an .npz archive, made dense block by block."""
+"""Sparse rows of numbers: a CSR matrix, whose parts are in an .npz archive, is made dense block by block."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from marius_lite.preprocess.readers.number_rows import Rows, is_number
 
 FORMAT = "format"
 PARTS = ("indptr", "indices", "data", "shape")
-PIECE = 1 << 13  # entries that are read at once
+ENTRIES_AT_ONCE = 1 << 13
 ADVICE = "save indptr, indices, data and shape of a scipy.sparse.csr_array, the names perhaps with a common prefix"
 
 
 def csr_named(keys: Sequence[str], names: Sequence[str]) -> str | None:
-    """What stands before indptr, indices, data and shape in an archive's keys: the first of ``names``, perhaps with _ at its end.
-    None where an array has that name, or nothing has one of them."""
+    """Return the prefix of the keys indptr, indices, data and shape: the first of ``names`` that has them, perhaps with _ at its
+    end. None where an array has that name itself, or no name has the keys."""
     for name in names:
         if name in keys:
             return None
@@ -32,7 +32,8 @@ def csr_named(keys: Sequence[str], names: Sequence[str]) -> str | None:
 
 
 def csr_prefix(path: Path, keys: list[str], key: str | None, usual: Sequence[str]) -> str | None:
-    """As `csr_named`, for ``key``, or else the ``usual`` names, or else the only matrix. Raises UserError for several."""
+    """Return what `csr_named` does for ``key``; without a key for the ``usual`` names, else for the only matrix. Raises UserError
+    for several."""
     names = usual if key is None else (key,)
     if (prefix := csr_named(keys, names)) is not None or key is not None or not set(names).isdisjoint(keys):
         return prefix
@@ -44,18 +45,18 @@ def csr_prefix(path: Path, keys: list[str], key: str | None, usual: Sequence[str
 
 
 def require_format(path: Path, keys: Sequence[str], prefix: str, known: str) -> None:
-    """Refuse a matrix of scipy in another format, whose parts have the same names."""
+    """Refuse a matrix that scipy saved in another format than ``known``: its parts may have the same names."""
     if prefix + FORMAT not in keys:
         return
     array = ArrayFile(Path(f"{path}:{prefix}{FORMAT}"), ADVICE)
     with array.entries(0) as take:
-        found = str(take(1).astype(str)[0])
-    if found != known:
-        raise UserError(f"{path}: a matrix in {found} format: save matrix.tocsr()")
+        saved = str(take(1).astype(str)[0])
+    if saved != known:
+        raise UserError(f"{path}: a matrix in {saved} format: save matrix.tocsr()")
 
 
 class CsrRows:
-    """Entries of the same place are added. Beside the dense block a few thousand entries are in memory at a time."""
+    """Rows of a CSR matrix. Entries of the same place are added. Beside the dense block, 8,192 entries are in memory."""
 
     together = 1
 
@@ -106,7 +107,8 @@ class CsrRows:
                 raise UserError(f"{self._indptr.name}: ends with {end}, there are {self._data.shape[0]} entries: {ADVICE}")
 
     def _ends(self, given: Rows, start: int, first: int) -> npt.NDArray[np.int64]:
-        """Where rows ``first``, ... end among the entries."""
+        """Return where rows ``first``, ... end among the entries. Raises UserError where these places fall, or exceed the
+        entries."""
         ends = given.astype(np.int64)
         falls = np.diff(ends, prepend=start) < 0
         if falls.any() or (ends > self._data.shape[0]).any():
@@ -116,10 +118,10 @@ class CsrRows:
         return ends
 
     def _dense(self, bounds: npt.NDArray[np.int64], indices: Take, data: Take, first: int) -> Rows:
-        """Rows ``first``, ... whose entries lie between ``bounds``."""
+        """Return rows ``first``, ... as a dense block. ``bounds``: where each row's entries begin and end."""
         block = np.zeros((len(bounds) - 1, self.width), self.dtype.newbyteorder("="))
-        for at in range(int(bounds[0]), int(bounds[-1]), PIECE):
-            count = min(PIECE, int(bounds[-1]) - at)
+        for at in range(int(bounds[0]), int(bounds[-1]), ENTRIES_AT_ONCE):
+            count = min(ENTRIES_AT_ONCE, int(bounds[-1]) - at)
             columns = indices(count).astype(np.int64)
             rows = np.searchsorted(bounds, np.arange(at, at + count), side="right") - 1
             if (outside := (columns < 0) | (columns >= self.width)).any():

@@ -1,4 +1,4 @@
-"""Which format a file is in: what it says itself decides, then its name."""
+"""Which format a file is in. Its content decides, then its name."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progres
 HEAD_BYTES, LONGEST_LINE = 1 << 16, 1 << 20
 ONLY_COMMENTS = re.compile(rb"(?:(?:[ \t\r]*|#.*|c(?:[ \t].*)?)\n)*(?:#.*|c(?:[ \t].*)?)?")  # of N-Triples and .gr
 OTHERWISE = "text"
-LEAST_ID_BYTES = 8  # of a node in the dictionary
-MANY_NODES, NODES_AN_EDGE = 1 << 24, 10_000  # more are no graph, but a damaged number
+LEAST_ID_BYTES = 8  # of memory that a node takes in the dictionary, at least
+MANY_NODES, NODES_AN_EDGE = 1 << 24, 10_000  # more of both show that the number is damaged
 Formats = dict[str, Format]
 
 
 def formats() -> Formats:
-    """Every description, by name."""
+    """Return the description of every format, by its name."""
     return {name: _described(place) for name, place in FORMATS.items()}
 
 
 def _described(place: str) -> Format:
-    found: Format = at_place(place)
-    return found
+    description: Format = at_place(place)
+    return description
 
 
 def format_of(file: InputFile, known: Formats) -> str:
-    """The --format that ``file`` is in. Raises UserError for a container of other files."""
+    """Return the format, as --format names it, that ``file`` is in. Raises UserError for a container inside an archive."""
     def first(tells: Callable[[Format], bool]) -> str | None:
         return next((name for name, one in known.items() if tells(one)), None)
 
-    if (told := first(lambda one: one.beside(file.path))) is not None:
-        return told
+    if (name := first(lambda one: one.beside(file.path))) is not None:
+        return name
     if file.member is None:
         magic = magic_of(file.path)
-        if (told := first(lambda one: magic in one.magic and one.holds(file.path))) is not None:
-            return told
+        if (name := first(lambda one: magic in one.magic and one.holds(file.path))) is not None:
+            return name
     heads = _heads(file, {magic for one in known.values() for magic in one.magic})
-    name = Path(file.member or file.path).name
-    return first(lambda one: any(map(one.begins, heads))) or first(lambda one: one.named(name)) or OTHERWISE
+    called = Path(file.member or file.path).name
+    return first(lambda one: any(map(one.begins, heads))) or first(lambda one: one.named(called)) or OTHERWISE
 
 
 def _heads(file: InputFile, containers: set[str]) -> tuple[bytes, bytes]:
-    """What a file of text holds from its beginning, and from where a row is in sight."""
+    """Read a file of text from its beginning, and from shortly before its first row."""
     with closing(ByteStream(file.path, member=file.member)) as stream:
         if stream.compression in containers:
             raise UserError(f"{file.name}: a {stream.compression} file inside an archive: unpack it and name the file")
@@ -61,18 +61,19 @@ def _heads(file: InputFile, containers: set[str]) -> tuple[bytes, bytes]:
 
 
 def _past_comments(stream: ByteStream, head: bytes) -> bytes:
-    """What a file holds from where a row is in sight: there may be any number of comments before."""
+    """Read on until the bytes hold the first row. There may be any number of comments before it."""
     while len(head) < LONGEST_LINE and _only_comments(head) and (more := stream.read(HEAD_BYTES)):
         head = head[head.rfind(b"\n") + 1:] + more
     return head
 
 
 def _only_comments(lines: bytes) -> bool:
-    return not lines.strip(b" \t\r\n") or bool(ONLY_COMMENTS.fullmatch(lines))  # blank ones are told ten times as fast
+    return not lines.strip(b" \t\r\n") or bool(ONLY_COMMENTS.fullmatch(lines))  # blank lines are recognized ten times as fast so
 
 
 def open_reader(file: InputFile, options: Options, block_bytes: int, threads: int, progress: Progress) -> Reader:
-    """The reader of one file. Raises UserError for a file that is not what --format says, or has more nodes than fit memory."""
+    """Return the reader of one file. Raises UserError for a file that is not what --format says, or that announces more nodes
+    than fit in memory."""
     reader = _open(Opening(file, options, block_bytes, threads, progress))
     nodes = 0 if reader.nodes is None else len(reader.nodes)
     if nodes > MANY_NODES and nodes > NODES_AN_EDGE * (edges := reader.rows_expected()):
@@ -88,12 +89,12 @@ def open_reader(file: InputFile, options: Options, block_bytes: int, threads: in
 
 def _open(opening: Opening) -> Reader:
     file, options, known = opening.file, opening.options, formats()
-    found = format_of(file, known)
-    name = found if options.format == AUTO else options.format
+    detected = format_of(file, known)
+    name = detected if options.format == AUTO else options.format
     format = known[name]
-    if name != found and not (format.lines and known[found].lines):
+    if name != detected and not (format.lines and known[detected].lines):
         raise UserError(
-            f"{file.path}: not a {name} file (it looks like {found}): leave out --format, or name the right file"
+            f"{file.path}: not a {name} file (it looks like {detected}): leave out --format, or name the right file"
         )
     if format.own_columns and options.columns is not None:
         raise UserError(f"{file.path}: --columns {','.join(options.columns)}: a {name} file says itself what its columns are: "

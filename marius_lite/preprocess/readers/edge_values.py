@@ -1,4 +1,4 @@
-"""What stands in an .npz archive beside its edges: relations, weights and times, one number for each edge."""
+"""Arrays beside the edges of an .npz archive: relations, weights and times, one number for each edge."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from marius_lite.preprocess.readers.arrays import is_value
 
 EDGES = ("edges", "edge_index")
 RELATIONS = ("rel", "edge_type")
-"""What such arrays are usually called."""
+"""The usual names of such arrays."""
 ADVICE = "name an array of numbers in the archive, one for each edge"
 
 
 def open_relations(path: Path, names: Sequence[str], edges: int) -> ArrayFile | None:
-    """The first of `RELATIONS` that the archive's ``names`` have. Raises UserError where it does not fit ``edges``."""
+    """Open the first of `RELATIONS` among the archive's ``names``. Raises UserError where it does not have ``edges`` integers."""
     name = next((name for name in RELATIONS if name in names), None)
     if name is None:
         return None
@@ -31,8 +31,9 @@ def open_relations(path: Path, names: Sequence[str], edges: int) -> ArrayFile | 
 
 
 def open_values(path: Path, options: Options, edges: int) -> dict[str, ArrayFile]:
-    """The arrays by role that --edge-weight and --timestamp name. Raises UserError where they do not fit ``edges``."""
-    found = {}
+    """Open the arrays that --edge-weight and --timestamp name, by role. Raises UserError where they do not have ``edges``
+    numbers."""
+    arrays = {}
     for role, option, key in (("weight", "--edge-weight", options.edge_weight), ("time", "--timestamp", options.timestamp)):
         if key is None:
             continue
@@ -43,5 +44,5 @@ def open_values(path: Path, options: Options, edges: int) -> dict[str, ArrayFile
             raise UserError(f"{array.name}: {option}: an array of {array.dtype}: must be {allowed}: {ADVICE}")
         if array.shape != (edges,):
             raise UserError(f"{array.name}: {option}: shape {array.shape} where there are {edges} edges: {ADVICE}")
-        found[role] = array
-    return found
+        arrays[role] = array
+    return arrays

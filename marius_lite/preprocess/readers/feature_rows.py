@@ -1,4 +1,4 @@
-"""Opens a file of rows of numbers: which format it is in."""
+"""Opens a file of rows of numbers, in whichever format it is."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ class DenseRows(OfArray):
 
 
 def open_rows(file: Path) -> NumberRows:
-    """FILE.npy, FILE.npz[:KEY] (an array, or the parts of a CSR matrix), a Parquet file or a Zarr array. Raises UserError."""
+    """Open FILE.npy, FILE.npz[:KEY] (an array, or the parts of a CSR matrix), a Parquet file or a Zarr array. Raises
+    UserError."""
     path, key = locate(file)
     if path.is_dir():
         return ZarrRows(path)
-    found = magic_of(path)
-    if found == "parquet":
+    magic = magic_of(path)
+    if magic == "parquet":
         return ParquetRows(path)
-    if found == "zip" and (prefix := csr_prefix(path, keys_of(path), key, USUAL)) is not None:
+    if magic == "zip" and (prefix := csr_prefix(path, keys_of(path), key, USUAL)) is not None:
         return CsrRows(path, prefix)
     return DenseRows(ArrayFile(file, ADVICE, USUAL))

@@ -1,4 +1,4 @@
-"""Node features as they come from their file and as they will be stored."""
+"""Node features, as their file has them and as they are stored."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ INFINITE_BFLOAT16 = 0x7F80
 class FeatureFile(OfRows):
     """An opened feature file of ``rows`` x ``width`` numbers.
 
-    ``type``: what they are stored as, ``dtype`` being how; "auto" keeps float16 and makes everything else float32. ``checksum``:
-    the crc32c of the file's bytes, known when `blocks` has ended. Raises UserError for a file that holds anything else than one
+    ``type``: the type they are stored as; "auto" keeps float16 and makes all else float32. ``dtype``: numpy's type that holds it.
+    ``checksum``: the crc32c of the file's bytes, known when `blocks` has ended. Raises UserError for a file that is not one
     two-dimensional array of numbers.
     """
 
@@ -41,13 +41,13 @@ class FeatureFile(OfRows):
         return self._source.together
 
     def row_cost(self) -> int:
-        """Bytes of memory that `blocks` takes for each row: as read, converted, and being checked."""
+        """Return the bytes of memory that `blocks` takes for each row: as it is read, converted, and checked."""
         converted = 0 if self.source_dtype == self.dtype else self.dtype.itemsize
         worked = 0 if self.type in KEPT else 2 * np.dtype(np.float32).itemsize
         return self._source.row_cost() + self.width * (converted + worked + 1)
 
     def attributes(self, rows: int) -> dict[str, Any]:
-        """What a reader must know of stored rows beside their dtype. For int8 the file is read, ``rows`` at a time."""
+        """Return what a reader must know of stored rows beside their dtype. For int8 the file is read, ``rows`` at a time."""
         if self.type == "int8":
             largest = np.zeros(self.width, np.float32)
             for first, block in self._source.blocks(rows):
@@ -59,12 +59,13 @@ class FeatureFile(OfRows):
         return {"type": self.type} if self.type not in KEPT else {}
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
-        """(first row, rows as ``dtype``), from front to back, ``rows`` at a time. UserError for a number that is not finite.
+        """Read (first row, rows as ``dtype``) from front to back, ``rows`` at a time. Raises UserError for a number that is not
+        finite.
 
-        For int8 `attributes` must have run."""
+        For int8 `attributes` must have run before."""
         for first, block in self._source.blocks(rows):
             converted = self._stored(block, first)
-            del block  # the next one comes before the loop lets go of this one
+            del block  # before the loop reads the next one, so that one is in memory
             yield first, converted
             del converted
 
@@ -74,7 +75,7 @@ class FeatureFile(OfRows):
                 converted = block.astype(self.dtype, copy=False)
             self._require(np.isfinite(converted), block, first)
             return converted
-        values = self._floats(block, first)  # a copy: it may be overwritten
+        values = self._floats(block, first)  # a copy, which may be overwritten
         if self.type == "int8":
             if self._scales is None:
                 raise ValueError("attributes() finds the scales and must run first")

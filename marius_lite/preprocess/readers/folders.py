@@ -1,4 +1,4 @@
-"""Folders that other programs keep datasets in: which of their files hold the edges."""
+"""Folders in which other programs keep datasets: which of their files hold the edges."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ OGB_EDGES, OGB_NODES, OGB_TYPES = "edge.csv.gz", "num-node-list.csv.gz", "edge_r
 
 
 def with_folders_opened(options: Options) -> Options:
-    """``options`` with the edge files in place of a Marius, GraphBolt or OGB folder; other folders stay. Raises UserError."""
+    """Return ``options`` with edge files in place of a Marius, GraphBolt or OGB folder. Other folders stay. Raises UserError."""
     if len(options.edges) != 1 or not (folder := Path(options.edges[0])).is_dir():
         return options
     if (folder / FACTS).exists():
-        there = [folder / "edges" / name for name in COUNTS]
-        files = [(str(path),) if path.exists() else () for path in there]
+        paths = [folder / "edges" / name for name in COUNTS]
+        files = [(str(path),) if path.exists() else () for path in paths]
         if options.valid or options.test:
             raise UserError(f"{folder}: a Marius dataset, which has its own splits: leave out --valid and --test")
         if options.fractions is not None and (files[1] or files[2]):
             raise UserError(f"{folder}: a Marius dataset, which has its own splits: leave out --split, or name "
-                            f"{there[0]}")
+                            f"{paths[0]}")
         return dataclasses.replace(options, edges=files[0], valid=files[1], test=files[2]) if files[0] else options
     if (graph := graphbolt_edges(folder)) is not None:
         return dataclasses.replace(options, edges=(str(graph[0]),))
-    found = next((place for place in (folder / "raw", folder) if (place / OGB_EDGES).exists()), None)
-    if found is None:
+    edges = next((place for place in (folder / "raw", folder) if (place / OGB_EDGES).exists()), None)
+    if edges is None:
         return options
-    if (found / OGB_TYPES).exists():
+    if (edges / OGB_TYPES).exists():
         raise UserError(f"{folder}: an OGB knowledge graph, whose relations stand in a file of their own: write source, relation "
                         "and destination into one file")
-    return dataclasses.replace(options, edges=(str(found / OGB_EDGES),))
+    return dataclasses.replace(options, edges=(str(edges / OGB_EDGES),))
 
 
-def nodes_said(path: Path) -> int | None:
-    """How many nodes there are, where the folder of an edge file says so. Raises UserError for several graphs."""
+def announced_nodes(path: Path) -> int | None:
+    """Return how many nodes there are, where the folder of an edge file says it. Raises UserError for several graphs."""
     nodes = _ogb_nodes(path)
     return graphbolt_nodes(path) if nodes is None else nodes
 

@@ -1,4 +1,4 @@
-"""What a format of edge files is: its description says all that the program knows of it."""
+"""What a format of edge files is. Its description says all that the program knows of the format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from marius_lite.preprocess.readers.source import ByteStream, InputFile, Progres
 
 @dataclass(frozen=True)
 class Opening:
-    """A file whose edges are to be read, ``block_bytes`` at a time by each of ``threads``; ``progress`` is told of bytes."""
+    """A file whose edges are to be read: ``block_bytes`` at a time by each of ``threads``. ``progress`` is called with bytes
+    read."""
 
     file: InputFile
     options: Options
@@ -24,11 +25,11 @@ class Opening:
 
     @property
     def block_rows(self) -> int:
-        """As many rows of numbers."""
+        """Rows of numbers that take about as many bytes."""
         return max(1 << 12, self.block_bytes // 16)
 
     def of_stream(self, read: Callable[[ByteStream], Reader]) -> Reader:
-        """The reader that ``read`` makes of the file's decompressed bytes."""
+        """Return the reader that ``read`` makes of the file's decompressed bytes."""
         stream = ByteStream(self.file.path, self.progress, self.file.member)
         try:
             return read(stream)
@@ -49,12 +50,12 @@ def _always(_: Any) -> bool:
 class Format:
     """``open`` makes the reader of a file.
 
-    Four signs tell a file's format; an earlier one decides before a later one does, and a file without any is text:
-    ``beside``: what stands beside its path; ``magic``: what its first bytes are (see `source.magic_of`), where what it ``holds``
-    agrees; ``begins``: its first decompressed bytes, from the first row on too; ``named``: its name.
+    Four signs tell a file's format, the earlier before the later. ``beside``: files beside it. ``magic``: its first bytes (see
+    `source.magic_of`), if it ``holds`` what it should. ``begins``: its first decompressed bytes, or those of its first row.
+    ``named``: its name. A file without any sign is text.
 
     ``lines``: a file of text, which --format may force to be read as another such format. ``own_columns``: the file says what its
-    columns are, --columns is refused. ``values``: weights and times can be read.
+    columns are, so --columns is refused. ``values``: weights and times can be read.
     """
 
     open: Callable[[Opening], Reader]

@@ -22,7 +22,7 @@ KIND = "PACE/DIMACS .gr"
 
 
 def first_row(sample: bytes, comment: bytes) -> tuple[int, bytes]:
-    """The first line that is neither blank nor a comment, and its number."""
+    """Return the number and the first line that is neither blank nor a comment; (0, b"") without one."""
     for number, line in enumerate(sample.split(b"\n"), 1):
         if line.strip() and not line.startswith(comment):
             return number, line
@@ -35,18 +35,18 @@ def is_gr(sample: bytes) -> bool:
 
 
 def gr_shape(sample: bytes, options: Options, path: str) -> LineShape | None:
-    """The shape that the problem line says. Raises UserError without one."""
+    """Return the shape that the problem line gives. Raises UserError without such a line."""
     number, line = first_row(sample, COMMENT)
     if not number:
         return None
-    if not (found := PROBLEM.fullmatch(line)):
+    if not (match := PROBLEM.fullmatch(line)):
         text = line[:80].decode("utf-8", "backslashreplace")
         raise UserError(f"{path}:{number}: no problem line: {text!r}: a {KIND} file says first 'p tw NODES EDGES', or "
                         "p sp, p edge, p col: is --format right?")
-    problem, nodes, rows = found[1].decode(), int(found[2]), int(found[3])
+    problem, nodes, rows = match[1].decode(), int(match[2]), int(match[3])
     lead = LEADS[problem]
     at = 0 if lead is None else 1
-    # Files of p edge and p col are known to count each edge once and list it twice, or the other way round.
+    # Some files of p edge and p col count each edge once and list it twice, or the other way round.
     exact = lead != "e"
     return SpacedShape(" ", True, 2 + at + (problem == "sp"), {"src": at, "dst": at + 1}, "int", COMMENT,
                        fixed={0: lead} if lead else {}, nodes=nodes, rows=rows if exact else None,

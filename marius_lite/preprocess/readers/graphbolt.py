@@ -16,17 +16,18 @@ METADATA = "metadata.yaml"
 
 
 def graphbolt_edges(folder: Path) -> tuple[Path, int] | None:
-    """(file of the edges, number of nodes) of a folder; None where it has no such graph. Raises UserError for several types."""
+    """Return (file of the edges, number of nodes) of a folder; None where it has no such graph. Raises UserError for several
+    types."""
     path = folder / METADATA
     if not path.is_file():
         return None
     with reading(path):
         text = path.read_bytes()
     try:
-        found = parse_yaml(text)
+        metadata = parse_yaml(text)
     except ValueError:
         return None
-    graph = found.get("graph") if isinstance(found, dict) else None
+    graph = metadata.get("graph") if isinstance(metadata, dict) else None
     nodes, edges = _entries(graph, "nodes", "num"), _entries(graph, "edges", "path")
     if not nodes or not edges:
         return None
@@ -40,11 +41,11 @@ def graphbolt_edges(folder: Path) -> tuple[Path, int] | None:
 
 
 def graphbolt_nodes(file: Path) -> int | None:
-    """How many nodes the folder says that ``file`` holds the edges of; None for any other file."""
+    """Return how many nodes a GraphBolt folder announces for its edge file ``file``; None for any other file."""
     for folder in list(file.absolute().parents)[:3]:
-        found = graphbolt_edges(folder)
-        if found is not None and found[0].absolute() == file.absolute():
-            return found[1]
+        edges = graphbolt_edges(folder)
+        if edges is not None and edges[0].absolute() == file.absolute():
+            return edges[1]
     return None
 
 

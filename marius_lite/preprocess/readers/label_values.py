@@ -1,4 +1,4 @@
-"""Files of the nodes' classes: a value for each row of an array, of text or of a Parquet column, or beside the nodes' ids."""
+"""Files of the nodes' classes: a value for each row of an array, of text or of a Parquet column, or for each id beside it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from marius_lite.preprocess.readers.titles import MOST_SHOWN, titled
 
 BLOCK = 1 << 18
 BLOCK_BYTES = 1 << 20
-MOST_CLASSES = 1 << 24  # more are surely no classes: what cross entropy takes for each would not fit
+MOST_CLASSES = 1 << 24  # more are no classes: cross entropy would not fit in memory
 NONE = -1
 USUAL = ("labels", "label", "y")
 DELIMITERS = re.compile(r"[\t,;|]")
 INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # with leading zeros it is a name
-QUOTED = r'^"(.*)"$'  # as a table of one column is written
+QUOTED = r'^"(.*)"$'  # as in a table of one column
 TWO = re.compile(r"\s*(\S+)\s+(\S+)\s*")
 WRITE = "write text: a class in each line, or a node's id and its class"
 ADVICE = f"save a one-dimensional array of integers or names, a class for each node and -1 for none, with numpy.save, or {WRITE}"
@@ -41,8 +41,8 @@ RANGE = f"class numbers are 0 to {MOST_CLASSES - 1}, or -1 for no label: number 
 
 
 class LabelValues(Protocol):
-    """An opened file. ``ids``: whose the rows are, where it says so; ``checksum``: the crc32c of its bytes, known when `read` has
-    ended; ``warnings``: a line for each sign that it is read otherwise than it is meant."""
+    """An opened file. ``ids``: the nodes of its rows, where it has them. ``checksum``: the crc32c of its bytes, known when `read`
+    has ended. ``warnings``: a line for each sign that it is not read as it is meant."""
 
     ids: IdList | None
     path: Path
@@ -53,24 +53,24 @@ class LabelValues(Protocol):
     def checksum(self) -> int: ...
 
     def read(self) -> Iterator[pa.Array]:
-        """int64 or string, null for none, in blocks. Raises UserError for what can be no label."""
+        """Read labels in blocks: int64 or string, null for none. Raises UserError for a value that can be no label."""
         ...
 
     def place(self, row: int) -> str:
-        """Where row ``row`` stands, for messages."""
+        """Return where row ``row`` stands, for messages."""
         ...
 
 
 def open_labels(file: Path, options: Options) -> LabelValues:
-    """By its content: an array, Parquet, or text. Raises UserError for what cannot be such a file."""
-    found = magic_of(locate(file)[0])
-    if found in ("npy", "zip"):
+    """Open a file by its content: an array, Parquet, or text. Raises UserError for what cannot be such a file."""
+    magic = magic_of(locate(file)[0])
+    if magic in ("npy", "zip"):
         return _ArrayValues(file)
-    if found == "parquet":
+    if magic == "parquet":
         with reading(file), pq.ParquetFile(file) as opened:
             alone = len(opened.schema_arrow.names) == 1
         return _ColumnValues(file) if alone else _PairValues(TypeTable(file, options, "label"))
-    own = replace(options, delimiter=None, header="auto")  # what is said of the edges' text need not hold here
+    own = replace(options, delimiter=None, header="auto")  # these options are about the edges' text
     with closing(ByteStream(file)) as stream:
         head = LineBlocks(stream, options.comment.encode(), BLOCK_BYTES).sample.decode("utf-8", "replace").splitlines()[:100]
     lines = [line for line in head if line.strip() and not (options.comment and line.startswith(options.comment))]
@@ -80,7 +80,7 @@ def open_labels(file: Path, options: Options) -> LabelValues:
 
 
 def _spaced_pairs(lines: list[str]) -> bool:
-    """Whether spaces part ids from classes: of two words in each line the first are all different, the second are not."""
+    """Whether spaces separate ids from classes: each line has two words, the first words all differ, the second do not."""
     words = [TWO.fullmatch(line) for line in lines]
     if not all(words):
         return False
@@ -119,16 +119,16 @@ class _ArrayValues(OfArray):
 
 
 class _LineValues:
-    """UTF-8 text, perhaps compressed, of a label in each line that is no comment. The first line may be a title."""
+    """UTF-8 text, perhaps compressed, with a label in each line that is no comment. The first line may be a title."""
 
     ids: IdList | None = None
 
     def __init__(self, path: Path, head: list[str], comment: str):
         self.path, self.name, self.checksum = path, str(path), 0
         self._comment = comment
-        found = titled([line.strip().strip('"') for line in head]) if head else False
-        self._titled = found is True
-        self.warnings = [] if found is not None else [
+        title = titled([line.strip().strip('"') for line in head]) if head else False
+        self._titled = title is True
+        self.warnings = [] if title is not None else [
             f"{path}: {head[0].strip()[:MOST_SHOWN]!r} is taken for a class, which no other of the first lines has: if it is a "
             "title, remove it, or call it `label`"]
 
@@ -190,7 +190,7 @@ class _ColumnValues:
 
 
 class _PairValues:
-    """Two columns, a node's id and its label, as files of node types have them."""
+    """Two columns, a node's id and its label, as in files of node types."""
 
     def __init__(self, file: TypeFile):
         self._file, self.warnings = file, file.warnings
@@ -210,7 +210,7 @@ class _PairValues:
 
 
 class _PairIds:
-    """The ids of such a file."""
+    """The ids in a file of ids and labels."""
 
     def __init__(self, file: TypeFile):
         self._file, self.path = file, file.path

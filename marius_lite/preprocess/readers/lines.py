@@ -1,4 +1,4 @@
-"""Blocks of whole lines from a stream of bytes."""
+"""Blocks of whole lines, from a stream of bytes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MOST_COMMENTS, COMMENT_SHARE = 100, 0.02  # of the rows: files begin with a few 
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Whole lines of a file; the first of them is line ``line`` (from 1). ``comments``: lines of comments that were left out
-    before it."""
+    """Whole lines of a file. ``line``: the number of the first, counted from 1. ``comments``: lines of comments that were left
+    out before it."""
 
     data: bytes
     line: int
@@ -30,9 +30,10 @@ class LineBlock:
 
 
 class LineBlocks:
-    """A file's lines. ``start``: its bytes from where a row is in sight; ``sample``: the whole lines up to there.
+    """A file's lines. ``start``: the bytes that hold the first row; ``sample``: whole lines from the beginning to the end of
+    these.
 
-    Of comments and blank lines before that row only the first MiB is kept: there may be more of them than memory.
+    Of comments and blank lines before that row, only the first MiB is kept: there may be more of them than memory.
     """
 
     def __init__(self, stream: ByteStream, comment: bytes, block_bytes: int):
@@ -43,15 +44,15 @@ class LineBlocks:
         self._head, self.start = b"", self._stream.read(SAMPLE_BYTES).removeprefix(BOM)
         _refuse_containers(self.path, self.start)
         self._line, self._left_out = 1, 0  # of the start; comments before it that are not in the head
-        self._seen = len(self.start)
+        self._read_bytes = len(self.start)
         self._find_row()
         self._start_raw_bytes = stream.raw_bytes
         self.sample = self._head + (self.start[: self.start.rfind(b"\n") + 1] or self.start)
 
     def _find_row(self) -> None:
-        """Move on until the start has a row, or the file ends."""
+        """Read on until the start has a row, or the file ends."""
         while not strip_comments(self.start, self._comment)[0].strip(b"\r\n ") and (more := self._stream.read(SAMPLE_BYTES)):
-            self._seen += len(more)
+            self._read_bytes += len(more)
             end = self.start.rfind(b"\n") + 1
             lines, rest = self.start[:end], self.start[end:]
             if not self._head:
@@ -63,13 +64,13 @@ class LineBlocks:
             self.start = rest + more
 
     def expected(self) -> int:
-        """About how many lines the file has: as many a byte as in its start, and in samples of all of it where there are any."""
+        """Estimate how many lines the file has, from its start and from samples of all of it where there are any."""
         samples = [self.sample, *self._stream.samples(SAMPLES, SPREAD_BYTES)]
         lines, size = sum(map(count_lines, samples)), sum(map(len, samples))
-        return int(self._stream.size * (self._seen / max(1, self._start_raw_bytes)) * max(1, lines) / max(1, size)) + 1
+        return int(self._stream.size * (self._read_bytes / max(1, self._start_raw_bytes)) * max(1, lines) / max(1, size)) + 1
 
     def blocks(self, header: bool) -> Iterator[LineBlock]:
-        """Every line once, but for the ``header``, which becomes an empty one; the last ends with a newline too."""
+        """Read every line once. The ``header`` becomes an empty line. The last line ends with a newline too."""
         if self._head:
             yield LineBlock(self._head, 1)
         carried, line, left_out = self._without_header() if header else self.start, self._line, self._left_out
@@ -96,7 +97,8 @@ class LineBlocks:
                             "line")
 
     def _without_header(self) -> bytes:
-        """The start; its first row, and blank lines before it, are made empty so that line numbers hold; comments stay."""
+        """Return the start. Its first row, and blank lines before it, become empty lines, so that line numbers stay. Comments
+        stay."""
         at, line, kept = 0, 1, b""
         while True:
             end = self.start.find(b"\n", at) + 1 or len(self.start)
@@ -109,8 +111,8 @@ class LineBlocks:
 
 
 def whole_lines(stream: ByteStream, block_bytes: int, what: str) -> Iterator[bytes]:
-    """Blocks of whole lines, without the last one's end. Raises UserError, which says that the file is no ``what``, for a line
-    too long to be one."""
+    """Read blocks of whole lines, each without the newline at its end. Raises UserError for a line that is too long: the file is
+    no ``what``."""
     carried = stream.read(len(BOM)).removeprefix(BOM)
     while fresh := stream.read(block_bytes):
         lines, end, rest = (carried + fresh).rpartition(b"\n")
@@ -124,12 +126,12 @@ def whole_lines(stream: ByteStream, block_bytes: int, what: str) -> Iterator[byt
 
 
 def count_lines(data: bytes) -> int:
-    """How many newlines there are: what ``data.count`` says, several times as fast."""
+    """Count newlines. This is what ``data.count`` does, several times as fast."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
-def comments_said(comments: int, rows: int, what: str) -> list[str]:
-    """A line, where there are more comments than stand at the beginning of a file of so many ``what``."""
+def comment_warnings(comments: int, rows: int, what: str) -> list[str]:
+    """Return a line where there are more comments than usual in a file of so many rows. ``what``: the word for what rows are."""
     if comments < max(MOST_COMMENTS, COMMENT_SHARE * rows):
         return []
     return [f"{comments:,} lines are comments, {rows:,} are {what}: if those are {what} too, give --comment another mark, or '' "
@@ -137,22 +139,22 @@ def comments_said(comments: int, rows: int, what: str) -> list[str]:
 
 
 def strip_comments(data: bytes, comment: bytes) -> tuple[bytes, int]:
-    """``data`` without the lines that start with ``comment``, and how many they were."""
-    if not comment or comment not in data:  # one character is found fast
+    """Return ``data`` without the lines that start with ``comment``, and how many there were."""
+    if not comment or comment not in data:  # a search for one character is fast
         return data, 0
     if not data.startswith(comment) and b"\n" + comment not in data:
         return data, 0
     kept, count, at = [], 0, 0
     while at < len(data):  # whole lines at a time: marking each byte takes several times as much memory
         end = data.rfind(b"\n", at, at + MARKED_BYTES) + 1 or data.find(b"\n", at) + 1 or len(data)
-        part, found = _without_marked(np.frombuffer(data, np.uint8, end - at, at), np.frombuffer(comment, np.uint8))
+        part, left_out = _without_marked(np.frombuffer(data, np.uint8, end - at, at), np.frombuffer(comment, np.uint8))
         kept.append(part)
-        at, count = end, count + found
+        at, count = end, count + left_out
     return b"".join(kept), count
 
 
 def _without_marked(data: npt.NDArray[np.uint8], comment: npt.NDArray[np.uint8]) -> tuple[bytes, int]:
-    """Whole lines without those that start with ``comment``, and how many they were."""
+    """Return whole lines without those that start with ``comment``, and how many there were."""
     ends = data == ord("\n")
     starts = np.concatenate([[0], np.flatnonzero(ends[:-1]) + 1])
     marked = np.ones(len(starts), bool)

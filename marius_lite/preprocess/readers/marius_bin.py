@@ -1,4 +1,4 @@
-"""Edges as Marius keeps them in a dataset folder: ``edges/train_edges.bin`` beside ``dataset.yaml``.
+"""Edges of a Marius dataset: ``edges/train_edges.bin`` in a folder with ``dataset.yaml``.
 
 The file holds rows of two or three integers of 32 or 64 bits: source, perhaps relation, destination. Source: the storage of
 https://github.com/marius-team/marius, whose dataset.yaml tells the numbers of nodes and edges.
@@ -17,7 +17,8 @@ from marius_lite.config.yaml_text import parse_yaml, shown
 from marius_lite.errors import UserError
 from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import ROLES, Options
+from marius_lite.preprocess.columns import ROLES
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.arrays import checked_edges
 from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.raw import RawEdges
@@ -26,16 +27,16 @@ from marius_lite.storage.engine import read_range
 
 FACTS = "dataset.yaml"
 COUNTS = {"train_edges.bin": "num_train", "validation_edges.bin": "num_valid", "test_edges.bin": "num_test"}
-ROWS = {8: (2, np.int32), 12: (3, np.int32), 16: (2, np.int64), 24: (3, np.int64)}  # by bytes
+ROWS = {8: (2, np.int32), 12: (3, np.int32), 16: (2, np.int64), 24: (3, np.int64)}  # bytes of a row: columns, dtype
 
 
 def is_marius_bin(path: Path) -> bool:
-    """Whether a file is one of a Marius dataset's."""
+    """Whether a file holds edges of a Marius dataset."""
     return path.name in COUNTS and (path.parent.parent / FACTS).exists()
 
 
 class MariusReader:
-    """Raises UserError where file and ``dataset.yaml`` do not agree."""
+    """Reads one file of edges. Raises UserError where it does not agree with ``dataset.yaml``."""
 
     kind: IdKind = "int"
     titles: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""MatrixMarket coordinate files: a square matrix's entries as edges from row to column; values are left out.
+"""MatrixMarket coordinate files. Entries of a square matrix are edges from row to column; values are left out.
 
 A symmetric matrix has each undirected edge once. Ids count from 1, and all up to the number of rows exist.
 Source: https://math.nist.gov/MatrixMarket/formats.html.
@@ -23,12 +23,13 @@ SIZE = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ 
 
 
 def is_matrix_market(sample: bytes) -> bool:
-    """Whether a file that starts so says that it is such a matrix."""
+    """Whether a file that starts so is a MatrixMarket file."""
     return sample[: len(BANNER)].lower() == BANNER
 
 
 def matrix_market_shape(sample: bytes, options: Options, path: str) -> LineShape | None:
-    """The shape that banner and size line say. Raises UserError where there is none, and for matrices that are no graphs."""
+    """Return the shape that banner and size line give. Raises UserError where these are missing, and for a matrix that is no
+    graph."""
     if not sample.strip():
         return None
     banner = sample.split(b"\n", 1)[0].decode("utf-8", "backslashreplace").strip()

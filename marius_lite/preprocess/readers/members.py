@@ -1,4 +1,4 @@
-"""Files inside zip and tar archives, read as they stand there: nothing is unpacked onto the disk."""
+"""Files inside zip and tar archives, which are read in place: nothing is unpacked onto the disk."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ SHOWN = 8
 
 
 def is_archive(path: Path, magic: str) -> bool:
-    """Whether a file holds other files; an .npz holds arrays, and so does what torch.save writes."""
+    """Whether a file holds other files. An .npz, or what torch.save writes, holds arrays."""
     return (magic == "zip" and path.suffix not in TYPED) or (magic != "zip" and TAR.search(path.name) is not None)
 
 
 def choose(path: Path, names: list[str], wanted: str | None) -> list[str]:
-    """The members that ``wanted`` means, a name or a pattern; None: the only one. Raises UserError for none, or a choice.
-    """
-    found = names if wanted is None else [name for name in names if name == wanted] or sorted(
+    """Return the members that ``wanted`` names; it may be a pattern. None: the only member. Raises UserError where there is none,
+    or a choice."""
+    chosen = names if wanted is None else [name for name in names if name == wanted] or sorted(
         name for name in names if fnmatchcase(name, wanted))
-    if not found or (wanted is None and len(found) > 1):
+    if not chosen or (wanted is None and len(chosen) > 1):
         shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
         asked = "" if wanted is None else f":{wanted}"
         raise UserError(f"{path}{asked}: which file? the archive has {shown or 'none'}: name one as {path.name}:MEMBER, or "
                         f"several by a pattern such as '{path.name}:*.txt'")
-    return found
+    return chosen
 
 
 def member_names(path: Path, magic: str, unpacked: Any) -> list[str]:
-    """The files in an archive; ``unpacked``: the decompressed stream of a tar."""
+    """Return the names of the files in an archive. ``unpacked``: the decompressed stream of a tar."""
     if magic == "zip":
         with ZipFile(path) as archive:
             return [one.filename for one in archive.infolist() if not one.is_dir() and not one.filename.startswith(JUNK)]
@@ -47,7 +47,7 @@ def member_names(path: Path, magic: str, unpacked: Any) -> list[str]:
 
 
 def open_member(path: Path, magic: str, unpacked: Any, name: str, stack: ExitStack) -> tuple[IO[bytes], int]:
-    """A member's bytes, which have ``peek``, and how many they are; what was opened goes into ``stack``."""
+    """Open a member. Returns a stream with ``peek``, and its number of bytes. ``stack`` closes what was opened."""
     if magic == "zip":
         archive = stack.enter_context(ZipFile(path))
         info = archive.getinfo(name)

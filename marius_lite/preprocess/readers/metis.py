@@ -1,6 +1,6 @@
 """METIS graph files: a line ``NODES EDGES [FORMAT [WEIGHTS]]``, then for each node, in turn, a line of its neighbours.
 
-Ids count from 1. The file lists every undirected edge at both ends; it is taken once, from its smaller end. Vertex sizes, vertex
+Ids count from 1. The file lists every undirected edge at both ends. It is taken once, from its smaller end. Vertex sizes, vertex
 weights and edge weights are left out. Source: the METIS 5 manual, section 4.1.1.
 """
 
@@ -34,7 +34,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class MetisReader:
-    """``read`` gives the edges by their smaller ends, and at the end compares their number with the header's."""
+    """Reads the edges at their smaller ends, and at the end compares their number with the header's."""
 
     kind: IdKind = "int"
     titles: tuple[str, ...] = ()
@@ -47,13 +47,13 @@ class MetisReader:
         self.path = stream.name
         self._lines = LineBlocks(stream, COMMENT, block_bytes)
         first = strip_comments(self._lines.sample, COMMENT)[0].split(b"\n")[0]
-        if not (found := HEADER.fullmatch(first)):
+        if not (header := HEADER.fullmatch(first)):
             text = first[:80].decode("utf-8", "backslashreplace")
             raise UserError(f"{self.path}: {text!r}: a METIS file says first NODES EDGES, perhaps a format of three digits 0 or "
                             "1 and a number of weights: mend the line, or read the file as edges with --format text")
-        self._count, self._edges = int(found[1]), int(found[2])
-        sizes, weights, lengths = (digit == ord("1") for digit in (found[4] or b"").rjust(3, b"0"))
-        self._before = sizes + (int(found[6] or 1) if weights else 0)
+        self._count, self._edges = int(header[1]), int(header[2])
+        sizes, weights, lengths = (digit == ord("1") for digit in (header[4] or b"").rjust(3, b"0"))
+        self._before = sizes + (int(header[6] or 1) if weights else 0)
         self._step = 2 if lengths else 1
 
     @property
@@ -76,14 +76,14 @@ class MetisReader:
         return self._edges
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
-        found, surplus, last = 0, 0, RawEdges(pa.array([], pa.int64()), None, pa.array([], pa.int64()))
+        count, surplus, last = 0, 0, RawEdges(pa.array([], pa.int64()), None, pa.array([], pa.int64()))
         for last, more in ordered_map(lambda item: self._parse(*item, kind), self._numbered(), self._threads):
-            found, surplus = found + len(last.src), surplus + more
+            count, surplus = count + len(last.src), surplus + more
             yield last
-        if found == self._edges and surplus == 0:
+        if count == self._edges and surplus == 0:
             return
-        what = f"{found} edges where its header says {self._edges}"
-        if found == self._edges:
+        what = f"{count} edges where its header says {self._edges}"
+        if count == self._edges:
             what = f"{abs(surplus)} edges are listed at one end only"
         fault = BadRow(self.path, None, what)
         if not self._skip:
@@ -92,7 +92,7 @@ class MetisReader:
         yield RawEdges(last.src[:0], None, last.dst[:0], 0, [fault])
 
     def _numbered(self) -> Iterator[tuple[LineBlock, int]]:
-        """Blocks of lines, and the node that the first line of each belongs to; 0 is the header."""
+        """Read blocks of lines, and the node to which the first line of each belongs. 0 is the header."""
         node = 0
         for block in self._lines.blocks(header=False):
             yield block, node
@@ -100,7 +100,7 @@ class MetisReader:
             node += lines - strip_comments(block.data, COMMENT)[1]
 
     def _parse(self, block: LineBlock, first: int, kind: IdKind) -> tuple[RawEdges, int]:
-        """Edges, and how many more of them are listed at their smaller ends than at the others."""
+        """Return the edges of a block, and how many more of them are listed at their smaller ends than at the others."""
         data, comments = strip_comments(block.data, COMMENT)
         comments += block.comments
         bad: list[BadRow] = []
@@ -108,9 +108,9 @@ class MetisReader:
             data = b"\n" + data.split(b"\n", 1)[1]
         edges = self._edges_of(data, first)
         if edges is None:
-            data, bad = self._go_over(block, first)
+            data, bad = self._check_lines(block, first)
             edges = self._edges_of(data, first)
-        assert edges is not None, "what was gone over line by line is good"
+        assert edges is not None, "the lines were checked one by one"
         node, neighbour = edges
         once = neighbour >= node
         surplus = int(np.count_nonzero(neighbour > node) - np.count_nonzero(~once))
@@ -120,7 +120,7 @@ class MetisReader:
         return RawEdges(ends[0], None, ends[1], comments, bad), surplus
 
     def _edges_of(self, data: bytes, first: int) -> tuple[Ints, Ints] | None:
-        """(node, neighbour) of whole lines of nodes ``first``, ...; None where something is wrong."""
+        """Return (node, neighbour) of whole lines of nodes ``first``, ...; None where something is wrong."""
         text = np.frombuffer(data, np.uint8)
         gap = np.frombuffer(data.translate(TO_NEWLINE), np.uint8) == ord("\n")
         starts = np.flatnonzero(~gap & np.concatenate([[True], gap[:-1]]))
@@ -142,8 +142,9 @@ class MetisReader:
             return None
         return node, tokens
 
-    def _go_over(self, block: LineBlock, first: int) -> tuple[bytes, list[BadRow]]:
-        """The lines of nodes, bad ones made empty, and what is wrong with these. Raises UserError unless skipping."""
+    def _check_lines(self, block: LineBlock, first: int) -> tuple[bytes, list[BadRow]]:
+        """Return the lines of nodes, with bad ones empty, and what is wrong with these. Raises UserError unless bad lines are
+        skipped."""
         kept: list[bytes] = []
         bad: list[BadRow] = []
         for number, line in enumerate(block.data.split(b"\n")[:-1], block.line):
@@ -178,7 +179,7 @@ class MetisReader:
 
 
 def _integers(data: bytes) -> Ints | None:
-    """All numbers of a text; None where it has something else."""
+    """Return all numbers of a text; None where it has something else."""
     if b"x" in data or b"X" in data:  # pyarrow would take 0x...
         return None
     try:
@@ -188,12 +189,12 @@ def _integers(data: bytes) -> Ints | None:
                                 pa.csv.ConvertOptions(column_types={"0": pa.int64()}, null_values=[]))
     except pa.ArrowInvalid:
         return None
-    found: Ints = table.column("0").to_numpy()
-    return found
+    integers: Ints = table.column("0").to_numpy()
+    return integers
 
 
 def is_metis(name: str) -> bool:
-    """Whether a file of this name is a METIS graph: only its name can say so, a first line of two numbers is as well an edge."""
+    """Whether a file of this name is a METIS graph. Only the name can tell: a first line of two numbers may also be an edge."""
     suffixes = [suffix for suffix in Path(name).suffixes if suffix not in COMPRESSED]
     return bool(suffixes) and suffixes[-1] in SUFFIXES
 

@@ -1,4 +1,4 @@
-"""Which classes each node has, where it may have several: rows of 0 and 1, a row for each node, a column for each class."""
+"""The classes of nodes that may have several: 0 and 1 in a row for each node and a column for each class."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Rows = npt.NDArray[np.int8]
 
 
 class MultiLabelRows:
-    """The rows as a table stores them: int8 of 0 and 1, -1 throughout for a node without a label. Raises UserError for what
-    is no such array."""
+    """The rows as a table stores them: int8, 0 and 1, or -1 throughout for a node without a label. Raises UserError for too many
+    columns."""
 
     dtype: np.dtype[Any] = MULTI_LABEL
 
@@ -43,14 +43,14 @@ class MultiLabelRows:
         return self._source.together
 
     def row_cost(self) -> int:
-        """Bytes of memory that `blocks` takes for each row: as read, as stored, and being checked."""
+        """Return the bytes of memory that `blocks` takes for each row: as it is read, stored, and checked."""
         return self._source.row_cost() + 5 * self.width
 
     def attributes(self, rows: int) -> dict[str, Any]:
         return {}
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
-        """(first row, rows) from front to back, ``rows`` at a time. Raises UserError for any other number."""
+        """Read (first row, rows) from front to back, ``rows`` at a time. Raises UserError for any other number."""
         for first, block in self._source.blocks(rows):
             none = block == NONE
             if block.dtype.kind == "f":
@@ -62,14 +62,14 @@ class MultiLabelRows:
                 raise UserError(f"{self._source.name}: row {first + row}, class {column}: {block[row, column]}: {ADVICE}")
             stored = have.astype(self.dtype)
             stored[none.any(1)] = NONE
-            del block, none, have, wrong  # the next ones come before the loop lets go of these
+            del block, none, have, wrong  # before the loop reads the next ones, so that one block is in memory
             yield first, stored
             del stored
 
 
 class MultiLabelFile(OfRows):
-    """As `labels.LabelFile` where nodes may have several classes, which are in ``table``; ``names`` stand beside an archive's
-    labels, or there are none."""
+    """An opened file of labels of which a node may have several; see `labels.LabelFile`. ``table`` has the classes. ``names``
+    come from the array class_names beside an archive's labels, or are None."""
 
     ids = None
 
@@ -81,7 +81,7 @@ class MultiLabelFile(OfRows):
         self.names = _names(Path(f"{source.path}:{NAMES}"), self.table.width) if named else None
 
     def classes(self) -> int:
-        """How many there are. Raises UserError for a wrong value, or where no node has a label."""
+        """Return how many classes there are. Reads all rows. Raises UserError for a wrong value, or where no node has a label."""
         labelled = single = 0
         for rows in self._rows():
             labelled += int(np.count_nonzero(rows[:, 0] >= 0))
@@ -94,7 +94,7 @@ class MultiLabelFile(OfRows):
         return self.table.width
 
     def blocks(self) -> Iterator[npt.NDArray[np.int32]]:
-        """0 for each row that is a label, -1 for others."""
+        """Read 0 for each row that is a label, -1 for others, in blocks."""
         for rows in self._rows():
             yield np.minimum(rows[:, 0], 0).astype(np.int32)
 
@@ -104,7 +104,7 @@ class MultiLabelFile(OfRows):
 
 
 def _names(file: Path, classes: int) -> list[str]:
-    """What an archive says that the classes are called. Raises UserError for what is no name for each."""
+    """Return the names of classes that an archive has. Raises UserError unless each class has a name of its own."""
     array = ArrayFile(file, f"save an array of {classes} different texts, in the order of the classes, or leave it out")
     if array.dtype.kind != "U" or array.shape != (classes,):
         raise UserError(f"{array.name}: an array of {array.dtype}, shape {array.shape}, for {classes} classes: save one of as "

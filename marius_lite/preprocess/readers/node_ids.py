@@ -38,23 +38,24 @@ class IdList(Protocol):
     def checksum(self) -> int: ...
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
-        """The ids in their order, int64 or string, in blocks. Raises UserError at the first that is no such id."""
+        """Read the ids in their order, int64 or string, in blocks. Raises UserError at the first that is no such id."""
         ...
 
     def place(self, at: int) -> str:
-        """Where id ``at`` stands, for messages."""
+        """Return where id ``at`` stands, for messages."""
         ...
 
 
 def open_ids(file: Path, usual: Sequence[str] = ()) -> IdList:
-    """A list of ids: text, FILE.npy, or FILE.npz:KEY; ``usual``: see `ArrayFile`. Raises UserError for what cannot be one."""
+    """Open a list of ids: text, FILE.npy, or FILE.npz:KEY. ``usual``: see `ArrayFile`. Raises UserError for what cannot be
+    one."""
     if magic_of(locate(file)[0]) in ("npy", "zip"):
         return IdArray(ArrayFile(file, ADVICE, usual))
     return NodeIdFile(file)
 
 
 class IdArray(OfArray):
-    """A one-dimensional array of integers; where ids are text, they are written as decimal numbers."""
+    """A one-dimensional array of integers. Where ids are text, they become decimal numbers in text."""
 
     def __init__(self, array: ArrayFile):
         super().__init__(array)
@@ -75,7 +76,7 @@ class IdArray(OfArray):
 
 
 class NodeIdFile:
-    """UTF-8 text, perhaps compressed. A line is an id as it stands: no comments, quotes or delimiters.
+    """UTF-8 text, perhaps compressed. The whole line is an id: there are no comments, quotes or delimiters.
 
     ``checksum``: the crc32c of the file's bytes, known when `read` has ended.
     """
@@ -83,8 +84,8 @@ class NodeIdFile:
     def __init__(self, path: Path):
         self.path = path
         self.checksum = 0
-        if (found := magic_of(path)) == "parquet":
-            raise UserError(f"{path}: a {found} file: {ADVICE}")
+        if magic_of(path) == "parquet":
+            raise UserError(f"{path}: a parquet file: {ADVICE}")
 
     @property
     def size(self) -> int:
@@ -94,7 +95,7 @@ class NodeIdFile:
         return f"{self.path}:{at + 1}"
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
-        """The ids in their order, int64 or string, in blocks. Raises UserError at the first line that is no such id."""
+        """Read the ids in their order, int64 or string, in blocks. Raises UserError at the first line that is no such id."""
         line = 1
         with closing(ByteStream(self.path)) as stream:
             for data in whole_lines(stream, block_bytes, "text with one id a line"):
@@ -115,10 +116,10 @@ class NodeIdFile:
         ids = pa.array(lines, pa.string())
         plain = "^[0-9]{1,18}$" if kind == "int" else "."
         if not pc.all(pc.match_substring_regex(ids, plain)).as_py():
-            self._go_over(lines, line, kind)
+            self._check_lines(lines, line, kind)
         return ids if kind == "str" else pa.array(map(integer_of, lines), pa.int64())
 
-    def _go_over(self, lines: list[str], first: int, kind: IdKind) -> None:
+    def _check_lines(self, lines: list[str], first: int, kind: IdKind) -> None:
         for line, text in enumerate(lines, first):
             if fault := id_fault(text, kind):
                 other = ", or keep ids as text with --ids str" if kind == "int" else ""

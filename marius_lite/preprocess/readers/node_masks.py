@@ -1,4 +1,4 @@
-"""Sets of nodes as masks: an array of truth values, true where the node is in the set."""
+"""Sets of nodes as masks: arrays of truth values, true for nodes of the set."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ BLOCK = 1 << 20  # values at once
 
 
 def open_set(file: Path, usual: Sequence[str], nodes: int | None, split: int | None) -> IdList:
-    """A list of ids as `open_ids`, or a mask of ``nodes`` nodes, of which ``split`` says the column where it has several.
+    """Open a list of ids (see `open_ids`), or a mask of ``nodes`` nodes. ``split``: which column to take, where it has several.
 
-    ``nodes`` is None where the rows of nodes are not those of ids 0, 1, ...: a mask then says nothing."""
+    ``nodes`` is None where rows do not belong to ids 0, 1, ...: a mask is refused then."""
     if magic_of(locate(file)[0]) not in ("npy", "zip"):
         return open_ids(file)
     array = ArrayFile(file, ADVICE, usual)
@@ -37,14 +37,14 @@ def open_set(file: Path, usual: Sequence[str], nodes: int | None, split: int | N
 
 
 def _of_zeros_and_ones(array: ArrayFile) -> bool:
-    """Whether the first numbers are no others: no two of more than two nodes can be different ids then."""
+    """Whether the first numbers are all 0 or 1: more than two numbers cannot be distinct ids then."""
     with array.entries(0) as take:
         first = take(min(BLOCK, math.prod(array.shape)))
     return len(first) > 2 and bool(((first == 0) | (first == 1)).all())
 
 
 class NodeMask(OfArray):
-    """The integer ids where a mask is true: of shape (nodes,), (nodes, splits) or (splits, nodes)."""
+    """The integer ids for which a mask is true. Its shape is (nodes,), (nodes, splits) or (splits, nodes)."""
 
     def __init__(self, array: ArrayFile, nodes: int, split: int | None):
         super().__init__(array)
@@ -61,7 +61,7 @@ class NodeMask(OfArray):
         if two and not 0 <= (split or 0) < splits:
             raise UserError(f"--mask-split {split}: {array.name} has splits 0 to {splits - 1}")
         self._split = (split or 0) if two else 0
-        self._together = splits if by_split == array.by_column else 1  # values of a node that stand side by side
+        self._together = splits if by_split == array.by_column else 1  # values of one node that lie side by side
 
     def place(self, at: int) -> str:
         return f"{self.name}: true value {at}"

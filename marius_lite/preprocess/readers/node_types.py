@@ -1,4 +1,4 @@
-"""What type each node is of: two columns of text or of a Parquet file, or an array."""
+"""Files of the type of each node: two columns of text or of Parquet, or an array."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.arrays import checked_types, kind_of
-from marius_lite.preprocess.readers.lines import LineBlocks, comments_said
+from marius_lite.preprocess.readers.lines import LineBlocks, comment_warnings
 from marius_lite.preprocess.readers.roles import node_roles, require_distinct
 from marius_lite.preprocess.readers.shape import LineShape
 from marius_lite.preprocess.readers.sniff import fields_of, rows_of, sniff
@@ -29,15 +29,15 @@ from marius_lite.preprocess.readers.titles import MOST_SHOWN, titled
 
 USUAL = ("node_types", "node_type", "types", "type")
 ADVICE = "save an array of shape (nodes, 2), ids and types, or (nodes,), the type of ids 0, 1, ..., with numpy.save"
-ROW_BYTES = 64  # about, of a row that is decoded
+ROW_BYTES = 64  # of a decoded row, about
 MOST_LOOKED_AT = 1000  # rows of a sample
 Typed = tuple[pa.Array, pa.DictionaryArray]
 Value = Literal["type", "label"]  # what stands beside an id: a label may be left out
 
 
 class TypeFile(Protocol):
-    """An opened file. ``checksum``: the crc32c of its bytes, known when `read` has ended; ``warnings``: a line for each sign that
-    it is read otherwise than it is meant."""
+    """An opened file. ``checksum``: the crc32c of its bytes, known when `read` has ended. ``warnings``: a line for each sign that
+    it is not read as it is meant."""
 
     @property
     def path(self) -> Path: ...
@@ -49,22 +49,22 @@ class TypeFile(Protocol):
     def checksum(self) -> int: ...
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
-        """(raw ids, int64 or string; their types, dictionary<string>) in the order of the file, in blocks.
+        """Read (raw ids, int64 or string; their types, dictionary<string>) in the order of the file, in blocks.
 
         Raises UserError at the first bad row."""
         ...
 
 
 def open_types(file: Path, options: Options) -> TypeFile:
-    """Text, Parquet, FILE.npy or FILE.npz:KEY, by its content. Raises UserError for what cannot be such a file."""
-    found = magic_of(locate(file)[0])
-    if found == "parquet":
+    """Open text, Parquet, FILE.npy or FILE.npz:KEY; the content tells which. Raises UserError for what cannot be such a file."""
+    magic = magic_of(locate(file)[0])
+    if magic == "parquet":
         return TypeTable(file, options)
-    return TypeArray(file) if found in ("npy", "zip") else TypeText(file, options)
+    return TypeArray(file) if magic in ("npy", "zip") else TypeText(file, options)
 
 
 class TypeText:
-    """Delimited text, perhaps compressed; what --delimiter, --header and --comment say holds for it."""
+    """Delimited text, perhaps compressed. --delimiter, --header and --comment hold for it."""
 
     def __init__(self, path: Path, options: Options, value: Value = "type"):
         self.path, self.checksum = path, 0
@@ -79,17 +79,17 @@ class TypeText:
         self._shape, self._value = replace(shape, header=header), value
 
     def _titled(self, shape: LineShape, lines: list[str], value: Value) -> bool:
-        """Whether the first row holds titles; a doubt is kept for `warnings`."""
+        """Whether the first row holds titles. Where that is in doubt, `warnings` gets a line."""
         rows = [fields_of(shape, line) for line in lines[:MOST_LOOKED_AT]]
         if len(rows[0]) != shape.fields:
             return False
         ids, values = ([row[shape.roles[role]] for row in rows if len(row) == shape.fields] for role in ("id", value))
-        found = titled(values, ids[0])
-        if found is None:
+        titles = titled(values, ids[0])
+        if titles is None:
             node, its = ids[0][:MOST_SHOWN], values[0][:MOST_SHOWN]
             self.warnings.append(f"{self.path}: {node!r} is taken for a node, and {its!r} for its {value}, which no other of the "
                                  f"first rows has: if these are titles, call them `id` and `{value}`")
-        return found is True
+        return titles is True
 
     def _lines(self, stream: ByteStream, block_bytes: int) -> LineBlocks:
         return LineBlocks(stream, self._options.comment.encode(), block_bytes)
@@ -103,8 +103,8 @@ class TypeText:
                 rows, comments = rows + len(columns["id"]), comments + left_out
                 yield columns["id"], columns[self._value]
             self.checksum = stream.checksum
-        said = [f"{self.path}: {line}" for line in comments_said(comments, rows, "nodes")]
-        self.warnings += [line for line in said if line not in self.warnings]  # it may be read twice
+        lines = [f"{self.path}: {line}" for line in comment_warnings(comments, rows, "nodes")]
+        self.warnings += [line for line in lines if line not in self.warnings]  # it may be read twice
 
 
 class TypeTable:
@@ -157,7 +157,7 @@ class TypeArray(OfArray):
 
 
 def _filled(labels: pa.Array) -> pa.Array:
-    """-1 for no label, where tables have null, NaN or empty text."""
+    """Return labels with -1 in place of null, NaN or empty text."""
     if pa.types.is_dictionary(labels.type):
         labels = labels.dictionary_decode()
     if kind_of(labels.type) == "str":

@@ -1,6 +1,7 @@
 """Edge lists as arrays, (E, 2), (E, 3) or (2, E), in blocks from .npy files and .npz archives.
 
-(2, E) is source over destination, as PyTorch Geometric and GraphBolt keep edges; two or three edges so are read as rows.
+Shape (2, E) has sources in the first row and destinations in the second, as in PyTorch Geometric and GraphBolt. An array (2, 2)
+or (2, 3) is read as two edges.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import numpy.typing as npt
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import COLUMN_ROLES, IGNORE, ROLES, Options
+from marius_lite.preprocess.columns import COLUMN_ROLES, IGNORE, ROLES
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, keys_of
 from marius_lite.preprocess.readers.arrays import checked_edges, to_arrow
 from marius_lite.preprocess.readers.edge_values import EDGES, open_relations, open_values
-from marius_lite.preprocess.readers.folders import nodes_said
+from marius_lite.preprocess.readers.folders import announced_nodes
 from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.raw import RawEdges, Reader
 from marius_lite.preprocess.readers.roles import columns_used
@@ -31,10 +33,10 @@ Column = npt.NDArray[Any]
 
 
 class NpyReader:
-    """Columns are src, dst or src, rel, dst unless --columns says otherwise; floats are read where one of them is a weight. An
-    archive whose edges are found by their name may have their relations beside them.
+    """Reads one array of edges. Columns are src, dst or src, rel, dst unless --columns says otherwise. Floats are read where one
+    column is a weight. An archive whose edges have a usual name may have their relations beside them.
 
-    ``nodes``: a GraphBolt folder says that ids 0 to ``nodes`` - 1 exist; its arrays are (2, E) always.
+    ``nodes``: a GraphBolt folder says that ids 0 to ``nodes`` - 1 exist. Its arrays are always (2, E).
     """
 
     kind: IdKind = "int"
@@ -98,8 +100,8 @@ class NpyReader:
             self._progress(self.path.stat().st_size)
 
     def _blocks(self) -> Iterator[Sequence[Column]]:
-        """All columns, a stretch of rows at a time."""
-        if self._turned and not self._by_column:  # (2, E) stored column after column has edge after edge
+        """Read all columns, a stretch of rows at a time."""
+        if self._turned and not self._by_column:  # a (2, E) array in Fortran order has edge after edge
             with self._array.entries(0) as take:
                 for first in range(0, self._edges, self._block_rows):
                     yield list(take(self._width * min(self._block_rows, self._edges - first)).reshape(-1, self._width).T)
@@ -119,11 +121,11 @@ def is_arrays(path: Path) -> bool:
 
 
 def open_arrays(opening: Opening) -> Reader:
-    """The reader of one array of edges, or of the parts of a sparse matrix."""
+    """Return the reader of one array of edges, or of the parts of a sparse matrix."""
     file, options, rows, progress = opening.file, opening.options, opening.block_rows, opening.progress
     if magic_of(file.path) == "zip" and (parts := sparse_parts(file.path, file.key)):
         return SparseReader(file, parts, options, rows, progress)
-    return NpyReader(file, options, rows, progress, nodes_said(file.path))
+    return NpyReader(file, options, rows, progress, announced_nodes(file.path))
 
 
 FORMAT = Format(open_arrays, magic=("npy", "zip"), holds=is_arrays, values=True)

@@ -1,7 +1,7 @@
-"""N-Triples: ``<subject> <predicate> <object> .`` on each line; every term is an id as it is written.
+"""N-Triples: ``<subject> <predicate> <object> .`` on each line. Every term is an id as it is written.
 
-Brackets, quotes and escapes are part of the id.
-Source: https://www.w3.org/TR/n-triples/. Terms are told apart, not checked in every detail: an IRI is what stands in < >.
+Brackets, quotes and escapes are part of the id. Terms are separated, but not checked in every detail: an IRI is anything in < >.
+Source: https://www.w3.org/TR/n-triples/.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Places = npt.NDArray[np.int64]
 
 
 class TripleShape(LineShape):
-    """Lines that have one space or tab between terms are cut all at once, others one by one."""
+    """Lines of triples. Blocks whose lines all have one space or tab between terms are cut at once, other lines one by one."""
 
     def prepare(self, data: bytes) -> bytes | None:
-        """Single gaps between the terms turned into delimiters; None unless all lines have these only."""
+        """Return the lines with delimiters in place of the gaps between terms; None unless all gaps are one space or tab."""
         data = re.sub(rb"\n\n+", b"\n", data.replace(b"\r\n", b"\n")).lstrip(b"\n")
         text = np.frombuffer(data, np.uint8).copy()
         ends = np.flatnonzero(text == NEWLINE)
@@ -51,23 +51,23 @@ class TripleShape(LineShape):
         return text.tobytes()
 
     def doubtful(self, role: str, values: pa.Array) -> bool:
-        """Literals are left to a pattern."""
+        """Whether a literal is not written as it should be."""
         if role != "dst":
             return False
         literals = values.filter(pc.starts_with(values, '"'))
         return not pc.all(pc.match_substring_regex(literals, f"^(?:{LITERAL})$"), min_count=0).as_py()
 
     def split(self, line: str) -> list[str]:
-        if not (found := TRIPLE.fullmatch(line)):
+        if not (triple := TRIPLE.fullmatch(line)):
             raise ValueError("no triple: <subject> <predicate> <object> . was expected")
-        return [*found.groups(), "."]
+        return [*triple.groups(), "."]
 
     def joined(self, line: bytes, fields: list[str]) -> bytes:
         return UNIT.join(fields).encode("utf-8", "surrogateescape")
 
 
 def _plain(text: Text, gaps: Places, cuts: list[Places]) -> bool:
-    """Whether the terms between ``cuts`` are what they should be; of literals only the first quote is looked at."""
+    """Whether the terms between ``cuts`` are what they should be. Of literals only the first quote is checked."""
     _, one, two, last = cuts
     if not ((one < two) & (two < last)).all() or not (np.isin(text[last], (SPACE, TAB)) & (text[last + 1] == DOT)).all():
         return False
@@ -95,7 +95,7 @@ def is_ntriples(sample: bytes) -> bool:
 
 
 def ntriples_shape(sample: bytes, options: Options, path: str) -> LineShape | None:
-    """All such files have the same shape."""
+    """Return the shape, which is the same for all N-Triples; None without a row."""
     if not first_row(sample, COMMENT)[0]:
         return None
     return TripleShape(UNIT, False, 4, {"src": 0, "rel": 1, "dst": 2}, "str", COMMENT, fixed={3: "."}, description="N-Triples")

@@ -1,4 +1,4 @@
-"""Rows of numbers, features or several labels: what an opened file of them gives, whatever its format."""
+"""Rows of numbers, for features or several labels: what an opened file of any format offers."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ class NumberRows(Protocol):
 
     @property
     def together(self) -> int:
-        """Rows that cannot be read apart; asking for less reads them again."""
+        """Rows that can only be read together. Who asks for fewer reads them several times."""
         ...
 
     def row_cost(self) -> int:
-        """Bytes of memory that `blocks` takes for each row."""
+        """Return the bytes of memory that `blocks` takes for each row."""
         ...
 
     def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
-        """(first row, rows) from front to back, at most ``rows`` at a time; the receiver may overwrite them."""
+        """Read (first row, rows) from front to back, at most ``rows`` at a time. The receiver may overwrite them."""
         ...
 
 
 class OfRows:
-    """What an opened file of such rows holds. ``size`` and ``checksum``: see `NumberRows`."""
+    """An opened file with rows of numbers. ``size`` and ``checksum``: see `NumberRows`."""
 
     def __init__(self, source: NumberRows):
         self._source, self.path, self.rows = source, source.path, source.rows

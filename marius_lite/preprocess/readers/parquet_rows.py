@@ -27,11 +27,11 @@ def _is_list(type: pa.DataType) -> bool:
 
 
 def _index(schema: pa.Schema) -> list[str]:
-    """The columns that pandas wrote as the rows' index."""
+    """Return the columns that pandas wrote as the index of rows."""
     try:
-        said = parse_json((schema.metadata or {}).get(b"pandas", b"{}"))
-        return [name for name in said["index_columns"] if isinstance(name, str)]
-    except (ValueError, KeyError, TypeError):  # none of pandas' making
+        written = parse_json((schema.metadata or {}).get(b"pandas", b"{}"))
+        return [name for name in written["index_columns"] if isinstance(name, str)]
+    except (ValueError, KeyError, TypeError):  # pandas did not write the file
         return []
 
 
@@ -43,7 +43,7 @@ def only_list(path: Path) -> bool:
 
 
 class ParquetRows:
-    """All columns of the file, in their order. Batches of rows are decoded; a page of each column is in memory beside them."""
+    """All columns of the file, in their order. Rows are decoded in batches. Beside these, a page of each column is in memory."""
 
     together = 1
 

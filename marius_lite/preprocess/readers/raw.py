@@ -1,4 +1,4 @@
-"""What every reader yields, and what it calls a bad row."""
+"""What every reader yields: edges with raw ids, and bad rows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ MOST_CONTENT = 200
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that is no edge: where it stands, the reason, and the first characters of what it says.
+    """A row that is no edge: where it stands, the reason, and its first characters.
 
-    ``line``: of a text file, from 1; ``unit`` "row": of an array or a table, from 0. None where the file as a whole is at fault.
+    ``line``: the line of a text file, from 1; with ``unit`` "row", the row of an array or a table, from 0. None where the whole
+    file is at fault.
     """
 
     file: str
@@ -38,11 +39,11 @@ class BadRow:
 
 @dataclass(frozen=True)
 class RawEdges:
-    """A block of edges with raw ids: ``src`` and ``dst`` int64 or string without nulls, ``rel``
-    dictionary<string>. ``weight`` float32 and ``time`` int64, each where the input has them.
+    """A block of edges with raw ids. ``src``, ``dst``: int64 or string, without nulls. ``rel``: dictionary<string>. ``weight``:
+    float32, finite. ``time``: int64.
 
-    ``weight`` float32, finite; ``time`` int64. ``rel``, ``weight`` and ``time`` are None where the input has no such column or it
-    was not asked for. ``comments`` and ``bad`` count what was left out.
+    ``rel``, ``weight`` and ``time`` are None where the input has no such column, or it was not asked for. ``comments`` (how many
+    lines) and ``bad`` (rows) are what was left out.
     """
 
     src: pa.Array
@@ -55,7 +56,7 @@ class RawEdges:
 
 
 class Reader(Protocol):
-    """One opened input file. ``kind``: what ids look like; ``columns``: 2, or 3 with relations; None where nothing tells."""
+    """One opened input file. ``kind``: of its ids. ``columns``: 2, or 3 with relations. Both are None for a file without rows."""
 
     @property
     def kind(self) -> IdKind | None: ...
@@ -65,7 +66,7 @@ class Reader(Protocol):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Of the columns by their roles, where the file has titles."""
+        """The titles of the columns, by their roles, where the file has titles."""
         ...
 
     @property
@@ -75,7 +76,7 @@ class Reader(Protocol):
 
     @property
     def description(self) -> str:
-        """What the file was taken for."""
+        """How the file is read, for messages."""
         ...
 
     @property
@@ -86,9 +87,9 @@ class Reader(Protocol):
     def close(self) -> None: ...
 
     def rows_expected(self) -> int:
-        """About how many rows will come."""
+        """Estimate how many rows will come."""
         ...
 
     def read(self, kind: IdKind) -> Iterator[RawEdges]:
-        """All edges, ids as ``kind``. Raises UserError at the first bad row unless they are to be skipped."""
+        """Read all edges, with ids of ``kind``. Raises UserError at the first bad row unless these are skipped."""
         ...

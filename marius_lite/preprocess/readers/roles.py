@@ -1,4 +1,4 @@
-"""Which column of a file plays which role: by its header's names, or by its place."""
+"""Which column of a file has which role: by its title, or by its place."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.options import COLUMN_ROLES, IGNORE, ROLES, Options
+from marius_lite.preprocess.columns import COLUMN_ROLES, IGNORE, ROLES
+from marius_lite.preprocess.options import Options
 
 SYNONYMS = {
     "src": {"src", "source", "source_id", "src_id", "head", "h", "head_id", "from", "from_id", "fromnodeid", "subject", "s", "u",
@@ -18,7 +19,7 @@ SYNONYMS = {
 MEANT = {"src": "the source", "dst": "the destination", "rel": "the relation"}
 INDEX = "__index_level_0__"  # what pandas calls an index without a name
 NODE_IDS = ("id", "node_id", "nodeid", "raw_id", "node", "vertex_id", "vertex", "entity_id", "entity", "name", INDEX)
-NODE_VALUES = {  # the first that a file has is meant
+NODE_VALUES = {  # titles of the column of values; the first that a file has is taken
     "type": ("type", "node_type", "ntype", "kind", "category", "class", "label"),
     "label": ("label", "labels", "y", "class", "classes", "target", "topic", "subject", "category", "kind", "type"),
 }
@@ -27,10 +28,10 @@ FindRoles = Callable[[Sequence[str], int, Options, str], tuple[Places, bool]]
 
 
 def find_roles(names: Sequence[str], fields: int, options: Options, where: str) -> tuple[Places, bool]:
-    """The place of each role among ``fields`` columns, and whether ``names`` are names indeed.
+    """Return the place of each role among ``fields`` columns, and whether ``names`` are titles.
 
-    ``names``: of the columns, or what stands in their first row; empty where there can be none. Raises UserError, which begins
-    with ``where``.
+    ``names``: the titles of the columns, or the values of their first row; empty where there can be no titles. Raises UserError,
+    which begins with ``where``.
     """
     values = _values(names, options, where)
     wanted = options.columns
@@ -55,7 +56,8 @@ def find_roles(names: Sequence[str], fields: int, options: Options, where: str) 
 
 
 def node_roles(value: str) -> FindRoles:
-    """As `find_roles`, of a file that gives each node's type or label: ``id`` and ``value``. --columns is not about it."""
+    """Return a function like `find_roles` for a file with each node's type or label: the roles are ``id`` and ``value``.
+    --columns does not hold for such a file."""
     def find(names: Sequence[str], fields: int, options: Options, where: str) -> tuple[Places, bool]:
         lower = [name.lower() for name in names]
         at_id, at_value = (next((lower.index(name) for name in known if name in lower), None)
@@ -74,8 +76,8 @@ def node_roles(value: str) -> FindRoles:
 
 
 def _row_numbers(names: Sequence[str], fields: int) -> int | None:
-    """The place of an index without a name, which pandas writes before the columns or after them; None where there is none, or
-    too few columns are left."""
+    """Return the place of an index without a title, which pandas writes before or after the columns. None where there is none, or
+    too few other columns."""
     lower = [name.lower() for name in names]
     if fields < 3 or len(names) != fields:
         return None
@@ -83,34 +85,34 @@ def _row_numbers(names: Sequence[str], fields: int) -> int | None:
 
 
 def require_distinct(path: Path, names: Sequence[str], used: Iterable[str]) -> None:
-    """Raise UserError where a column of a table that is read by its name shares it with another."""
+    """Raise UserError where two columns of a table have a name by which one is read."""
     for name in used:
         if (count := list(names).count(name)) > 1:
             raise UserError(f"{path}: {count} columns are called {name!r}: give them names of their own")
 
 
 def left_out(names: Sequence[str], used: Iterable[int]) -> str:
-    """What a description says of named columns that are not read."""
+    """Return the part of a description that lists columns which are not read."""
     read = set(used)
     rest = [name for at, name in enumerate(names) if at not in read]
     return f", left out: {', '.join(rest)[:120]}" if rest else ""
 
 
 def columns_used(roles: Container[str]) -> int:
-    """2, or 3 with relations."""
+    """Return 2, or 3 with relations."""
     return 3 if "rel" in roles else 2
 
 
 def _values(names: Sequence[str], options: Options, where: str) -> Places:
-    found = {}
+    places = {}
     for role, option, name in (("weight", "--edge-weight", options.edge_weight), ("time", "--timestamp", options.timestamp)):
         if name is None:
             continue
         if name not in names:
             raise UserError(f"{where}: {option} {name}: no column {name!r}: {_known(names)}: use one of their names, or give the "
                             f"order of all columns, for example --columns src,dst,{role}")
-        found[role] = names.index(name)
-    return found
+        places[role] = names.index(name)
+    return places
 
 
 def _by_place(wanted: tuple[str, ...], names: Sequence[str], fields: int, where: str) -> Places:
@@ -126,14 +128,14 @@ def _by_place(wanted: tuple[str, ...], names: Sequence[str], fields: int, where:
 
 
 def _usual(names: Sequence[str], free: list[int], where: str) -> tuple[Places, bool]:
-    """By the usual names, else two or three ``free`` places in their order.
+    """Find roles by the usual names, else take two or three ``free`` places in their order.
 
-    Of three columns, one with an unknown name between source and destination is the relation, elsewhere it is left out; names of
-    one letter can as well be ids.
+    Of three columns, one with an unknown name is the relation if it stands between source and destination. Elsewhere it is left
+    out. Names of one letter may be ids.
     """
-    found = {role: next((at for at in free if at < len(names) and names[at].lower() in known), None)
+    usual = {role: next((at for at in free if at < len(names) and names[at].lower() in known), None)
              for role, known in SYNONYMS.items()}
-    by_name = {role: place for role, place in found.items() if place is not None}
+    by_name = {role: place for role, place in usual.items() if place is not None}
     telling = all(len(names[place]) > 1 for place in by_name.values())
     middle = len(free) == 3 and by_name == {"src": free[0], "dst": free[2]}
     if {"src", "dst"} <= set(by_name) and (len(free) != 3 or len(by_name) == 3 or (telling and not middle)):
@@ -148,7 +150,8 @@ def _usual(names: Sequence[str], free: list[int], where: str) -> tuple[Places, b
 
 
 def _require_agreement(placed: Places, by_name: Places, names: Sequence[str], where: str) -> None:
-    """Raise UserError where a title says another role than its column's place. One letter can as well be an id."""
+    """Raise UserError where a column's title means another role than its place does. Titles of one letter do not count: they may
+    be ids."""
     for role, place in by_name.items():
         read = next(other for other, at in placed.items() if at == place)
         if len(names[place]) > 1 and read != role and role in placed:

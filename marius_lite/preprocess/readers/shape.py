@@ -1,4 +1,4 @@
-"""How lines of text become fields: what a file of any line-by-line format looks like to the parser of blocks."""
+"""How lines of text become fields: what the parser of blocks must know of a file, whatever its format of lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
 
-PLAIN_INT = re.compile(r"[ \t]*(0|-?[1-9][0-9]*)[ \t]*")  # nothing is lost when it is read as a number
+PLAIN_INT = re.compile(r"[ \t]*(0|-?[1-9][0-9]*)[ \t]*")  # reading it as a number loses nothing
 ANY_INT = re.compile(r"[ \t]*-?[0-9]+[ \t]*")
 BEYOND = 1 << 64
 
@@ -21,8 +21,8 @@ BEYOND = 1 << 64
 class LineShape:
     """How to read a text file: ``roles`` maps src, dst and perhaps rel, weight, time to field numbers among ``fields``.
 
-    ``titles``: of these columns, in the order of ``roles``. ``fixed``: what always stands in a field. ``nodes``: the file says
-    that ids 1 to ``nodes`` exist, and no others; ``rows``: how many edges it says it has.
+    ``titles``: of these columns, in the order of ``roles``. ``fixed``: the text that a field always has. ``nodes``: the file says
+    that ids 1 to ``nodes`` exist, and no others. ``rows``: the number of edges that the file announces.
     """
 
     delimiter: str
@@ -39,12 +39,12 @@ class LineShape:
 
     @property
     def quoted(self) -> bool:
-        """Quotes mean something in comma-separated files only."""
+        """Whether quotes are no part of a field: in comma-separated files only."""
         return self.delimiter == ","
 
     @property
     def numbered(self) -> bool:
-        """Ids are 1 to ``nodes``, whatever kind is asked for."""
+        """Whether ids are 1 to ``nodes``, whatever kind is asked for."""
         return self.nodes is not None
 
     @property
@@ -53,7 +53,7 @@ class LineShape:
         return 1 if self.numbered else 0
 
     def prepare(self, data: bytes) -> bytes | None:
-        """Whole lines without comments as the delimited reader wants them; None where only `split` can tell."""
+        """Return whole lines without comments in the form that the delimited reader takes; None where each line needs `split`."""
         return data
 
     def blank(self, line: bytes) -> bool:
@@ -61,22 +61,23 @@ class LineShape:
         return not line.strip(b" \r")
 
     def doubtful(self, role: str, values: pa.Array) -> bool:
-        """Whether a column of text that the delimited reader found may hold what `split` would refuse."""
+        """Whether a column of text from the delimited reader may hold what `split` would refuse."""
         return False
 
     def split(self, line: str) -> list[str]:
-        """The fields of one line. Raises csv.Error for a quote that does not close, ValueError for what cannot be split."""
+        """Return the fields of one line. Raises csv.Error for a quote that does not close, ValueError for what cannot be
+        split."""
         if self.quoted and '"' in line:
             return next(csv.reader([line], strict=True))
         return line.split(self.delimiter)
 
     def joined(self, line: bytes, fields: list[str]) -> bytes:
-        """A good line, split into ``fields``, as the delimited reader wants it."""
+        """Return a good line in the form that the delimited reader takes. ``fields``: the line, split."""
         return line
 
 
 class SpacedShape(LineShape):
-    """Fields stand apart by any number of spaces or tabs."""
+    """Lines whose fields are separated by any number of spaces or tabs."""
 
     def prepare(self, data: bytes) -> bytes | None:
         data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
@@ -97,8 +98,8 @@ class SpacedShape(LineShape):
 
 
 def integer_of(text: str) -> int:
-    """What `ANY_INT` matched, as a number; one of more than 64 bits, which may have millions of digits, only as `BEYOND` or its
-    negative: Python refuses to read more than 4,300."""
+    """Return a text that `ANY_INT` matches as a number. A number of more than 64 bits becomes `BEYOND` or its negative: it may
+    have millions of digits, and Python refuses to read more than 4,300."""
     sign, digits = ("-" in text), text.strip(" \t-").lstrip("0")
     size = int(digits or "0") if len(digits) < 20 else BEYOND
     return -size if sign else size
@@ -106,9 +107,8 @@ def integer_of(text: str) -> int:
 
 @dataclass(frozen=True)
 class Layout:
-    """A format of text: what its comment lines start with, and the shape a file has that starts with given whole lines.
-
-    ``shape_of`` (sample, options, file name) gives None without a row, and raises UserError where the sample makes no sense.
+    """A format of text. ``comment``: what its comment lines start with. ``shape_of`` (sample, options, file name): the shape of a
+    file that starts with the whole lines of ``sample``; None without a row. It raises UserError where the sample makes no sense.
     """
 
     comment: Callable[[Options], bytes]

@@ -1,4 +1,4 @@
-"""What a text file looks like: delimiter, header, which column is what, and whether ids are integers."""
+"""The shape of a text file, from its first lines: delimiter, header, roles of columns, and whether ids are integers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import re
 from collections import Counter
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.options import WHITESPACE, Options
+from marius_lite.preprocess.option_texts import WHITESPACE
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.roles import FindRoles, find_roles, left_out
 from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, LineShape, SpacedShape
 
@@ -17,9 +18,10 @@ SHOWN = {"\t": "tab", " ": "space", WHITESPACE: "spaces or tabs"}
 
 
 def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_roles) -> LineShape | None:
-    """The shape of a file that starts with ``sample`` (whole lines), None without a row. ``find`` tells its columns.
+    """Return the shape of a file that starts with ``sample`` (whole lines); None without a row. ``find`` finds the roles of
+    columns.
 
-    Raises UserError where it makes no sense."""
+    Raises UserError where the sample makes no sense."""
     if not (lines := rows_of(sample, options)):
         return None
     delimiter = options.delimiter or _delimiter(lines[:100], path)
@@ -31,7 +33,7 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
         )
     first = [name.strip().strip('"') for name in row] if len(row := fields_of(bare, lines[0])) == fields else []
     if first and not first[0] and not any(line and line[0] for line in (fields_of(bare, each) for each in lines[1:2])):
-        first = []  # an index without a title has numbers below it
+        first = []  # an index without a title would have numbers below it
     roles, named = find(first if options.header != "no" else [], fields, options, f"{path}:1")
     ends = tuple(roles[role] for role in IDS if role in roles)
     below = _all_plain(lines[1:] if named or first else lines, bare, fields, ends)
@@ -48,35 +50,35 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
 
 
 def rows_of(sample: bytes, options: Options) -> list[str]:
-    """The lines of ``sample`` that are neither blank nor comments."""
+    """Return the lines of ``sample`` that are neither blank nor comments."""
     lines = sample.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
     return [line for line in lines if line.strip(" ") and not (options.comment and line.startswith(options.comment))]
 
 
 def _all_plain(lines: list[str], shape: LineShape, fields: int, ends: tuple[int, ...]) -> bool | None:
-    """Whether all ends are integers in every line of so many fields; None without such a line."""
+    """Whether all ends are integers, in all lines with so many fields; None without such a line."""
     other = f"[^{re.escape(shape.delimiter)}\n]*"
     line = re.escape(shape.delimiter).join(PLAIN_INT.pattern if field in ends else other for field in range(fields))
     text = "\n".join([*lines, ""])
-    if lines and not (shape.quoted and '"' in text) and re.fullmatch(f"(?:{line}\n)*+", text):  # fast, for most files
+    if lines and not (shape.quoted and '"' in text) and re.fullmatch(f"(?:{line}\n)*+", text):  # the fast way, for most files
         return True
-    found = None
+    plain = None
     for each in lines:
         if len(row := fields_of(shape, each)) == fields:
             if not all(PLAIN_INT.fullmatch(row[end]) for end in ends):
                 return False
-            found = True
-    return found
+            plain = True
+    return plain
 
 
 def _bare(delimiter: str) -> LineShape:
-    """A shape that splits lines."""
+    """Return a shape that only splits lines."""
     kind, between = (SpacedShape, " ") if delimiter == WHITESPACE else (LineShape, delimiter)
     return kind(between, False, 0, {}, "str")
 
 
 def fields_of(shape: LineShape, line: str) -> list[str]:
-    """Of a line; none where a quote does not close."""
+    """Return the fields of a line; none where a quote does not close."""
     try:
         return shape.split(line)
     except csv.Error:
@@ -84,9 +86,9 @@ def fields_of(shape: LineShape, line: str) -> list[str]:
 
 
 def _delimiter(lines: list[str], path: str) -> str:
-    """The character that cuts most lines into one same number of fields, at least two.
+    """Return the character that cuts most lines into the same number of fields, at least two.
 
-    `WHITESPACE` where single spaces would leave empty fields, or no character fits more than half of the lines.
+    It is `WHITESPACE` where single spaces would leave empty fields, or no character fits more than half of the lines.
     """
 
     def agreeing(delimiter: str) -> int:

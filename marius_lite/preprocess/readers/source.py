@@ -1,4 +1,4 @@
-"""Input files: globs, what a file is, and its decompressed bytes."""
+"""Input files: how patterns become files, what kind a file is, and its decompressed bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Progress = Callable[[int], object]
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file, the split its edges belong to (0 train, 1 valid, 2 test), and which array or member of an archive they are."""
+    """A file. ``split``: of its edges (0 train, 1 valid, 2 test). ``key``, ``member``: the array or file in an archive."""
 
     path: Path
     split: int
@@ -44,14 +44,16 @@ class InputFile:
 
 
 def locate(name: str | Path) -> tuple[Path, str | None]:
-    """(file, key): ``FILE.npz:KEY`` names one array, ``FILE.zip:KEY`` one member; all else is a file, without a key."""
-    found = PART.fullmatch(str(name))
-    return (Path(found[1]), found[2]) if found else (Path(name), None)
+    """Return (file, key). ``FILE.npz:KEY`` names one array, ``FILE.zip:KEY`` one member; any other name is a file without a
+    key."""
+    part = PART.fullmatch(str(name))
+    return (Path(part[1]), part[2]) if part else (Path(name), None)
 
 
 def find_files(options: Options) -> list[InputFile]:
-    """Every input file, globs expanded and sorted. Raises UserError for what is not there."""
-    found = []
+    """Return every input file; the files of a pattern are sorted. Raises UserError for a file that does not exist or stands
+    twice."""
+    inputs = []
     for split, (name, patterns) in enumerate(zip(SPLITS, (options.edges, options.valid, options.test))):
         for pattern in patterns:
             located, key = locate(pattern)
@@ -62,18 +64,18 @@ def find_files(options: Options) -> list[InputFile]:
                 raise UserError(
                     f"{pattern}: {what}: name the {name} edge files, or a pattern such as 'edges/*.tsv'"
                 )
-            found += [file for path in files for file in _parts(path, split, key)]
-    seen: set[tuple[Path, str | None, str | None]] = set()
-    for file in found:
+            inputs += [file for path in files for file in _parts(path, split, key)]
+    places: set[tuple[Path, str | None, str | None]] = set()
+    for file in inputs:
         check_encodable(file.path)
-        if (place := (file.path.resolve(), file.key, file.member)) in seen:
+        if (place := (file.path.resolve(), file.key, file.member)) in places:
             raise UserError(f"{file.name}: named twice: every input file may stand once")
-        seen.add(place)
-    return found
+        places.add(place)
+    return inputs
 
 
 def _parts(path: Path, split: int, key: str | None) -> list[InputFile]:
-    """A file, or the members of an archive that ``key`` means."""
+    """Return a file, or the members of an archive that ``key`` names."""
     magic = magic_of(path)
     if not is_archive(path, magic):
         return [InputFile(path, split, key)]
@@ -83,7 +85,8 @@ def _parts(path: Path, split: int, key: str | None) -> list[InputFile]:
 
 
 def magic_of(path: Path) -> str:
-    """gzip, zstd, bz2, xz, parquet, arrow, npy, zip, or text for all else. Raises UserError if unreadable."""
+    """Return gzip, zstd, bz2, xz, parquet, arrow, npy or zip, by the first bytes; text for any other. Raises UserError for a file
+    that cannot be read."""
     with reading(path), open(path, "rb") as file:
         return _magic(file.read(8))
 
@@ -93,7 +96,8 @@ def _magic(head: bytes) -> str:
 
 
 class ByteStream:
-    """Decompressed bytes of a file, or of an archive's member; raw bytes are counted, and their crc32c taken, as they pass."""
+    """The decompressed bytes of a file, or of an archive's member. Raw bytes are counted on the way, and their crc32c is
+    taken."""
 
     def __init__(self, path: Path, progress: Progress = lambda _: None, member: str | None = None):
         self.path = path
@@ -124,7 +128,7 @@ class ByteStream:
 
     @property
     def checksum(self) -> int:
-        """The crc32c of the whole file, an archive's too; known when all is read."""
+        """The crc32c of the whole file, also of an archive. Known when all is read."""
         if self.member is not None and not self._checksum:
             self._checksum = checksum_of(self.path, lambda _: None)
         return self._checksum
@@ -139,7 +143,7 @@ class ByteStream:
         return _Tee(self)
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes; empty at the end."""
+        """Read ``size`` bytes, or all that are left; empty at the end."""
         with reading(self.path):
             parts: list[bytes] = []
             while size > 0 and (part := self._stream.read(size)):
@@ -148,7 +152,7 @@ class ByteStream:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def samples(self, count: int, size: int) -> list[bytes]:
-        """Stretches that lie evenly in a file that is not compressed; none of others, nor of small ones."""
+        """Read ``count`` samples of ``size`` bytes, evenly spread over a file; none of a file that is compressed or small."""
         if self.member is not None or self.compression != "text" or self.size <= count * size:
             return []
         with reading(self.path):
@@ -168,7 +172,7 @@ class ByteStream:
 
 
 class _Tee:
-    """The raw file as a decompressor wants it."""
+    """The raw file, with the methods that a decompressor calls."""
 
     closed = False
 
@@ -189,7 +193,7 @@ class _Tee:
 
 
 def checksum_of(path: Path, progress: Progress) -> int:
-    """crc32c of a whole file, for formats that are not read from front to back."""
+    """Return the crc32c of a whole file, for formats that are not read from front to back."""
     checksum = 0
     with reading(path), path.open("rb") as file:
         while data := file.read(4 << 20):

@@ -1,6 +1,6 @@
-"""Edges in the parts of a sparse matrix in an .npz archive: coordinates, or rows that are pressed together (CSR).
+"""Edges as a sparse matrix, whose parts are in an .npz archive: coordinates (COO), or compressed rows (CSR).
 
-The parts are named as scipy.sparse.save_npz names them, or src and dst; values are left out but for those that
+The parts have the names that scipy.sparse.save_npz gives them, or src and dst. Values are left out, except those that
 --edge-weight or --timestamp name. All ids below the matrix's size exist.
 """
 
@@ -32,14 +32,14 @@ Ints = npt.NDArray[np.int64]
 
 
 def sparse_parts(path: Path, key: str | None) -> tuple[str, ...] | None:
-    """The names of the two arrays that hold the edges of an archive; None where an array of edges is meant."""
+    """Return the names of the two arrays that hold the edges of an archive; None where its edges are one array."""
     if key is not None or not {*EDGES}.isdisjoint(keys := keys_of(path)):
         return None
     return next((parts for parts in (*COORDINATES, CSR) if set(parts) <= set(keys)), None)
 
 
 class SparseReader:
-    """``parts``: see `sparse_parts`."""
+    """Reads the edges of a sparse matrix. ``parts``: see `sparse_parts`."""
 
     kind: IdKind = "int"
     titles: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class SparseReader:
             first, second = (stack.enter_context(part.stream()) for part in (self._first, self._second))
             rel = stack.enter_context(self._rel.stream()) if self._rel else None
             values = {role: stack.enter_context(array.stream()) for role, array in self._values.items()}
-            for src in self._pressed(first) if self._is_csr else self._listed(first):
+            for src in self._compressed_rows(first) if self._is_csr else self._listed(first):
                 columns = {"src": to_arrow(src, "src"), "dst": to_arrow(second(len(src)), "dst")}
                 if rel is not None:
                     columns["rel"] = to_arrow(rel(len(src)), "rel")
@@ -109,8 +109,8 @@ class SparseReader:
         for at in range(0, self._edges, self._block_rows):
             yield rows(min(self._block_rows, self._edges - at))
 
-    def _pressed(self, indptr: Take) -> Iterator[Ints]:
-        """The row of each entry, from where each row ends among them."""
+    def _compressed_rows(self, indptr: Take) -> Iterator[Ints]:
+        """Return the row of each entry, from where rows end among the entries. Raises UserError where these places are wrong."""
         rows, done = self._first.shape[0] - 1, 0
         if rows < 0 or indptr(1)[0] != 0:
             raise self._wrong_ends()

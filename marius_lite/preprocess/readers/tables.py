@@ -1,4 +1,4 @@
-"""Edge lists in tables of named columns, one batch of rows at a time: Parquet, and Arrow's own files and streams."""
+"""Edge lists in tables of named columns, read in batches of rows: Parquet, and Arrow's files and streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 from marius_lite.errors import UserError
 from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import VALUES, Options
+from marius_lite.preprocess.columns import VALUES
+from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.arrays import checked_edges, is_value, kind_of
 from marius_lite.preprocess.readers.format import Format
 from marius_lite.preprocess.readers.raw import RawEdges
@@ -25,7 +26,8 @@ ARROW_FILE = b"ARROW1"
 
 
 class TableReader(ABC):
-    """Columns by name (--columns or the usual names), else the only two or three in their order."""
+    """Reads a table. Columns are found by name (--columns or the usual names); else there are only two or three, in their
+    order."""
 
     nodes: range | None = None
     name: str
@@ -67,11 +69,11 @@ class TableReader(ABC):
 
     @abstractmethod
     def _look(self) -> tuple[pa.Schema, int]:
-        """The schema, and about how many rows there are."""
+        """Return the schema, and an estimate of the number of rows."""
 
     @abstractmethod
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        """The columns of `_roles`, at most ``_block_rows`` rows at a time."""
+        """Read the columns of `_roles`, at most ``_block_rows`` rows at a time."""
 
 
 class ParquetReader(TableReader):
@@ -89,7 +91,7 @@ class ParquetReader(TableReader):
 
 
 class ArrowReader(TableReader):
-    """An IPC file (Feather) or stream; each of its record batches is read as a whole."""
+    """An IPC file (Feather) or stream. Each of its record batches is read as a whole."""
 
     name = "Arrow"
 
@@ -104,7 +106,7 @@ class ArrowReader(TableReader):
         with reading(self.path), self._opened() as (_, batches):
             for batch in batches:
                 used = batch.select(list(self._roles.values()))
-                used.validate(full=True)  # Arrow takes buffers as they are: places outside them would be read
+                used.validate(full=True)  # Arrow trusts the file: it would read outside of buffers
                 for first in range(0, len(used), self._block_rows):
                     yield used.slice(first, self._block_rows)
 

@@ -1,7 +1,7 @@
-"""Delimited text: blocks of whole lines parsed by pyarrow, in order, on a few threads.
+"""Delimited text. pyarrow parses blocks of whole lines, in order, on a few threads.
 
-A block that pyarrow refuses, or that hides something it would accept (an empty field, a negative id), is gone
-over line by line, which finds the exact place.
+Some blocks are checked line by line, which finds the exact place of a fault: those that pyarrow refuses, and those that hold what
+it accepts but we do not (an empty field, a negative id).
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ import pyarrow.csv
 
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
-from marius_lite.preprocess.options import VALUES, Options
-from marius_lite.preprocess.readers.folders import nodes_said
+from marius_lite.preprocess.columns import VALUES
+from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.readers.folders import announced_nodes
 from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.lines import LineBlock, LineBlocks, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges, Reader
@@ -43,7 +44,7 @@ Columns = dict[str, pa.Array]
 
 
 class TextReader:
-    """Reads one text file; ``block_bytes`` is how much is parsed at a time by each of ``threads``.
+    """Reads one text file. Each of ``threads`` parses ``block_bytes`` at a time.
 
     ``nodes``: another file says that ids 0 to ``nodes`` - 1 exist.
     """
@@ -55,7 +56,7 @@ class TextReader:
         self._options = options
         self._threads = threads
         self.path = stream.name
-        if options.on_bad_row == "skip":  # every row of a block may be bad, and is then an object of its own
+        if options.on_bad_row == "skip":  # every bad row of a block becomes an object
             block_bytes = min(block_bytes, MOST_SKIPPING)
         self._lines = LineBlocks(stream, layout.comment(options), block_bytes)
         self.shape = layout.shape_of(self._lines.sample, options, self.path)
@@ -70,7 +71,7 @@ class TextReader:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Of the columns by their roles, where the file has a header."""
+        """The titles of the columns, by their roles, where the file has a header."""
         return self.shape.titles if self.shape else ()
 
     @property
@@ -81,8 +82,8 @@ class TextReader:
 
     @property
     def description(self) -> str:
-        said = self.shape.description if self.shape else "empty text"
-        return said + ("" if self._stream.compression == "text" else f", {self._stream.compression}")
+        shape = self.shape.description if self.shape else "empty text"
+        return shape + ("" if self._stream.compression == "text" else f", {self._stream.compression}")
 
     @property
     def checksum(self) -> int:
@@ -104,14 +105,15 @@ class TextReader:
         return edges if self.shape.rows is None else self._counted(edges, self.shape.rows)
 
     def _counted(self, edges: Iterator[RawEdges], announced: int) -> Iterator[RawEdges]:
-        """``edges``, of which there must be as many as the file says. Raises UserError unless bad rows are skipped."""
-        found = 0
+        """Return ``edges``. Raises UserError at the end where they are not as many as the file announces, unless bad rows are
+        skipped."""
+        count = 0
         for block in edges:
-            found += len(block.src) + len(block.bad)
+            count += len(block.src) + len(block.bad)
             yield block
-        if found == announced:
+        if count == announced:
             return
-        fault = BadRow(self.path, None, f"{found} edges where its header says {announced}")
+        fault = BadRow(self.path, None, f"{count} edges where its header says {announced}")
         if self._options.on_bad_row == "error":
             raise UserError(f"{fault}: the file is cut short or was changed: get it again, or take it as it is with --on-bad-row "
                             "skip")
@@ -119,7 +121,7 @@ class TextReader:
 
 
 class BlockParser:
-    """Blocks of one file to `RawEdges`, or to columns by role; used by several threads at once.
+    """Parses blocks of one file into `RawEdges`, or into columns by role. Several threads use it at once.
 
     ``strict``: every bad row is an error, whatever --on-bad-row says.
     """
@@ -162,8 +164,8 @@ class BlockParser:
         return RawEdges(src, columns.get("rel"), dst, comments, bad, weight, time)
 
     def columns(self, block: LineBlock) -> tuple[Columns, int, list[BadRow]]:
-        """(values by role, comment lines, bad rows) of whole lines; `NAMES` as dictionary<string>. Raises UserError at the first
-        bad row unless they are to be skipped."""
+        """Return (values by role, number of comment lines, bad rows) of whole lines. `NAMES` are dictionary<string>. Raises
+        UserError at the first bad row unless these are skipped."""
         data, comments = strip_comments(block.data, self.shape.comment)
         comments += block.comments
         if not data.lstrip(b"\r\n"):
@@ -175,7 +177,7 @@ class BlockParser:
                     return self._by_role(table), comments, []
             except pa.ArrowInvalid:
                 pass
-        good, bad = self._go_over(block)
+        good, bad = self._check_lines(block)
         try:
             table = self._table(b"\n".join([*good, b""])) if good else pa.table(self._empty)
         except pa.ArrowInvalid as error:
@@ -195,6 +197,7 @@ class BlockParser:
                 for role, column in columns.items()}
 
     def _hides_something(self, table: pa.Table, data: bytes) -> bool:
+        """Whether a parsed block may hold what pyarrow accepts but we do not."""
         if any(self._outside(role, chunk) for role, name in self._name_of.items() for chunk in table.column(name).chunks):
             return True
         for name, text in self._fixed.items():
@@ -205,7 +208,7 @@ class BlockParser:
         return (self.shape.quoted and b'"' in data and BEGUN.search(QUOTED.sub(b"", data)) is not None) or self._hex(data)
 
     def _hex(self, data: bytes) -> bool:
-        """Whether a number is written as 0x..., which pyarrow would take."""
+        """Whether a number is written as 0x..., which pyarrow accepts."""
         if not self._numbers or not any(mark in data and b"0" + mark in data for mark in (b"x", b"X")):
             return False
         if self.shape.quoted and b'"' in data:
@@ -214,7 +217,7 @@ class BlockParser:
 
     def _outside(self, role: str, values: pa.Array) -> bool:
         """Whether a column has an empty text that is no label, an integer that is no id, or a weight that is not finite. Null is
-        an empty number: only a weight may be one, where something stands for it."""
+        an empty number: only a weight may be empty, where --weight-default says what it stands for."""
         if role == "weight":
             return not pc.all(pc.is_finite(values), min_count=0).as_py()
         if values.null_count:
@@ -228,8 +231,9 @@ class BlockParser:
         most = self.shape.nodes
         return bounds["min"] < self.shape.least or (most is not None and bounds["max"] > most)
 
-    def _go_over(self, block: LineBlock) -> tuple[list[bytes], list[BadRow]]:
-        """Good lines, and what is wrong with the others. Raises UserError at the first unless skipping."""
+    def _check_lines(self, block: LineBlock) -> tuple[list[bytes], list[BadRow]]:
+        """Return good lines, and what is wrong with the others. Raises UserError at the first bad line unless these are
+        skipped."""
         good: list[bytes] = []
         bad: list[BadRow] = []
         for number, line in enumerate(block.data.split(b"\n")[:-1], block.line):
@@ -256,7 +260,7 @@ class BlockParser:
         )
 
     def _checked(self, line: bytes) -> tuple[list[str], str | None]:
-        """The fields of a line, and what is wrong with it, if anything."""
+        """Return the fields of a line, and what is wrong with it; None where nothing is."""
         try:
             text = line.decode("utf-8", "surrogateescape")
             fields = self.shape.split(text)
@@ -281,7 +285,7 @@ class BlockParser:
             return "not UTF-8"
         if role in VALUES:
             return None if role == "weight" and not field and self._no_weight is not None else _value_fault(role, field)
-        if role == "label":  # none where it is empty
+        if role == "label":  # an empty one is no label
             return None
         fault = id_fault(field, "str" if role in NAMES else self.kind)
         most = self.shape.nodes
@@ -291,7 +295,7 @@ class BlockParser:
 
 
 def id_fault(text: str, kind: IdKind) -> str | None:
-    """Why a text is no id of this kind; None if it is one."""
+    """Return why a text is no id of this kind; None if it is one."""
     if not text:
         return "empty"
     if kind == "str":
@@ -303,7 +307,7 @@ def id_fault(text: str, kind: IdKind) -> str | None:
 
 
 def _value_fault(role: str, text: str) -> str | None:
-    """Why a text is no weight or no time."""
+    """Return why a text is no weight or no time; None if it is one."""
     if role == "time":
         return None if ANY_INT.fullmatch(text) and -(1 << 63) <= integer_of(text) < 1 << 63 else "no whole number of 64 bits"
     with np.errstate(over="ignore"):
@@ -311,7 +315,7 @@ def _value_fault(role: str, text: str) -> str | None:
 
 
 def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """Results in the order of ``items``, at most ``threads`` + 1 of them under way."""
+    """Return results in the order of ``items``. At most ``threads`` + 1 of them are under way."""
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[Result]] = deque()
         try:
@@ -327,13 +331,13 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], threa
 
 
 def open_lines(opening: Opening, layout: Layout) -> Reader:
-    """The reader of a file of lines, laid out so."""
+    """Return the reader of a file of lines in this layout."""
     return opening.of_stream(lambda stream: TextReader(stream, opening.options, opening.block_bytes, opening.threads, layout))
 
 
 def _open_delimited(opening: Opening) -> Reader:
     return opening.of_stream(lambda stream: TextReader(stream, opening.options, opening.block_bytes, opening.threads, DELIMITED,
-                                                       nodes_said(opening.file.path)))
+                                                       announced_nodes(opening.file.path)))
 
 
 FORMAT = Format(_open_delimited, lines=True, values=True)

@@ -1,4 +1,4 @@
-"""Whether the first row of a file about nodes, their types or their classes, holds titles instead."""
+"""Whether the first row of a file about nodes (their types or classes) holds titles."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ VALUE_TITLES = {*NODE_VALUES["type"], *NODE_VALUES["label"], "types", "targets",
 NUMBER = re.compile(r"-?[0-9.]+|nan|NaN|")
 LEAST_ROWS = 10  # fewer show nothing
 MOST_SHOWN = 60  # characters of a title in a message
-REPEATED = 2  # so many rows or more have the same value, in the mean, where values are classes
+REPEATED = 2  # on average, at least so many rows have the same value where values are classes
 
 
 def titled(values: Sequence[str], first_id: str = "") -> bool | None:
-    """``values``: of the first rows; ``first_id``: the id beside the very first. None: in doubt, for no other row has that value,
-    where the others have few."""
+    """Whether the first of ``values`` (of the first rows) is a title. ``first_id``: the id beside it. None where that is in
+    doubt: no other row has that value, and the others have few distinct ones."""
     first, others = values[0].strip(), [value.strip() for value in values[1:]]
     if not others or not first or first in others:
         return False

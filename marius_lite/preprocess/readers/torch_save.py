@@ -1,7 +1,7 @@
 """Graphs that torch.save wrote: a PyTorch Geometric ``Data`` with one graph, a dict with ``edge_index``, or that tensor alone.
 
-Only the names in the pickle are looked at, stricter than ``weights_only``: nothing of it is imported or called, so that no file
-can run code, and torch need not be there. The numbers are read in blocks from the zip archive that such a file is.
+Only the names in the pickle are read. Nothing of it is imported or called, which is stricter than ``weights_only``: no file can
+run code, and torch need not be installed. Such a file is a zip archive, from which numbers are read in blocks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.source import InputFile, Progress, checksum_of
 
 PICKLE = "/data.pkl"
-LEAST_PICKLED, PICKLED_SHARE = 1 << 20, 256  # bytes, and the part of the memory: one byte can become an object of 216
+LEAST_PICKLED, PICKLED_SHARE = 1 << 20, 256  # bytes; a 256th of the memory: a byte can become an object of 216
 STORES = ("PUT", "BINPUT", "LONG_BINPUT")
 DTYPES = {"LongStorage": np.int64, "IntStorage": np.int32}
 ADVICE = "save a torch_geometric Data of one graph, or {'edge_index': tensor of shape (2, E)}, with torch.save"
@@ -37,7 +37,8 @@ ADVICE = "save a torch_geometric Data of one graph, or {'edge_index': tensor of 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a file: where in member ``data/<key>`` its numbers stand, counted in numbers. ``dtype``: None for others."""
+    """A tensor of a file. Its numbers are in member ``data/<key>``; ``offset`` and ``stride`` count numbers. ``dtype``: None
+    where they are not integers."""
 
     key: str
     dtype: Any
@@ -46,14 +47,14 @@ class Tensor:
     stride: tuple[int, ...]
 
     def sound(self) -> bool:
-        """Whether these are as torch.save writes them; a file may hold anything."""
+        """Whether the fields are as torch.save writes them. A file may hold anything."""
         shape = isinstance(self.size, tuple) and isinstance(self.stride, tuple) and len(self.size) == len(self.stride)
         return shape and isinstance(self.key, str) and all(isinstance(one, int) and 0 <= one < 1 << 63
                                                            for one in (self.offset, *self.size, *self.stride))
 
 
 class _Object(dict[Any, Any]):
-    """What stands for an object of any class: its state."""
+    """Stands for an object of any class, and holds its state."""
 
     def __init__(self, *_: Any):
         super().__init__()
@@ -64,7 +65,7 @@ class _Object(dict[Any, Any]):
 
 
 class _Names(pickle.Unpickler):
-    """Builds dicts, tuples and `Tensor`; every class is an `_Object`."""
+    """Builds dicts, tuples and `Tensor`. Every other class becomes an `_Object`."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
@@ -77,9 +78,9 @@ class _Names(pickle.Unpickler):
 
 
 def _require_small(pickled: bytes) -> None:
-    """Raise ValueError where objects would take more memory than their bytes warrant.
+    """Raise ValueError for a pickle whose objects would take much more memory than its bytes.
 
-    The unpickler makes room for the highest number under which something is kept, and for a bytearray before it is read."""
+    The unpickler reserves room for the highest number of a kept object, and for a bytearray before it is read."""
     for operation, argument, at in pickletools.genops(pickled):
         if operation.name in STORES and argument is not None and at is not None and argument > at:
             raise ValueError(f"object {argument} where there can be {at}")
@@ -92,7 +93,7 @@ def is_torch_save(path: Path) -> bool:
 
 
 class TorchReader:
-    """Raises UserError for a file without one graph's edges."""
+    """Reads the edges of one graph. Raises UserError for a file without them."""
 
     kind: IdKind = "int"
     titles: tuple[str, ...] = ()
@@ -138,16 +139,16 @@ class TorchReader:
                             f"--memory, or {ADVICE}")
         try:
             _require_small(pickled)
-            found = _Names(BytesIO(pickled)).load()
-        except Exception as error:  # whatever a broken or unusual pickle makes of these names
+            graph = _Names(BytesIO(pickled)).load()
+        except Exception as error:  # a broken or unusual pickle can raise anything
             raise UserError(f"{self.path}: not readable ({repr(error)[:100]}): {ADVICE}") from error
-        if isinstance(found, tuple) and found:  # (graphs one after the other, where each begins), of PyTorch Geometric
-            if len(found) > 1 and found[1]:
+        if isinstance(graph, tuple) and graph:  # of PyTorch Geometric: (graphs one after the other, where each begins)
+            if len(graph) > 1 and graph[1]:
                 raise UserError(f"{self.path}: a collection of graphs, which are not read as one: {ADVICE}")
-            found = found[0]
-        if isinstance(found, Tensor):
-            return {"edge_index": found}
-        store = found.get("_store", found) if isinstance(found, dict) else {}
+            graph = graph[0]
+        if isinstance(graph, Tensor):
+            return {"edge_index": graph}
+        store = graph.get("_store", graph) if isinstance(graph, dict) else {}
         return store.get("_mapping", store) if isinstance(store, dict) else {}
 
     def _tensor(self, graph: Any, name: str, dimensions: int) -> Tensor:
@@ -183,7 +184,7 @@ class TorchReader:
                 yield checked_edges(str(self.path), first, columns, kind, self._options)
 
     def _take(self, archive: ZipFile, tensor: Tensor, first: int, stack: ExitStack) -> Take:
-        """What gives as many of a tensor's numbers as are asked for, from number ``first`` on."""
+        """Return a function that reads the next numbers of a tensor, from number ``first`` on, as many as it is asked for."""
         dtype = np.dtype(tensor.dtype).newbyteorder(self._order)
         stream = stack.enter_context(archive.open(f"{self._folder}/data/{tensor.key}"))
         before = (tensor.offset + first) * dtype.itemsize

@@ -20,8 +20,8 @@ ADVICE = "name the folder of a two-dimensional Zarr array of numbers, a row for 
 
 
 class ZarrRows:
-    """A folder with an array of any Zarr version. ``together``: the rows of a chunk, so that each is decompressed once where
-    memory allows it."""
+    """A folder with an array of any Zarr version. ``together``: the rows of a chunk. Who reads so many at a time decompresses
+    each chunk once."""
 
     def __init__(self, path: Path):
         self.path, self.name = path, str(path)
@@ -48,7 +48,7 @@ class ZarrRows:
 
     @property
     def checksum(self) -> int:
-        """Of all files in the order of their names: crc32c of the sequence of their checksums."""
+        """The crc32c of the checksums of all files, in the order of their names."""
         if not self._checksum:
             sums = np.array([checksum_of(path, lambda _: None) for path in self._files()], "<u4")
             self._checksum = crc32c(sums.view(np.uint8))

@@ -85,6 +85,6 @@ def test_a_graph_beyond_the_memory_is_refused_with_the_bytes_it_needs(tmp_path, 
 
 
 def test_without_pymetis_it_is_refused_before_anything_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("marius_lite.preprocess.options.find_spec", lambda name: None)
+    monkeypatch.setattr("marius_lite.preprocess.arguments.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"needs pymetis, which is not installed: pip install 'marius-lite\[metis\]'"):
         make(tmp_path / "d", tmp_path / "nowhere.npy", partitioner="metis")

@@ -1,4 +1,5 @@
-"""Passes `nodes`, `types`, `partition` and `names`: from the first numbering to the ids of the dataset, and ``nodes.parquet``."""
+"""Passes `nodes`, `types`, `partition` and `names`: from the first ids of nodes to those of the dataset, and
+``nodes.parquet``."""
 
 from __future__ import annotations
 
@@ -13,16 +14,16 @@ from marius_lite.preprocess.disk.spool import Keys
 from marius_lite.preprocess.gather.gather import Gathered
 from marius_lite.preprocess.ids.numbering import Numbering, id_dtype, with_ids
 from marius_lite.preprocess.ids.renumber import Renumbering, TrainingFirst, write_nodes
-from marius_lite.preprocess.nodes.named import Named
 from marius_lite.preprocess.nodes.node_data import NodeData, NodeLabels
 from marius_lite.preprocess.nodes.node_types import PlacedTypes, TypeSource
+from marius_lite.preprocess.nodes.numbered import NumberedNodes
 from marius_lite.preprocess.nodes.tables import CODE
 from marius_lite.preprocess.partition.places import Placing
 
 
 @dataclass(frozen=True)
-class Naming:
-    """``relation_ids``: by key; a partitioner counts equal edges of different relations."""
+class NodePasses:
+    """``relation_ids``: the id of each relation's key. A partitioner counts equal edges of different relations."""
 
     site: Site
     gathered: Gathered
@@ -30,8 +31,8 @@ class Naming:
     partitioning: Partitioning
     relation_ids: Keys
 
-    def run(self, data: NodeData | None, source: TypeSource | None) -> Named:
-        """Pass after pass; ``data``, ``source``: the files about nodes."""
+    def run(self, data: NodeData | None, source: TypeSource | None) -> NumberedNodes:
+        """Run the passes. ``data``: features, labels and splits, ``source``: types, where there are files of them."""
         labels, types = self._labels(data), self._types(source)
         training = None if labels is None or labels.codes is None else TrainingFirst(files.read_numbers(labels.codes, CODE))
         last = self._last(training, labels)
@@ -39,7 +40,7 @@ class Naming:
         self.site.passes.once("names", type(None), [file, names], lambda: write_nodes(
             file, self.numbering.raw_ids, last, self.partitioning, names, plan.sort_memory(self.site.options),
             types.by(last) if types else None))
-        return Named(self.numbering, labels, types, self.partitioning, last)
+        return NumberedNodes(self.numbering, labels, types, self.partitioning, last)
 
     def _labels(self, data: NodeData | None) -> NodeLabels | None:
         lists, folder = self.gathered.node_lists, self.site.work / "nodes"
@@ -54,7 +55,7 @@ class Naming:
         return self.site.passes.once("types", PlacedTypes, [folder], lambda: source.place(self.numbering, given, folder))
 
     def _last(self, training: TrainingFirst | None, labels: NodeLabels | None) -> Renumbering:
-        """Training nodes first, then the order of the partitioner, where there is one."""
+        """Return what gives the last ids: training nodes come first, then the order of the partitioner, where there is one."""
         nodes = self.numbering.nodes
         last = Renumbering(training, None, id_dtype(nodes))
         if self.site.options.partitioner == "random" or self.partitioning.partitions == 1:

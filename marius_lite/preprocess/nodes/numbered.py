@@ -1,4 +1,4 @@
-"""Everything about ids, once nodes have their last ones."""
+"""Nodes with their last ids, and what is placed by id: labels, splits, types."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from marius_lite.preprocess.nodes.node_types import PlacedTypes
 
 
 @dataclass(frozen=True)
-class Named:
-    """``last`` turns the numbering's ids into those of the dataset."""
+class NumberedNodes:
+    """``labels``, ``types``: by the ids of ``numbering``. ``last`` turns these into the ids of the dataset."""
 
     numbering: Numbering
     labels: NodeLabels | None

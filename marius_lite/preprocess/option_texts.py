@@ -1,0 +1,49 @@
+"""Values of options from their texts: the delimiter, the number of partitions, the memory."""
+
+from __future__ import annotations
+
+from marius_lite.errors import UserError
+from marius_lite.files import parse_bytes
+
+WHITESPACE = "whitespace"
+DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "semicolon": ";", "pipe": "|"}
+LEAST_MEMORY = 1 << 20
+
+
+def parse_delimiter(text: str) -> str | None:
+    """Return one ASCII character or `WHITESPACE`; None for auto. Raises UserError."""
+    if text == "auto":
+        return None
+    if text == WHITESPACE:
+        return text
+    delimiter = DELIMITER_NAMES.get(text, text)
+    if len(delimiter) != 1 or delimiter in '\r\n"' or not delimiter.isascii():
+        raise UserError(
+            f"--delimiter {text!r}: must be auto, one ASCII character, or one of tab, comma, space, "
+            "semicolon, pipe, whitespace"
+        )
+    return delimiter
+
+
+def parse_partitions(value: str | int) -> int | None:
+    """Return the number, from 1 to 1024; None for auto. Raises UserError."""
+    if value == "auto":
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= 1024:
+        raise UserError(f"--partitions {value}: must be auto or a whole number from 1 to 1024")
+    return number
+
+
+def parse_memory(value: str | int) -> int:
+    """Return the bytes. Raises UserError."""
+    try:
+        number = parse_bytes(value)
+    except ValueError as error:
+        raise UserError(f"--memory: {error}") from None
+    if number < LEAST_MEMORY:
+        raise UserError(f"--memory {value}: must be at least 1MiB, for example 4GB")
+    return number
