@@ -11,7 +11,7 @@ import numpy as np
 from marius_lite._native import EdgeLayout
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.site import Site
-from marius_lite.preprocess.disk.sort import WORD_BYTES, ExternalSort
+from marius_lite.preprocess.disk.sort import ExternalSort, run_bytes
 from marius_lite.preprocess.disk.spool import Ids, Keys, SpooledEdges
 from marius_lite.preprocess.edges.amounts import Amounts
 from marius_lite.preprocess.fractions import split_bounds
@@ -43,7 +43,7 @@ class EdgeSort:
     @property
     def fits(self) -> bool:
         """Whether all records can be sorted in memory."""
-        return self.amounts.records * int(self.layout.words) * WORD_BYTES <= plan.sort_memory(self.site.options)
+        return run_bytes(self.amounts.records, int(self.layout.words)) <= plan.sort_memory(self.site.options)
 
     def pack(self, edges: Iterator[tuple[SpooledEdges, Ids]]) -> ExternalSort:
         """Pack spooled ``edges``, each block with the numbering's ids of its keys, into records with last ids, and put these into
