@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[2]
 OFTEN = 3
 """A word in the names of so many classes is explained in the glossary, or is one of the ORDINARY words."""
 ORDINARY = {
-    "array", "best", "check", "class", "dense", "disk", "error", "file", "host", "in", "line", "list", "memory", "model", "multi", "name",
-    "number", "of", "on", "option", "reader", "section", "shape", "size", "source", "training", "type", "value", "writer"}
+    "array", "best", "check", "class", "dense", "disk", "error", "file", "host", "in", "line", "list", "memory", "model", "multi",
+    "name", "number", "of", "on", "option", "reader", "section", "shape", "size", "source", "training", "type", "value", "writer"}
 
 
 def words_of(name):
