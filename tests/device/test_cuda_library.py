@@ -87,7 +87,7 @@ def test_copy_rows_is_indexing(host_library, types, columns, count, wide, sides,
         target_stride=target.stride, columns=columns, source_type=types[0], target_type=types[1],
         source_rows=address(source_rows) if sides in ("source", "both") else 0,
         target_rows=address(target_rows) if sides in ("target", "both") else 0,
-        index_bytes=8 if wide else 4, max_sms=sms, seen=address(seen))
+        index_bytes=8 if wide else 4, max_sms=sms, sm_flags=address(seen))
     wanted = source.rows[from_rows]
     if unit > 1:
         wanted = from_floats(to_floats(wanted.copy(), types[0]), types[1])
@@ -267,10 +267,10 @@ def test_another_version_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("message", "stage", "fields"), [
-    ("stage 'sort' is none of find, expand", "sort", {}), ("there is no field knwon", "meet", {"knwon": 1}),
-    ("partitions of 0 rows", "meet", {"count": 1}),
-    ("less than 2.31 are allowed", "meet", {"count": 2**31 - 5, "known": 9, "rows_per_partition": 1}),
-    ("a power of 2", "meet", {"count": 1, "mask": 2, "rows_per_partition": 1})])
+    ("stage 'sort' is none of find_excluded, expand", "sort", {}), ("there is no field knwon", "insert", {"knwon": 1}),
+    ("partitions of 0 rows", "insert", {"count": 1}),
+    ("less than 2.31 are allowed", "insert", {"count": 2**31 - 5, "known": 9, "rows_per_partition": 1}),
+    ("a power of 2", "insert", {"count": 1, "mask": 2, "rows_per_partition": 1})])
 def test_neighbours_refuse_what_does_not_fit(host_library, message, stage, fields):
     with pytest.raises((ValueError, RuntimeError), match=message):
         host_library.neighbours(0, 0, stage, **fields)
