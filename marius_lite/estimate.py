@@ -127,9 +127,9 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     Sizes are bytes. Raises UserError where dataset, memory and capacity disagree.
     """
     data = Dataset.open(Path(dataset))
-    asked = config or config_for(data, None)
-    facts = with_encoder(asked, facts_of(data, asked, usable()))
-    resolved, memory = resolve(asked, facts)
+    given = config or config_for(data, None)
+    facts = with_encoder(given, facts_of(data, given, usable()))
+    resolved, memory = resolve(given, facts)
     sizes, plan = sizes_of(resolved, data), plans_of(data, resolved)
     table = facts.partitions * sizes.learned
     edges = data.manifest.edges["train"]

@@ -52,14 +52,14 @@ class NodePlanning:
                             "one for each")
 
     def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
-        asked, partitions, nodes = config.storage.capacity, facts.partitions, _nodes(facts)
-        if asked != "auto":
-            check_node_capacity(partitions, asked)
-            memory = node_memory(config, facts, nodes, asked)
-            check_capacity_fits(config, asked, memory, budget)
-            return Resolved(asked, ORDERING, memory)
+        given, partitions = config.storage.capacity, facts.partitions
+        if given != "auto":
+            check_node_capacity(partitions, given)
+            memory = node_memory(config, facts, given)
+            check_capacity_fits(config, given, memory, budget)
+            return Resolved(given, ORDERING, memory)
         for capacity in range(partitions, 0, -1):
-            memory = node_memory(config, facts, nodes, capacity)
+            memory = node_memory(config, facts, capacity)
             if memory.total <= budget:
                 return Resolved(capacity, ORDERING, memory)
         raise UserError(f"`storage.memory` is {format_bytes(budget)}, but one resident partition and what goes with it need "
@@ -101,9 +101,9 @@ def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) ->
                         nodes.classes if nodes.multi_label else 0)
 
 
-def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> MemoryPlan:
+def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
     """Memory with ``capacity`` partitions resident; spare slots let a rotation load ahead. ``config.device`` is no more auto."""
-    spare, rows = 0, facts.rows_per_partition
+    nodes, spare = _nodes(facts), 0
     if config.storage.prefetch and nodes.training_partitions > capacity:
         spare = min(capacity - capacity // 2, facts.partitions - capacity)
     slots = capacity + spare
@@ -111,7 +111,7 @@ def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -
     workspace = encoder_bytes(config, sizes, inputs_of(config, facts) != "features")
     if config.device != "cpu":
         workspace = encoder_host_bytes_for_device(config, sizes)
-    one = slot_bytes(rows, input_stride(config, facts))
+    one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
     return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=nodes.training, buffer=slots * one,
                       edges=slots * facts.lists + nodes.training * (24 + sizes.labels), workspace=workspace,
                       evaluation=evaluation_bytes(config, facts.nodes, nodes.evaluated))

@@ -77,5 +77,5 @@ def encoder_described(config: Config) -> dict[str, Any]:
 
 
 def planning_of(config: Config) -> Planning:
-    found: Planning = at_place(TASKS[config.task].planning)()
-    return found
+    planning: Planning = at_place(TASKS[config.task].planning)()
+    return planning

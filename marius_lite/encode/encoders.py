@@ -24,11 +24,11 @@ def weight_decays(config: Config, encoder: Encoder | CustomEncoder | None) -> di
 
     Raises UserError for one each where layers are not known.
     """
-    asked = config.optimizer.dense.weight_decay
-    if isinstance(asked, float):
-        return {"": asked}
+    decay = config.optimizer.dense.weight_decay
+    if isinstance(decay, float):
+        return {"": decay}
     if isinstance(encoder, CustomEncoder) and not isinstance(encoder, Layered):
         raise UserError(f"`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` {config.model.encoder} "
                         f"{whole_graph_reason(encoder.module)}: give one number for all")
     where = "encoder.module" if isinstance(encoder, CustomEncoder) else "encoder"
-    return {f"{where}.{part}.{layer}.": value for layer, value in enumerate(asked) for part in ("convs", "norms", "residuals")}
+    return {f"{where}.{part}.{layer}.": value for layer, value in enumerate(decay) for part in ("convs", "norms", "residuals")}

@@ -113,13 +113,13 @@ class Encoded:
         # By node id, not by row: which slot a partition came into must not change the order of any sum.
         seeds, order, starts = sort_rows(self.rows.node_ids(places))
         own = np.stack([self.rows.node_ids(ends) for ends in exclude], 1)
-        found = self._around(self._neighbourhoods.sample(seeds, seed, own, both=True))
+        prepared = self._prepared(self._neighbourhoods.sample(seeds, seed, own, both=True))
         ids = {"inverse": inverse_of(order, starts), "order": order, "starts": starts}
-        return PreparedPlaces(found.rows, {**found.arrays, **ids}, found.sample)
+        return PreparedPlaces(prepared.rows, {**prepared.arrays, **ids}, prepared.sample)
 
     def prepare_nodes(self, nodes: Ids, seed: int) -> PreparedPlaces:
         """The same for distinct nodes, whose order stays: the vectors are theirs."""
-        return self._around(self._neighbourhoods.sample(nodes, seed))
+        return self._prepared(self._neighbourhoods.sample(nodes, seed))
 
     def vectors(self, prepared: PreparedPlaces, arrived: Arrived, seed: int) -> Vectors:
         encoded = self.vectors_of_nodes(prepared, arrived, seed)
@@ -157,7 +157,7 @@ class Encoded:
     def close(self) -> None:
         self._neighbourhoods.close()
 
-    def _around(self, sample: NeighbourSample) -> PreparedPlaces:
+    def _prepared(self, sample: NeighbourSample) -> PreparedPlaces:
         return PreparedPlaces(self.rows.each_table(sample.rows, sample.nodes), graph_arrays(sample, self._neighbourhoods.lists),
                               sample)
 

@@ -52,7 +52,7 @@ class InputRows:
 
 
 @contextmanager
-def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, inputs: InputRows,
+def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, table: RowTable | None,
             folder: Path) -> Iterator[RowTable]:
     """A table of every node's vector, in a scratch folder inside ``folder``, removed at the end."""
     if not isinstance(encoder, Layered):
@@ -62,22 +62,23 @@ def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, 
     assert adjacency is not None
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
     with _scratch(folder) as place:
+        inputs = InputRows(dataset, config, table)
         yield infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), place / "rows", degrees)
 
 
 @contextmanager
 def _scratch(folder: Path) -> Iterator[Path]:
-    """A new folder, held until the block ends, so that `remove_left_vectors` of another process leaves it alone."""
-    held = None
-    while held is None:
+    """A new folder, locked until the block ends, so that `remove_left_vectors` of another process leaves it alone."""
+    lock = None
+    while lock is None:
         place = Path(mkdtemp(prefix=PREFIX, dir=folder))
-        with suppress(FileNotFoundError):  # taken for a left one before it was held
-            held = files.hold(place)
+        with suppress(FileNotFoundError):  # taken for a left one before it was locked
+            lock = files.hold(place)
     try:
         yield place
     finally:
         files.remove_tree(place)
-        os.close(held)
+        os.close(lock)
 
 
 @contextmanager
@@ -91,10 +92,10 @@ def rows_behind(table: RowTable, config: Config, slots: int) -> Iterator[Partiti
 
 
 @contextmanager
-def vector_rows(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, inputs: InputRows, slots: int,
+def vector_rows(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, table: RowTable | None, slots: int,
                 folder: Path) -> Iterator[PartitionBuffer]:
     """A buffer over every node's vector."""
-    with vectors(dataset, config, encoder, inputs, folder) as made, rows_behind(made, config, slots) as buffer:
+    with vectors(dataset, config, encoder, table, folder) as made, rows_behind(made, config, slots) as buffer:
         yield buffer
 
 
@@ -107,6 +108,6 @@ def inference_bytes(config: Config) -> int:
 def remove_left_vectors(folder: Path) -> None:
     """Those of processes that were killed."""
     for left in folder.glob(f"{PREFIX}*"):
-        with suppress(FileNotFoundError), files.alone(left) as unheld:
-            if unheld:
+        with suppress(FileNotFoundError), files.alone(left) as unused:
+            if unused:
                 files.remove_tree(left)

@@ -24,6 +24,7 @@ def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
     return buffer.flush()
 
 
-def draw_of(asked: DrawSection, usual: Draw) -> Draw:
+def draw_of(settings: DrawSection, usual: Draw) -> Draw:
     """What the decoder's authors draw from, changed where the configuration asks for something else."""
-    return usual.changed(None if asked.kind == "auto" else asked.kind, None if asked.scale == "auto" else asked.scale)
+    return usual.changed(None if settings.kind == "auto" else settings.kind,
+                         None if settings.scale == "auto" else settings.scale)

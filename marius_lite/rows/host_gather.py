@@ -29,9 +29,9 @@ class HostGather:
         self._turn = (self._turn + 1) % len(self._ring)
         if len(rows) > len(self._ring[self._turn]):
             self._ring[self._turn] = torch.empty((len(rows), self._columns), dtype=torch.float32)
-        found = self._ring[self._turn][: len(rows)]
-        self._gather(rows, found.numpy())
-        return found
+        gathered = self._ring[self._turn][: len(rows)]
+        self._gather(rows, gathered.numpy())
+        return gathered
 
     def _gather(self, rows: Rows, out: npt.NDArray[np.float32]) -> None:
         if self._type == "float32":

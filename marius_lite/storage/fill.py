@@ -19,8 +19,8 @@ def each_adopted(buffer: Adopting, partitions: int, slots: int) -> Iterator[int]
 
     One slot stays free for the next partition, unless all fit. Partitions that must leave are written; the last ones stay dirty.
     """
-    held = slots if slots >= partitions else slots - 1
+    kept = slots if slots >= partitions else slots - 1
     for k in range(partitions):
         buffer.adopt(k)
         yield k
-        buffer.enter(range(max(0, k + 1 - held), k + 1), [])
+        buffer.enter(range(max(0, k + 1 - kept), k + 1), [])

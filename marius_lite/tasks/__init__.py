@@ -7,5 +7,5 @@ from marius_lite.tasks.task import Task
 
 
 def task_of(config: Config) -> Task:
-    found: Task = at_place(TASKS[config.task].task)()
-    return found
+    task: Task = at_place(TASKS[config.task].task)()
+    return task

@@ -45,16 +45,17 @@ def open_checkpoint(path: Path, name: str | None, moved_to: Path | None = None) 
     run = RunFolder(path)
     record = run_folder.read_record(run)
     dataset = run_folder.open_dataset(run, record, moved_to)
-    held = hold(run, name)
-    if held is None:
+    locked = hold(run, name)
+    if locked is None:
         raise UserError(f"{path}: no checkpoint yet: `marius-lite resume {path}` trains until there is one")
+    folder, lock = locked
     with ExitStack() as stack:
-        stack.callback(os.close, held[1])
-        state = read_state(held[0])
+        stack.callback(os.close, lock)
+        state = read_state(folder)
         if state.fingerprint != dataset.fingerprint:
-            raise UserError(f"{held[0]}: belongs to another dataset than {dataset.path}")
+            raise UserError(f"{folder}: belongs to another dataset than {dataset.path}")
         config, memory = resolved(dataset, run_folder.config_of(run, record))
         prepare_torch(config)
-        check_arrays(held[0], state.arrays)
-        table = open_table(held[0], dataset, config, state.checksums)
-        return Checkpoint(run, held[0], state, config, memory, dataset, table, stack.pop_all())
+        check_arrays(folder, state.arrays)
+        table = open_table(folder, dataset, config, state.checksums)
+        return Checkpoint(run, folder, state, config, memory, dataset, table, stack.pop_all())

@@ -19,7 +19,7 @@ Scores = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.float64]
 
 
-class Said(NamedTuple):
+class Predicted(NamedTuple):
     """``answers``: (n,) class numbers, or (n, classes) truth values; ``probabilities`` (n, classes)."""
 
     answers: npt.NDArray[Any]
@@ -43,11 +43,11 @@ class Labelling(Protocol):
         none has is weighed as if one had it, one that all have as if one had it not."""
         ...
 
-    def said(self, scores: Scores) -> Said:
+    def predictions(self, scores: Scores) -> Predicted:
         """What scores (n, classes) say."""
         ...
 
-    def told(self, answer: Any, names: Sequence[Any]) -> Any:
+    def named(self, answer: Any, names: Sequence[Any]) -> Any:
         """One of the answers by names of classes."""
         ...
 
@@ -60,11 +60,11 @@ class OneClass:
     def balanced(self, labels: Labels, classes: int) -> Numbers:
         return np.asarray(len(labels) / (classes * np.bincount(labels, minlength=classes).clip(1)))
 
-    def said(self, scores: Scores) -> Said:
+    def predictions(self, scores: Scores) -> Predicted:
         chances = np.exp(log_probabilities(scores))
-        return Said(chances.argmax(1), chances)
+        return Predicted(chances.argmax(1), chances)
 
-    def told(self, answer: int, names: Sequence[Any]) -> Any:
+    def named(self, answer: int, names: Sequence[Any]) -> Any:
         return names[answer]
 
 
@@ -77,10 +77,10 @@ class SeveralClasses:
         positives = np.count_nonzero(labels, axis=0)
         return np.asarray((len(labels) - positives).clip(1) / positives.clip(1))
 
-    def said(self, scores: Scores) -> Said:
-        return Said(scores >= 0, np.exp(binary_log_probabilities(scores)))
+    def predictions(self, scores: Scores) -> Predicted:
+        return Predicted(scores >= 0, np.exp(binary_log_probabilities(scores)))
 
-    def told(self, answer: Sequence[bool], names: Sequence[Any]) -> list[Any]:
+    def named(self, answer: Sequence[bool], names: Sequence[Any]) -> list[Any]:
         return [name for name, has in zip(names, answer) if has]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from marius_lite.config.memory import EVALUATION_BYTES
 from marius_lite.config.schema import Config
-from marius_lite.encode.vectors import InputRows, vector_rows
+from marius_lite.encode.vectors import vector_rows
 from marius_lite.evaluate.edges import select_edges
 from marius_lite.evaluate.ranking import QueryNode, RankingOptions, rank
 from marius_lite.graph.dataset import Dataset
@@ -24,14 +24,13 @@ MOST_SELF_BEST = 0.05
 def evaluate_trained(setting: Setting, rows: ResidentRows, model: LinkPredictionModel) -> dict[str, Any]:
     """What ``evaluation`` asks for while a run trains; an encoder's vectors stand in the run's folder meanwhile."""
     dataset, config = setting.dataset, setting.config
-    split, most = config.evaluation.split, int(config.evaluation.max_edges)
+    split, max_edges = config.evaluation.split, int(config.evaluation.max_edges)
     checksums = rows.release()
     if model.encoder is None:
-        return evaluate_split(dataset, rows.main, model, config, split, most)
+        return evaluate_split(dataset, rows.main, model, config, split, max_edges)
     learned = rows.learned.expecting(checksums) if rows.learned else None
-    inputs = InputRows(dataset, config, learned)
-    with vector_rows(dataset, config, model.encoder, inputs, rows.main.slots, setting.folder) as encoded:
-        return evaluate_split(dataset, encoded, model, config, split, most)
+    with vector_rows(dataset, config, model.encoder, learned, rows.main.slots, setting.folder) as encoded:
+        return evaluate_split(dataset, encoded, model, config, split, max_edges)
 
 
 def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config, split: str,

@@ -58,21 +58,21 @@ class LinkPrediction:
     def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:
         return leak_lines(read_report(dataset.path), split)
 
-    def evaluate(self, found: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
-        for line in self.leaks(found.dataset, split):
+    def evaluate(self, checkpoint: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
+        for line in self.leaks(checkpoint.dataset, split):
             log.warning("%s", line)
-        with closing(open_links(found)) as opened:
+        with closing(open_links(checkpoint)) as opened:
             result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None, exclude_self,
                                     compared=True)
-        warn_of_self_answers(result, found.dataset)
+        warn_of_self_answers(result, checkpoint.dataset)
         return result
 
-    def exported_width(self, found: Checkpoint) -> int:
-        return found.config.model.dim
+    def exported_width(self, checkpoint: Checkpoint) -> int:
+        return checkpoint.config.model.dim
 
     @contextmanager
-    def exported(self, found: Checkpoint) -> Iterator[Exported]:
-        with closing(open_links(found)) as opened:
+    def exported(self, checkpoint: Checkpoint) -> Iterator[Exported]:
+        with closing(open_links(checkpoint)) as opened:
             relations = opened.model.relations.detach().cpu().numpy()
             yield link_vectors(opened.buffer, opened.dataset, opened.config.model.dim, relations,
                                {"checkpoint": opened.checkpoint.name, "decoder": opened.config.model.decoder})

@@ -44,28 +44,29 @@ class NodeClassification:
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
         facts, training = facts_of(dataset, config, cuda=True), training_nodes(dataset)
         sizes = NodePlanning().encoder_sizes(config, facts, int(config.storage.capacity))
-        most, plan = reached(config, sizes.seeds, sizes.graph)[0][-1], plans_of(dataset, config)(0)
+        nodes, plan = reached(config, sizes.seeds, sizes.graph)[0][-1], plans_of(dataset, config)(0)
         return node_loads(plan, [len(training.of(step.targets)) for step in plan.steps], dataset.partitioning.rows,
-                          config.training.batch_size, most)
+                          config.training.batch_size, nodes)
 
     def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:
         return []
 
-    def evaluate(self, found: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
-        return classify_split(found.dataset, open_classifier(found), found.config, split, found.run.path, found.table)
+    def evaluate(self, checkpoint: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
+        return classify_split(checkpoint.dataset, open_classifier(checkpoint), checkpoint.config, split, checkpoint.run.path,
+                              checkpoint.table)
 
-    def exported_width(self, found: Checkpoint) -> int:
-        return classes_of(found)
+    def exported_width(self, checkpoint: Checkpoint) -> int:
+        return classes_of(checkpoint)
 
     @contextmanager
-    def exported(self, found: Checkpoint) -> Iterator[Exported]:
-        dataset, classes = found.dataset, classes_of(found)
+    def exported(self, checkpoint: Checkpoint) -> Iterator[Exported]:
+        dataset, classes = checkpoint.dataset, classes_of(checkpoint)
         names, column = dataset.manifest.class_names, labelling(dataset).column
-        with class_probabilities(found) as classified:
+        with class_probabilities(checkpoint) as classified:
             blocks: Blocks = ((each.raw, {"probabilities": each.probabilities, "split": each.split, column: each.answers})
                               for each in classified)
-            facts = {"classes": [*(names or range(classes))], "splits": list(SPLITS), "checkpoint": found.path.name,
-                     "encoder": found.config.model.encoder}
+            facts = {"classes": [*(names or range(classes))], "splits": list(SPLITS), "checkpoint": checkpoint.path.name,
+                     "encoder": checkpoint.config.model.encoder}
             yield Exported([("nodes", blocks, dataset.manifest.nodes)], {"split": SPLITS, **({column: names} if names else {})},
                            facts)
 
@@ -75,8 +76,8 @@ class NodeClassification:
         return NodeLearning(setting, rows, representation, model)
 
 
-def classes_of(found: Checkpoint) -> int:
-    labels = found.dataset.labels
+def classes_of(checkpoint: Checkpoint) -> int:
+    labels = checkpoint.dataset.labels
     assert labels is not None
     return labels.classes
 

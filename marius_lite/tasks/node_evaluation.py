@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config.schema import Config
-from marius_lite.encode.vectors import InputRows, vectors
+from marius_lite.encode.vectors import vectors
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.storage.table import RowTable
@@ -31,15 +31,15 @@ def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, spli
     labels = dataset.labels
     assert labels is not None
     nodes = dataset.node_split(split)
-    with (vectors(dataset, config, model.encoder, InputRows(dataset, config, table), folder) as scores,
+    with (vectors(dataset, config, model.encoder, table, folder) as scores,
           labelling(dataset).figures(len(nodes), labels.classes, folder) as figures):
         for k, offsets in by_partition(nodes, dataset.partitioning.rows):
             read = labels.reader(k)
             for part in blocks(offsets, labels.classes):
                 figures.add(scores.read_rows(k, part, slice(0, labels.classes)), read(part))
-        found = figures.summary(split, dataset.class_names)
+        summary = figures.summary(split, dataset.class_names)
     names = dataset.manifest.class_names
-    return {**found, **({"class_names": [*names]} if names else {})}
+    return {**summary, **({"class_names": [*names]} if names else {})}
 
 
 def by_partition(nodes: Ids, rows: int) -> Iterator[tuple[int, Ids]]:

@@ -32,12 +32,12 @@ def make_classifier(dataset: Dataset, config: Config, trains: bool) -> NodeClass
 
 def class_weights(config: Config, labels: npt.NDArray[Any], classes: int) -> torch.Tensor | None:
     """`loss.class_weights` as float32 (classes,); None where all classes count alike. ``labels``: as `TrainingNodes` has them."""
-    asked = config.loss.class_weights
-    if asked == "none":
+    weights = config.loss.class_weights
+    if weights == "none":
         return None
-    if asked == "balanced":
+    if weights == "balanced":
         return torch.from_numpy(labelling_of(labels).balanced(labels, classes)).float()
-    return torch.tensor(asked, dtype=torch.float32)
+    return torch.tensor(weights, dtype=torch.float32)
 
 
 def training_nodes(dataset: Dataset) -> TrainingNodes:
@@ -46,10 +46,10 @@ def training_nodes(dataset: Dataset) -> TrainingNodes:
     assert labels is not None
     if not len(ids):
         raise UserError(f"{dataset.path}: no node is for training: preprocess with --train-nodes or --node-split")
-    known, at = labels.room(len(ids)), 0
+    of_nodes, filled = labels.room(len(ids)), 0
     for k, offsets in by_partition(ids, dataset.partitioning.rows):
         read = labels.reader(k)
         for part in blocks(offsets, labels.classes):
-            known[at : at + len(part)] = read(part)
-            at += len(part)
-    return TrainingNodes(ids, known, dataset.partitioning.rows)
+            of_nodes[filled : filled + len(part)] = read(part)
+            filled += len(part)
+    return TrainingNodes(ids, of_nodes, dataset.partitioning.rows)

@@ -22,7 +22,6 @@ from marius_lite.config.schema import Config
 from marius_lite.device.chooser import Load
 from marius_lite.encode.representation import Representation
 from marius_lite.graph.dataset import Dataset
-from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.windows import Window
@@ -42,13 +41,6 @@ class Setting:
     config: Config
     memory: MemoryPlan
     folder: Path
-
-
-class Model(Protocol):
-    """A task's model, a `torch.nn.Module`: its weights are trained and kept, an ``encoder``'s among them."""
-
-    @property
-    def encoder(self) -> Encoder | CustomEncoder | None: ...
 
 
 class OpenWindow(Protocol):
@@ -110,7 +102,10 @@ class Exported:
 
 class Task(Protocol):
     def make_model(self, dataset: Dataset, config: Config, trains: bool) -> Any:
-        """The `Model` with its first weights, which follow from the run's seed, on the CPU."""
+        """Return the model, a `torch.nn.Module`, with its first weights, which follow from the run's seed, on the CPU.
+
+        Its weights are trained and kept, those of its ``encoder`` (None where it has none) among them.
+        """
 
     def input_dropout(self, config: Config) -> float:
         """Share of the numbers that an encoder begins with to set to zero."""
@@ -121,13 +116,13 @@ class Task(Protocol):
     def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:
         """What makes figures on ``split``, or any, better than they are, one line each."""
 
-    def evaluate(self, found: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
+    def evaluate(self, checkpoint: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
         """Figures of all of a split with a checkpoint's model; says what is doubtful about them."""
 
-    def exported_width(self, found: Checkpoint) -> int:
+    def exported_width(self, checkpoint: Checkpoint) -> int:
         """Numbers of a node in what is exported."""
 
-    def exported(self, found: Checkpoint) -> AbstractContextManager[Exported]:
+    def exported(self, checkpoint: Checkpoint) -> AbstractContextManager[Exported]:
         """What a checkpoint has of every node."""
 
     def learning(self, setting: Setting, rows: ResidentRows, representation: Representation, model: Any) -> Learning: ...

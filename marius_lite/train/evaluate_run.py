@@ -21,13 +21,13 @@ def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = 
     a self-loop. Where it is not excluded, ``without_self`` has the figures without it. ``dataset``: where the run's dataset is,
     if it was moved.
     """
-    with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:
-        return _written(found, split, task_of(found.config).evaluate(found, split, exclude_self))
+    with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as opened:
+        return _written(opened, split, task_of(opened.config).evaluate(opened, split, exclude_self))
 
 
-def _written(found: Checkpoint, split: str, result: dict[str, Any]) -> dict[str, Any]:
-    result = {"checkpoint": found.path.name, **result}
-    folder = found.run.evaluations
+def _written(checkpoint: Checkpoint, split: str, result: dict[str, Any]) -> dict[str, Any]:
+    result = {"checkpoint": checkpoint.path.name, **result}
+    folder = checkpoint.run.evaluations
     folder.mkdir(exist_ok=True)
-    files.write_atomic(folder / f"{found.path.name}.{split}.all.json", json.dumps(result, indent=1).encode())
+    files.write_atomic(folder / f"{checkpoint.path.name}.{split}.all.json", json.dumps(result, indent=1).encode())
     return result

@@ -57,9 +57,9 @@ class Interrupt:
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
             self.signum = signal.SIGINT if ctrl_c_pressed() else None
-            self._heard, self._told = socket.socketpair()
-            self._told.setblocking(False)
-            self._wakeup_before = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
+            self._signals, self._wakeup = socket.socketpair()
+            self._wakeup.setblocking(False)
+            self._fd_before = signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
             self._before = {signum: signal.signal(signum, lambda *_: None) for signum in SIGNALS
                             if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN}  # nohup ignores it
             self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -70,15 +70,15 @@ class Interrupt:
         if self._before:
             for signum, handler in self._before.items():
                 signal.signal(signum, handler)  # type: ignore[arg-type]
-            signal.set_wakeup_fd(self._wakeup_before)
-            self._told.close()
+            signal.set_wakeup_fd(self._fd_before)
+            self._wakeup.close()
             self._watcher.join()
-            self._heard.close()
+            self._signals.close()
 
     def _watch(self) -> None:
-        while said := self._heard.recv(1):
-            if said[0] in SIGNALS:
-                self._note(said[0])
+        while number := self._signals.recv(1):
+            if number[0] in SIGNALS:
+                self._note(number[0])
 
     def _note(self, signum: int) -> None:
         if self.signum is not None:

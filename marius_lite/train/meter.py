@@ -39,7 +39,7 @@ class Meter:
         self._finished = ""  # what the line of the epoch says, until its evaluation is made
         self._items = parts.work.items
         self._progress = Progress(self._items, self._unit, self._epochs, state.cursor.epoch * self._items + state.edges)
-        self._told, self._quiet = time.perf_counter(), QUIET
+        self._last_line, self._quiet = time.perf_counter(), QUIET
         self._epoch_start = self._reading(state.edges)
         self._step_start = self._epoch_start
 
@@ -54,7 +54,7 @@ class Meter:
         self._log.write("batch", batch.epoch, batch.step, batch.index, loss=loss, edges=batch.size)
         waited = self._edge_wait + self._counters()["wait_s"]
         self._progress.batch(batch.epoch, batch.size, state.loss_sum / state.edges, waited)
-        if time.perf_counter() - self._told >= self._quiet and not shows_bars():
+        if time.perf_counter() - self._last_line >= self._quiet and not shows_bars():
             self._tell_midway(batch.epoch, state)
 
     def begin_step(self) -> None:
@@ -88,13 +88,13 @@ class Meter:
         if self._finished:
             log.info("epoch %d of %d: %s, %s left, peak memory %s", epochs, self._epochs, self._finished, self._progress.left(),
                      format_bytes(peak_rss()))
-            self._told = time.perf_counter()
+            self._last_line = time.perf_counter()
         self._finished = ""
 
     def _tell_midway(self, epoch: int, state: State) -> None:
         log.info("epoch %d of %d: %.0f%% of its %s trained, loss %.4f, %s left", epoch + 1, self._epochs,
                  100 * state.edges / max(self._items, 1), self._unit, state.loss_sum / state.edges, self._progress.left())
-        self._told, self._quiet = time.perf_counter(), 2 * self._quiet
+        self._last_line, self._quiet = time.perf_counter(), 2 * self._quiet
 
     def close(self) -> None:
         self._progress.close()

@@ -77,8 +77,8 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
                                              "changes": [*record.get("changes", []), *change]})
         finished = _finished(folder, config, place)
         if finished:
-            told = "already: `--set training.epochs=N` trains further"
-            return {**_summary(folder, finished, config.training.metric), "finished": told}
+            return {**_summary(folder, finished, config.training.metric),
+                    "finished": "already: `--set training.epochs=N` trains further"}
         if checkpoint is not None and place is not None:
             checkpoints.go_back(folder, place)
         return _run(folder, data, config, place)
@@ -89,10 +89,10 @@ def _finished(folder: RunFolder, config: Config, place: Path | None) -> State | 
     state = read_state(place) if place else None
     if state is None or state.cursor.epoch < config.training.epochs:
         return None
-    made = [line for line in read(folder.metrics_file, state.metrics_length) if line["kind"] == "evaluation"]
-    if state.evaluate and made and config.checkpoint.keep_best:
-        return state.ranked(config.training.metric, made[-1][config.training.metric])
-    return state if made or not state.evaluate else None
+    evaluations = [line for line in read(folder.metrics_file, state.metrics_length) if line["kind"] == "evaluation"]
+    if state.evaluate and evaluations and config.checkpoint.keep_best:
+        return state.ranked(config.training.metric, evaluations[-1][config.training.metric])
+    return state if evaluations or not state.evaluate else None
 
 
 def _changed(config: Config, sets: Sequence[str]) -> Config:
@@ -101,11 +101,8 @@ def _changed(config: Config, sets: Sequence[str]) -> Config:
         if not key.startswith(CHANGEABLE):
             raise UserError(f"--set {item}: `resume` cannot change `{key}`, because the rows and the order of batches depend "
                             f"on it: only {', '.join(CHANGEABLE)} may change; start a new run for anything else")
-    return check(_merged(config, sets), "configuration of the run")
-
-
-def _merged(config: Config, sets: Sequence[str]) -> dict[str, Any]:
-    return load(None, sets, config.model_dump(mode="json")).model_dump(mode="json")
+    merged = load(None, sets, config.model_dump(mode="json"))
+    return check(merged.model_dump(mode="json"), "configuration of the run")
 
 
 def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -> dict[str, Any]:
@@ -152,9 +149,9 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, place: Path | N
 
 def _tell_missing_lines(metrics: Path, expected: int) -> None:
     """Of a checkpoint that the run had gone back behind, or where the file was lost: the model is not touched by it."""
-    found = metrics.stat().st_size if metrics.exists() else 0
-    if found < expected:
-        log.warning("%s: %s bytes, %s at the checkpoint: lines of what was trained before it are missing", metrics, found,
+    length = metrics.stat().st_size if metrics.exists() else 0
+    if length < expected:
+        log.warning("%s: %s bytes, %s at the checkpoint: lines of what was trained before it are missing", metrics, length,
                     expected)
 
 

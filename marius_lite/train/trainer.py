@@ -21,10 +21,10 @@ from marius_lite.log import log
 from marius_lite.optim.schedule import factor
 from marius_lite.pipeline.batches import Finished, run
 from marius_lite.sampling.windows import Window
+from marius_lite.tasks.task import OpenWindow
 from marius_lite.train.interrupt import Interrupt, Interrupted
 from marius_lite.train.meter import Meter
 from marius_lite.train.parts import Parts
-from marius_lite.train.work import WorkWindow
 from marius_lite.types import EpochPlan, Step
 
 
@@ -80,12 +80,12 @@ class Trainer:
             if self.state.cursor.batch < window.end:
                 self._train_window(self._meter.waiting(partial(work.open, epoch, window, following)))
 
-    def _train_window(self, opened: WorkWindow) -> None:
+    def _train_window(self, opened: OpenWindow) -> None:
         window = opened.window
         self._set_rates(window)
         while self.state.cursor.batch < window.end:
             batches = opened.batches(max(self.state.cursor.batch, window.first_batch))
-            for finished in run(batches, opened.stages(), self.config.training.staleness, self._pause):
+            for finished in run(batches, self.parts.work.stages(), self.config.training.staleness, self._pause):
                 self._record(finished)
             if self._pause():
                 self._checkpoint()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -17,27 +16,7 @@ from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.first_rows import initialise
 from marius_lite.sampling.windows import Window
 from marius_lite.tasks.task import Learning, OpenWindow
-from marius_lite.types import Batch, EpochPlan, Step
-
-
-@dataclass(frozen=True)
-class WorkWindow:
-    """A window whose items are in memory."""
-
-    work: Work
-    opened: OpenWindow
-
-    @property
-    def window(self) -> Window:
-        return self.opened.window
-
-    def batches(self, start: int) -> Iterator[Batch]:
-        """Its batches from index ``start`` of the step on."""
-        return self.opened.batches(start)
-
-    def stages(self) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
-        """Stages for one run of the pipeline over its batches; what is resident changes by it."""
-        return self.work.stages()
+from marius_lite.types import EpochPlan, Step
 
 
 class Work:
@@ -65,13 +44,14 @@ class Work:
         """The windows of a step, in order."""
         return self._learning.windows(step)
 
-    def open(self, epoch: int, window: Window, following: Window | None) -> WorkWindow:
+    def open(self, epoch: int, window: Window, following: Window | None) -> OpenWindow:
         """Wait for a window's items; those of the ``following`` one are read meanwhile."""
         opened = self._learning.open(epoch, window, following)
         self.rows.cache_most_touched(lambda: self._representation.touched(opened.touched()))
-        return WorkWindow(self, opened)
+        return opened
 
     def stages(self) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
+        """Stages for one run of the pipeline over batches of an open window; what is resident changes by it."""
         self.rows.mark_changed()
         return self.rows.pipeline(self._learning.prepare, self._learn)
 
