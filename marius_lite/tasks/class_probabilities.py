@@ -1,4 +1,4 @@
-"""What a checkpoint's model says of nodes: the probability of each class, and the class or classes that follow."""
+"""Classify nodes with a checkpoint's model: the probability of each class, and the class or classes that follow."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from marius_lite.tasks.node_evaluation import blocks, by_partition
 from marius_lite.tasks.node_model import make_classifier
 
 SPLITS = ("none", *NODE_SPLITS)
-"""By the codes that a dataset stores."""
+"""The names of the splits, by the codes that a dataset stores."""
 
 Ids = npt.NDArray[np.int64]
 
 
 class Classified(NamedTuple):
-    """Node ids (n,) ascending, of one partition, and their raw ids; ``split`` (n,) uint8: places in SPLITS; ``answers`` as in
-    `labelling.Predicted`; ``probabilities`` (n, classes) float32."""
+    """A block of classified nodes of one partition. ``nodes``: (n,) node ids, ascending. ``raw``: their raw ids.
+
+    ``split``: (n,) uint8, places in SPLITS. ``answers``: as in `labelling.Predicted`. ``probabilities``: (n, classes) float32.
+    """
 
     nodes: Ids
     raw: pa.Array
@@ -39,7 +41,10 @@ class Classified(NamedTuple):
 
 @contextmanager
 def class_probabilities(checkpoint: Checkpoint, nodes: Ids | None = None) -> Iterator[Iterator[Classified]]:
-    """Of some nodes, whose ids ascend, or of all in order of node id, in bounded blocks; from full neighbourhoods."""
+    """Open the classes of ``nodes``, whose ids ascend, or of all nodes, as blocks of bounded size in order of node id.
+
+    They follow from full neighbourhoods.
+    """
     dataset, config = checkpoint.dataset, checkpoint.config
     labels = dataset.labels
     assert labels is not None
@@ -69,7 +74,7 @@ def require_classes(checkpoint: Checkpoint) -> None:
 
 
 def open_classifier(checkpoint: Checkpoint) -> NodeClassifier:
-    """The model of a node-classification checkpoint."""
+    """Return the model of a node-classification checkpoint, ready to evaluate."""
     model = make_classifier(checkpoint.dataset, checkpoint.config, trains=False)
     load_weights(model, read_dense(checkpoint.path, checkpoint.state.dense), checkpoint.path)
     return model.eval()

@@ -1,4 +1,4 @@
-"""Classification of nodes: an encoder over sampled neighbourhoods of the training nodes; its vectors are scores of classes."""
+"""Classification of nodes: an encoder reads sampled neighbourhoods of the training nodes. Its vectors are scores of classes."""
 
 from __future__ import annotations
 
@@ -77,6 +77,7 @@ class NodeClassification:
 
 
 def classes_of(checkpoint: Checkpoint) -> int:
+    """Return how many classes a checkpoint's dataset has."""
     labels = checkpoint.dataset.labels
     assert labels is not None
     return labels.classes
@@ -84,7 +85,7 @@ def classes_of(checkpoint: Checkpoint) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SampledNodes:
-    """What a batch's nodes were prepared to; ``seed`` feeds whatever it still draws (dropout)."""
+    """What the representation prepared for a batch's nodes. ``seed``: the seed of what is still drawn (dropout)."""
 
     places: PreparedPlaces
     seed: int
@@ -101,7 +102,7 @@ class NodeLearning:
         self.items = len(self._training.ids)
 
     def enter(self, step: Step) -> None:
-        """The training nodes come with each window."""
+        """Do nothing: each window brings its training nodes."""
 
     def windows(self, step: Step) -> list[Window]:
         return [node_window(step.index, len(self._training.of(step.targets)), self._config.training.batch_size)]
@@ -147,4 +148,4 @@ class NodeWindow:
         return node_batches(self.epoch, self.window, self.ids, self.batch_size, self.seed, start)
 
     def touched(self) -> Ids:
-        return self.ids[:0]  # they are few; what counts is whom their neighbourhoods reach
+        return self.ids[:0]  # they are few: most rows that batches touch are their neighbours'

@@ -1,4 +1,4 @@
-"""Classifying the nodes of a split with the model and the rows of a run."""
+"""Classify the nodes of a split with the model and the rows of a run."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from marius_lite.storage.table import RowTable
 from marius_lite.tasks.labelling import labelling
 
 SCORES = 1 << 20
-"""Numbers read at a time."""
+"""How many scores are read at a time."""
 
 Ids = npt.NDArray[np.int64]
 
 
 def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, split: str, folder: Path,
                    table: RowTable | None) -> dict[str, Any]:
-    """Figures over all nodes of ``split``, from full neighbourhoods; ``folder`` takes the scratch files.
+    """Return the figures over all nodes of ``split``, from full neighbourhoods.
 
-    ``table``: of the learned rows, where there are any, with its checksums.
+    ``folder``: where scratch files lie meanwhile. ``table``: the learned rows with their checksums, None where there are none.
     """
     labels = dataset.labels
     assert labels is not None
@@ -43,13 +43,13 @@ def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, spli
 
 
 def by_partition(nodes: Ids, rows: int) -> Iterator[tuple[int, Ids]]:
-    """(partition, offsets inside it) of nodes, which ascend."""
+    """Yield (partition, offsets inside it) of nodes, whose ids ascend. ``rows``: those of a partition."""
     for k in np.unique(nodes // rows).tolist():
         low, high = np.searchsorted(nodes, [k * rows, (k + 1) * rows])
         yield k, nodes[low:high] - k * rows
 
 
 def blocks(offsets: Ids, width: int) -> Iterator[Ids]:
-    """So many at a time that ``width`` numbers of each are no more than SCORES, or one."""
+    """Split offsets into blocks that have at most SCORES numbers, ``width`` for each offset; at least one offset a block."""
     size = max(1, SCORES // width)
     return (offsets[start : start + size] for start in range(0, len(offsets), size))

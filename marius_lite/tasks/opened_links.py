@@ -1,4 +1,4 @@
-"""A link-prediction checkpoint, opened for questions: its model, and what its decoder scores."""
+"""Open a link-prediction checkpoint for questions: its model, and what its decoder scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from marius_lite.tasks.link_model import make_model
 
 @dataclass(frozen=True)
 class OpenedRun:
-    """A link-prediction checkpoint: ``buffer`` holds what its decoder scores, rows or an encoder's vectors of them."""
+    """An open link-prediction checkpoint. ``buffer``: what its decoder scores, rows or an encoder's vectors of them."""
 
     checkpoint: Path
     config: Config
@@ -33,13 +33,15 @@ class OpenedRun:
 
 
 def open_run(path: Path, checkpoint: str | None, moved_to: Path | None = None) -> OpenedRun:
-    """A link-prediction checkpoint by its name. Raises UserError where there is none."""
+    """Open a link-prediction checkpoint by its name, as `open_checkpoint` does. Raises UserError where there is none."""
     return open_links(open_checkpoint(path, checkpoint, moved_to))
 
 
 def open_links(checkpoint: Checkpoint) -> OpenedRun:
-    """A checkpoint behind a read-only buffer, and its model; it is closed with them. Raises UserError for one that predicts no
-    links."""
+    """Open a checkpoint's model, and a read-only buffer of what it scores. The checkpoint is closed with them.
+
+    Raises UserError for a checkpoint of another task.
+    """
     config, dataset, table, slots = checkpoint.config, checkpoint.dataset, checkpoint.table, checkpoint.memory.slots
     with ExitStack() as stack:
         stack.callback(checkpoint.close)

@@ -42,7 +42,9 @@ CHANGEABLE = ("training.epochs", "training.early_stopping", "optimizer.rows.lr",
 
 
 def train_run(dataset: Path | str, run: Path | str, config: Config | None = None) -> dict[str, Any]:
-    """Train from the first epoch; a summary of the finished run. Without a ``config``, by the preset that suits the dataset.
+    """Train from the first epoch. Returns a summary of the finished run.
+
+    Without a ``config`` the preset that suits the dataset is taken.
 
     Raises UserError for wrong input, RunError when the run fails, Interrupted after a signal and its checkpoint.
     """
@@ -56,9 +58,11 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
 
 def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[str] = (),
                dataset: Path | str | None = None) -> dict[str, Any]:
-    """Continue a run from its latest checkpoint (or the one named); a run without any starts again from its seed.
+    """Continue a run from its latest checkpoint, or the one named. Returns a summary of the finished run.
 
-    ``dataset``: where the run's dataset is, if it was moved; the run remembers it.
+    A run without any checkpoint starts again from its seed. ``sets``: settings to change, as ``key=value``. ``dataset``: where
+    the run's dataset is, if it was moved; the run remembers it. Raises UserError for settings that `resume` cannot change, and
+    what `train_run` raises.
     """
     folder = RunFolder(Path(run))
     record = run_folder.read_record(folder)
@@ -85,7 +89,7 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
 
 
 def _finished(folder: RunFolder, config: Config, place: Path | None) -> State | None:
-    """The state of a run that has nothing left to do: all epochs trained, and the last evaluation made."""
+    """Return the state of a run whose epochs are trained and whose last evaluation is made; None for any other."""
     state = read_state(place) if place else None
     if state is None or state.cursor.epoch < config.training.epochs:
         return None
@@ -96,6 +100,7 @@ def _finished(folder: RunFolder, config: Config, place: Path | None) -> State | 
 
 
 def _changed(config: Config, sets: Sequence[str]) -> Config:
+    """Return the configuration with the settings in ``sets``. Raises UserError for those that may not change."""
     for item in sets:
         key = item.partition("=")[0]
         if not key.startswith(CHANGEABLE):
@@ -134,7 +139,7 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
 
 
 def _announce(data: Dataset, config: Config, memory: MemoryPlan, place: Path | None) -> None:
-    """What is about to be trained, and what of it may not be meant."""
+    """Log what is about to be trained, and warn of what may be a mistake."""
     storage = config.storage
     log.info("%s %s: %s nodes, %s training edges; %s of %s partitions resident (%s), %s of memory planned; on %s, %s thread%s",
              f"going on from checkpoint {place.name} on" if place else "training on", data.path, f"{data.manifest.nodes:,}",
@@ -148,7 +153,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, place: Path | N
 
 
 def _tell_missing_lines(metrics: Path, expected: int) -> None:
-    """Of a checkpoint that the run had gone back behind, or where the file was lost: the model is not touched by it."""
+    """Warn where lines of metrics.jsonl from before the checkpoint are missing. The model is not touched by it."""
     length = metrics.stat().st_size if metrics.exists() else 0
     if length < expected:
         log.warning("%s: %s bytes, %s at the checkpoint: lines of what was trained before it are missing", metrics, length,
@@ -161,7 +166,10 @@ def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:
 
 
 def _require_disk(run: Path, data: Dataset, config: Config) -> None:
-    """Live rows and the checkpoints kept: each epoch rewrites every partition, so none of them share for long."""
+    """Raise UserError where the disk lacks room for live rows and the kept checkpoints.
+
+    Each counts in full: an epoch rewrites every partition, so they do not share files for long.
+    """
     copies = 1 + checkpoints_kept(config)
     if table := table_bytes(data, config):
         files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
