@@ -1,4 +1,4 @@
-"""Link prediction: what it needs. `auto` for a run that pages learned rows, and features where an encoder reads them."""
+"""What link prediction needs. Its buffers hold learned rows, and features where an encoder reads them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 
 class LinkPlanning:
-    """See `config.planning.Planning`."""
+    """The planning of link prediction. See `config.planning.Planning`."""
 
     unit: Literal["edges", "nodes"] = "edges"
     metrics = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")
@@ -59,7 +59,7 @@ class LinkPlanning:
         return self.losses[0]
 
     def check(self, config: Config, facts: Facts) -> None:
-        """Any dataset has edges."""
+        """Do nothing: any dataset has edges."""
 
     def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
         if config.storage.capacity != "auto" or needs_all(config.storage.ordering):
@@ -105,14 +105,17 @@ class LinkPlanning:
 
 
 def link_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
-    """Sizes of link prediction's batches: every place of a batch is a seed."""
+    """Return the sizes of link prediction's batches. Every place of a batch is a seed."""
     graph = resident(facts, capacity)
     return EncoderSizes(batch_places(config, graph.nodes), graph, input_width(config, facts), config.model.dim,
                         input_stride(config, facts), tables(config, facts))
 
 
 def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:
-    """All partitions where they fit; else, of the largest capacities that fit, the one that loads least."""
+    """Return the capacity and its memory: all partitions where they fit, else the one that loads least of the largest that fit.
+
+    Raises UserError where none fits.
+    """
     fitting: list[tuple[int, int, MemoryPlan]] = []
     for capacity in range(facts.partitions, min(2, facts.partitions) - 1, -1):
         memory = _memory(config, facts, capacity, budget)
@@ -128,6 +131,7 @@ def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, Memo
 
 
 def _loads(config: Config, facts: Facts, capacity: int) -> int:
+    """Return how many partitions the first epoch loads."""
     return sum(len(step.load) for step in _plan(config, facts, capacity).steps)
 
 
@@ -141,6 +145,7 @@ def _ordering(config: Config, facts: Facts, capacity: int) -> str:
 
 
 def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryPlan:
+    """Return the memory with ``capacity`` partitions resident. ``budget``: bytes, of which the windows may take a share."""
     ordering = _ordering(config, facts, capacity)
     spare = spare_slots(ordering, facts.partitions, capacity) if config.storage.prefetch else 0
     slots = min(capacity + spare, facts.partitions)

@@ -1,4 +1,4 @@
-"""Node classification: what it needs. In memory are features, learned rows, and in-edges of the resident nodes."""
+"""What node classification needs. Its memory holds features, learned rows and in-edges of the resident nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ORDERING = "node_classification"
 
 
 class NodePlanning:
-    """See `config.planning.Planning`."""
+    """The planning of node classification. See `config.planning.Planning`."""
 
     unit: Literal["edges", "nodes"] = "nodes"
     metrics = ("accuracy", "macro_f1", "micro_f1", "roc_auc", "average_precision", "log_loss")
@@ -35,7 +35,7 @@ class NodePlanning:
                  f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out")]
 
     def metric(self, facts: Facts) -> str:
-        """Where nodes may have several classes, all of them right is rare."""
+        """Return accuracy, or micro F1 where nodes may have several classes: to have all of them right is rare."""
         return "micro_f1" if _nodes(facts).multi_label else self.metrics[0]
 
     def loss(self, facts: Facts) -> str:
@@ -96,13 +96,17 @@ def _nodes(facts: Facts) -> NodeFacts:
 
 
 def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> EncoderSizes:
+    """Return the sizes of node classification's batches. Every node of a batch is a seed."""
     return EncoderSizes(config.training.batch_size, resident(facts, capacity), input_width(config, facts), nodes.classes,
                         input_stride(config, facts), tables(config, facts),
                         nodes.classes if nodes.multi_label else 0)
 
 
 def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
-    """Memory with ``capacity`` partitions resident; spare slots let a rotation load ahead. ``config.device`` is no more auto."""
+    """Return the memory with ``capacity`` partitions resident. ``config.device`` is resolved already.
+
+    Where training partitions do not all fit, spare slots let the next ones load ahead.
+    """
     nodes, spare = _nodes(facts), 0
     if config.storage.prefetch and nodes.training_partitions > capacity:
         spare = min(capacity - capacity // 2, facts.partitions - capacity)
@@ -118,4 +122,5 @@ def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
 
 
 def loss_of(nodes: NodeFacts) -> str:
+    """Return the loss for nodes with one class each, or with any number of them."""
     return "binary_cross_entropy" if nodes.multi_label else "cross_entropy"

@@ -1,4 +1,4 @@
-"""The encoder that a configuration names, with its first weights."""
+"""Make the encoder that a configuration names, with its first weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marius_lite.seeds import seed_for
 
 
 def initial_encoder(config: Config, in_width: int, out_width: int, relations: int) -> Encoder | CustomEncoder:
-    """On the CPU; its weights follow from the run's seed."""
+    """Return the encoder on the CPU. Its weights follow from the run's seed."""
     settings = config.model
     torch.manual_seed(seed_for(config.training.seed, "encoder"))
     shape = EncoderShape(in_width, [*settings.layers, out_width], dropout=settings.dropout, norm=settings.norm,
@@ -20,9 +20,9 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
 
 
 def weight_decays(config: Config, encoder: Encoder | CustomEncoder | None) -> dict[str, float]:
-    """By the beginning of parameters' names: one for all, or one for each of an encoder's layers.
+    """Return the weight decay of parameters, by how their names begin: one for all, or one for each layer of an encoder.
 
-    Raises UserError for one each where layers are not known.
+    Raises UserError for one each where the encoder's layers are not known.
     """
     decay = config.optimizer.dense.weight_decay
     if isinstance(decay, float):

@@ -1,4 +1,4 @@
-"""Neighbours around nodes, from the CPU's sampler or a GPU's: the same ones, so whichever is faster may be taken."""
+"""Sample the neighbourhoods of nodes, on the CPU or on a GPU. Both draw the same, so the faster one may be taken."""
 
 from __future__ import annotations
 
@@ -18,23 +18,26 @@ from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 from marius_lite.sampling.node_batches import Ids
 
 WARM_UP, COMPARED = 4, 8
-"""Batches, taken in turn by the CPU and the GPU, before and while their times are compared."""
+"""Batches that the CPU and the GPU sample in turn: first without being timed, then to compare their times."""
 
 
 class Neighbourhoods:
-    """Samples ``fanouts`` around nodes, from ``lists``. ``on_device``: a GPU's sampler, which takes every batch; or, where it is
-    ``compared``, those after the first few if it was faster in these. The samples are the same."""
+    """Samples neighbourhoods from ``lists``, with so many neighbours in each hop as ``fanouts`` say.
+
+    ``on_device``: a GPU's sampler, which samples every batch. Where ``compared``, the CPU and the GPU take the first few batches
+    in turn, and the faster one all others. Where they are sampled changes no sample.
+    """
 
     def __init__(self, lists: NeighbourLists, fanouts: Sequence[Fanout], threads: int, on_device: DeviceNeighbours | None = None,
                  compared: bool = False):
         self.lists = lists
         self._fanouts, self._threads, self._on_device, self._compared = fanouts, threads, on_device, compared
-        self._seconds: dict[bool, list[float]] | None = {False: [], True: []} if on_device and compared else None  # of an edge
+        self._seconds: dict[bool, list[float]] | None = {False: [], True: []} if on_device and compared else None  # an edge's
         self._turn = 0
         self._counts = {"neighbours": 0, "neighbours_not_resident": 0, "drawn_on_device": 0}
 
     def enter(self, base_rows: Mapping[int, int], following: Iterable[int]) -> None:
-        """Have the lists of exactly these partitions (see `NeighbourLists.enter`), and begin to read the ``following`` ones."""
+        """Make the lists of exactly these partitions resident (see `NeighbourLists.enter`), and begin to read ``following``."""
         if self._on_device:
             self._on_device.leave(base_rows.keys())
         self.lists.enter(base_rows)
@@ -43,17 +46,18 @@ class Neighbourhoods:
         self.lists.prefetch(following)
 
     def sample(self, seeds: Ids, seed: int, exclude: Ids | None = None, both: bool = False) -> NeighbourSample:
-        """See `NeighbourLists.sample`."""
+        """Return what `NeighbourLists.sample` does."""
         if self._seconds is None:
             return self._sample(self._on_device, seeds, seed, exclude, both)
         return self._timed(self._seconds, seeds, seed, exclude, both)
 
     def count(self, sample: NeighbourSample) -> None:
-        """A batch is trained with this sample. (Others are drawn ahead, and drawn again after a pause.)"""
+        """Count the neighbours of a sample with which a batch is trained. (Samples drawn ahead are drawn again after a pause.)"""
         self._counts["neighbours"] += sample.neighbours
         self._counts["neighbours_not_resident"] += sample.missing
 
     def counters(self) -> dict[str, float]:
+        """Return how many neighbours were counted, samples drawn on the GPU and edges moved so far."""
         return {**self._counts, "edges_moved": self.lists.edges_moved}
 
     def close(self) -> None:
@@ -105,7 +109,7 @@ class Neighbourhoods:
 
 def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, config: Config,
                         degrees: bool) -> Neighbourhoods:
-    """What an encoder's neighbourhoods are sampled from, and where; ``degrees``: whether samples must tell true in-degrees."""
+    """Open the dataset's in-edge lists and the samplers of an encoder. ``degrees``: whether it asks for true in-degrees."""
     assert dataset.adjacency is not None
     device = config.sampling.device
     on_device = accelerator is not None and device != "cpu"
@@ -119,4 +123,5 @@ def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, confi
 
 
 def say(where: str) -> None:
+    """Log where neighbours are sampled."""
     log.info("neighbours are sampled %s", where)
