@@ -71,26 +71,26 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
         config, _ = resolved(data, _changed(run_folder.config_of(folder, record), sets))
         checkpoints.recover(folder)
         remove_left_vectors(folder.path)
-        place = find(folder, checkpoint)
-        if place is None:
+        saved = find(folder, checkpoint)
+        if saved is None:
             log.info("%s has no checkpoint yet: training starts again, from its seed", folder.path)
         if sets or dataset is not None:
-            change = [{"at": place.name if place else Cursor().name, "set": list(sets)}] if sets else []
+            change = [{"at": saved.name if saved else Cursor().name, "set": list(sets)}] if sets else []
             run_folder.write_record(folder, {**record, "dataset": run_folder.where(folder.path, data),
                                              "config": config.model_dump(mode="json"),
                                              "changes": [*record.get("changes", []), *change]})
-        finished = _finished(folder, config, place)
+        finished = _finished(folder, config, saved)
         if finished:
             return {**_summary(folder, finished, config.training.metric),
                     "finished": "already: `--set training.epochs=N` trains further"}
-        if checkpoint is not None and place is not None:
-            checkpoints.go_back(folder, place)
-        return _run(folder, data, config, place)
+        if checkpoint is not None and saved is not None:
+            checkpoints.go_back(folder, saved)
+        return _run(folder, data, config, saved)
 
 
-def _finished(folder: RunFolder, config: Config, place: Path | None) -> State | None:
+def _finished(folder: RunFolder, config: Config, saved: Path | None) -> State | None:
     """Return the state of a run whose epochs are trained and whose last evaluation is made; None for any other."""
-    state = read_state(place) if place else None
+    state = read_state(saved) if saved else None
     if state is None or state.cursor.epoch < config.training.epochs:
         return None
     evaluations = [line for line in read(folder.metrics_file, state.metrics_length) if line["kind"] == "evaluation"]
@@ -110,18 +110,18 @@ def _changed(config: Config, sets: Sequence[str]) -> Config:
     return check(merged.model_dump(mode="json"), "configuration of the run")
 
 
-def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -> dict[str, Any]:
+def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None) -> dict[str, Any]:
     config, memory = resolved(data, config)
-    if place is None:
+    if saved is None:
         files.remove_tree(folder.live)
         table = create_table(folder.live, data, config)
         state = None
     else:
-        state = read_state(place)
+        state = read_state(saved)
         if state.fingerprint != data.fingerprint:
-            raise UserError(f"{place}: belongs to another dataset than {data.path}")
-        check_arrays(place, state.arrays)
-        checkpoints.restore_live(folder, place)
+            raise UserError(f"{saved}: belongs to another dataset than {data.path}")
+        check_arrays(saved, state.arrays)
+        checkpoints.restore_live(folder, saved)
         _tell_missing_lines(folder.metrics_file, state.metrics_length)
         table = open_table(folder.live, data, config, state.checksums)
     with (closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
@@ -129,20 +129,20 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
         if state is None:
             state = State(Cursor(), data.fingerprint, parts.work.initialise(), 0)
         else:
-            assert place is not None
-            tensors = read_dense(place, state.dense)
-            load_weights(parts.model, tensors, place)
+            assert saved is not None
+            tensors = read_dense(saved, state.dense)
+            load_weights(parts.model, tensors, saved)
             parts.optimizer.load_state_tensors(optimizer_state(tensors))
-        _announce(data, config, memory, place)
+        _announce(data, config, memory, saved)
         finished = Trainer(parts, state).train()
         return _summary(folder, finished, config.training.metric)
 
 
-def _announce(data: Dataset, config: Config, memory: MemoryPlan, place: Path | None) -> None:
+def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | None) -> None:
     """Log what is about to be trained, and warn of what may be a mistake."""
     storage = config.storage
     log.info("%s %s: %s nodes, %s training edges; %s of %s partitions resident (%s), %s of memory planned; on %s, %s thread%s",
-             f"going on from checkpoint {place.name} on" if place else "training on", data.path, f"{data.manifest.nodes:,}",
+             f"going on from checkpoint {saved.name} on" if saved else "training on", data.path, f"{data.manifest.nodes:,}",
              f"{data.manifest.edges['train']:,}", storage.capacity, data.partitioning.partitions, storage.ordering,
              files.format_bytes(memory.total), config.device, config.training.threads,
              "" if config.training.threads == 1 else "s")
