@@ -1,4 +1,4 @@
-"""Say what a run will take before it runs: memory, disk, swaps, and bytes moved in each epoch. Counted from the real plans."""
+"""Count what a run will take before it runs: memory, disk, swaps, and bytes moved in each epoch. It uses the real plans."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Plan = Callable[[int], EpochPlan]
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes of one epoch between disk and memory, evaluation apart."""
+    """The bytes that one epoch moves between disk and memory, without its evaluation, and its partition swaps."""
 
     rows_read: int
     rows_written: int
@@ -45,17 +45,17 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Moved:
-    """Partitions that an epoch loads, one after the other, and how many it writes."""
+    """The partitions that an epoch loads, in order, and how many it writes."""
 
     loaded: list[int]
     written: int
 
 
 def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool) -> Iterator[Moved]:
-    """Count the loads and writes of a run's epochs, one after the other: a buffer without files takes the trainer's calls.
+    """Yield what each epoch of a run loads and writes. A buffer without files takes the trainer's calls and counts.
 
-    ``config`` must be resolved. ``learned`` rows are made at the start, which is not counted, and written when they leave; a
-    ranking leaves all partitions of them resident where they fit, else the first.
+    ``config``: resolved. ``learned``: whether the rows are learned. Such rows are made at the start, which is not counted, and
+    written when they leave. A ranking leaves all their partitions resident where they fit, else the first.
     """
     buffer = DryBuffer(partitions, slots)
     if learned:
@@ -80,8 +80,10 @@ def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool
 
 @dataclass(frozen=True)
 class MovedSizes:
-    """Bytes of a partition's learned rows and features, 0 where there are none, of each partition's in-edges, and of the edges
-    that every epoch trains."""
+    """Bytes that are moved at a time: a partition's learned rows and its features, 0 where there are none.
+
+    ``lists``: those of each partition's in-edges. ``edges``: those of all edges that an epoch trains.
+    """
 
     learned: int
     features: int
@@ -90,7 +92,7 @@ class MovedSizes:
 
 
 def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slots: int) -> Iterator[Traffic]:
-    """Bytes of each epoch of a run."""
+    """Yield the bytes that each epoch of a run moves."""
     rows = moves(config, plan, partitions, slots, learned=True)
     features = moves(config, plan, partitions, slots, learned=False)
     lists = moves(config, plan, partitions, partitions, learned=False)
@@ -100,7 +102,7 @@ def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slot
 
 
 def absent_share(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64]) -> float:
-    """The share of the resident nodes' in-edges whose source is not resident, over an epoch's steps."""
+    """Return the share of the resident nodes' in-edges whose source is not resident, over an epoch's steps."""
     absent = total = 0
     for step in plan.steps:
         into = bucket_counts[:, list(step.resident)]
@@ -110,7 +112,7 @@ def absent_share(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64]) -> float
 
 
 def sizes_of(config: Config, data: Dataset) -> MovedSizes:
-    """The bytes of a dataset that a resolved configuration moves."""
+    """Return the sizes of what a run on a dataset moves. ``config``: resolved."""
     partitioning, adjacency, features = data.partitioning, lists_read(data, config), features_read(data, config)
     lists = [0] * partitioning.partitions
     if adjacency is not None:
@@ -122,14 +124,15 @@ def sizes_of(config: Config, data: Dataset) -> MovedSizes:
 
 
 def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any]:
-    """Plan a run of ``config`` on ``dataset``: memory, disk and bytes moved. Nothing is trained or written.
+    """Return the memory, the disk and the bytes moved of a run of ``config`` on ``dataset``. Nothing is trained or written.
 
-    Sizes are bytes. Raises UserError where dataset, memory and capacity disagree.
+    Without a ``config`` the preset that suits the dataset is taken. Sizes are in bytes. Raises UserError where dataset, memory
+    and capacity disagree.
     """
     data = Dataset.open(Path(dataset))
-    asked = config or config_for(data, None)
-    facts = with_encoder(asked, facts_of(data, asked, usable()))
-    resolved, memory = resolve(asked, facts)
+    given = config or config_for(data, None)
+    facts = with_encoder(given, facts_of(data, given, usable()))
+    resolved, memory = resolve(given, facts)
     sizes, plan = sizes_of(resolved, data), plans_of(data, resolved)
     table = facts.partitions * sizes.learned
     edges = data.manifest.edges["train"]

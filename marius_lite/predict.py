@@ -259,7 +259,7 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
             for each in classified:
                 for raw, split, answer, chances in zip(each.raw.to_pylist(), each.split.tolist(), each.answers.tolist(),
                                                        each.probabilities.tolist()):
-                    yield {"id": raw, "split": SPLITS[split], kind.column: kind.told(answer, names),
+                    yield {"id": raw, "split": SPLITS[split], kind.column: kind.named(answer, names),
                            "probabilities": dict(zip(names, chances))}
 
 

@@ -1,4 +1,4 @@
-// What a partition buffer loads and writes, found out without memory and without files.
+// Finds out what a partition buffer would load and write, without memory and without files.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -7,8 +7,8 @@
 
 namespace marius {
 
-/// Takes the calls of PartitionBuffer and decides as it does; each transfer ends as soon as it starts. A real buffer loads
-/// as much where its transfers keep up, and less where a partition is wanted again while it is still being written.
+/// Takes the calls of PartitionBuffer and decides as it does, but each transfer ends as soon as it starts. A real buffer
+/// loads as much if its transfers keep up. It loads less where a partition is wanted again while it is still being written.
 class DryBuffer {
 public:
     /// Throws std::invalid_argument unless both are positive.
@@ -22,7 +22,7 @@ public:
     void mark_dirty(const PartitionList& partitions) { resident_.mark_dirty(partitions); }
     void flush() { end(resident_.flush()); }
 
-    /// What was loaded and written since the last call, in order.
+    /// Returns what was loaded and written since the last call, in order.
     Transfers moved() { return std::exchange(moved_, {}); }
 
 private:

@@ -35,7 +35,7 @@ Transfers ResidentSet::enter(const PartitionList& now, const PartitionList& next
     order.insert(order.end(), next.begin(), next.end());
     marked(order);
 
-    // What is in memory already comes first among the next ones: it must not be loaded twice.
+    // Of the next ones those in memory come first: else they could leave and be loaded again.
     std::stable_partition(order.begin() + static_cast<std::ptrdiff_t>(now.size()), order.end(),
                           [this](std::int64_t k) { return at(k).slot >= 0; });
     order.resize(std::min(order.size(), slots_));
@@ -114,7 +114,7 @@ const ResidentSet::Partition& ResidentSet::at(std::int64_t k) const {
 
 ResidentSet::Partition& ResidentSet::at(std::int64_t k) { return const_cast<Partition&>(std::as_const(*this).at(k)); }
 
-// Which partitions a list names. Throws when one is named twice or does not exist.
+// Returns for each partition whether a list names it. Throws when one is named twice or does not exist.
 std::vector<bool> ResidentSet::marked(const PartitionList& partitions) const {
     std::vector<bool> result(partitions_.size());
     for (const std::int64_t k : partitions) {
@@ -136,7 +136,7 @@ int ResidentSet::take_slot() {
     return slot;
 }
 
-// Unwanted partitions that are loading or being written leave when that ends.
+// Unwanted partitions that are being loaded or written leave when that has ended.
 void ResidentSet::let_go_unwanted(Transfers& started) {
     for (std::size_t k = 0; k < partitions_.size(); ++k) {
         if (partitions_[k].wanted) continue;

@@ -1,4 +1,4 @@
-"""Link prediction: what it needs. `auto` for a run that pages learned rows, and features where an encoder reads them."""
+"""What link prediction needs. Its buffers hold learned rows, and features where an encoder reads them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 
 class LinkPlanning:
-    """See `config.planning.Planning`."""
+    """The planning of link prediction. See `config.planning.Planning`."""
 
     unit: Literal["edges", "nodes"] = "edges"
     metrics = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")
@@ -59,7 +59,7 @@ class LinkPlanning:
         return self.losses[0]
 
     def check(self, config: Config, facts: Facts) -> None:
-        """Any dataset has edges."""
+        """Do nothing: any dataset has edges."""
 
     def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
         if config.storage.capacity != "auto" or needs_all(config.storage.ordering):
@@ -105,14 +105,17 @@ class LinkPlanning:
 
 
 def link_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
-    """Sizes of link prediction's batches: every place of a batch is a seed."""
-    here = resident(facts, capacity)
-    return EncoderSizes(batch_places(config, here.nodes), here, input_width(config, facts), config.model.dim,
+    """Return the sizes of link prediction's batches. Every place of a batch is a seed."""
+    graph = resident(facts, capacity)
+    return EncoderSizes(batch_places(config, graph.nodes), graph, input_width(config, facts), config.model.dim,
                         input_stride(config, facts), tables(config, facts))
 
 
 def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:
-    """All partitions where they fit; else, of the largest capacities that fit, the one that loads least."""
+    """Return the capacity and its memory: all partitions where they fit, else the one that loads least of the largest that fit.
+
+    Raises UserError where none fits.
+    """
     fitting: list[tuple[int, int, MemoryPlan]] = []
     for capacity in range(facts.partitions, min(2, facts.partitions) - 1, -1):
         memory = _memory(config, facts, capacity, budget)
@@ -123,13 +126,18 @@ def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, Memo
     if not fitting:
         raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions and their batches need "
                         f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}")
-    _, capacity, memory = min(fitting, key=lambda found: (found[0], -found[1]))
+    _, capacity, memory = min(fitting, key=lambda each: (each[0], -each[1]))
     return capacity, memory
 
 
 def _loads(config: Config, facts: Facts, capacity: int) -> int:
-    plan = make_plan(_ordering(config, facts, capacity), facts.partitions, capacity, config.training.seed, 0)
-    return sum(len(step.load) for step in plan.steps)
+    """Return how many partitions the first epoch loads."""
+    return sum(len(step.load) for step in _plan(config, facts, capacity).steps)
+
+
+def _plan(config: Config, facts: Facts, capacity: int) -> EpochPlan:
+    """Return the plan of the first epoch."""
+    return make_plan(_ordering(config, facts, capacity), facts.partitions, capacity, config.training.seed, 0)
 
 
 def _ordering(config: Config, facts: Facts, capacity: int) -> str:
@@ -137,27 +145,37 @@ def _ordering(config: Config, facts: Facts, capacity: int) -> str:
 
 
 def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryPlan:
+    """Return the memory with ``capacity`` partitions resident. ``budget``: bytes, of which the windows may take a share."""
     ordering = _ordering(config, facts, capacity)
     spare = spare_slots(ordering, facts.partitions, capacity) if config.storage.prefetch else 0
     slots = min(capacity + spare, facts.partitions)
     one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
-    here = resident(facts, capacity)
-    threads = facts.threads if config.training.threads == "auto" else config.training.threads
-    workspace = workspace_bytes(config, facts.relations, here.nodes, threads)
-    if config.device != "cpu":
-        workspace = host_bytes_for_device(config, facts.stride, here.nodes)
-    plan = make_plan(ordering, facts.partitions, capacity, config.training.seed, 0)
-    total, largest_bucket = int(facts.bucket_counts.sum()), int(facts.bucket_counts.max(initial=0))
-    largest_step = largest_window([step.buckets for step in plan.steps], facts.bucket_counts)
-    asked = config.storage.window_edges
-    wanted = asked if asked != "auto" else min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES)
-    window = max(largest_bucket, wanted, 1)
-    if facts.lists and config.device != "cpu":
-        workspace = encoder_host_bytes_for_device(config, link_sizes(config, facts, capacity))
-    elif facts.lists:
-        workspace += encoder_bytes(config, link_sizes(config, facts, capacity), inputs_of(config, facts) != "features")
+    window, workspace = _window_edges(config, facts, capacity, budget), _workspace(config, facts, capacity)
     if config.negatives.log_q:
         workspace += slots * -(-facts.rows_per_partition // SLOT_ROWS) * SLOT_ROWS * LOG_Q_BYTES
     return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
                       edges=window * EDGE_BYTES + slots * facts.lists, workspace=workspace,
                       evaluation=evaluation_bytes(config, facts.nodes))
+
+
+def _window_edges(config: Config, facts: Facts, capacity: int, budget: int) -> int:
+    """Return the edges of a window: those of the largest step where they fit, and no fewer than the largest bucket has."""
+    total, largest_bucket = int(facts.bucket_counts.sum()), int(facts.bucket_counts.max(initial=0))
+    if config.storage.window_edges != "auto":
+        return max(largest_bucket, config.storage.window_edges, 1)
+    largest_step = largest_window([step.buckets for step in _plan(config, facts, capacity).steps], facts.bucket_counts)
+    return max(largest_bucket, min(total, int(1.2 * largest_step) + 1024, int(budget * EDGE_SHARE) // EDGE_BYTES), 1)
+
+
+def _workspace(config: Config, facts: Facts, capacity: int) -> int:
+    """Return the bytes that a batch takes on the host, an encoder's part included."""
+    nodes = resident(facts, capacity).nodes
+    if config.device != "cpu":
+        if facts.lists:
+            return encoder_host_bytes_for_device(config, link_sizes(config, facts, capacity))
+        return host_bytes_for_device(config, facts.stride, nodes)
+    threads = facts.threads if config.training.threads == "auto" else config.training.threads
+    workspace = workspace_bytes(config, facts.relations, nodes, threads)
+    if facts.lists:
+        workspace += encoder_bytes(config, link_sizes(config, facts, capacity), inputs_of(config, facts) != "features")
+    return workspace

@@ -1,4 +1,4 @@
-"""Node classification: what it needs. In memory are features, learned rows, and in-edges of the resident nodes."""
+"""What node classification needs. Its memory holds features, learned rows and in-edges of the resident nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ORDERING = "node_classification"
 
 
 class NodePlanning:
-    """See `config.planning.Planning`."""
+    """The planning of node classification. See `config.planning.Planning`."""
 
     unit: Literal["edges", "nodes"] = "nodes"
     metrics = ("accuracy", "macro_f1", "micro_f1", "roc_auc", "average_precision", "log_loss")
@@ -35,7 +35,7 @@ class NodePlanning:
                  f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out")]
 
     def metric(self, facts: Facts) -> str:
-        """Where nodes may have several classes, all of them right is rare."""
+        """Return accuracy, or micro F1 where nodes may have several classes: to have all of them right is rare."""
         return "micro_f1" if _nodes(facts).multi_label else self.metrics[0]
 
     def loss(self, facts: Facts) -> str:
@@ -52,14 +52,14 @@ class NodePlanning:
                             "one for each")
 
     def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
-        asked, partitions, nodes = config.storage.capacity, facts.partitions, _nodes(facts)
-        if asked != "auto":
-            check_node_capacity(partitions, asked)
-            memory = node_memory(config, facts, nodes, asked)
-            check_capacity_fits(config, asked, memory, budget)
-            return Resolved(asked, ORDERING, memory)
+        given, partitions = config.storage.capacity, facts.partitions
+        if given != "auto":
+            check_node_capacity(partitions, given)
+            memory = node_memory(config, facts, given)
+            check_capacity_fits(config, given, memory, budget)
+            return Resolved(given, ORDERING, memory)
         for capacity in range(partitions, 0, -1):
-            memory = node_memory(config, facts, nodes, capacity)
+            memory = node_memory(config, facts, capacity)
             if memory.total <= budget:
                 return Resolved(capacity, ORDERING, memory)
         raise UserError(f"`storage.memory` is {format_bytes(budget)}, but one resident partition and what goes with it need "
@@ -96,14 +96,18 @@ def _nodes(facts: Facts) -> NodeFacts:
 
 
 def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> EncoderSizes:
+    """Return the sizes of node classification's batches. Every node of a batch is a seed."""
     return EncoderSizes(config.training.batch_size, resident(facts, capacity), input_width(config, facts), nodes.classes,
                         input_stride(config, facts), tables(config, facts),
                         nodes.classes if nodes.multi_label else 0)
 
 
-def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> MemoryPlan:
-    """Memory with ``capacity`` partitions resident; spare slots let a rotation load ahead. ``config.device`` is no more auto."""
-    spare, rows = 0, facts.rows_per_partition
+def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
+    """Return the memory with ``capacity`` partitions resident. ``config.device`` is resolved already.
+
+    Where training partitions do not all fit, spare slots let the next ones load ahead.
+    """
+    nodes, spare = _nodes(facts), 0
     if config.storage.prefetch and nodes.training_partitions > capacity:
         spare = min(capacity - capacity // 2, facts.partitions - capacity)
     slots = capacity + spare
@@ -111,11 +115,12 @@ def node_memory(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -
     workspace = encoder_bytes(config, sizes, inputs_of(config, facts) != "features")
     if config.device != "cpu":
         workspace = encoder_host_bytes_for_device(config, sizes)
-    one = slot_bytes(rows, input_stride(config, facts))
+    one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
     return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=nodes.training, buffer=slots * one,
                       edges=slots * facts.lists + nodes.training * (24 + sizes.labels), workspace=workspace,
                       evaluation=evaluation_bytes(config, facts.nodes, nodes.evaluated))
 
 
 def loss_of(nodes: NodeFacts) -> str:
+    """Return the loss for nodes with one class each, or with any number of them."""
     return "binary_cross_entropy" if nodes.multi_label else "cross_entropy"

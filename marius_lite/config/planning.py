@@ -1,4 +1,4 @@
-"""What a task needs, known before anything of it is loaded: its settings, its plans, its memory."""
+"""What a task says of itself before any of its code that needs torch is loaded: its settings, its plans, its memory."""
 
 from __future__ import annotations
 
@@ -13,69 +13,77 @@ from marius_lite.places import at_place
 from marius_lite.types import EpochPlan
 
 Rules = list[tuple[bool, str]]
-"""Whether a rule between settings is broken, and what is then said."""
+"""Rules between settings: whether each is broken, and the message if so."""
 
 
 class Resolved(NamedTuple):
+    """The storage settings that a task has chosen, and the memory that they take."""
+
     capacity: int
     ordering: str
     memory: MemoryPlan
 
 
 class Planning(Protocol):
+    """What a task needs. Where it takes ``config`` and ``facts``, they are those of one run."""
+
     unit: Literal["edges", "nodes"]
-    """What is trained: edges, or nodes that have labels and a split."""
+    """What is trained: edges, or labelled nodes of the training split."""
     metrics: tuple[str, ...]
-    """The figures of an evaluation; the first is `training.metric: auto` where `metric` says nothing else."""
+    """The figures of an evaluation that ``training.metric`` may name; `metric` chooses one."""
     losses: tuple[str, ...]
     edge_bytes_read: int
     """Bytes of each training edge that every epoch reads from disk, beside in-edge lists."""
 
     def rules(self, config: Config) -> Rules:
-        """Of settings that this task reads otherwise than others do."""
+        """Return the rules for settings that this task reads in its own way."""
 
     def metric(self, facts: Facts) -> str:
-        """`training.metric: auto`."""
+        """Return what ``training.metric: auto`` stands for."""
 
     def loss(self, facts: Facts) -> str:
-        """`loss.name: auto`."""
+        """Return what ``loss.name: auto`` stands for."""
 
     def check(self, config: Config, facts: Facts) -> None:
         """Raise UserError for settings that the dataset does not suit."""
 
     def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
-        """The capacity, its ordering and its memory. ``config.device`` is no more auto. Raises UserError where they disagree."""
+        """Choose the capacity and the ordering, and count their memory. ``config.device`` is resolved already.
+
+        ``budget``: bytes. Raises UserError where settings, dataset and budget disagree.
+        """
 
     def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
-        """The plan of an epoch of a resolved configuration; training nodes fill the first ``training`` partitions."""
+        """Return an epoch's plan, for a resolved configuration. Training nodes fill the first ``training`` partitions."""
 
     def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
-        """Of a batch that passes an encoder."""
+        """Return what the memory of a batch depends on, where there is an encoder."""
 
     def seeds(self, config: Config, batch: int, nodes: int) -> int:
-        """Nodes that a ``batch`` of so many items begins from, of ``nodes`` in all."""
+        """Return how many nodes a batch of ``batch`` items begins from, of ``nodes`` in all."""
 
     def items(self, facts: Facts) -> int:
-        """Edges or nodes trained in an epoch."""
+        """Return how many edges or nodes an epoch trains."""
 
     def unused(self, labels: bool) -> list[str]:
-        """Parts of a dataset that this task does not use, one line each; ``labels``: whether its nodes have labels."""
+        """Return which parts of a dataset this task does not use, one line each. ``labels``: whether nodes have labels."""
 
     def doubtful(self, config: Config, relations: int) -> list[str]:
-        """Settings that work, but are probably not wanted, one line each."""
+        """Return which settings work but are probably not wanted, one line each."""
 
     def described(self, config: Config) -> dict[str, Any]:
-        """The parts of a model, for `info`."""
+        """Return the settings of the model, for `info`."""
 
     def out_width(self, config: Config, facts: Facts) -> int:
-        """Numbers of a node that a model gives."""
+        """Return how many numbers an encoder gives for a node."""
 
 
 def encoder_described(config: Config) -> dict[str, Any]:
-    """The encoder's part of what `Planning.described` says."""
+    """Return the encoder's part of what `Planning.described` says."""
     return config.model.model_dump(mode="json", include={"encoder", "layers", "inputs"}) if config.encodes else {}
 
 
 def planning_of(config: Config) -> Planning:
-    found: Planning = at_place(TASKS[config.task].planning)()
-    return found
+    """Return the planning of the task that a configuration names."""
+    planning: Planning = at_place(TASKS[config.task].planning)()
+    return planning

@@ -1,8 +1,4 @@
-"""The tasks by name: a new one is a file and a line here.
-
-``planning``: what a task needs, without torch (`config.planning.Planning`). ``task``: what it does (`tasks.task.Task`). Each is
-package.module:Class.
-"""
+"""List the tasks by name. A new task is its files and a line here."""
 
 from __future__ import annotations
 
@@ -13,6 +9,12 @@ from marius_lite.places import at_place
 
 
 class TaskPlaces(NamedTuple):
+    """Where a task's two classes are, each as package.module:Class.
+
+    ``planning``: what the task needs (`config.planning.Planning`); it does not load torch. ``task``: what it does
+    (`tasks.task.Task`).
+    """
+
     planning: str
     task: str
 
@@ -26,7 +28,7 @@ TASKS: dict[str, TaskPlaces] = {
 
 
 class NamesOfTasks:
-    """The names that the plannings of all tasks have in an attribute, in order, each once."""
+    """The names in one attribute of all tasks' plannings, in order, each once."""
 
     def __init__(self, attribute: str):
         self._attribute = attribute

@@ -1,1 +1,1 @@
-"""From rows to vectors: neighbourhoods around a batch's nodes, an encoder over them, and the vectors of all nodes."""
+"""Make vectors of rows: sample the neighbourhoods of a batch's nodes, run an encoder over them, or over the whole graph."""

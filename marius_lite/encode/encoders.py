@@ -1,4 +1,4 @@
-"""The encoder that a configuration names, with its first weights."""
+"""Make the encoder that a configuration names, with its first weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marius_lite.seeds import seed_for
 
 
 def initial_encoder(config: Config, in_width: int, out_width: int, relations: int) -> Encoder | CustomEncoder:
-    """On the CPU; its weights follow from the run's seed."""
+    """Return the encoder on the CPU. Its weights follow from the run's seed."""
     settings = config.model
     torch.manual_seed(seed_for(config.training.seed, "encoder"))
     shape = EncoderShape(in_width, [*settings.layers, out_width], dropout=settings.dropout, norm=settings.norm,
@@ -20,15 +20,15 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
 
 
 def weight_decays(config: Config, encoder: Encoder | CustomEncoder | None) -> dict[str, float]:
-    """By the beginning of parameters' names: one for all, or one for each of an encoder's layers.
+    """Return the weight decay of parameters, by how their names begin: one for all, or one for each layer of an encoder.
 
-    Raises UserError for one each where layers are not known.
+    Raises UserError for one each where the encoder's layers are not known.
     """
-    asked = config.optimizer.dense.weight_decay
-    if isinstance(asked, float):
-        return {"": asked}
+    decay = config.optimizer.dense.weight_decay
+    if isinstance(decay, float):
+        return {"": decay}
     if isinstance(encoder, CustomEncoder) and not isinstance(encoder, Layered):
         raise UserError(f"`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` {config.model.encoder} "
                         f"{whole_graph_reason(encoder.module)}: give one number for all")
     where = "encoder.module" if isinstance(encoder, CustomEncoder) else "encoder"
-    return {f"{where}.{part}.{layer}.": value for layer, value in enumerate(asked) for part in ("convs", "norms", "residuals")}
+    return {f"{where}.{part}.{layer}.": value for layer, value in enumerate(decay) for part in ("convs", "norms", "residuals")}

@@ -1,4 +1,4 @@
-"""A sampled neighbourhood as the tensors that encoders take, on the host or on a device."""
+"""Turn a sampled neighbourhood into the tensors that encoders take, on the host or on a device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 
 
 def graph_arrays(sample: NeighbourSample, lists: NeighbourLists) -> Arrays:
-    """What `layer_graph` needs. ``lists``: those it was sampled from; they know true degrees where the encoder asks for them."""
+    """Return the arrays that `layer_graph` needs. ``lists``: those of the sample; they give true degrees if they have them."""
     arrays: dict[str, np.ndarray] = {"indptr": sample.indptr, "indices": sample.indices}
     if sample.rel is not None:
         arrays["edge_rel"] = sample.rel.view(np.int32)
@@ -20,7 +20,7 @@ def graph_arrays(sample: NeighbourSample, lists: NeighbourLists) -> Arrays:
 
 
 def layer_graph(sample: NeighbourSample, arrived: Arrived, arrays: Arrays) -> LayerGraph:
-    """From the ``arrays`` of `graph_arrays`, once they have arrived."""
+    """Return the encoder's graph, once the ``arrays`` of `graph_arrays` have arrived."""
     rel, degrees = (arrived.tensor(name) if name in arrays else None for name in ("edge_rel", "degrees"))
     return LayerGraph(tuple(sample.hop_nodes.tolist()), arrived.tensor("indptr"), arrived.tensor("indices"),
                       None if rel is None else rel.long(), degrees, tuple(sample.hop_edges.tolist()))

@@ -1,4 +1,4 @@
-"""Neighbours around nodes, from the CPU's sampler or a GPU's: the same ones, so whichever is faster may be taken."""
+"""Sample the neighbourhoods of nodes, on the CPU or on a GPU. Both draw the same, so the faster one may be taken."""
 
 from __future__ import annotations
 
@@ -18,23 +18,26 @@ from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 from marius_lite.sampling.node_batches import Ids
 
 WARM_UP, COMPARED = 4, 8
-"""Batches, taken in turn by the CPU and the GPU, before and while their times are compared."""
+"""Batches that the CPU and the GPU sample in turn: first without being timed, then to compare their times."""
 
 
 class Neighbourhoods:
-    """Samples ``fanouts`` around nodes, from ``lists``. ``on_device``: a GPU's sampler, which takes every batch; or, where it is
-    ``compared``, those after the first few if it was faster in these. The samples are the same."""
+    """Samples neighbourhoods from ``lists``, with so many neighbours in each hop as ``fanouts`` say.
+
+    ``on_device``: a GPU's sampler, which samples every batch. Where ``compared``, the CPU and the GPU take the first few batches
+    in turn, and the faster one all others. Where they are sampled changes no sample.
+    """
 
     def __init__(self, lists: NeighbourLists, fanouts: Sequence[Fanout], threads: int, on_device: DeviceNeighbours | None = None,
                  compared: bool = False):
         self.lists = lists
         self._fanouts, self._threads, self._on_device, self._compared = fanouts, threads, on_device, compared
-        self._seconds: dict[bool, list[float]] | None = {False: [], True: []} if on_device and compared else None  # of an edge
+        self._seconds: dict[bool, list[float]] | None = {False: [], True: []} if on_device and compared else None  # an edge's
         self._turn = 0
-        self._seen = {"neighbours": 0, "neighbours_not_resident": 0, "drawn_on_device": 0}
+        self._counts = {"neighbours": 0, "neighbours_not_resident": 0, "drawn_on_device": 0}
 
     def enter(self, base_rows: Mapping[int, int], following: Iterable[int]) -> None:
-        """Have the lists of exactly these partitions (see `NeighbourLists.enter`), and begin to read the ``following`` ones."""
+        """Make the lists of exactly these partitions resident (see `NeighbourLists.enter`), and begin to read ``following``."""
         if self._on_device:
             self._on_device.leave(base_rows.keys())
         self.lists.enter(base_rows)
@@ -43,18 +46,19 @@ class Neighbourhoods:
         self.lists.prefetch(following)
 
     def sample(self, seeds: Ids, seed: int, exclude: Ids | None = None, both: bool = False) -> NeighbourSample:
-        """See `NeighbourLists.sample`."""
+        """Return what `NeighbourLists.sample` does."""
         if self._seconds is None:
             return self._sample(self._on_device, seeds, seed, exclude, both)
         return self._timed(self._seconds, seeds, seed, exclude, both)
 
-    def count(self, around: NeighbourSample) -> None:
-        """A batch is trained with this sample. (Others are drawn ahead, and drawn again after a pause.)"""
-        self._seen["neighbours"] += around.neighbours
-        self._seen["neighbours_not_resident"] += around.missing
+    def count(self, sample: NeighbourSample) -> None:
+        """Count the neighbours of a sample with which a batch is trained. (Samples drawn ahead are drawn again after a pause.)"""
+        self._counts["neighbours"] += sample.neighbours
+        self._counts["neighbours_not_resident"] += sample.missing
 
     def counters(self) -> dict[str, float]:
-        return {**self._seen, "edges_moved": self.lists.edges_moved}
+        """Return how many neighbours were counted, samples drawn on the GPU and edges moved so far."""
+        return {**self._counts, "edges_moved": self.lists.edges_moved}
 
     def close(self) -> None:
         self._without_device()
@@ -64,26 +68,26 @@ class Neighbourhoods:
                 both: bool) -> NeighbourSample:
         if on_device is None:
             return self.lists.sample(seeds, self._fanouts, seed, self._threads, exclude, both)
-        self._seen["drawn_on_device"] += 1
+        self._counts["drawn_on_device"] += 1
         return on_device.sample(seeds, [int(fanout) for fanout in self._fanouts], seed, exclude, both)
 
     def _timed(self, seconds: dict[bool, list[float]], seeds: Ids, seed: int, exclude: Ids | None, both: bool) -> NeighbourSample:
         gpu = self._turn % 2 == 1
         start = time.perf_counter()
-        found = self._sample(self._on_device if gpu else None, seeds, seed, exclude, both)
+        sample = self._sample(self._on_device if gpu else None, seeds, seed, exclude, both)
         if self._turn >= WARM_UP:
-            seconds[gpu].append((time.perf_counter() - start) / max(1, len(found.indices)))
+            seconds[gpu].append((time.perf_counter() - start) / max(1, len(sample.indices)))
         self._turn += 1
         if self._turn == WARM_UP + COMPARED:
             self._choose(statistics.median(seconds[False]), statistics.median(seconds[True]))
-        return found
+        return sample
 
     def _choose(self, cpu: float, gpu: float) -> None:
         assert self._on_device
         self._seconds = None
-        taken = {"the CPU": cpu, str(self._on_device.accelerator.device): gpu}
-        told = ", ".join(f"{seconds * 1e9:.3g} ns an edge on {place}" for place, seconds in taken.items())
-        say(f"on {min(taken, key=lambda place: taken[place])}: {told}")
+        times = {"the CPU": cpu, str(self._on_device.accelerator.device): gpu}
+        compared = ", ".join(f"{seconds * 1e9:.3g} ns an edge on {place}" for place, seconds in times.items())
+        say(f"on {min(times, key=lambda place: times[place])}: {compared}")
         if gpu >= cpu:
             self._without_device()
 
@@ -105,18 +109,19 @@ class Neighbourhoods:
 
 def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, config: Config,
                         degrees: bool) -> Neighbourhoods:
-    """What an encoder's neighbourhoods are sampled from, and where; ``degrees``: whether samples must tell true in-degrees."""
+    """Open the dataset's in-edge lists and the samplers of an encoder. ``degrees``: whether it asks for true in-degrees."""
     assert dataset.adjacency is not None
-    asked = config.sampling.device
-    on_device = accelerator is not None and asked != "cpu"
-    if on_device and asked == "auto" and not verified.GPUS:
+    device = config.sampling.device
+    on_device = accelerator is not None and device != "cpu"
+    if on_device and device == "auto" and not verified.GPUS:
         on_device = False
         say("on the CPU: the GPU's sampler is not chosen before it has run on a GPU")
     lists = NeighbourLists(dataset.adjacency, degrees=degrees, weighted=config.sampling.weighted,
                            own_pages=on_device)
     sampler = DeviceNeighbours(accelerator, dataset.partitioning) if accelerator and on_device else None
-    return Neighbourhoods(lists, hop_fanouts(config, dataset), int(config.training.threads), sampler, asked == "auto")
+    return Neighbourhoods(lists, hop_fanouts(config, dataset), int(config.training.threads), sampler, device == "auto")
 
 
 def say(where: str) -> None:
+    """Log where neighbours are sampled."""
     log.info("neighbours are sampled %s", where)

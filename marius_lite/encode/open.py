@@ -1,4 +1,4 @@
-"""The representation that a configuration asks for, over a run's rows."""
+"""Open the representation that a configuration asks for, over a run's rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from marius_lite.rows.resident import ResidentRows
 
 def represent(rows: ResidentRows, accelerator: Accelerator | None, dataset: Dataset, config: Config,
               encoder: Encoder | CustomEncoder | None, dropout: float) -> Representation:
-    """``dropout``: share of the numbers that the encoder begins with to set to zero."""
+    """Return the rows themselves, or the vectors of an encoder. ``dropout``: the share of its input numbers to set to zero."""
     if encoder is None:
         return RowsThemselves(rows)
     neighbourhoods = open_neighbourhoods(accelerator, dataset, config, encoder.asks_for_degrees)

@@ -1,4 +1,4 @@
-"""How the rows of a batch become the vectors that a decoder or a classifier takes, and its gradients go back to them.
+"""Turn the rows of a batch into the vectors that a decoder or a classifier takes, and their gradients into those of the rows.
 
     places of a batch --prepare--> rows of each table, arrays    ids only; ahead, in a thread
     what has arrived  --vectors--> a vector of each place
@@ -31,7 +31,7 @@ from marius_lite.types import Rows
 
 @dataclass(frozen=True, slots=True)
 class PreparedPlaces:
-    """Of the places of a batch: rows of each table and arrays, as in `PreparedBatch`; ``sample``: neighbourhoods, if any."""
+    """What the places of a batch need: ``rows`` and ``arrays`` as in `PreparedBatch`, and the ``sample`` of neighbourhoods."""
 
     rows: Sequence[Rows]
     arrays: Arrays
@@ -40,38 +40,44 @@ class PreparedPlaces:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """``values``: a vector of each place, (m, width), without a graph of torch's. ``backward``: from their gradients, in parts
-    end to end, to those of the learned rows at the prepared places, in parts end to end; none where no rows are learned."""
+    """The vectors of a batch's places. ``values``: (m, width), detached from torch's autograd graph.
+
+    ``backward``: takes their gradients, in parts end to end. Returns those of the learned rows at the prepared places, likewise;
+    none where no rows are learned.
+    """
 
     values: Tensor
     backward: Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
 class Representation(Protocol):
-    """See the module. ``seed`` feeds whatever is still drawn."""
+    """How rows become vectors. ``seed``: the seed of what is drawn: neighbours, then dropout."""
 
     rows: ResidentRows
 
     def enter(self, following: Sequence[int]) -> None:
-        """Follow the rows to what is resident now, and begin to load what the ``following`` partitions need."""
+        """Make resident what the rows' partitions need, and begin to load what the ``following`` ones need."""
 
     def prepare(self, places: Rows, exclude: tuple[Rows, Rows], seed: int) -> PreparedPlaces:
-        """``places`` (m,): rows of the main buffer, several of one node perhaps. No message passes an edge between the pairs of
-        rows ``exclude``, in either direction."""
+        """Return what ``places`` need: (m,) rows of the main buffer, where a node may stand several times.
 
-    def vectors(self, prepared: PreparedPlaces, arrived: Arrived, seed: int) -> Vectors: ...
+        No message passes along an edge between two rows of a pair in ``exclude``, in either direction.
+        """
+
+    def vectors(self, prepared: PreparedPlaces, arrived: Arrived, seed: int) -> Vectors:
+        """Return a vector of each place."""
 
     def touched(self, nodes: Ids) -> Ids:
-        """Nodes whose rows batches over ``nodes`` take, each as often as they do, roughly."""
+        """Return the nodes whose rows batches over ``nodes`` take, each about as often as they take it."""
 
     def counters(self) -> Mapping[str, float]:
-        """What was sampled so far."""
+        """Return how much was sampled so far."""
 
     def close(self) -> None: ...
 
 
 class RowsThemselves:
-    """Without an encoder a place's vector is its row."""
+    """The representation without an encoder: the vector of a place is its row."""
 
     def __init__(self, rows: ResidentRows):
         self.rows = rows
@@ -96,9 +102,10 @@ class RowsThemselves:
 
 
 class Encoded:
-    """An encoder's vectors of distinct nodes, from sampled neighbourhoods of their rows.
+    """The representation by an encoder: the vector of a node follows from the rows of its sampled neighbourhood.
 
-    ``normalize``: see `nn.inputs.normalized`; ``dropout``: share of the numbers of the input set to zero.
+    Each node is encoded once, wherever it stands. ``normalize``: see `nn.inputs.normalized`. ``dropout``: the share of the
+    input's numbers set to zero.
     """
 
     def __init__(self, rows: ResidentRows, encoder: Encoder | CustomEncoder, neighbourhoods: Neighbourhoods, normalize: int,
@@ -113,13 +120,13 @@ class Encoded:
         # By node id, not by row: which slot a partition came into must not change the order of any sum.
         seeds, order, starts = sort_rows(self.rows.node_ids(places))
         own = np.stack([self.rows.node_ids(ends) for ends in exclude], 1)
-        found = self._around(self._neighbourhoods.sample(seeds, seed, own, both=True))
+        prepared = self._prepared(self._neighbourhoods.sample(seeds, seed, own, both=True))
         ids = {"inverse": inverse_of(order, starts), "order": order, "starts": starts}
-        return PreparedPlaces(found.rows, {**found.arrays, **ids}, found.sample)
+        return PreparedPlaces(prepared.rows, {**prepared.arrays, **ids}, prepared.sample)
 
     def prepare_nodes(self, nodes: Ids, seed: int) -> PreparedPlaces:
-        """The same for distinct nodes, whose order stays: the vectors are theirs."""
-        return self._around(self._neighbourhoods.sample(nodes, seed))
+        """Return what distinct ``nodes`` need. Their vectors come in their order (`vectors_of_nodes`)."""
+        return self._prepared(self._neighbourhoods.sample(nodes, seed))
 
     def vectors(self, prepared: PreparedPlaces, arrived: Arrived, seed: int) -> Vectors:
         encoded = self.vectors_of_nodes(prepared, arrived, seed)
@@ -132,7 +139,7 @@ class Encoded:
         return Vectors(encoded.values.index_select(0, arrived.tensor("inverse")), backward)
 
     def vectors_of_nodes(self, prepared: PreparedPlaces, arrived: Arrived, seed: int) -> Vectors:
-        """Of the nodes that were prepared, each once; ``backward`` takes one part."""
+        """Return the vectors of the prepared nodes, each once. ``backward`` takes one part."""
         assert prepared.sample is not None
         self._neighbourhoods.count(prepared.sample)
         torch.manual_seed(seed)
@@ -157,12 +164,12 @@ class Encoded:
     def close(self) -> None:
         self._neighbourhoods.close()
 
-    def _around(self, sample: NeighbourSample) -> PreparedPlaces:
+    def _prepared(self, sample: NeighbourSample) -> PreparedPlaces:
         return PreparedPlaces(self.rows.each_table(sample.rows, sample.nodes), graph_arrays(sample, self._neighbourhoods.lists),
                               sample)
 
     def _of_learned(self, d_x: Tensor | None) -> list[Tensor]:
-        """The learned numbers' part of the input's gradient (n, width), where rows are learned."""
+        """Return the learned columns of the input's gradient (n, width); none where no rows are learned."""
         return [] if d_x is None else [d_x[:, d_x.shape[1] - self.rows.buffers.dim:].contiguous()]
 
 

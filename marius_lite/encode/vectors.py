@@ -1,4 +1,4 @@
-"""What an encoder makes of every node, exactly: full neighbourhoods, layer after layer, in a table for the time of its use."""
+"""Work out an encoder's vectors of all nodes exactly: full neighbourhoods, layer after layer, in a table removed after use."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ PREFIX = ".vectors-"
 
 
 class InputRows:
-    """What an encoder begins with, by partition: features, the learned rows in ``table``, or both side by side.
+    """Reads an encoder's input by partition: features, the learned rows in ``table``, or both side by side.
 
-    Every partition is compared with its checksum as it is read: ``table`` has them.
+    Each partition is compared with its checksum when it is read. ``table`` has those of the learned rows.
     """
 
     def __init__(self, dataset: Dataset, config: Config, table: RowTable | None):
@@ -40,6 +40,7 @@ class InputRows:
         self._normalized = normalized_columns(dataset, config)
 
     def read(self, k: int) -> npt.NDArray[np.float32]:
+        """Read the input of the nodes of partition ``k``, (nodes, width). Raises RunError for damaged files."""
         parts: list[npt.NDArray[Any]] = []
         if self._features is not None:
             parts.append(self._features.values(k))
@@ -52,9 +53,12 @@ class InputRows:
 
 
 @contextmanager
-def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, inputs: InputRows,
+def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, table: RowTable | None,
             folder: Path) -> Iterator[RowTable]:
-    """A table of every node's vector, in a scratch folder inside ``folder``, removed at the end."""
+    """Open a table of every node's vector, in a scratch folder inside ``folder`` that is removed at the end.
+
+    ``table``: the learned rows, None where there are none. Raises UserError for an encoder whose layers are not known.
+    """
     if not isinstance(encoder, Layered):
         raise UserError(f"`model.encoder` {config.model.encoder} {whole_graph_reason(encoder.module)}: choose sage, gcn, gat, "
                         "rgcn or a model of torch_geometric for what is to be evaluated or exported")
@@ -62,27 +66,28 @@ def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, 
     assert adjacency is not None
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
     with _scratch(folder) as place:
+        inputs = InputRows(dataset, config, table)
         yield infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), place / "rows", degrees)
 
 
 @contextmanager
 def _scratch(folder: Path) -> Iterator[Path]:
-    """A new folder, held until the block ends, so that `remove_left_vectors` of another process leaves it alone."""
-    held = None
-    while held is None:
+    """Make a folder and lock it until the block ends, so that `remove_left_vectors` of another process leaves it alone."""
+    lock = None
+    while lock is None:
         place = Path(mkdtemp(prefix=PREFIX, dir=folder))
-        with suppress(FileNotFoundError):  # taken for a left one before it was held
-            held = files.hold(place)
+        with suppress(FileNotFoundError):  # removed as a left one before it was locked
+            lock = files.hold(place)
     try:
         yield place
     finally:
         files.remove_tree(place)
-        os.close(held)
+        os.close(lock)
 
 
 @contextmanager
 def rows_behind(table: RowTable, config: Config, slots: int) -> Iterator[PartitionBuffer]:
-    """A buffer over a table that is only read."""
+    """Open a buffer over a table that is only read."""
     buffer = PartitionBuffer(table, slots, threads=config.storage.io_threads, direct=config.storage.direct_io)
     try:
         yield buffer
@@ -91,22 +96,22 @@ def rows_behind(table: RowTable, config: Config, slots: int) -> Iterator[Partiti
 
 
 @contextmanager
-def vector_rows(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, inputs: InputRows, slots: int,
+def vector_rows(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, table: RowTable | None, slots: int,
                 folder: Path) -> Iterator[PartitionBuffer]:
-    """A buffer over every node's vector."""
-    with vectors(dataset, config, encoder, inputs, folder) as made, rows_behind(made, config, slots) as buffer:
+    """Open a buffer over the table that `vectors` makes."""
+    with vectors(dataset, config, encoder, table, folder) as made, rows_behind(made, config, slots) as buffer:
         yield buffer
 
 
 def inference_bytes(config: Config) -> int:
-    """The memory of the run, and at least that of an evaluation."""
+    """Return the memory for inference: half of the run's, and at least that of an evaluation."""
     assert isinstance(config.storage.memory, int)
     return max(EVALUATION_BYTES, config.storage.memory // 2)
 
 
 def remove_left_vectors(folder: Path) -> None:
-    """Those of processes that were killed."""
+    """Remove the scratch folders that killed processes left in ``folder``."""
     for left in folder.glob(f"{PREFIX}*"):
-        with suppress(FileNotFoundError), files.alone(left) as unheld:
-            if unheld:
+        with suppress(FileNotFoundError), files.alone(left) as unused:
+            if unused:
                 files.remove_tree(left)

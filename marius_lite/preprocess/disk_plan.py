@@ -1,7 +1,8 @@
-"""The disk that preprocess takes on the way and for its result: planned, asked for, used.
+"""Plan the disk that preprocess takes, for files on the way and for its result, and require that it is free.
 
-What a file takes is said beside what writes it, by functions named ``..._bytes``. Here is said which files lie on disk together.
-How many nodes there are is known once the files are read. Before, the plan is two: what is needed for sure, and at most.
+Functions named ``..._bytes`` stand beside what writes a file, and say how large it is. This module says which files lie on disk
+together. The number of nodes is known only when the input is read. Before that there are two plans: the least and the most that
+is needed.
 """
 
 from __future__ import annotations
@@ -34,16 +35,19 @@ from marius_lite.preprocess.partition.places import partitioner_bytes, places_by
 from marius_lite.preprocess.plan import sort_memory
 from marius_lite.preprocess.readers.source import InputFile, magic_of
 
-PACKED = 4  # a compressed file holds so many times its size, or less
+PACKED = 4  # a compressed file has at most so many times its size in it
 BLOCK = 512  # the unit of st_blocks
 SMALL_FILES = 1 << 18  # metadata, report, relations; blocks that files do not fill
 
 
 @dataclass(frozen=True)
 class DiskSizes:
-    """What the disk follows from: ``rows`` of the input, ``reverses`` that are sorted with them (`Options.reverses_sought`),
-    bytes ``spooled`` of each row and ``words`` of its record, columns ``carried``; ``nodes``, bytes of their ``names``, of
-    dictionaries (``ids``) and of what turns keys into ids (``numbers``)."""
+    """What the size of the files follows from.
+
+    ``rows``: rows of the input. ``reverses``: reversed edges that are sorted with them (`Options.reverses_sought`). ``spooled``:
+    bytes of a spooled row. ``words``: words of a row's record when it is sorted. ``carried``: the columns that edges carry.
+    ``names``, ``ids``, ``numbers``: bytes of the nodes' raw ids, of the dictionaries, and of what turns keys into ids.
+    """
 
     rows: int
     reverses: int
@@ -60,7 +64,10 @@ class DiskSizes:
 
 
 def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None, most: bool) -> DiskSizes:
-    """With the fewest nodes that there can be, or with as many as there are ends of edges, ids as long as lines allow."""
+    """Return the sizes before the input is read: the least there can be, or with ``most`` the largest.
+
+    At most there are as many nodes as ends of edges, and their ids are as long as lines allow.
+    """
     given = 0 if node_data is None else node_data.rows.count
     carried, relations = options.values, options.columns is None or len(options.columns) > 2
     spooled = SpoolShape(relations and most, carried).edge_bytes
@@ -75,7 +82,7 @@ def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, node_
 
 def sizes_after(gathered: Gathered, numbering: Numbering, options: Options, words: int, relations: int,
                 partitions: int) -> DiskSizes:
-    """Once nodes are numbered."""
+    """Return the sizes once nodes are numbered."""
     reverses = sum(gathered.counts[1:]) if options.reverses_sought else 0
     return DiskSizes(sum(gathered.counts), reverses, gathered.shape.edge_bytes, words, gathered.shape.carried, relations > 1,
                  numbering.nodes, numbering.raw_ids.bytes, dictionary_bytes(gathered.dictionaries),
@@ -84,9 +91,9 @@ def sizes_after(gathered: Gathered, numbering: Numbering, options: Options, word
 
 @dataclass(frozen=True)
 class DiskPlan:
-    """What lies on disk at most while each pass runs, in bytes; with ``least``, what surely does.
+    """The bytes that lie on disk while each pass runs: at most, or with ``least`` the least that surely do.
 
-    ``sorted``: runs were written, whatever the memory is now.
+    ``sorted``: whether runs were written already, whatever the memory is now.
     """
 
     sizes: DiskSizes
@@ -97,10 +104,11 @@ class DiskPlan:
 
     @property
     def most(self) -> int:
+        """The bytes of the pass that takes most."""
         return max(self.passes().values())
 
     def passes(self) -> dict[str, int]:
-        """By pass."""
+        """Return the bytes by pass."""
         sizes, placed = self.sizes, self._on_the_way
         begun = self._spool + sizes.ids + self._listed
         kept = begun + sizes.numbers
@@ -145,7 +153,7 @@ class DiskPlan:
 
     @property
     def _edges(self) -> int:
-        """``edges/``, and what is counted."""
+        """The bytes of ``edges/`` and of the counts."""
         sizes, p = self.sizes, self.sizes.partitions
         if self.least:
             filled = 0 if self.options.drop_duplicates else self._stored
@@ -163,18 +171,18 @@ class DiskPlan:
 
     @property
     def _listed(self) -> int:
-        """Keys of the rows of node data, of the nodes of splits, of those that have types."""
+        """The bytes of the keys of nodes that have data, are in a split or have a type."""
         typed = type_keys_bytes(self.sizes.nodes) * self.sizes.typed
         return typed + (0 if self.node_data is None else node_lists_bytes(self.node_data))
 
     @property
     def _deals(self) -> bool:
-        """Whether nodes get other ids than the first."""
+        """Whether nodes get new ids after they were numbered."""
         return self.options.partitioner != "random" or (self.node_data is not None and self.node_data.sets is not None)
 
     @property
     def _on_the_way(self) -> int:
-        """By id: places, labels, splits and types; by row: ids, before and after the places are known."""
+        """The bytes of files on the way: places, labels, splits and types by id; ids by row of the node data."""
         nodes, data = self.sizes.nodes, self.node_data
         each = np.dtype(id_dtype(nodes)).itemsize
         placed = places_bytes(nodes, each) * (self.options.partitioner != "random") + placed_types_bytes(nodes) * self.sizes.typed
@@ -184,7 +192,7 @@ class DiskPlan:
 
     @property
     def _tables(self) -> int:
-        """``tables/``, and what is spooled on the way there."""
+        """The bytes of ``tables/``, and of what is spooled for it."""
         return 0 if self.node_data is None else tables_bytes(self.node_data, self.sizes.nodes, self.sizes.partitions)
 
     @property
@@ -196,8 +204,10 @@ class DiskPlan:
 
 def require_space(inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None,
                   count: Callable[[], int]) -> None:
-    """Say what disk this takes for about ``rows``, before anything is read. Raises UserError where less is free than is needed
-    for sure: for as many rows as ``count`` then finds."""
+    """Log how much disk about ``rows`` edges take, before the input is read.
+
+    Where less is free than the least that they need, ``count`` counts the rows exactly. Raises UserError where that is still so.
+    """
 
     def needed(rows: int, most: bool = False) -> int:
         return DiskPlan(sizes_before(inputs, rows, options, node_data, most), options, node_data, least=not most).most
@@ -212,7 +222,10 @@ def require_space(inputs: Sequence[InputFile], rows: int, options: Options, node
 
 
 def require_rest(plan: DiskPlan, folder: Path, done: Callable[[str], bool]) -> None:
-    """The same once nodes are numbered, for the passes that are not ``done``. Raises RunError: ``folder`` stays as it is."""
+    """Do the same once nodes are numbered, for the passes that are not ``done``.
+
+    Raises RunError where less is free. ``folder`` then stays as it is, for the same command to go on.
+    """
     needed = max((size for name, size in plan.passes().items() if not done(name)), default=0)
     if not done("adjacency"):
         log.info(f"{plan.options.output}: {plan}")
@@ -221,7 +234,7 @@ def require_rest(plan: DiskPlan, folder: Path, done: Callable[[str], bool]) -> N
 
 
 def require_more(folder: Path, needed: int, purpose: str, output: Path) -> None:
-    """Raise RunError unless what is in ``folder`` may grow to ``needed`` bytes."""
+    """Raise RunError unless the disk has room for ``folder`` to grow to ``needed`` bytes."""
     more, free = needed - used_bytes(folder), files.free_bytes(folder)
     if more > free:
         raise RunError(f"{output}: {purpose} needs {format_bytes(more)} more of disk, {format_bytes(free)} are free: make room "
@@ -229,5 +242,5 @@ def require_more(folder: Path, needed: int, purpose: str, output: Path) -> None:
 
 
 def used_bytes(folder: Path) -> int:
-    """What the files under ``folder`` take on disk."""
+    """Return the bytes that the files under ``folder`` take on disk."""
     return sum(path.lstat().st_blocks * BLOCK for path in folder.rglob("*"))

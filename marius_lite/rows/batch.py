@@ -1,4 +1,4 @@
-"""A batch between its ids and its gradients: what tasks prepare, and what their arithmetic meets once rows have arrived."""
+"""A batch on its way: what a task prepares from ids, and what its arithmetic reads once rows have arrived."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Sampled = TypeVar("Sampled")
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch(Generic[Sampled]):
-    """A batch whose ids are drawn; nothing of it is on a device yet.
+    """A batch whose ids are drawn. Nothing of it is on a device yet.
 
-    ``rows``: of each table, the row of its buffer at every place of the batch, (m,) int64. ``arrays``: what else its
-    arithmetic needs, by name; they travel with the rows. ``sampled``: what the task drew.
+    ``rows``: for each table, the row of its buffer at every place of the batch, (m,) int64. ``arrays``: what else the arithmetic
+    needs, by name; they travel with the rows. ``sampled``: what the task drew.
     """
 
     batch: Batch
@@ -30,22 +30,22 @@ class PreparedBatch(Generic[Sampled]):
 
 
 class Arrived(Protocol):
-    """The same batch where it is trained: tensors of the device, or of the host."""
+    """A batch where it is trained: tensors on the device, or on the host."""
 
     def values(self) -> Tensor:
-        """What stands at the batch's places, of all tables side by side: float32 (m, columns)."""
+        """Return the values at the batch's places, those of all tables side by side: float32 (m, columns)."""
 
     def tensor(self, name: str) -> Tensor:
-        """One of the batch's arrays."""
+        """Return the batch's array of that name."""
 
     def sum_segments(self, grads: Sequence[Tensor], order: str, starts: str, out: Tensor) -> None:
-        """out[s] (segments, dim) = the sum of the gradients at places order[starts[s]:starts[s + 1]], in that order.
+        """Sum into out[s] (segments, dim) the gradients at places order[starts[s]:starts[s + 1]], in that order.
 
-        ``grads``: the parts of all places, end to end; ``order``, ``starts``: names of arrays.
+        ``grads``: the gradients of all places, in parts end to end. ``order``, ``starts``: names of arrays.
         """
 
     def check(self, loss: Tensor, batch: Batch) -> None:
-        """RunError for a loss that is not finite, where it can be looked at without waiting."""
+        """Raise RunError for a loss that is not finite, where it can be read without waiting for a device."""
 
 
 Learn = Callable[[PreparedBatch[Any], Arrived], tuple[Tensor, Sequence[Tensor]]]

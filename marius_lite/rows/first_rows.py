@@ -1,4 +1,4 @@
-"""The rows that a run begins with."""
+"""Make the rows that a run begins with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INITIAL_BLOCK = 1 << 16
 
 
 def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
-    """Make every partition's first rows, in the buffer; checksums of the files."""
+    """Make the first rows of every partition, in the buffer. Returns the checksums of the files by partition."""
     partitions, dim = buffer.table.partitions, config.model.dim
     draw = draw_of(config.init.nodes, decoder_class(config.model.decoder).node_draw(dim))
     for k in each_adopted(buffer, partitions, buffer.slots):
@@ -24,6 +24,7 @@ def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
     return buffer.flush()
 
 
-def draw_of(asked: DrawSection, usual: Draw) -> Draw:
-    """What the decoder's authors draw from, changed where the configuration asks for something else."""
-    return usual.changed(None if asked.kind == "auto" else asked.kind, None if asked.scale == "auto" else asked.scale)
+def draw_of(settings: DrawSection, usual: Draw) -> Draw:
+    """Return the ``usual`` draw, that of the decoder's authors, changed as the ``settings`` ask."""
+    return usual.changed(None if settings.kind == "auto" else settings.kind,
+                         None if settings.scale == "auto" else settings.scale)

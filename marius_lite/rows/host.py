@@ -1,4 +1,4 @@
-"""Resident rows on the host: a batch's are gathered into tensors, and its gradients applied to them, by the CPU."""
+"""Train resident rows on the host: the CPU gathers the rows of a batch into tensors, and applies its gradients to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from marius_lite.types import Batch, RowGrads
 
 @dataclass(frozen=True, slots=True)
 class OnHost:
-    """See `rows.batch.Arrived`."""
+    """A batch on the host. See `rows.batch.Arrived`."""
 
     gathered: Sequence[Tensor]
     arrays: Arrays
@@ -45,7 +45,7 @@ Gathered = tuple[PreparedBatch[Any], OnHost]
 
 
 class HostRows(ResidentRows):
-    """``updater`` changes the learned rows. ``staleness``: batches that may be gathered before an update lands."""
+    """Rows trained on the host. ``updater``: what changes the learned rows. ``staleness``: batches gathered before an update."""
 
     def __init__(self, buffers: RowBuffers, partitioning: Partitioning, updater: HostRowUpdater, staleness: int, threads: int):
         super().__init__(buffers, partitioning)

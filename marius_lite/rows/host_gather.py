@@ -1,4 +1,4 @@
-"""The CPU gather: rows of a buffer into dense batch tensors. It specifies what every other gather does."""
+"""Gather rows of a buffer into dense tensors on the CPU. Every other gather gives the same."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from marius_lite.types import Rows
 
 
 class HostGather:
-    """Gathers the first ``columns`` of rows into tensors that are reused: one is valid until ``ring`` calls later.
+    """Gathers the first ``columns`` of rows. Its tensors are reused: each is valid until ``ring`` calls later.
 
-    ``table``: (rows, width) of float32, or as ``type`` and ``scales`` say (see `graph.feature_types`).
+    ``table``: (rows, width) float32, or as ``type`` and ``scales`` say (see `graph.feature_types`).
     """
 
     def __init__(self, table: npt.NDArray[Any], columns: int, ring: int = 1, threads: int = 1, type: str = "float32",
@@ -25,13 +25,13 @@ class HostGather:
         self._turn = 0
 
     def __call__(self, rows: Rows) -> torch.Tensor:
-        """float32 (m, columns) of the rows (m,)."""
+        """Return the values of the rows (m,), float32 (m, columns)."""
         self._turn = (self._turn + 1) % len(self._ring)
         if len(rows) > len(self._ring[self._turn]):
             self._ring[self._turn] = torch.empty((len(rows), self._columns), dtype=torch.float32)
-        found = self._ring[self._turn][: len(rows)]
-        self._gather(rows, found.numpy())
-        return found
+        gathered = self._ring[self._turn][: len(rows)]
+        self._gather(rows, gathered.numpy())
+        return gathered
 
     def _gather(self, rows: Rows, out: npt.NDArray[np.float32]) -> None:
         if self._type == "float32":

@@ -1,4 +1,4 @@
-"""Resident rows that are trained on a GPU: batches fetch them from the host's buffers and bring them back."""
+"""Train resident rows on a GPU: batches fetch them from the host's buffers and bring them back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Tracked = tuple[PreparedBatch[Any], list[BatchRows]]
 
 @dataclass(frozen=True, slots=True)
 class OnDevice:
-    """A batch on the device, as `rows.batch.Arrived` describes it. No call waits for the device."""
+    """A batch on the device. See `rows.batch.Arrived`. No call waits for the device."""
 
     accelerator: Accelerator
     arrived: ArrivedBatch
@@ -44,11 +44,11 @@ class OnDevice:
         sum_segments(self.accelerator, grads, self.arrived.arrays[order], self.arrived.arrays[starts], out)
 
     def check(self, loss: Tensor, batch: Batch) -> None:
-        """Nothing: the loss is checked when the batch ends."""
+        """Do nothing: the loss is checked when the batch ends."""
 
 
 class DeviceRows(ResidentRows):
-    """``batches``: has a table for each of the buffers, in the same order."""
+    """Rows trained on a GPU. ``batches``: moves them; it has a table for each of the buffers, in the same order."""
 
     def __init__(self, buffers: RowBuffers, partitioning: Partitioning, batches: DeviceBatches):
         super().__init__(buffers, partitioning)
@@ -99,10 +99,10 @@ class DeviceRows(ResidentRows):
         return lambda: finite(end(), prepared.batch)
 
     def _caches(self) -> list[tuple[PartitionBuffer, FullCache | HotRowCache]]:
-        """Each buffer with the cache of its rows on the device. Either all buffers have one, or none."""
+        """Return each buffer with the cache of its rows on the device. Either all buffers have one, or none."""
         return [(buffer, table.cache) for buffer, table in zip(self.buffers.all, self._batches.tables) if table.cache]
 
 
 def _tracker(table: DeviceTable) -> Callable[[Ids], BatchRows]:
-    """What finds the different rows of a table that a batch touches."""
+    """Return the function that finds the different rows of a table that a batch touches."""
     return RowTracker(LOOK_BACK, table.hot).track if table.step else partial(read_rows, hot=table.hot)

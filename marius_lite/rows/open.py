@@ -1,4 +1,4 @@
-"""From a run's settings to its resident rows: buffers over features and learned rows, and where batches meet them."""
+"""Open the resident rows of a run: buffers over features and learned rows, trained on the host or on a GPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from marius_lite.storage.table import RowTable
 
 
 def open_buffers(dataset: Dataset, config: Config, slots: int, table: RowTable | None) -> RowBuffers:
-    """Buffers of ``slots`` partitions over a dataset's features and the learned rows in ``table``, of what there is."""
+    """Open buffers of ``slots`` partitions over the features that are read and the learned rows in ``table``, if any."""
     storage = config.storage
 
     def buffer(of: RowTable) -> PartitionBuffer:
@@ -33,6 +33,7 @@ def open_buffers(dataset: Dataset, config: Config, slots: int, table: RowTable |
 
 
 def host_rows(buffers: RowBuffers, dataset: Dataset, config: Config) -> HostRows:
+    """Return the rows of the buffers, trained on the host."""
     settings, training = config.optimizer.rows, config.training
     updater = HostRowUpdater(ROW_OPTIMIZERS[settings.name](), config.model.dim, settings.lr, settings.clip)
     return HostRows(buffers, dataset.partitioning, updater, training.staleness, int(training.threads))
@@ -40,9 +41,9 @@ def host_rows(buffers: RowBuffers, dataset: Dataset, config: Config) -> HostRows
 
 def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset, config: Config,
                 loads: list[Load]) -> DeviceRows:
-    """Open the rows on a GPU, by a path that is logged. The buffers are closed where that fails.
+    """Return the rows of the buffers, trained on a GPU. The way they travel is logged. If it fails, the buffers are closed.
 
-    ``loads``: of the steps of the first epoch.
+    ``loads``: how many rows the steps of the first epoch touch.
     """
     needs = batch_needs(config, facts_of(dataset, config, cuda=True), int(config.storage.capacity), cached=0)
     try:
@@ -54,7 +55,7 @@ def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset,
 
 
 def host_tables(buffers: RowBuffers, config: Config) -> list[HostTable]:
-    """A table for each of the buffers."""
+    """Return a table for each of the buffers: features are only read, learned rows have a step."""
     settings, tables = config.optimizer.rows, []
     if buffers.features and buffers.stored:
         stored, features = buffers.stored, buffers.features

@@ -1,4 +1,4 @@
-"""The rows of the resident partitions: what every implementation, on the host or with a GPU, has in common."""
+"""Own the rows of the resident partitions: what rows on the host and rows on a GPU have in common."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RowBuffers:
-    """What nodes begin with, side by side: ``features`` in a buffer, stored as ``stored`` says, then the first ``dim`` numbers
-    of the ``learned`` rows. At least one of them is there."""
+    """The buffers of what nodes begin with: ``features``, then the first ``dim`` numbers of the ``learned`` rows, or one of both.
+
+    ``stored``: how the features are stored.
+    """
 
     stored: Features | None
     features: PartitionBuffer | None
@@ -33,11 +35,12 @@ class RowBuffers:
 
     @property
     def all(self) -> list[PartitionBuffer]:
+        """The buffers that there are, in this order."""
         return [buffer for buffer in (self.features, self.learned) if buffer is not None]
 
     @property
     def main(self) -> PartitionBuffer:
-        """The buffer whose rows edges and samples name."""
+        """The buffer whose rows stand in edges and samples."""
         return self.all[-1]
 
     def close(self) -> None:
@@ -46,7 +49,7 @@ class RowBuffers:
 
 
 class ResidentRows(ABC):
-    """Owns the buffers of a run, and how batches reach them. Not for several threads at once, but as `pipeline` says."""
+    """Owns the buffers of a run, and the way of batches to them. Only the stages of `pipeline` may run in several threads."""
 
     def __init__(self, buffers: RowBuffers, partitioning: Partitioning):
         self.buffers, self.partitioning = buffers, partitioning
@@ -64,7 +67,7 @@ class ResidentRows(ABC):
         return self.buffers.learned.table if self.buffers.learned else None
 
     def base_rows(self) -> dict[int, int]:
-        """Of each resident partition the first row in the main buffer."""
+        """Return the first row of each resident partition in the main buffer."""
         return {k: self.main.base_row(k) for k in self.resident}
 
     def enter(self, resident: tuple[int, ...], following: Sequence[int]) -> None:
@@ -80,50 +83,50 @@ class ResidentRows(ABC):
             self._partition_of_slot[base // self.main.slot_rows] = k
 
     def node_ids(self, rows: Ids) -> Ids:
-        """Node ids of rows of the main buffer."""
+        """Return the node ids of rows of the main buffer."""
         slot, offset = np.divmod(rows, self.main.slot_rows)
         ids: Ids = self._partition_of_slot[slot] * self.partitioning.rows + offset
         return ids
 
     def rows_of(self, table: int, nodes: Ids) -> Ids:
-        """Rows of resident nodes in the buffer of a table, by its place among the buffers."""
+        """Return the rows of resident nodes in a table's buffer. ``table``: its place among the buffers."""
         partition, offset = np.divmod(nodes, self.partitioning.rows)
         rows: Ids = self._base_rows[table][partition] + offset
         return rows
 
     def each_table(self, rows: Ids, nodes: Ids) -> list[Ids]:
-        """Of each table the rows of nodes, of which ``rows`` are those of the main buffer."""
+        """Return the rows of ``nodes`` in each table. ``rows``: those of the main buffer."""
         last = len(self.buffers.all) - 1
         return [rows if table == last else self.rows_of(table, nodes) for table in range(last + 1)]
 
     def mark_changed(self) -> None:
-        """Batches change the resident learned rows from now on."""
+        """Take note that batches change the resident learned rows from now on."""
         if self.buffers.learned:
             self.buffers.learned.mark_dirty(self.resident)
 
     @abstractmethod
     def pipeline(self, prepare: Callable[[Any], PreparedBatch[Any]],
                  learn: Learn) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
-        """Stages for one run of the pipeline, which change the learned rows by what ``learn`` gives."""
+        """Return the stages for one run of the pipeline. They change the learned rows by the gradients that ``learn`` gives."""
 
     @abstractmethod
     def rated(self) -> Sequence[Rated]:
-        """What has a learning rate."""
+        """Return all that has a learning rate."""
 
     @abstractmethod
     def cache_most_touched(self, touched: Callable[[], Ids]) -> None:
         """Cache the rows of the nodes that ``touched`` names most often on the device, as far as there is room."""
 
     def flush(self) -> dict[int, int]:
-        """Write what was changed; checksums of the learned rows' files. What is resident stays."""
+        """Write the changed partitions. Returns the checksums of the learned rows' files. What is resident stays."""
         return self.buffers.learned.flush() if self.buffers.learned else {}
 
     def release(self) -> dict[int, int]:
-        """`flush`, after which others may use the buffers, until the next `enter`."""
+        """Do as `flush`. Afterwards others may use the buffers, until the next `enter`."""
         return self.flush()
 
     def counters(self) -> dict[str, float]:
-        """What the buffers read, wrote and waited so far."""
+        """Return what the buffers read, wrote and waited so far."""
         counted = [buffer.counters() for buffer in self.buffers.all]
         return {key: sum(each[key] for each in counted) for key in counted[0]}
 

@@ -1,4 +1,4 @@
-"""The table of a run's learned rows, in ``live/`` and in checkpoints."""
+"""Make and open the table of a run's learned rows, in ``live/`` and in checkpoints."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NODES = "nodes"
 
 
 def record_learned(config: Config) -> RecordLayout | None:
-    """The record of a node's learned row; None where no rows are learned."""
+    """Return the record of a node's learned row; None where no rows are learned."""
     return record_of(config.optimizer.rows.name, config.model.dim) if config.learns_rows else None
 
 
 def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | None:
-    """A Zarr group with an empty table of the run's records, where it learns rows."""
+    """Make a Zarr group with an empty table of the run's records. Returns the table, None where no rows are learned."""
     with disk_errors(path):
         create_group(path)
     record = record_learned(config)
@@ -34,13 +34,16 @@ def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | Non
 
 
 def table_bytes(dataset: Dataset, config: Config) -> int:
-    """What its files take on disk; 0 where no rows are learned."""
+    """Return the bytes that the table's files take on disk; 0 where no rows are learned."""
     record, partitioning = record_learned(config), dataset.partitioning
     return partitioning.partitions * partitioning.rows * record.stride if record else 0
 
 
 def open_table(path: Path, dataset: Dataset, config: Config, checksums: Mapping[int, int]) -> RowTable | None:
-    """What `create_table` made, in ``live/`` or a checkpoint, and what its files hold. Raises UserError for another table."""
+    """Open what `create_table` made, in ``live/`` or a checkpoint; None where no rows are learned.
+
+    ``checksums``: those of its files, by partition. Raises UserError for a table of another shape.
+    """
     record, partitioning = record_learned(config), dataset.partitioning
     if record is None:
         return None

@@ -1,4 +1,4 @@
-"""The way of first rows into a table: every partition passes through the buffer once."""
+"""Fill a table with first rows: every partition passes through the buffer once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Adopting(Protocol):
-    """The part of a PartitionBuffer that making first rows takes. `_native.DryBuffer` has it too."""
+    """The methods of a PartitionBuffer that first rows need. `_native.DryBuffer` has them too."""
 
     def adopt(self, k: int, /) -> object: ...
 
@@ -15,12 +15,12 @@ class Adopting(Protocol):
 
 
 def each_adopted(buffer: Adopting, partitions: int, slots: int) -> Iterator[int]:
-    """Each partition in turn, resident without being read. Its rows must be made before the next one is asked for.
+    """Yield each partition, which is resident without being read. Make its rows before you ask for the next one.
 
     One slot stays free for the next partition, unless all fit. Partitions that must leave are written; the last ones stay dirty.
     """
-    held = slots if slots >= partitions else slots - 1
+    kept = slots if slots >= partitions else slots - 1
     for k in range(partitions):
         buffer.adopt(k)
         yield k
-        buffer.enter(range(max(0, k + 1 - held), k + 1), [])
+        buffer.enter(range(max(0, k + 1 - kept), k + 1), [])

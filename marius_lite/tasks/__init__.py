@@ -1,4 +1,4 @@
-"""What runs can learn, by the name in the configuration: a task is a module, and a line in `config.tasks.TASKS`."""
+"""The tasks that a run can learn. A task is a module, and a line in `config.tasks.TASKS`."""
 
 from marius_lite.config.schema import Config
 from marius_lite.config.tasks import TASKS
@@ -7,5 +7,6 @@ from marius_lite.tasks.task import Task
 
 
 def task_of(config: Config) -> Task:
-    found: Task = at_place(TASKS[config.task].task)()
-    return found
+    """Return the task that a configuration names."""
+    task: Task = at_place(TASKS[config.task].task)()
+    return task

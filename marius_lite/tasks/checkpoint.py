@@ -1,4 +1,4 @@
-"""A run opened for reading: what eval, predict and export share."""
+"""Open a checkpoint for reading, as eval, predict and export do."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ from marius_lite.tasks.resolved import resolved
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One checkpoint of a run: where it is, how it was configured, the memory to read it in, its learned rows with their
-    checksums. It is not pruned before it is closed."""
+    """A checkpoint that is open for reading. A run that still trains does not remove it before it is closed.
+
+    ``path``: its folder. ``config``: the run's, without ``auto``. ``memory``: the memory to read it in. ``table``: its learned
+    rows with their checksums, None where no rows are learned.
+    """
 
     run: RunFolder
     path: Path
@@ -41,20 +44,24 @@ class Checkpoint:
 
 
 def open_checkpoint(path: Path, name: str | None, moved_to: Path | None = None) -> Checkpoint:
-    """``moved_to``: where the run's dataset is now. Raises UserError where there is no such checkpoint or dataset."""
+    """Open a checkpoint of the run in ``path``: the one named, or as `checkpoint.find.find_to_read` chooses.
+
+    ``moved_to``: where the run's dataset is now. Raises UserError where there is no such checkpoint or dataset.
+    """
     run = RunFolder(path)
     record = run_folder.read_record(run)
     dataset = run_folder.open_dataset(run, record, moved_to)
-    held = hold(run, name)
-    if held is None:
+    locked = hold(run, name)
+    if locked is None:
         raise UserError(f"{path}: no checkpoint yet: `marius-lite resume {path}` trains until there is one")
+    folder, lock = locked
     with ExitStack() as stack:
-        stack.callback(os.close, held[1])
-        state = read_state(held[0])
+        stack.callback(os.close, lock)
+        state = read_state(folder)
         if state.fingerprint != dataset.fingerprint:
-            raise UserError(f"{held[0]}: belongs to another dataset than {dataset.path}")
+            raise UserError(f"{folder}: belongs to another dataset than {dataset.path}")
         config, memory = resolved(dataset, run_folder.config_of(run, record))
         prepare_torch(config)
-        check_arrays(held[0], state.arrays)
-        table = open_table(held[0], dataset, config, state.checksums)
-        return Checkpoint(run, held[0], state, config, memory, dataset, table, stack.pop_all())
+        check_arrays(folder, state.arrays)
+        table = open_table(folder, dataset, config, state.checksums)
+        return Checkpoint(run, folder, state, config, memory, dataset, table, stack.pop_all())

@@ -1,4 +1,4 @@
-"""What a checkpoint's model says of nodes: the probability of each class, and the class or classes that follow."""
+"""Classify nodes with a checkpoint's model: the probability of each class, and the class or classes that follow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from marius_lite.checkpoint.dense import load_weights, read_dense
-from marius_lite.encode.vectors import InputRows, vectors
+from marius_lite.encode.vectors import vectors
 from marius_lite.errors import UserError
 from marius_lite.graph.node_columns import NODE_SPLITS
 from marius_lite.nn.classifier import NodeClassifier
@@ -21,14 +21,16 @@ from marius_lite.tasks.node_evaluation import blocks, by_partition
 from marius_lite.tasks.node_model import make_classifier
 
 SPLITS = ("none", *NODE_SPLITS)
-"""By the codes that a dataset stores."""
+"""The names of the splits, by the codes that a dataset stores."""
 
 Ids = npt.NDArray[np.int64]
 
 
 class Classified(NamedTuple):
-    """Node ids (n,) ascending, of one partition, and their raw ids; ``split`` (n,) uint8: places in SPLITS; ``answers`` as in
-    `labelling.Said`; ``probabilities`` (n, classes) float32."""
+    """A block of classified nodes of one partition. ``nodes``: (n,) node ids, ascending. ``raw``: their raw ids.
+
+    ``split``: (n,) uint8, places in SPLITS. ``answers``: as in `labelling.Predicted`. ``probabilities``: (n, classes) float32.
+    """
 
     nodes: Ids
     raw: pa.Array
@@ -38,13 +40,16 @@ class Classified(NamedTuple):
 
 
 @contextmanager
-def class_probabilities(found: Checkpoint, nodes: Ids | None = None) -> Iterator[Iterator[Classified]]:
-    """Of some nodes, whose ids ascend, or of all in order of node id, in bounded blocks; from full neighbourhoods."""
-    dataset, labels = found.dataset, found.dataset.labels
+def class_probabilities(checkpoint: Checkpoint, nodes: Ids | None = None) -> Iterator[Iterator[Classified]]:
+    """Open the classes of ``nodes``, whose ids ascend, or of all nodes, as blocks of bounded size in order of node id.
+
+    They follow from full neighbourhoods.
+    """
+    dataset, config = checkpoint.dataset, checkpoint.config
+    labels = dataset.labels
     assert labels is not None
-    model = open_classifier(found)
-    inputs = InputRows(dataset, found.config, found.table)
-    with vectors(dataset, found.config, model.encoder, inputs, found.run.path) as scores:
+    model = open_classifier(checkpoint)
+    with vectors(dataset, config, model.encoder, checkpoint.table, checkpoint.run.path) as scores:
 
         def classified() -> Iterator[Classified]:
             partitioning, splits = dataset.partitioning, dataset.node_splits
@@ -54,21 +59,22 @@ def class_probabilities(found: Checkpoint, nodes: Ids | None = None) -> Iterator
                 span = partitioning.range(k)
                 raw = dataset.raw_ids(span.start, span.stop)
                 for part in blocks(offsets, labels.classes):
-                    said = labelling(dataset).said(scores.read_rows(k, part, slice(0, labels.classes)))
-                    yield Classified(part + span.start, raw.take(pa.array(part)), codes[part], said.answers,
-                                     said.probabilities.astype(np.float32))
+                    predicted = labelling(dataset).predictions(scores.read_rows(k, part, slice(0, labels.classes)))
+                    yield Classified(part + span.start, raw.take(pa.array(part)), codes[part], predicted.answers,
+                                     predicted.probabilities.astype(np.float32))
 
         yield classified()
 
 
-def require_classes(found: Checkpoint) -> None:
+def require_classes(checkpoint: Checkpoint) -> None:
     """Raise UserError for a checkpoint of another task."""
-    if found.config.task != "node_classification":
-        raise UserError(f"{found.run.path}: its task is {found.config.task}, so it has no classes: ask for links with --queries")
+    if checkpoint.config.task != "node_classification":
+        raise UserError(f"{checkpoint.run.path}: its task is {checkpoint.config.task}, so it has no classes: ask for links with "
+                        "--queries")
 
 
-def open_classifier(found: Checkpoint) -> NodeClassifier:
-    """The model of a node-classification checkpoint."""
-    model = make_classifier(found.dataset, found.config, trains=False)
-    load_weights(model, read_dense(found.path, found.state.dense), found.path)
+def open_classifier(checkpoint: Checkpoint) -> NodeClassifier:
+    """Return the model of a node-classification checkpoint, ready to evaluate."""
+    model = make_classifier(checkpoint.dataset, checkpoint.config, trains=False)
+    load_weights(model, read_dense(checkpoint.path, checkpoint.state.dense), checkpoint.path)
     return model.eval()

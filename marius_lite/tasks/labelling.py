@@ -1,4 +1,4 @@
-"""What differs between nodes that have one class each and nodes that may have several: loss, weights, figures, answers."""
+"""All that differs between nodes with one class each and nodes with any number of them: loss, weights, figures, answers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Scores = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.float64]
 
 
-class Said(NamedTuple):
-    """``answers``: (n,) class numbers, or (n, classes) truth values; ``probabilities`` (n, classes)."""
+class Predicted(NamedTuple):
+    """What scores predict. ``answers``: (n,) class numbers, or (n, classes) truth values. ``probabilities``: (n, classes)."""
 
     answers: npt.NDArray[Any]
     probabilities: Numbers
 
 
 class Labelling(Protocol):
-    """``loss``; ``figures``: what counts them; ``column``: the word for a node's answer."""
+    """How nodes have classes. ``figures``: the class that measures answers. ``column``: the name of a column of answers."""
 
     @property
     def loss(self) -> Loss: ...
@@ -39,16 +39,18 @@ class Labelling(Protocol):
     def column(self) -> str: ...
 
     def balanced(self, labels: Labels, classes: int) -> Numbers:
-        """(classes,) weights of the loss, by which a class counts as much as others, however many nodes have it; a class that
-        none has is weighed as if one had it, one that all have as if one had it not."""
+        """Return the loss's weights of classes (classes,), so that all classes count alike however many nodes have them.
+
+        A class that no node has is weighed as if one had it; a class that all nodes have, as if one had it not.
+        """
         ...
 
-    def said(self, scores: Scores) -> Said:
-        """What scores (n, classes) say."""
+    def predictions(self, scores: Scores) -> Predicted:
+        """Return what scores (n, classes) predict."""
         ...
 
-    def told(self, answer: Any, names: Sequence[Any]) -> Any:
-        """One of the answers by names of classes."""
+    def named(self, answer: Any, names: Sequence[Any]) -> Any:
+        """Return one node's answer by the names of classes."""
         ...
 
 
@@ -60,16 +62,16 @@ class OneClass:
     def balanced(self, labels: Labels, classes: int) -> Numbers:
         return np.asarray(len(labels) / (classes * np.bincount(labels, minlength=classes).clip(1)))
 
-    def said(self, scores: Scores) -> Said:
+    def predictions(self, scores: Scores) -> Predicted:
         chances = np.exp(log_probabilities(scores))
-        return Said(chances.argmax(1), chances)
+        return Predicted(chances.argmax(1), chances)
 
-    def told(self, answer: int, names: Sequence[Any]) -> Any:
+    def named(self, answer: int, names: Sequence[Any]) -> Any:
         return names[answer]
 
 
 class SeveralClasses:
-    """A node has any number of classes, each for itself: those whose probability is at least a half, score 0, are said."""
+    """A node has any number of classes. Those are predicted whose probability is at least a half, which is a score of 0."""
 
     loss, figures, column = staticmethod(binary_cross_entropy), MultiLabelFigures, "classes"
 
@@ -77,17 +79,18 @@ class SeveralClasses:
         positives = np.count_nonzero(labels, axis=0)
         return np.asarray((len(labels) - positives).clip(1) / positives.clip(1))
 
-    def said(self, scores: Scores) -> Said:
-        return Said(scores >= 0, np.exp(binary_log_probabilities(scores)))
+    def predictions(self, scores: Scores) -> Predicted:
+        return Predicted(scores >= 0, np.exp(binary_log_probabilities(scores)))
 
-    def told(self, answer: Sequence[bool], names: Sequence[Any]) -> list[Any]:
+    def named(self, answer: Sequence[bool], names: Sequence[Any]) -> list[Any]:
         return [name for name, has in zip(names, answer) if has]
 
 
 def labelling(dataset: Dataset) -> Labelling:
+    """Return how the nodes of a dataset have classes."""
     return SeveralClasses() if dataset.manifest.multi_label else OneClass()
 
 
 def labelling_of(labels: Labels) -> Labelling:
-    """By labels in memory."""
+    """Return how nodes with these labels have classes: (n,) numbers, or (n, classes) truth values."""
     return SeveralClasses() if labels.ndim == 2 else OneClass()

@@ -1,4 +1,4 @@
-"""Ranking a split with the model and the rows of a run."""
+"""Rank the edges of a split with the model and the rows of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from marius_lite.config.memory import EVALUATION_BYTES
 from marius_lite.config.schema import Config
-from marius_lite.encode.vectors import InputRows, vector_rows
+from marius_lite.encode.vectors import vector_rows
 from marius_lite.evaluate.edges import select_edges
 from marius_lite.evaluate.ranking import QueryNode, RankingOptions, rank
 from marius_lite.graph.dataset import Dataset
@@ -18,28 +18,30 @@ from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.tasks.task import Setting
 
 MOST_SELF_BEST = 0.05
-"""Of the queries, above which a warning is due where training edges do not lead from nodes to themselves about as often."""
+"""The share of queries whose own node scores best. Above it a warning is due, unless about as many training edges are loops."""
 
 
 def evaluate_trained(setting: Setting, rows: ResidentRows, model: LinkPredictionModel) -> dict[str, Any]:
-    """What ``evaluation`` asks for while a run trains; an encoder's vectors stand in the run's folder meanwhile."""
+    """Return the figures that ``evaluation`` asks for while a run trains.
+
+    An encoder's vectors lie in the run's folder until it is done.
+    """
     dataset, config = setting.dataset, setting.config
-    split, most = config.evaluation.split, int(config.evaluation.max_edges)
+    split, max_edges = config.evaluation.split, int(config.evaluation.max_edges)
     checksums = rows.release()
     if model.encoder is None:
-        return evaluate_split(dataset, rows.main, model, config, split, most)
+        return evaluate_split(dataset, rows.main, model, config, split, max_edges)
     learned = rows.learned.expecting(checksums) if rows.learned else None
-    inputs = InputRows(dataset, config, learned)
-    with vector_rows(dataset, config, model.encoder, inputs, rows.main.slots, setting.folder) as encoded:
-        return evaluate_split(dataset, encoded, model, config, split, most)
+    with vector_rows(dataset, config, model.encoder, learned, rows.main.slots, setting.folder) as encoded:
+        return evaluate_split(dataset, encoded, model, config, split, max_edges)
 
 
 def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config, split: str,
                    max_edges: int | None, exclude_self: bool | None = None, compared: bool = False) -> dict[str, Any]:
-    """Filtered ranking of ``split`` (of ``max_edges`` of its edges, where given) against the rows behind ``buffer``.
+    """Return the filtered ranking of ``split`` among the rows behind ``buffer``. ``max_edges``: how many of its edges; None: all.
 
-    ``exclude_self``: whether nodes are no candidates for questions about themselves; None: where training has hardly any
-    self-loops. ``compared``: figures of the other kind stand beside these.
+    ``exclude_self``: whether a node is left out of the candidates for questions about itself; None: where hardly any training
+    edge is a self-loop. ``compared``: whether the figures of the other kind stand beside these.
     """
     excluded = self_loops_are_rare(dataset) if exclude_self is None else exclude_self
     query_node: QueryNode = "left_out" if excluded else "candidate"
@@ -54,7 +56,7 @@ def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredict
 
 
 def warn_of_self_answers(result: dict[str, Any], dataset: Dataset) -> None:
-    """Where nodes are the best answers to questions about themselves far more often than training says."""
+    """Warn where nodes are the best answers to questions about themselves far more often than training edges are loops."""
     if (share := result["self_best"] or 0) > MOST_SELF_BEST and share > 2 * (loops := self_loop_share(dataset)):
         log.warning("the node asked about scores best of all for %.1f %% of its own questions (self_best), but %.2g %% of the "
                     "training edges lead from a node to itself: %s", 100 * share, 100 * loops,

@@ -1,4 +1,4 @@
-"""The model of link prediction, with its first weights."""
+"""Make the model of link prediction, with its first weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from marius_lite.seeds import generator_for
 
 
 def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
-    """The model with its initial relations, on the CPU."""
+    """Return the model with its first relations and its encoder's first weights, on the CPU."""
     model, loss = config.model, config.loss
     encoder = None
     if model.encoder != "none":

@@ -1,4 +1,4 @@
-"""Link prediction: the edges of a step in windows, each against negatives among the resident nodes."""
+"""Link prediction: learn to score each edge of a step above negatives, which are drawn among the resident nodes."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ class LinkPrediction:
     def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:
         return leak_lines(read_report(dataset.path), split)
 
-    def evaluate(self, found: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
-        for line in self.leaks(found.dataset, split):
+    def evaluate(self, checkpoint: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
+        for line in self.leaks(checkpoint.dataset, split):
             log.warning("%s", line)
-        with closing(open_links(found)) as opened:
+        with closing(open_links(checkpoint)) as opened:
             result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None, exclude_self,
                                     compared=True)
-        warn_of_self_answers(result, found.dataset)
+        warn_of_self_answers(result, checkpoint.dataset)
         return result
 
-    def exported_width(self, found: Checkpoint) -> int:
-        return found.config.model.dim
+    def exported_width(self, checkpoint: Checkpoint) -> int:
+        return checkpoint.config.model.dim
 
     @contextmanager
-    def exported(self, found: Checkpoint) -> Iterator[Exported]:
-        with closing(open_links(found)) as opened:
+    def exported(self, checkpoint: Checkpoint) -> Iterator[Exported]:
+        with closing(open_links(checkpoint)) as opened:
             relations = opened.model.relations.detach().cpu().numpy()
             yield link_vectors(opened.buffer, opened.dataset, opened.config.model.dim, relations,
                                {"checkpoint": opened.checkpoint.name, "decoder": opened.config.model.decoder})
@@ -83,6 +83,7 @@ class LinkPrediction:
 
 
 def make_sampler(config: Config) -> Sampler:
+    """Return what gives a batch its negatives: drawn ones, or every resident node."""
     negatives, seed = config.negatives, config.training.seed
     if negatives.count == "all":
         return EveryResident(seed, negatives.mask_known)
@@ -91,14 +92,14 @@ def make_sampler(config: Config) -> Sampler:
 
 @dataclass(frozen=True, slots=True)
 class SampledLinks:
-    """A batch's edges with negatives, and what their places were prepared to."""
+    """A batch's edges with their negatives, and what the representation prepared for their places."""
 
     edges: SampledBatch
     places: PreparedPlaces
 
 
 class LinkLearning:
-    """See `tasks.task.Learning`. No edge of a batch is among those that its messages pass, in neither direction."""
+    """See `tasks.task.Learning`. An encoder passes no message along the edges of the batch itself, in either direction."""
 
     def __init__(self, setting: Setting, rows: ResidentRows, representation: Representation, model: LinkPredictionModel):
         self._setting, self._config, self._partitioning = setting, setting.config, setting.dataset.partitioning
@@ -141,14 +142,14 @@ class LinkLearning:
         return loss, vectors.backward(grads)
 
     def evaluate(self) -> dict[str, Any]:
-        """Rank among the rows behind the buffer, which may then hold any partitions."""
+        """Rank among the rows behind the buffer. Any partitions may be resident afterwards."""
         return evaluate_trained(self._setting, self._rows, self._model)
 
     def close(self) -> None:
         self._reader.close()
 
     def _correct(self, edges: WindowEdges) -> None:
-        """What the window's draws take from scores."""
+        """Set what is subtracted from scores because the window draws some nodes more often than others."""
         main, fraction = self._rows.main, self._config.negatives.degree_fraction
         each = [log_q(ends, main.slots * main.slot_rows, self._resident.nodes, fraction) for ends in (edges.dst, edges.src)]
         self._resident = replace(self._resident, log_q=np.stack(each))

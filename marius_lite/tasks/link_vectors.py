@@ -1,4 +1,4 @@
-"""What is exported of link prediction: the vectors of nodes and of relations."""
+"""Give the vectors of nodes and of relations for an export of link prediction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ Values = npt.NDArray[np.float32]
 
 
 def link_vectors(buffer: Buffer, dataset: Dataset, dim: int, relations: Values, facts: dict[str, Any]) -> Exported:
-    """``relations``: (relations or twice as many, relation_dim); the second half, the reciprocal ones, is a table of its own."""
+    """Return the tables of nodes and of relations.
+
+    ``relations``: (relations or twice as many, relation_dim). A second half, the reciprocal relations, is a table of its own.
+    """
     manifest = dataset.manifest
     ids = pa.array(dataset.relation_names())
     tables = [("nodes", node_blocks(buffer, dataset, dim), manifest.nodes),
@@ -29,7 +32,7 @@ def link_vectors(buffer: Buffer, dataset: Dataset, dim: int, relations: Values, 
 
 
 def node_blocks(buffer: Buffer, dataset: Dataset, dim: int) -> Blocks:
-    """(raw ids, vectors (m, dim)) of all nodes in order of node id, in blocks of at most BLOCK_BYTES."""
+    """Yield raw ids and vectors (m, dim) of all nodes in order of node id, in blocks of at most BLOCK_BYTES."""
     pages = Pages(buffer, dataset.partitioning, dim)
     rows = max(1, BLOCK_BYTES // (dim * 4))
     for k, values in pages.each(range(dataset.partitioning.partitions)):
@@ -40,7 +43,7 @@ def node_blocks(buffer: Buffer, dataset: Dataset, dim: int) -> Blocks:
 
 
 def relation_tables(relations: Values, count: int) -> Iterator[tuple[str, Values]]:
-    """(file name, rows) of the relations and of the reciprocal ones; nothing where a decoder has none."""
+    """Yield (file name, rows) of the relations and of the reciprocal ones; nothing where a decoder has none."""
     if relations.size:
         yield "relations", relations[:count]
         if len(relations) > count:

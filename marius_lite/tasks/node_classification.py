@@ -1,4 +1,4 @@
-"""Classification of nodes: an encoder over sampled neighbourhoods of the training nodes; its vectors are scores of classes."""
+"""Classification of nodes: an encoder reads sampled neighbourhoods of the training nodes. Its vectors are scores of classes."""
 
 from __future__ import annotations
 
@@ -44,28 +44,29 @@ class NodeClassification:
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
         facts, training = facts_of(dataset, config, cuda=True), training_nodes(dataset)
         sizes = NodePlanning().encoder_sizes(config, facts, int(config.storage.capacity))
-        most, plan = reached(config, sizes.seeds, sizes.graph)[0][-1], plans_of(dataset, config)(0)
+        nodes, plan = reached(config, sizes.seeds, sizes.graph)[0][-1], plans_of(dataset, config)(0)
         return node_loads(plan, [len(training.of(step.targets)) for step in plan.steps], dataset.partitioning.rows,
-                          config.training.batch_size, most)
+                          config.training.batch_size, nodes)
 
     def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:
         return []
 
-    def evaluate(self, found: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
-        return classify_split(found.dataset, open_classifier(found), found.config, split, found.run.path, found.table)
+    def evaluate(self, checkpoint: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
+        return classify_split(checkpoint.dataset, open_classifier(checkpoint), checkpoint.config, split, checkpoint.run.path,
+                              checkpoint.table)
 
-    def exported_width(self, found: Checkpoint) -> int:
-        return classes_of(found)
+    def exported_width(self, checkpoint: Checkpoint) -> int:
+        return classes_of(checkpoint)
 
     @contextmanager
-    def exported(self, found: Checkpoint) -> Iterator[Exported]:
-        dataset, classes = found.dataset, classes_of(found)
+    def exported(self, checkpoint: Checkpoint) -> Iterator[Exported]:
+        dataset, classes = checkpoint.dataset, classes_of(checkpoint)
         names, column = dataset.manifest.class_names, labelling(dataset).column
-        with class_probabilities(found) as classified:
+        with class_probabilities(checkpoint) as classified:
             blocks: Blocks = ((each.raw, {"probabilities": each.probabilities, "split": each.split, column: each.answers})
                               for each in classified)
-            facts = {"classes": [*(names or range(classes))], "splits": list(SPLITS), "checkpoint": found.path.name,
-                     "encoder": found.config.model.encoder}
+            facts = {"classes": [*(names or range(classes))], "splits": list(SPLITS), "checkpoint": checkpoint.path.name,
+                     "encoder": checkpoint.config.model.encoder}
             yield Exported([("nodes", blocks, dataset.manifest.nodes)], {"split": SPLITS, **({column: names} if names else {})},
                            facts)
 
@@ -75,15 +76,16 @@ class NodeClassification:
         return NodeLearning(setting, rows, representation, model)
 
 
-def classes_of(found: Checkpoint) -> int:
-    labels = found.dataset.labels
+def classes_of(checkpoint: Checkpoint) -> int:
+    """Return how many classes a checkpoint's dataset has."""
+    labels = checkpoint.dataset.labels
     assert labels is not None
     return labels.classes
 
 
 @dataclass(frozen=True, slots=True)
 class SampledNodes:
-    """What a batch's nodes were prepared to; ``seed`` feeds whatever it still draws (dropout)."""
+    """What the representation prepared for a batch's nodes. ``seed``: the seed of what is still drawn (dropout)."""
 
     places: PreparedPlaces
     seed: int
@@ -100,7 +102,7 @@ class NodeLearning:
         self.items = len(self._training.ids)
 
     def enter(self, step: Step) -> None:
-        """The training nodes come with each window."""
+        """Do nothing: each window brings its training nodes."""
 
     def windows(self, step: Step) -> list[Window]:
         return [node_window(step.index, len(self._training.of(step.targets)), self._config.training.batch_size)]
@@ -146,4 +148,4 @@ class NodeWindow:
         return node_batches(self.epoch, self.window, self.ids, self.batch_size, self.seed, start)
 
     def touched(self) -> Ids:
-        return self.ids[:0]  # they are few; what counts is whom their neighbourhoods reach
+        return self.ids[:0]  # they are few: most rows that batches touch are their neighbours'

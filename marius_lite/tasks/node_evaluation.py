@@ -1,4 +1,4 @@
-"""Classifying the nodes of a split with the model and the rows of a run."""
+"""Classify the nodes of a split with the model and the rows of a run."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config.schema import Config
-from marius_lite.encode.vectors import InputRows, vectors
+from marius_lite.encode.vectors import vectors
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks.labelling import labelling
 
 SCORES = 1 << 20
-"""Numbers read at a time."""
+"""How many scores are read at a time."""
 
 Ids = npt.NDArray[np.int64]
 
 
 def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, split: str, folder: Path,
                    table: RowTable | None) -> dict[str, Any]:
-    """Figures over all nodes of ``split``, from full neighbourhoods; ``folder`` takes the scratch files.
+    """Return the figures over all nodes of ``split``, from full neighbourhoods.
 
-    ``table``: of the learned rows, where there are any, with its checksums.
+    ``folder``: where scratch files lie meanwhile. ``table``: the learned rows with their checksums, None where there are none.
     """
     labels = dataset.labels
     assert labels is not None
     nodes = dataset.node_split(split)
-    with (vectors(dataset, config, model.encoder, InputRows(dataset, config, table), folder) as scores,
+    with (vectors(dataset, config, model.encoder, table, folder) as scores,
           labelling(dataset).figures(len(nodes), labels.classes, folder) as figures):
         for k, offsets in by_partition(nodes, dataset.partitioning.rows):
             read = labels.reader(k)
             for part in blocks(offsets, labels.classes):
                 figures.add(scores.read_rows(k, part, slice(0, labels.classes)), read(part))
-        found = figures.summary(split, dataset.class_names)
+        summary = figures.summary(split, dataset.class_names)
     names = dataset.manifest.class_names
-    return {**found, **({"class_names": [*names]} if names else {})}
+    return {**summary, **({"class_names": [*names]} if names else {})}
 
 
 def by_partition(nodes: Ids, rows: int) -> Iterator[tuple[int, Ids]]:
-    """(partition, offsets inside it) of nodes, which ascend."""
+    """Yield (partition, offsets inside it) of nodes, whose ids ascend. ``rows``: those of a partition."""
     for k in np.unique(nodes // rows).tolist():
         low, high = np.searchsorted(nodes, [k * rows, (k + 1) * rows])
         yield k, nodes[low:high] - k * rows
 
 
 def blocks(offsets: Ids, width: int) -> Iterator[Ids]:
-    """So many at a time that ``width`` numbers of each are no more than SCORES, or one."""
+    """Split offsets into blocks that have at most SCORES numbers, ``width`` for each offset; at least one offset a block."""
     size = max(1, SCORES // width)
     return (offsets[start : start + size] for start in range(0, len(offsets), size))

@@ -1,4 +1,4 @@
-"""The model that classifies nodes, with its first weights, and the nodes that it is trained on."""
+"""Make the model that classifies nodes, with its first weights, and read the nodes that it is trained on."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from marius_lite.tasks.node_evaluation import blocks, by_partition
 
 
 def make_classifier(dataset: Dataset, config: Config, trains: bool) -> NodeClassifier:
-    """The model with its initial weights, which follow from the run's seed, on the CPU; its loss counts classes as training
-    nodes have them, where it is to be trained."""
+    """Return the model on the CPU, with its first weights, which follow from the run's seed.
+
+    Where it ``trains``, its loss weighs classes as ``loss.class_weights`` says, by the labels of the training nodes.
+    """
     labels = dataset.labels
     assert labels is not None
     encoder = initial_encoder(config, input_width(dataset, config), labels.classes, dataset.manifest.relations)
@@ -31,25 +33,28 @@ def make_classifier(dataset: Dataset, config: Config, trains: bool) -> NodeClass
 
 
 def class_weights(config: Config, labels: npt.NDArray[Any], classes: int) -> torch.Tensor | None:
-    """`loss.class_weights` as float32 (classes,); None where all classes count alike. ``labels``: as `TrainingNodes` has them."""
-    asked = config.loss.class_weights
-    if asked == "none":
+    """Return ``loss.class_weights`` as float32 (classes,); None where all classes count alike.
+
+    ``labels``: as `TrainingNodes` has them.
+    """
+    weights = config.loss.class_weights
+    if weights == "none":
         return None
-    if asked == "balanced":
+    if weights == "balanced":
         return torch.from_numpy(labelling_of(labels).balanced(labels, classes)).float()
-    return torch.tensor(asked, dtype=torch.float32)
+    return torch.tensor(weights, dtype=torch.float32)
 
 
 def training_nodes(dataset: Dataset) -> TrainingNodes:
-    """Ids and labels of the training nodes."""
+    """Read the ids and labels of the training nodes. Raises UserError where there are none."""
     ids, labels = dataset.node_split("train"), dataset.labels
     assert labels is not None
     if not len(ids):
         raise UserError(f"{dataset.path}: no node is for training: preprocess with --train-nodes or --node-split")
-    known, at = labels.room(len(ids)), 0
+    of_nodes, filled = labels.room(len(ids)), 0
     for k, offsets in by_partition(ids, dataset.partitioning.rows):
         read = labels.reader(k)
         for part in blocks(offsets, labels.classes):
-            known[at : at + len(part)] = read(part)
-            at += len(part)
-    return TrainingNodes(ids, known, dataset.partitioning.rows)
+            of_nodes[filled : filled + len(part)] = read(part)
+            filled += len(part)
+    return TrainingNodes(ids, of_nodes, dataset.partitioning.rows)

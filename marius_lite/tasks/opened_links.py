@@ -1,4 +1,4 @@
-"""A link-prediction checkpoint, opened for questions: its model, and what its decoder scores."""
+"""Open a link-prediction checkpoint for questions: its model, and what its decoder scores."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from marius_lite.checkpoint.dense import load_weights, read_dense
-from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.config.schema import Config
-from marius_lite.encode.vectors import InputRows, rows_behind, vector_rows
+from marius_lite.encode.vectors import rows_behind, vector_rows
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.model import LinkPredictionModel
@@ -20,9 +19,8 @@ from marius_lite.tasks.link_model import make_model
 
 @dataclass(frozen=True)
 class OpenedRun:
-    """A link-prediction checkpoint: ``buffer`` holds what its decoder scores, rows or an encoder's vectors of them."""
+    """An open link-prediction checkpoint. ``buffer``: what its decoder scores, rows or an encoder's vectors of them."""
 
-    run: RunFolder
     checkpoint: Path
     config: Config
     dataset: Dataset
@@ -35,31 +33,27 @@ class OpenedRun:
 
 
 def open_run(path: Path, checkpoint: str | None, moved_to: Path | None = None) -> OpenedRun:
-    """A link-prediction checkpoint by its name. Raises UserError where there is none."""
+    """Open a link-prediction checkpoint by its name, as `open_checkpoint` does. Raises UserError where there is none."""
     return open_links(open_checkpoint(path, checkpoint, moved_to))
 
 
-def open_links(found: Checkpoint) -> OpenedRun:
-    """A checkpoint behind a read-only buffer, and its model; it is closed with them. Raises UserError for one that predicts no
-    links."""
+def open_links(checkpoint: Checkpoint) -> OpenedRun:
+    """Open a checkpoint's model, and a read-only buffer of what it scores. The checkpoint is closed with them.
+
+    Raises UserError for a checkpoint of another task.
+    """
+    config, dataset, table, slots = checkpoint.config, checkpoint.dataset, checkpoint.table, checkpoint.memory.slots
     with ExitStack() as stack:
-        stack.callback(found.close)
-        return _open_links(found, stack)
-
-
-def _open_links(found: Checkpoint, stack: ExitStack) -> OpenedRun:
-    config = found.config
-    if config.task != "link_prediction":
-        raise UserError(f"{found.run.path}: its task is {config.task}, it has no links to predict: "
-                        "`marius-lite predict` without queries, or `ml.predict_nodes`, gives the classes of nodes")
-    model = make_model(found.dataset, config)
-    load_weights(model, read_dense(found.path, found.state.dense), found.path)
-    model.eval()
-    if model.encoder is None:
-        assert found.table is not None
-        buffer = stack.enter_context(rows_behind(found.table, config, found.memory.slots))
-    else:
-        inputs = InputRows(found.dataset, config, found.table)
-        buffer = stack.enter_context(vector_rows(found.dataset, config, model.encoder, inputs, found.memory.slots,
-                                                 found.run.path))
-    return OpenedRun(found.run, found.path, config, found.dataset, buffer, model, stack.pop_all())
+        stack.callback(checkpoint.close)
+        if config.task != "link_prediction":
+            raise UserError(f"{checkpoint.run.path}: its task is {config.task}, it has no links to predict: "
+                            "`marius-lite predict` without queries, or `ml.predict_nodes`, gives the classes of nodes")
+        model = make_model(dataset, config)
+        load_weights(model, read_dense(checkpoint.path, checkpoint.state.dense), checkpoint.path)
+        model.eval()
+        if model.encoder is None:
+            assert table is not None
+            buffer = stack.enter_context(rows_behind(table, config, slots))
+        else:
+            buffer = stack.enter_context(vector_rows(dataset, config, model.encoder, table, slots, checkpoint.run.path))
+        return OpenedRun(checkpoint.path, config, dataset, buffer, model, stack.pop_all())

@@ -1,4 +1,4 @@
-"""A configuration without ``auto``, for a dataset on this machine."""
+"""Replace every ``auto`` of a configuration, for a dataset on this machine."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from marius_lite.nn.evaluable import with_encoder
 
 
 def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
-    """See `config.resolve.resolve`."""
+    """Return the configuration without ``auto``, and its memory, as `config.resolve.resolve` does."""
     return resolve(config, with_encoder(config, facts_of(dataset, config, usable())))

@@ -1,7 +1,7 @@
-"""What a task is: what it trains and how it measures; everything else about a run is the same for all.
+"""What a task is: it says what is trained and how that is measured. All else about a run is the same for every task.
 
-A `Task` describes; the `Learning` that it opens for a run knows what is resident. A new task is a module with both, and a line in
-`tasks.TASKS`.
+A `Task` describes. The `Learning` that it makes for a run knows what is resident. A new task is a module with both, and a line
+in `config.tasks.TASKS`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from marius_lite.config.schema import Config
 from marius_lite.device.chooser import Load
 from marius_lite.encode.representation import Representation
 from marius_lite.graph.dataset import Dataset
-from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.sampling.windows import Window
@@ -36,19 +35,12 @@ Batches = Callable[[int], Iterator[Batch]]
 
 @dataclass(frozen=True)
 class Setting:
-    """What every part of a run is made of: ``config`` without ``auto``, its ``memory``, and the run's ``folder``."""
+    """What a run has before it trains: ``config`` without ``auto``, its ``memory``, and the run's ``folder``."""
 
     dataset: Dataset
     config: Config
     memory: MemoryPlan
     folder: Path
-
-
-class Model(Protocol):
-    """A task's model, a `torch.nn.Module`: its weights are trained and kept, an ``encoder``'s among them."""
-
-    @property
-    def encoder(self) -> Encoder | CustomEncoder | None: ...
 
 
 class OpenWindow(Protocol):
@@ -58,50 +50,57 @@ class OpenWindow(Protocol):
     def window(self) -> Window: ...
 
     def batches(self, start: int) -> Iterator[Batch]:
-        """Its batches from index ``start`` of the step on."""
+        """Return its batches, from index ``start`` of the step on."""
 
     def touched(self) -> Ids:
-        """Ids of its nodes, or of some of them, each as often as batches touch it, roughly."""
+        """Return ids of its nodes, or of a sample of them. Each stands there about as often as batches touch it."""
 
 
 class Learning(Protocol):
-    """What a task does in a run, between two batches and within one. Rows and what surrounds them follow by themselves."""
+    """What a task does in a run. It moves no rows: `train.work.Work` makes them resident before it is called."""
 
     items: int
     """Edges or nodes trained in an epoch."""
 
     def enter(self, step: Step) -> None:
-        """A step's partitions are resident now."""
+        """Take note that a step's partitions are resident now."""
 
     def windows(self, step: Step) -> list[Window]:
-        """The windows of a step, in order."""
+        """Return the windows of a step, in order."""
 
     def open(self, epoch: int, window: Window, following: Window | None) -> OpenWindow:
-        """Wait for a window's items; those of the ``following`` one are read meanwhile."""
+        """Return a window once its items are in memory. Those of the ``following`` one are read meanwhile."""
 
     def prepare(self, batch: Any) -> PreparedBatch[Any]:
-        """Draw what a batch needs. In a thread of its own, ahead of training: a function of the batch and of what is resident."""
+        """Draw what a batch needs. It follows from the batch and from what is resident alone.
+
+        It runs in a thread of its own, ahead of training.
+        """
 
     def gradients(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
-        """The mean loss, and the gradients of the learned rows at the prepared places, in parts end to end. Weights have theirs
-        in ``.grad``. Nothing waits for a device."""
+        """Return the mean loss, and the gradients of the learned rows at the prepared places, in parts end to end.
+
+        Weights have their gradients in ``.grad``. Nothing waits for a device.
+        """
 
     def evaluate(self) -> dict[str, Any]:
-        """What ``config.evaluation`` asks for; it may use the buffers."""
+        """Return the figures that ``config.evaluation`` asks for. It may change what is resident."""
 
     def close(self) -> None: ...
 
 
 Columns = dict[str, npt.NDArray[Any]]
-"""What is written beside ids: the first is the main one, (m, width); others are (m,), or (m, width) truth values."""
+"""What an export has beside raw ids. The first is the main column, (m, width); others are (m,), or (m, width) truth values."""
 Blocks = Iterator[tuple[pa.Array, Columns]]
-"""Raw ids and what is written beside them, block after block."""
+"""Raw ids and the columns beside them, block after block."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """``tables``: name, blocks and rows of each; ``names``: of columns whose numbers stand for names, the names by number;
-    ``facts``: what else the summary says."""
+    """What a task exports. ``tables``: each table's name, blocks and number of rows. ``facts``: what else the summary says.
+
+    ``names``: for each column whose numbers stand for names, the names by number.
+    """
 
     tables: Sequence[tuple[str, Blocks, int]]
     names: Mapping[str, Sequence[str]]
@@ -109,25 +108,31 @@ class Exported:
 
 
 class Task(Protocol):
+    """What is trained and how that is measured, before and after a run."""
+
     def make_model(self, dataset: Dataset, config: Config, trains: bool) -> Any:
-        """The `Model` with its first weights, which follow from the run's seed, on the CPU."""
+        """Return the model, a `torch.nn.Module`, with its first weights, which follow from the run's seed, on the CPU.
+
+        Its weights are trained and kept, those of its ``encoder`` (None where it has none) among them.
+        """
 
     def input_dropout(self, config: Config) -> float:
-        """Share of the numbers that an encoder begins with to set to zero."""
+        """Return the share of an encoder's input numbers that training sets to zero."""
 
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
-        """Rows that the steps of the first epoch touch."""
+        """Return how many rows the steps of the first epoch touch."""
 
     def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:
-        """What makes figures on ``split``, or any, better than they are, one line each."""
+        """Return what makes figures on ``split`` look better than they are, one line each. None: on any split."""
 
-    def evaluate(self, found: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
-        """Figures of all of a split with a checkpoint's model; says what is doubtful about them."""
+    def evaluate(self, checkpoint: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
+        """Return the figures of a whole split with a checkpoint's model, and warn of what makes them doubtful."""
 
-    def exported_width(self, found: Checkpoint) -> int:
-        """Numbers of a node in what is exported."""
+    def exported_width(self, checkpoint: Checkpoint) -> int:
+        """Return how many numbers of a node are exported."""
 
-    def exported(self, found: Checkpoint) -> AbstractContextManager[Exported]:
-        """What a checkpoint has of every node."""
+    def exported(self, checkpoint: Checkpoint) -> AbstractContextManager[Exported]:
+        """Open what is exported of a checkpoint."""
 
-    def learning(self, setting: Setting, rows: ResidentRows, representation: Representation, model: Any) -> Learning: ...
+    def learning(self, setting: Setting, rows: ResidentRows, representation: Representation, model: Any) -> Learning:
+        """Return the task within a run, over its rows and their representation."""

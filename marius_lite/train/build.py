@@ -1,4 +1,4 @@
-"""The wiring of a run."""
+"""Make the parts of a run and connect them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from marius_lite.train.work import Work
 
 def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog,
           table: RowTable | None) -> Parts:
-    """Every part of a run over a dataset's features and the learned rows in ``table``, of what there is."""
+    """Return the parts of a run. Its rows are the dataset's features, the learned rows in ``table``, or both."""
     prepare_torch(config)
     task, device = task_of(config), check_device(config.device)
     model = task.make_model(dataset, config, trains=True).to(device)

@@ -14,20 +14,20 @@ from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
 
 def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = None,
                  exclude_self: bool | None = None, dataset: Path | str | None = None) -> dict[str, Any]:
-    """Rank every edge, or classify every node, of ``split`` with a checkpoint's model; also written to the run's ``eval/``.
+    """Rank every edge, or classify every node, of ``split`` with a checkpoint's model. Returns the figures.
 
-    Ranks are among all nodes; with ``exclude_self`` but the one that a question is about, and then ``with_self`` has the figures
-    as others publish them, with that node among the candidates. None: excluded where fewer than one training edge in 1,000 is
-    a self-loop. Where it is not excluded, ``without_self`` has the figures without it. ``dataset``: where the run's dataset is,
-    if it was moved.
+    They are also written to the run's ``eval/``. Ranks are among all nodes. ``exclude_self``: whether the node that a question is
+    about is left out of them; None: where fewer than one training edge in 1,000 is a self-loop. If it is left out, ``with_self``
+    has the figures with that node among the candidates, as others publish them; else ``without_self`` has those without it.
+    ``dataset``: where the run's dataset is, if it was moved. Raises UserError where there is no such checkpoint or dataset.
     """
-    with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:
-        return _written(found, split, task_of(found.config).evaluate(found, split, exclude_self))
+    with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as opened:
+        return _written(opened, split, task_of(opened.config).evaluate(opened, split, exclude_self))
 
 
-def _written(found: Checkpoint, split: str, result: dict[str, Any]) -> dict[str, Any]:
-    result = {"checkpoint": found.path.name, **result}
-    folder = found.run.evaluations
+def _written(checkpoint: Checkpoint, split: str, result: dict[str, Any]) -> dict[str, Any]:
+    result = {"checkpoint": checkpoint.path.name, **result}
+    folder = checkpoint.run.evaluations
     folder.mkdir(exist_ok=True)
-    files.write_atomic(folder / f"{found.path.name}.{split}.all.json", json.dumps(result, indent=1).encode())
+    files.write_atomic(folder / f"{checkpoint.path.name}.{split}.all.json", json.dumps(result, indent=1).encode())
     return result

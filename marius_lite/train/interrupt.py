@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP: once finishes the batch, writes a checkpoint and stops; twice stops at once."""
+"""SIGINT, SIGTERM and SIGHUP: the first finishes the batch, writes a checkpoint and stops; the second stops at once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ _pressed = threading.Event()
 
 
 def remember_ctrl_c() -> None:
-    """From now on SIGINT raises KeyboardInterrupt as ever, and is known to `ctrl_c_pressed`: Python drops what is raised in
-    callbacks. In the middle of an import it ends the process: libraries that are being loaded drop the exception, make errors of
-    their own of it, or abort."""
+    """Make SIGINT known to `ctrl_c_pressed` from now on. It still raises KeyboardInterrupt, but Python drops it in callbacks.
+
+    During an import it ends the process instead: libraries that are being loaded drop the exception, raise errors of their own
+    for it, or abort.
+    """
 
     def interrupt(signum: int, frame: FrameType | None) -> None:
         _pressed.set()
@@ -32,11 +34,12 @@ def remember_ctrl_c() -> None:
 
 
 def ctrl_c_pressed() -> bool:
+    """Return whether SIGINT came since `remember_ctrl_c`."""
     return _pressed.is_set()
 
 
 class Interrupted(MariusError):
-    """The run stopped at a checkpoint because of a signal; ``exit_code`` is 128 + its number."""
+    """Raised when a signal has stopped a run at a checkpoint. ``exit_code`` is 128 + the signal's number."""
 
     def __init__(self, signum: int, message: str):
         super().__init__(message)
@@ -44,10 +47,10 @@ class Interrupted(MariusError):
 
 
 class Interrupt:
-    """Notes the first signal while its block runs, or a Ctrl-C before it; outside the main thread signals are left alone.
+    """Notes in ``signum`` the first signal while its block runs, or a Ctrl-C before it. Outside the main thread it does nothing.
 
-    A thread hears of signals through Python's wake-up descriptor, so that they count at once even while the main
-    thread waits in native code.
+    A thread reads signals from Python's wake-up descriptor. So they count at once, even while the main thread waits in native
+    code.
     """
 
     def __init__(self) -> None:
@@ -57,9 +60,9 @@ class Interrupt:
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
             self.signum = signal.SIGINT if ctrl_c_pressed() else None
-            self._heard, self._told = socket.socketpair()
-            self._told.setblocking(False)
-            self._wakeup_before = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
+            self._signals, self._wakeup = socket.socketpair()
+            self._wakeup.setblocking(False)
+            self._fd_before = signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
             self._before = {signum: signal.signal(signum, lambda *_: None) for signum in SIGNALS
                             if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN}  # nohup ignores it
             self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -70,15 +73,15 @@ class Interrupt:
         if self._before:
             for signum, handler in self._before.items():
                 signal.signal(signum, handler)  # type: ignore[arg-type]
-            signal.set_wakeup_fd(self._wakeup_before)
-            self._told.close()
+            signal.set_wakeup_fd(self._fd_before)
+            self._wakeup.close()
             self._watcher.join()
-            self._heard.close()
+            self._signals.close()
 
     def _watch(self) -> None:
-        while said := self._heard.recv(1):
-            if said[0] in SIGNALS:
-                self._note(said[0])
+        while number := self._signals.recv(1):
+            if number[0] in SIGNALS:
+                self._note(number[0])
 
     def _note(self, signum: int) -> None:
         if self.signum is not None:

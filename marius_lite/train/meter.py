@@ -1,6 +1,6 @@
-"""What a run tells of itself: lines of metrics.jsonl, a line for each epoch to `log`, and the progress bar.
+"""Measure a run and report it: lines of metrics.jsonl, a line in the log for each epoch, and the progress bar.
 
-Figures that depend on the machine and the clock stand under ``machine``; everything else is the same for every run of the same
+Figures that depend on the machine and the clock stand under ``machine``. All others are the same for every run of the same
 configuration, interrupted or not.
 """
 
@@ -21,52 +21,57 @@ from marius_lite.types import Batch
 
 EVALUATION_KEYS = ("split", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "candidates", "filtered", "ties", "accuracy",
                    "macro_f1", "micro_f1", "roc_auc", "average_precision", "log_loss", "count")
-"""What a line of metrics.jsonl has of an evaluation."""
+"""The figures of an evaluation that its line of metrics.jsonl has."""
 
 QUIET = 30.0
-"""Seconds without a line after which a run that shows no bar tells how far it is; twice as many after each such line."""
+"""Seconds without a line after which a run without a bar logs how far it is. They double after each such line."""
 
 T = TypeVar("T")
 
 
 class Meter:
+    """Measures a run, from ``state`` on."""
+
     def __init__(self, parts: Parts, state: State):
         self._log = parts.metrics
         self._counters = parts.work.counters
         self._edge_wait = 0.0
         self._unit = planning_of(parts.config).unit
         self._epochs, self._measure = parts.config.training.epochs, parts.config.training.metric
-        self._finished = ""  # what the line of the epoch says, until its evaluation is made
+        self._finished = ""  # the epoch's line, which waits for its evaluation
         self._items = parts.work.items
         self._progress = Progress(self._items, self._unit, self._epochs, state.cursor.epoch * self._items + state.edges)
-        self._told, self._quiet = time.perf_counter(), QUIET
+        self._last_line, self._quiet = time.perf_counter(), QUIET
         self._epoch_start = self._reading(state.edges)
         self._step_start = self._epoch_start
 
     def waiting(self, take: Callable[[], T]) -> T:
-        """The result of ``take``, its time counted as waiting for I/O."""
+        """Return the result of ``take``. Its time counts as waiting for I/O."""
         start = time.perf_counter()
         result = take()
         self._edge_wait += time.perf_counter() - start
         return result
 
     def batch(self, batch: Batch, loss: float, state: State) -> None:
+        """Write a batch's line and move the bar."""
         self._log.write("batch", batch.epoch, batch.step, batch.index, loss=loss, edges=batch.size)
         waited = self._edge_wait + self._counters()["wait_s"]
         self._progress.batch(batch.epoch, batch.size, state.loss_sum / state.edges, waited)
-        if time.perf_counter() - self._told >= self._quiet and not shows_bars():
+        if time.perf_counter() - self._last_line >= self._quiet and not shows_bars():
             self._tell_midway(batch.epoch, state)
 
     def begin_step(self) -> None:
         self._step_start = self._reading(0)
 
     def end_step(self, epoch: int, step: int) -> None:
+        """Write a step's line."""
         machine = self._since(self._step_start)
         self._log.write("step", epoch, step, 0, machine=machine)
         log.debug("epoch %d of %d, step %d: %.1f s, waiting for I/O %s", epoch + 1, self._epochs, step, machine["seconds"],
                   _share(machine))
 
     def end_epoch(self, epoch: int, state: State) -> None:
+        """Write an epoch's line of metrics. `tell` logs it."""
         machine = self._since(self._epoch_start)
         machine["edges_per_s"] = (state.edges - self._epoch_start["edges"]) / max(machine["seconds"], 1e-9)
         loss = state.loss_sum / max(state.edges, 1)
@@ -76,6 +81,7 @@ class Meter:
         self._epoch_start = self._reading(0)
 
     def evaluation(self, epoch: int, result: dict[str, Any]) -> None:
+        """Write an evaluation's line of metrics. `tell` logs its figure."""
         values = {key: result[key] for key in EVALUATION_KEYS if key in result}
         self._log.write("evaluation", epoch, 0, 0, **values)
         value = result[self._measure]
@@ -84,17 +90,17 @@ class Meter:
         self._epoch_start = self._reading(0)
 
     def tell(self, epochs: int) -> None:
-        """One line for the last of the ``epochs`` that are finished, with all that is known of it."""
+        """Log a line about the last of the ``epochs`` that are finished, if there is anything new about it."""
         if self._finished:
             log.info("epoch %d of %d: %s, %s left, peak memory %s", epochs, self._epochs, self._finished, self._progress.left(),
                      format_bytes(peak_rss()))
-            self._told = time.perf_counter()
+            self._last_line = time.perf_counter()
         self._finished = ""
 
     def _tell_midway(self, epoch: int, state: State) -> None:
         log.info("epoch %d of %d: %.0f%% of its %s trained, loss %.4f, %s left", epoch + 1, self._epochs,
                  100 * state.edges / max(self._items, 1), self._unit, state.loss_sum / state.edges, self._progress.left())
-        self._told, self._quiet = time.perf_counter(), 2 * self._quiet
+        self._last_line, self._quiet = time.perf_counter(), 2 * self._quiet
 
     def close(self) -> None:
         self._progress.close()

@@ -1,4 +1,4 @@
-"""The parts of a run, as `train.build` puts them together and the trainer uses them."""
+"""The parts of a run. `train.build` makes them, the trainer uses them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from marius_lite.train.work import Work
 
 @runtime_checkable
 class Regularized(Protocol):
-    """A model with a regularizer: ``n3_share`` multiplies its weight from the next batch on."""
+    """A model with a regularizer. ``n3_share`` multiplies the regularizer's weight, from the next batch on."""
 
     n3_share: float
 
 
 @dataclass(frozen=True)
 class Parts:
+    """The parts of a run. ``rates``: all that has a learning rate. ``regularized``: the model, where it has a regularizer."""
+
     run: RunFolder
     config: Config
     work: Work
@@ -36,12 +38,12 @@ class Parts:
     regularized: Regularized | None = None
 
     def dense_state(self) -> dict[str, torch.Tensor]:
-        """Every dense tensor of the run, weights and optimizer state, by name."""
+        """Return every dense tensor of the run by name: weights and the optimizer's state."""
         weights = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         return {**weights, **{f"optimizer.{name}": tensor for name, tensor in self.optimizer.state_tensors().items()}}
 
     def require_finite(self) -> None:
-        """Raises NotFinite for a weight that is no number, or what the optimizer keeps for one."""
+        """Raise NotFinite for a weight, or a number of the optimizer's state, that is not finite."""
         weights = {f"model.{name}": weight.detach() for name, weight in self.model.named_parameters()}
         for name, tensor in (weights | self.optimizer.state_tensors()).items():
             if not torch.isfinite(tensor).all():

@@ -1,4 +1,4 @@
-"""How far training is: a bar over all epochs on a terminal, and the time that is left."""
+"""Show how far training is, by a bar over all epochs, and estimate the time that is left."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from marius_lite.log import shows_bars
 
 
 class Progress:
-    """Over the ``items`` of an epoch, which are called ``unit``; ``done`` of all epochs' were before. A bar on standard error
-    where `log.shows_bars`."""
+    """Counts the items trained in all epochs, and shows a bar of them on standard error where `log.shows_bars`.
+
+    ``items``: those of one epoch. ``unit``: what they are called. ``done``: how many were trained before, in all epochs.
+    """
 
     def __init__(self, items: int, unit: str, epochs: int, done: int):
         self._epochs, self._total, self._before, self._done = epochs, items * epochs, done, done
@@ -21,6 +23,7 @@ class Progress:
         self._start = time.perf_counter()
 
     def batch(self, epoch: int, items: int, mean_loss: float, waited: float) -> None:
+        """Count the ``items`` of a batch. ``waited``: seconds of waiting for I/O so far."""
         share = waited / max(time.perf_counter() - self._start, 1e-9)
         self._done += items
         self._bar.set_postfix_str(f"epoch {epoch + 1} of {self._epochs}, loss {mean_loss:.4f}, waiting for I/O {share:.0%}",
@@ -28,8 +31,10 @@ class Progress:
         self._bar.update(items)
 
     def left(self) -> str:
-        """The time that the rest takes at the speed so far, evaluations and checkpoints included: 1:02:03; ? where nothing was
-        trained yet."""
+        """Return the time that the rest takes at the speed so far, as in 1:02:03. Before anything is trained it is "?".
+
+        The speed includes evaluations and checkpoints.
+        """
         if self._done == self._before:
             return "?"
         each = (time.perf_counter() - self._start) / (self._done - self._before)

@@ -42,7 +42,9 @@ CHANGEABLE = ("training.epochs", "training.early_stopping", "optimizer.rows.lr",
 
 
 def train_run(dataset: Path | str, run: Path | str, config: Config | None = None) -> dict[str, Any]:
-    """Train from the first epoch; a summary of the finished run. Without a ``config``, by the preset that suits the dataset.
+    """Train from the first epoch. Returns a summary of the finished run.
+
+    Without a ``config`` the preset that suits the dataset is taken.
 
     Raises UserError for wrong input, RunError when the run fails, Interrupted after a signal and its checkpoint.
     """
@@ -56,9 +58,11 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
 
 def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[str] = (),
                dataset: Path | str | None = None) -> dict[str, Any]:
-    """Continue a run from its latest checkpoint (or the one named); a run without any starts again from its seed.
+    """Continue a run from its latest checkpoint, or the one named. Returns a summary of the finished run.
 
-    ``dataset``: where the run's dataset is, if it was moved; the run remembers it.
+    A run without any checkpoint starts again from its seed. ``sets``: settings to change, as ``key=value``. ``dataset``: where
+    the run's dataset is, if it was moved; the run remembers it. Raises UserError for settings that `resume` cannot change, and
+    what `train_run` raises.
     """
     folder = RunFolder(Path(run))
     record = run_folder.read_record(folder)
@@ -67,59 +71,57 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
         config, _ = resolved(data, _changed(run_folder.config_of(folder, record), sets))
         checkpoints.recover(folder)
         remove_left_vectors(folder.path)
-        place = find(folder, checkpoint)
-        if place is None:
+        saved = find(folder, checkpoint)
+        if saved is None:
             log.info("%s has no checkpoint yet: training starts again, from its seed", folder.path)
         if sets or dataset is not None:
-            change = [{"at": place.name if place else Cursor().name, "set": list(sets)}] if sets else []
+            change = [{"at": saved.name if saved else Cursor().name, "set": list(sets)}] if sets else []
             run_folder.write_record(folder, {**record, "dataset": run_folder.where(folder.path, data),
                                              "config": config.model_dump(mode="json"),
                                              "changes": [*record.get("changes", []), *change]})
-        finished = _finished(folder, config, place)
+        finished = _finished(folder, config, saved)
         if finished:
-            told = "already: `--set training.epochs=N` trains further"
-            return {**_summary(folder, finished, config.training.metric), "finished": told}
-        if checkpoint is not None and place is not None:
-            checkpoints.go_back(folder, place)
-        return _run(folder, data, config, place)
+            return {**_summary(folder, finished, config.training.metric),
+                    "finished": "already: `--set training.epochs=N` trains further"}
+        if checkpoint is not None and saved is not None:
+            checkpoints.go_back(folder, saved)
+        return _run(folder, data, config, saved)
 
 
-def _finished(folder: RunFolder, config: Config, place: Path | None) -> State | None:
-    """The state of a run that has nothing left to do: all epochs trained, and the last evaluation made."""
-    state = read_state(place) if place else None
+def _finished(folder: RunFolder, config: Config, saved: Path | None) -> State | None:
+    """Return the state of a run whose epochs are trained and whose last evaluation is made; None for any other."""
+    state = read_state(saved) if saved else None
     if state is None or state.cursor.epoch < config.training.epochs:
         return None
-    made = [line for line in read(folder.metrics_file, state.metrics_length) if line["kind"] == "evaluation"]
-    if state.evaluate and made and config.checkpoint.keep_best:
-        return state.ranked(config.training.metric, made[-1][config.training.metric])
-    return state if made or not state.evaluate else None
+    evaluations = [line for line in read(folder.metrics_file, state.metrics_length) if line["kind"] == "evaluation"]
+    if state.evaluate and evaluations and config.checkpoint.keep_best:
+        return state.ranked(config.training.metric, evaluations[-1][config.training.metric])
+    return state if evaluations or not state.evaluate else None
 
 
 def _changed(config: Config, sets: Sequence[str]) -> Config:
+    """Return the configuration with the settings in ``sets``. Raises UserError for those that may not change."""
     for item in sets:
         key = item.partition("=")[0]
         if not key.startswith(CHANGEABLE):
             raise UserError(f"--set {item}: `resume` cannot change `{key}`, because the rows and the order of batches depend "
                             f"on it: only {', '.join(CHANGEABLE)} may change; start a new run for anything else")
-    return check(_merged(config, sets), "configuration of the run")
+    merged = load(None, sets, config.model_dump(mode="json"))
+    return check(merged.model_dump(mode="json"), "configuration of the run")
 
 
-def _merged(config: Config, sets: Sequence[str]) -> dict[str, Any]:
-    return load(None, sets, config.model_dump(mode="json")).model_dump(mode="json")
-
-
-def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -> dict[str, Any]:
+def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None) -> dict[str, Any]:
     config, memory = resolved(data, config)
-    if place is None:
+    if saved is None:
         files.remove_tree(folder.live)
         table = create_table(folder.live, data, config)
         state = None
     else:
-        state = read_state(place)
+        state = read_state(saved)
         if state.fingerprint != data.fingerprint:
-            raise UserError(f"{place}: belongs to another dataset than {data.path}")
-        check_arrays(place, state.arrays)
-        checkpoints.restore_live(folder, place)
+            raise UserError(f"{saved}: belongs to another dataset than {data.path}")
+        check_arrays(saved, state.arrays)
+        checkpoints.restore_live(folder, saved)
         _tell_missing_lines(folder.metrics_file, state.metrics_length)
         table = open_table(folder.live, data, config, state.checksums)
     with (closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
@@ -127,20 +129,20 @@ def _run(folder: RunFolder, data: Dataset, config: Config, place: Path | None) -
         if state is None:
             state = State(Cursor(), data.fingerprint, parts.work.initialise(), 0)
         else:
-            assert place is not None
-            tensors = read_dense(place, state.dense)
-            load_weights(parts.model, tensors, place)
+            assert saved is not None
+            tensors = read_dense(saved, state.dense)
+            load_weights(parts.model, tensors, saved)
             parts.optimizer.load_state_tensors(optimizer_state(tensors))
-        _announce(data, config, memory, place)
+        _announce(data, config, memory, saved)
         finished = Trainer(parts, state).train()
         return _summary(folder, finished, config.training.metric)
 
 
-def _announce(data: Dataset, config: Config, memory: MemoryPlan, place: Path | None) -> None:
-    """What is about to be trained, and what of it may not be meant."""
+def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | None) -> None:
+    """Log what is about to be trained, and warn of what may be a mistake."""
     storage = config.storage
     log.info("%s %s: %s nodes, %s training edges; %s of %s partitions resident (%s), %s of memory planned; on %s, %s thread%s",
-             f"going on from checkpoint {place.name} on" if place else "training on", data.path, f"{data.manifest.nodes:,}",
+             f"going on from checkpoint {saved.name} on" if saved else "training on", data.path, f"{data.manifest.nodes:,}",
              f"{data.manifest.edges['train']:,}", storage.capacity, data.partitioning.partitions, storage.ordering,
              files.format_bytes(memory.total), config.device, config.training.threads,
              "" if config.training.threads == 1 else "s")
@@ -151,10 +153,10 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, place: Path | N
 
 
 def _tell_missing_lines(metrics: Path, expected: int) -> None:
-    """Of a checkpoint that the run had gone back behind, or where the file was lost: the model is not touched by it."""
-    found = metrics.stat().st_size if metrics.exists() else 0
-    if found < expected:
-        log.warning("%s: %s bytes, %s at the checkpoint: lines of what was trained before it are missing", metrics, found,
+    """Warn where lines of metrics.jsonl from before the checkpoint are missing. The model is not touched by it."""
+    length = metrics.stat().st_size if metrics.exists() else 0
+    if length < expected:
+        log.warning("%s: %s bytes, %s at the checkpoint: lines of what was trained before it are missing", metrics, length,
                     expected)
 
 
@@ -164,7 +166,10 @@ def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:
 
 
 def _require_disk(run: Path, data: Dataset, config: Config) -> None:
-    """Live rows and the checkpoints kept: each epoch rewrites every partition, so none of them share for long."""
+    """Raise UserError where the disk lacks room for live rows and the kept checkpoints.
+
+    Each counts in full: an epoch rewrites every partition, so they do not share files for long.
+    """
     copies = 1 + checkpoints_kept(config)
     if table := table_bytes(data, config):
         files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")

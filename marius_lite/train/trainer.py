@@ -1,4 +1,4 @@
-"""The loop of a run, from wherever its cursor stands to the last epoch.
+"""Train a run, from its cursor to its last epoch.
 
     for each epoch:  plan -> for each step:  partitions resident -> for each window:  batches through the pipeline
     checkpoints at epoch ends, on a clock between two batches, and when a signal asks to stop
@@ -21,15 +21,15 @@ from marius_lite.log import log
 from marius_lite.optim.schedule import factor
 from marius_lite.pipeline.batches import Finished, run
 from marius_lite.sampling.windows import Window
+from marius_lite.tasks.task import OpenWindow
 from marius_lite.train.interrupt import Interrupt, Interrupted
 from marius_lite.train.meter import Meter
 from marius_lite.train.parts import Parts
-from marius_lite.train.work import WorkWindow
 from marius_lite.types import EpochPlan, Step
 
 
 class Trainer:
-    """Runs ``parts`` from ``state`` on; `train` returns when all epochs are done."""
+    """Trains the ``parts`` of a run, from ``state`` on."""
 
     def __init__(self, parts: Parts, state: State):
         self.parts, self.state = parts, state
@@ -39,6 +39,10 @@ class Trainer:
         self._saved_at = time.monotonic()
 
     def train(self) -> State:
+        """Train until all epochs are done, or the figure no longer gets better. Returns the last state.
+
+        Raises RunError where the model diverges, Interrupted after a signal and its checkpoint.
+        """
         with self._interrupt, closing(self._meter):
             if self.state.evaluate:
                 self._evaluate(self.state.cursor.epoch - 1)
@@ -69,7 +73,7 @@ class Trainer:
         self._finish_epoch(plan.epoch)
 
     def _step_after(self, epoch: int) -> Step | None:
-        """The step whose partitions may be loaded while the epoch's last one trains."""
+        """Return the step whose partitions may load while the epoch's last one trains; None where loading pauses."""
         return None if loads_pause(self.config, epoch) else self.parts.work.plan(epoch + 1).steps[0]
 
     def _train_step(self, epoch: int, step: Step, after: Step | None) -> None:
@@ -80,19 +84,19 @@ class Trainer:
             if self.state.cursor.batch < window.end:
                 self._train_window(self._meter.waiting(partial(work.open, epoch, window, following)))
 
-    def _train_window(self, opened: WorkWindow) -> None:
+    def _train_window(self, opened: OpenWindow) -> None:
         window = opened.window
         self._set_rates(window)
         while self.state.cursor.batch < window.end:
             batches = opened.batches(max(self.state.cursor.batch, window.first_batch))
-            for finished in run(batches, opened.stages(), self.config.training.staleness, self._pause):
+            for finished in run(batches, self.parts.work.stages(), self.config.training.staleness, self._pause):
                 self._record(finished)
             if self._pause():
                 self._checkpoint()
                 self._stop_if_asked()
 
     def _set_rates(self, window: Window) -> None:
-        """Learning rates and the regularizer as they stand at a window's beginning, wherever in it the run goes on."""
+        """Set learning rates and the regularizer as at the window's beginning, even where the run goes on in the middle of it."""
         state, config, items = self.state, self.config, max(1, self.parts.work.items)
         trained_of_it = max(0, state.cursor.batch - window.first_batch) * config.training.batch_size
         done = state.cursor.epoch + (state.edges - trained_of_it) / items
@@ -127,7 +131,7 @@ class Trainer:
         self._stop_if_asked()
 
     def _evaluate(self, epoch: int, saved: bool = True) -> None:
-        """Evaluate as the configuration says; the checkpoint just saved becomes the best if it is."""
+        """Evaluate as the configuration says. The checkpoint just ``saved`` becomes the best if its figure is."""
         cursor, config = self.state.cursor, self.config
         result = self.parts.work.evaluate()
         files.make_folder(self.parts.run.evaluations)
@@ -146,12 +150,12 @@ class Trainer:
         self._meter.evaluation(epoch, result)  # last: where this line stands, all of the above is done
 
     def _stalled(self) -> bool:
-        """Whether the last ``training.early_stopping`` evaluations brought no better figure than the best before them."""
+        """Return whether none of the last ``training.early_stopping`` evaluations was better than the best before them."""
         patience = self.config.training.early_stopping
         return bool(patience) and self.state.since >= patience
 
     def _pause(self) -> bool:
-        """Whether the pipeline should run empty: a checkpoint is due, or a signal came."""
+        """Return whether the pipeline should run empty, because a checkpoint is due or a signal came."""
         minutes = self.config.checkpoint.every_minutes
         due = minutes is not None and time.monotonic() - self._saved_at >= 60 * minutes
         return due or self._interrupt.signum is not None

@@ -1,4 +1,4 @@
-"""What the kernel says this process has used."""
+"""Read from the kernel how much memory and disk this process has used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def process_usage() -> dict[str, int]:
-    """``peak_rss``, and ``disk_read``, ``disk_written`` (what reached the block layer), in bytes."""
+    """Return bytes: ``peak_rss``; ``disk_read``, ``disk_written`` (what reached the block layer), where the kernel says them."""
     usage = {"peak_rss": peak_rss()}
     try:
         lines = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
@@ -16,6 +16,9 @@ def process_usage() -> dict[str, int]:
 
 
 def peak_rss() -> int:
-    """Bytes. The kernel's VmHWM: getrusage's maximum begins with that of the process which started this one."""
+    """Return the largest resident set so far, in bytes.
+
+    It is the kernel's VmHWM, because the maximum of getrusage begins with that of the process which started this one.
+    """
     lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(lines["VmHWM"].split()[0]) * 1024

@@ -1,9 +1,8 @@
-"""What a run trains, as the loop sees it: a task, the rows that it changes, and how these become vectors."""
+"""What the loop trains: a task, the rows that it changes, and the representation that makes vectors of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -17,31 +16,11 @@ from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.first_rows import initialise
 from marius_lite.sampling.windows import Window
 from marius_lite.tasks.task import Learning, OpenWindow
-from marius_lite.types import Batch, EpochPlan, Step
-
-
-@dataclass(frozen=True)
-class WorkWindow:
-    """A window whose items are in memory."""
-
-    work: Work
-    opened: OpenWindow
-
-    @property
-    def window(self) -> Window:
-        return self.opened.window
-
-    def batches(self, start: int) -> Iterator[Batch]:
-        """Its batches from index ``start`` of the step on."""
-        return self.opened.batches(start)
-
-    def stages(self) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
-        """Stages for one run of the pipeline over its batches; what is resident changes by it."""
-        return self.work.stages()
+from marius_lite.types import EpochPlan, Step
 
 
 class Work:
-    """``plan``: of each epoch."""
+    """What a run trains, step by step. ``plan`` gives the plan of an epoch. ``items``: edges or nodes trained in an epoch."""
 
     def __init__(self, config: Config, plan: Callable[[int], EpochPlan], learning: Learning, representation: Representation,
                  optimizer: DenseOptimizer):
@@ -50,40 +29,42 @@ class Work:
         self.rows = representation.rows
 
     def initialise(self) -> dict[int, int]:
-        """Make the first rows; checksums of their files."""
+        """Make the first rows. Returns the checksums of their files by partition; none where no rows are learned."""
         learned = self.rows.buffers.learned
         return initialise(learned, self._config) if learned else {}
 
     def enter(self, step: Step, after: Step | None) -> None:
-        """Make a step's partitions resident, and begin to load the next step's."""
+        """Make a step's partitions resident, and begin to load those of the step ``after`` it."""
         following = step.following(after)
         self.rows.enter(step.resident, following)
         self._representation.enter(following)
         self._learning.enter(step)
 
     def windows(self, step: Step) -> list[Window]:
-        """The windows of a step, in order."""
+        """Return the windows of a step, in order."""
         return self._learning.windows(step)
 
-    def open(self, epoch: int, window: Window, following: Window | None) -> WorkWindow:
-        """Wait for a window's items; those of the ``following`` one are read meanwhile."""
+    def open(self, epoch: int, window: Window, following: Window | None) -> OpenWindow:
+        """Return a window once its items are in memory. Those of the ``following`` one are read meanwhile."""
         opened = self._learning.open(epoch, window, following)
         self.rows.cache_most_touched(lambda: self._representation.touched(opened.touched()))
-        return WorkWindow(self, opened)
+        return opened
 
     def stages(self) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
+        """Return the stages for one run of the pipeline over batches. It changes the resident rows."""
         self.rows.mark_changed()
         return self.rows.pipeline(self._learning.prepare, self._learn)
 
     def flush(self) -> dict[int, int]:
-        """Write what was changed; checksums of the files. What is resident stays."""
+        """Write the changed partitions. Returns the checksums of their files. What is resident stays."""
         return self.rows.flush()
 
     def evaluate(self) -> dict[str, Any]:
+        """Return the figures that ``config.evaluation`` asks for."""
         return self._learning.evaluate()
 
     def counters(self) -> dict[str, float]:
-        """What the buffers read, wrote and waited so far, and what was sampled."""
+        """Return what the buffers read, wrote and waited so far, and what was sampled."""
         return {**self.rows.counters(), **self._representation.counters()}
 
     def close(self) -> None:
@@ -92,6 +73,7 @@ class Work:
         self.rows.close()
 
     def _learn(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]:
+        """Update the weights. Returns what `rows.batch.Learn` says."""
         with products_in(self._config.training.precision):
             loss, grads = self._learning.gradients(prepared, arrived)
         arrived.check(loss, prepared.batch)

@@ -5,9 +5,10 @@ import torch
 from open_parts import ENCODER, LINKS
 
 from marius_lite.config.load import load
-from marius_lite.encode.encoders import feature_width, initial_encoder, input_width, normalized_columns, weight_decays
+from marius_lite.encode.encoders import initial_encoder, weight_decays
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.inputs import feature_width, input_width, normalized_columns
 from marius_lite.nn.encoders import CustomEncoder
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")

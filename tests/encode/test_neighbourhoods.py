@@ -13,7 +13,7 @@ SEEDS = np.array([1, 20, 74])
 
 @pytest.fixture
 def neighbourhoods(surrounded):
-    made = open_neighbourhoods(None, Dataset.open(surrounded), load(sets=SETS))
+    made = open_neighbourhoods(None, Dataset.open(surrounded), load(sets=SETS), degrees=False)
     yield made
     made.close()
 

@@ -4,9 +4,11 @@ import pytest
 from open_parts import ENCODER, LINKS, open_parts
 
 from marius_lite.config.load import load
-from marius_lite.encode.open import device_needs, represent
+from marius_lite.config.resolve import batch_needs
+from marius_lite.encode.open import represent
 from marius_lite.encode.representation import Encoded, RowsThemselves
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.facts import facts_of
 from marius_lite.tasks.resolved import resolved
 
 
@@ -30,7 +32,8 @@ def test_a_device_takes_more_for_larger_batches(surrounded):
     dataset = Dataset.open(surrounded)
 
     def needs(*sets):
-        found = device_needs(dataset, resolved(dataset, load(sets=[*LINKS, *sets]))[0])
+        config, _ = resolved(dataset, load(sets=[*LINKS, *sets]))
+        found = batch_needs(config, facts_of(dataset, config, cuda=True), int(config.storage.capacity), cached=0)
         return sum(found.bytes.values()), found.rows, found.packet
 
     small, large = needs(), needs("training.batch_size=800")

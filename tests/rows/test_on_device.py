@@ -22,7 +22,8 @@ def rows(request, host_library, tiny_dataset, tmp_path):
     """Learned rows of `tiny_dataset` by plain SGD, in the way of one path."""
     dataset = Dataset.open(tiny_dataset)
     config = load(sets=["model.dim=8", "model.inputs=embeddings", "optimizer.rows.name=sgd", "optimizer.rows.lr=1",
-                        "training.threads=1", *(PATHS[request.param] or [f"storage.device_path={request.param}"])])
+                        "training.threads=1", "storage.capacity=3",
+                        *(PATHS[request.param] or [f"storage.device_path={request.param}"])])
     buffers = open_buffers(dataset, config, 3, create_table(tmp_path / "live", dataset, config))
     initialise(buffers.main, config)
     made = device_rows(accelerator(host_library)[0], buffers, dataset, config, [])

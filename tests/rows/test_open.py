@@ -30,11 +30,11 @@ def test_what_there_is_stands_in_order(opened):
     assert all(buffer.table.nodes == dataset.manifest.nodes and buffer.slots == 2 for buffer in buffers.all)
 
 
-def test_only_learned_rows_have_an_update(opened):
+def test_only_learned_rows_have_a_step(opened):
     inputs, _, config, buffers = opened
     tables = host_tables(buffers, config)
-    assert [table.update is not None for table in tables] == {"features": [False], "embeddings": [True],
-                                                             "both": [False, True]}[inputs]
+    assert [table.step is not None for table in tables] == {"features": [False], "embeddings": [True],
+                                                           "both": [False, True]}[inputs]
     assert [table.columns for table in tables] == {"features": [8], "embeddings": [6], "both": [8, 6]}[inputs]
     assert all(table.rows is buffer.rows for table, buffer in zip(tables, buffers.all))
 

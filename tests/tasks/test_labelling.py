@@ -17,20 +17,20 @@ def test_the_dataset_tells_which(communities, several):
 
 
 def test_of_one_class_the_likeliest_is_said():
-    said = OneClass().said(SCORES)
-    np.testing.assert_allclose(said.probabilities, np.exp(SCORES) / np.exp(SCORES).sum(1, keepdims=True), rtol=1e-5)
-    np.testing.assert_array_equal(said.answers, SCORES.argmax(1))
+    predicted = OneClass().predictions(SCORES)
+    np.testing.assert_allclose(predicted.probabilities, np.exp(SCORES) / np.exp(SCORES).sum(1, keepdims=True), rtol=1e-5)
+    np.testing.assert_array_equal(predicted.answers, SCORES.argmax(1))
 
 
 def test_of_several_each_is_said_that_is_likelier_than_not():
-    said = SeveralClasses().said(SCORES)
-    np.testing.assert_allclose(said.probabilities, 1 / (1 + np.exp(-SCORES)), rtol=1e-5)
-    np.testing.assert_array_equal(said.answers, said.probabilities >= 0.5)
+    predicted = SeveralClasses().predictions(SCORES)
+    np.testing.assert_allclose(predicted.probabilities, 1 / (1 + np.exp(-SCORES)), rtol=1e-5)
+    np.testing.assert_array_equal(predicted.answers, predicted.probabilities >= 0.5)
 
 
 def test_answers_go_by_names():
-    assert OneClass().told(2, ["law", "art", "math"]) == "math"
-    assert SeveralClasses().told([True, False, True], ["law", "art", "math"]) == ["law", "math"]
+    assert OneClass().named(2, ["law", "art", "math"]) == "math"
+    assert SeveralClasses().named([True, False, True], ["law", "art", "math"]) == ["law", "math"]
 
 
 @pytest.mark.parametrize("absent", [False, True])

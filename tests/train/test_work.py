@@ -34,7 +34,7 @@ def test_an_epoch_is_trained_once(work):
         windows = work.windows(step)
         for window, following in zip(windows, [*windows[1:], None]):
             opened = work.open(0, window, following)
-            for finished in run(opened.batches(window.first_batch), opened.stages(), 0, lambda: False):
+            for finished in run(opened.batches(window.first_batch), work.stages(), 0, lambda: False):
                 trained[step.index, finished.batch.index] += finished.batch.size
                 assert finished.loss > 0
     assert sum(trained.values()) == work.items
@@ -56,7 +56,7 @@ def test_what_is_flushed_is_what_its_checksums_say(work):
     before = work.flush()
     work.enter(step, None)
     opened = work.open(0, work.windows(step)[0], None)
-    list(run(opened.batches(0), opened.stages(), 0, lambda: False))
+    list(run(opened.batches(0), work.stages(), 0, lambda: False))
     after = work.flush()
     changed = {k for k, checksum in after.items() if before.get(k) != checksum}
     assert changed

@@ -44,7 +44,7 @@ class Tally:
     ``bucket_counts``: (3, buckets). ``relation_counts``: (3, relations). ``totals``: (5, 3), its rows are duplicates; self-loops;
     edges that also stand in train; edges whose reverse stands in train; edges whose ends a training edge of any relation joins
     the other way round. The last two are not counted where `Options.reverses_sought` is false. By node, where there is memory
-    for it: ``out_degrees``, ``in_degrees`` of training edges; ``seen``: bit s is set for a node with an edge in split s.
+    for it: ``out_degrees``, ``in_degrees`` of training edges; ``in_splits``: bit s is set for a node with an edge in split s.
     """
 
     bucket_counts: npt.NDArray[np.int64]
@@ -52,7 +52,7 @@ class Tally:
     totals: npt.NDArray[np.int64]
     out_degrees: npt.NDArray[Any] | None
     in_degrees: npt.NDArray[Any] | None
-    seen: npt.NDArray[np.uint8] | None
+    in_splits: npt.NDArray[np.uint8] | None
 
     @classmethod
     def zeros(cls, partitioning: Partitioning, relations: int, by_node: type[np.unsignedinteger[Any]] | None) -> Tally:
@@ -144,7 +144,8 @@ def tallied_bytes(partitions: int) -> int:
 def write_buckets(pieces: Iterable[Records], writers: Mapping[str, SplitWriter], layout: EdgeLayout, nodes: int,
                   carried: Sequence[str], tally: Tally, drop_duplicates: bool) -> dict[Path, tuple[int, int]]:
     """Write sorted records of ``layout``, and count them in ``tally``. Returns the files with (size, crc32c)."""
-    counts = EdgeCounts(tally.bucket_counts, tally.relation_counts, tally.totals, tally.out_degrees, tally.in_degrees, tally.seen)
+    counts = EdgeCounts(tally.bucket_counts, tally.relation_counts, tally.totals, tally.out_degrees, tally.in_degrees,
+                        tally.in_splits)
     out = np.empty((3, 3, EDGES_AT_ONCE), np.uint32)
     words = np.empty((3, EDGES_AT_ONCE, len(carried)), np.uint64) if carried else None
     for records in pieces:

@@ -23,7 +23,7 @@ QUANTILES = (0.5, 0.9, 0.99)
 EDGES_AT_ONCE = 1 << 18
 SLICE = 1 << 20  # nodes at once
 Counts = npt.NDArray[Any]  # uint32 or uint64, see `count_dtype`
-NodeCounts = tuple[Counts, Counts, npt.NDArray[np.uint8]]  # out-degrees, in-degrees, seen, as in `Tally`
+NodeCounts = tuple[Counts, Counts, npt.NDArray[np.uint8]]  # out-degrees, in-degrees, in_splits, as in `Tally`
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ def degree_facts(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, t
     dtype = count_dtype(edges[SPLITS[0]].total)
     trained = in_degrees.with_name("trained")
     with open(in_degrees, "wb") as file, open(trained if unseen else os.devnull, "wb") as marks:
-        for outs, ins, seen in _sliced(_counted(edges, partitioning, tally, dtype, memory)):
+        for outs, ins, splits in _sliced(_counted(edges, partitioning, tally, dtype, memory)):
             out.add(outs)
             into.add(ins)
             file.write(ins.astype(dtype, copy=False).data)
-            marks.write((seen & 1).data)
-            without += int(np.count_nonzero(seen & 1 == 0))
+            marks.write((splits & 1).data)
+            without += int(np.count_nonzero(splits & 1 == 0))
             for name in unseen:
-                unseen[name] += int(np.count_nonzero((seen & 1 == 0) & (seen >> SPLITS.index(name) & 1 == 1)))
+                unseen[name] += int(np.count_nonzero((splits & 1 == 0) & (splits >> SPLITS.index(name) & 1 == 1)))
     others = {name: edges[name] for name in unseen}
     missed = unseen_edges(others, trained, tally.relation_counts[0] > 0, memory)
     trained.unlink(missing_ok=True)
@@ -86,8 +86,8 @@ def _counted(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally
              memory: int) -> Iterator[NodeCounts]:
     """Return the counts of nodes in turn: those of the tally; else counted from the edges, of as many nodes as the memory
     holds."""
-    if tally.seen is not None and tally.out_degrees is not None and tally.in_degrees is not None:
-        yield tally.out_degrees, tally.in_degrees, tally.seen
+    if tally.in_splits is not None and tally.out_degrees is not None and tally.in_degrees is not None:
+        yield tally.out_degrees, tally.in_degrees, tally.in_splits
         return
     rows, step = partitioning.rows, max(1, memory // 4 // node_bytes(dtype))  # two are in memory for a while
     step -= step % rows if step > rows else 0  # no partition is read twice without need
@@ -98,22 +98,22 @@ def _counted(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally
 def _count(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, nodes: range,
            dtype: type[np.unsignedinteger[Any]]) -> NodeCounts:
     """Count from the rows and columns of buckets in which these nodes lie."""
-    outs, ins, seen = np.zeros(len(nodes), dtype), np.zeros(len(nodes), dtype), np.zeros(len(nodes), np.uint8)
+    outs, ins, splits = np.zeros(len(nodes), dtype), np.zeros(len(nodes), dtype), np.zeros(len(nodes), np.uint8)
     own, every = range(nodes.start // partitioning.rows, -(-nodes.stop // partitioning.rows)), range(partitioning.partitions)
     for name, buckets in edges.items():
         mark = 1 << SPLITS.index(name)
         for of_columns, rows, columns, degrees in ((False, own, every, outs), (True, every, own, ins)):
             for piece in buckets.block(rows, columns, EDGES_AT_ONCE, COLUMNS[of_columns : of_columns + 1]):
                 count_ends(piece.columns[0], piece.buckets, piece.ends, len(every), partitioning.rows, of_columns, nodes.start,
-                           mark, seen, degrees if name == SPLITS[0] else None)
-    return outs, ins, seen
+                           mark, splits, degrees if name == SPLITS[0] else None)
+    return outs, ins, splits
 
 
 def _sliced(counted: Iterator[NodeCounts]) -> Iterator[NodeCounts]:
-    for outs, ins, seen in counted:
-        for at in range(0, len(seen), SLICE):
+    for outs, ins, splits in counted:
+        for at in range(0, len(splits), SLICE):
             part = slice(at, at + SLICE)
-            yield outs[part], ins[part], seen[part]
+            yield outs[part], ins[part], splits[part]
 
 
 class _Histogram:

@@ -39,7 +39,7 @@ def facts(dataset, tmp_path, memory, by_node=None):
     if by_node:
         for split, name in enumerate(splits):
             out, into = counted(dataset, name)
-            tally.seen[(out > 0) | (into > 0)] |= 1 << split
+            tally.in_splits[(out > 0) | (into > 0)] |= 1 << split
             if split == 0:
                 tally.out_degrees[:], tally.in_degrees[:] = out, into
     found = degree_facts({name: dataset.edges(name) for name in splits}, p, tally, tmp_path / "in", memory)
