@@ -22,6 +22,7 @@ from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.scorer import CANDIDATES, Scorer, Tiles, query_vectors
+from marius_lite.files import reading
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.self_loops import self_loops_are_rare
@@ -179,9 +180,11 @@ def _question_lines(path: Path, fields: int) -> Iterator[Question]:
 
 
 def _text(path: Path) -> str:
+    with reading(path):
+        data = path.read_bytes()
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return data.decode()
+    except UnicodeDecodeError as error:
         raise UserError(f"{path}: cannot be read as text: {error}") from error
 
 

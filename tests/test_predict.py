@@ -178,7 +178,13 @@ def test_bad_queries_name_their_line(world, tmp_path, text, words):
 
 
 def test_a_missing_file(world, tmp_path):
-    with pytest.raises(UserError, match="queries: cannot be read"):
+    with pytest.raises(UserError, match=r"queries: No such file or directory: name a file that can be read$"):
+        read_questions(tmp_path / "queries", world.dataset)
+
+
+def test_queries_that_are_no_text(world, tmp_path):
+    (tmp_path / "queries").write_bytes(b"n1,r0,?\n\xff,r0,?\n")
+    with pytest.raises(UserError, match=r"queries: cannot be read as text: .* byte 0xff in position 8"):
         read_questions(tmp_path / "queries", world.dataset)
 
 

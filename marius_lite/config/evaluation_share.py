@@ -54,10 +54,10 @@ def _nodes_an_epoch(config: Config, facts: Facts) -> float:
     items = planning.items(facts)
     size = max(1, min(items, config.training.batch_size))
     seeds = min(planning.seeds(config, size, facts.nodes), facts.nodes)
-    return items / size * _neighborhood_nodes(config, facts, seeds)
+    return items / size * _neighbourhood_nodes(config, facts, seeds)
 
 
-def _neighborhood_nodes(config: Config, facts: Facts, seeds: int) -> float:
+def _neighbourhood_nodes(config: Config, facts: Facts, seeds: int) -> float:
     """Return how many nodes are in one neighbourhood.
 
     A hop also draws nodes that are already in it; the more there are, the more often.

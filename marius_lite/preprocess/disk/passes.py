@@ -2,7 +2,8 @@
 
 A pass is a function that returns JSON, and writes only to the places it names. When it ends, its files are synced. Then its
 result is added to `progress.json`, with checksums of the files. A pass that was cut short starts over with empty places. Where a
-file of a finished pass has changed since, all passes start over. """
+file of a finished pass has changed since, all passes start over.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +114,7 @@ class Passes:
 
 
 def all_of_it(written: Files) -> Files:
-    """Return the checksums of a pass whose result are the checksums."""
+    """Return the result of a pass that returns nothing but the checksums of its files."""
     return written
 
 

@@ -20,7 +20,8 @@ def rechunk(old: Chunks, checksums: Mapping[int, int], new: Chunks, total: int) 
     """Write the first ``total`` bytes of the chunks ``old``, one after the other, into the chunks ``new``.
 
     The last new chunk is filled up with zeros. ``checksums``: the crc32c of each old one. Returns (size, crc32c) of the new
-    files. Takes a few MiB of memory. Raises UserError where an old file does not match its checksum. """
+    files. Takes a few MiB of memory. Raises UserError where an old file does not match its checksum.
+    """
     written, data, piece = Files(), _read(old, checksums, total), np.empty(0, np.uint8)
     for k in range(new.count):
         left, checksum = new.size, 0
