@@ -117,7 +117,7 @@ private:
         out.resize(count + before);
     }
 
-    // Guesses where the ids of the first `share` of all nodes end: nodes are numbered at random, so ids spread evenly.
+    // Guesses where the ids of the first `share` of all nodes end: right where ids spread evenly, as in a random numbering.
     static int64_t guess(int64_t begin, int64_t end, double share) {
         return begin + static_cast<int64_t>(static_cast<double>(end - begin) * share);
     }

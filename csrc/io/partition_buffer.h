@@ -47,8 +47,8 @@ struct BufferCounters {
 /// synced: the caller who needs durability syncs after `flush`.
 ///
 /// The first error of background I/O is thrown by the next call of enter, adopt, flush or close. A partition whose write failed
-/// is dirty again; the next call that evicts or flushes it writes it again. Every call is possible after an error, and close does
-/// not block. Close drops what is dirty.
+/// is dirty again; the next call that evicts or flushes it writes it again. Every call is possible after an error. Close
+/// waits for the writes under way, also when one has failed, and drops what is dirty.
 ///
 /// Threading: one thread at a time calls enter, adopt, mark_dirty, flush and close. slot, state, checksums, expect and
 /// counters may be called by any thread. Rows of a partition that the last `enter` named in `now` (or that was adopted
