@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from importlib import import_module
@@ -17,6 +18,7 @@ from marius_lite.train.interrupt import ctrl_c_pressed, remember_ctrl_c
 
 COMMANDS = ("preprocess", "repartition", "train", "resume", "eval", "predict", "export", "plan", "info")
 TRACEBACK = "MARIUS_LITE_TRACEBACK"
+STOPPED = 128 + signal.SIGINT
 PYTHONS_ADVICE = "; use sys.set_int_max_str_digits() to increase the limit"  # nobody can follow it on a command line
 MOST_SHOWN = 600  # characters of a message of unknown length, at each end
 
@@ -62,19 +64,21 @@ def run(arguments: list[str]) -> int:
     try:
         with on_standard_error():
             status = app()(args=arguments, standalone_mode=False, prog_name="marius-lite")
+        if status == STOPPED:  # newer versions of typer return this where a command raises KeyboardInterrupt
+            return _fail("stopped", STOPPED)
         return status if isinstance(status, int) else 0
     except MariusError as error:
         code = 2 if isinstance(error, UserError) else getattr(error, "exit_code", 1)
         return _fail(str(error), code)
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("stopped", 130)
+        return _fail("stopped", STOPPED)
     except OSError as error:
         return _fail(_os_message(error), 1)
     except MemoryError as error:
         return _fail(f"out of memory: {error}: lower storage.memory or training.batch_size", 1)
     except Exception as error:
         if ctrl_c_pressed():
-            return _fail("stopped", 130)
+            return _fail("stopped", STOPPED)
         usage = getattr(error, "format_message", None)  # typer's own complaints about options
         return _fail(usage(), 2) if usage else _unexpected(error)
 

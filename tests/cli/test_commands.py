@@ -168,3 +168,12 @@ def test_nodes_and_classes_reach_a_terminal_without_control_characters(cli, run,
 def test_help_names_the_extra_in_brackets(cli, capfd):
     cli("preprocess", "--help")
     assert "'marius-lite[metis]'" in " ".join(capfd.readouterr().out.split())
+
+
+def test_a_ctrl_c_while_a_command_works_is_said(cli, capfd, tiny_edges, tmp_path, monkeypatch):
+    def pressed(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("marius_lite.preprocess.preprocess", pressed)
+    assert cli("preprocess", tiny_edges, "--output", tmp_path / "d") == 130
+    assert capfd.readouterr().err == "marius-lite: stopped\n"
