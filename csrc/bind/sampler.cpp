@@ -156,7 +156,7 @@ void bind_class(nb::module_& m, const char* name, const char* doc) {
         .def_prop_ro("edges_moved", &Sampler<Id>::edges_moved)
         .def("sample", &Sampler<Id>::sample, "seeds"_a.noconvert(), "fanouts"_a, "seed"_a, "threads"_a = 0,
              "exclude"_a.noconvert().none() = nb::none(), "both"_a = false,
-             "Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.Sample documents.");
+             "Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.NeighbourSample documents.");
 }
 
 nb::object neighbour_draws(uint64_t seed, uint64_t hop, uint64_t node, uint64_t degree, uint64_t fanout) {
