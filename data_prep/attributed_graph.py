@@ -100,8 +100,10 @@ class NpyFile:
 
 def write_nodes(out: Path, graph: AttributedGraph, bounds: npt.NDArray[np.float64]) -> None:
     """Features, labels and lists; ``bounds``: where train, valid and test end among numbers from 0 to 1."""
-    with (NpyFile(out / "features.npy", (graph.nodes, graph.means.shape[1]), np.float16) as features,
-          NpyFile(out / "labels.npy", (graph.nodes,), np.int32) as labels):
+    with (
+        NpyFile(out / "features.npy", (graph.nodes, graph.means.shape[1]), np.float16) as features,
+        NpyFile(out / "labels.npy", (graph.nodes,), np.int32) as labels,
+    ):
         for piece, ids in graph.pieces():
             features.write(graph.features(piece, ids))
             labels.write(graph.labels(ids))

@@ -25,15 +25,11 @@ import numpy.typing as npt
 Array = npt.NDArray[np.int64]
 
 
-def generate(
-    nodes: int, relations: int, edges: int, group: int, noise: float, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def generate(nodes: int, relations: int, edges: int, group: int, noise: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """(src, rel, dst in random order, (E, 3), repeats removed; masks of the relations)."""
     groups = nodes // group
     if nodes % group or groups & (groups - 1) or groups <= relations:
-        raise SystemExit(
-            f"{nodes} nodes in groups of {group}: nodes / group must be a power of two above --relations"
-        )
+        raise SystemExit(f"{nodes} nodes in groups of {group}: nodes / group must be a power of two above --relations")
     masks = 1 + rng.choice(groups - 1, relations, replace=False)
     src, rel = rng.integers(nodes, size=edges), rng.integers(relations, size=edges)
     dst = (src // group ^ masks[rel]) * group + rng.integers(group, size=edges)
@@ -88,9 +84,7 @@ def write_rows(path: Path, edges: Array, names: npt.NDArray[np.str_]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--nodes", type=int, default=10_240)
     parser.add_argument("--relations", type=int, default=12)
@@ -112,16 +106,9 @@ def main() -> None:
     for name, part in parts.items():
         write_rows(a.out / f"{name}.tsv", part, names)
     oracle = {
-        name: {"count": len(part), **summary(*oracle_ties(part, edges, masks, a.nodes, a.group))}
-        for name, part in parts.items()
+        name: {"count": len(part), **summary(*oracle_ties(part, edges, masks, a.nodes, a.group))} for name, part in parts.items()
     }
-    settings = {
-        "nodes": a.nodes,
-        "relations": a.relations,
-        "group": a.group,
-        "noise": a.noise,
-        "seed": a.seed,
-    }
+    settings = {"nodes": a.nodes, "relations": a.relations, "group": a.group, "noise": a.noise, "seed": a.seed}
     (a.out / "oracle.json").write_text(json.dumps({"settings": settings, "oracle": oracle}, indent=1) + "\n")
     print(json.dumps(oracle))
 

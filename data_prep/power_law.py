@@ -40,9 +40,7 @@ class PowerLaw:
         self.low, self.high = self._mass(10.0), self._mass(nodes + 10.0)
         # An odd multiplier coprime to `nodes` deals ranks to ids; near the golden section it spreads
         # neighbours.
-        self.multiplier = next(
-            m for m in range(int(nodes * 0.618) | 1, 2 * nodes + 2) if math.gcd(m, nodes) == 1
-        )
+        self.multiplier = next(m for m in range(int(nodes * 0.618) | 1, 2 * nodes + 2) if math.gcd(m, nodes) == 1)
 
     def _mass(self, x: float) -> float:
         return math.log(x) if self.power == 0 else x**self.power / self.power
@@ -77,16 +75,12 @@ def write_shard(path: Path, law: PowerLaw, rng: np.random.Generator, count: int,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--edges", type=int, default=20_000_000)
     parser.add_argument("--format", choices=["npy", "int", "str"], default="npy")
-    parser.add_argument(
-        "--alpha", type=float, default=0.8, help="0 is uniform; degrees fall off with exponent 1 + 1/alpha"
-    )
+    parser.add_argument("--alpha", type=float, default=0.8, help="0 is uniform; degrees fall off with exponent 1 + 1/alpha")
     parser.add_argument("--seed", type=int, default=0)
     a = parser.parse_args()
     a.out.mkdir(parents=True, exist_ok=True)
@@ -96,10 +90,7 @@ def main() -> None:
     for shard, at in enumerate(range(0, a.edges, SHARD)):
         rng = np.random.default_rng([a.seed, shard])
         write_shard(a.out / f"edges-{shard:05d}.{suffix}", law, rng, min(SHARD, a.edges - at), a.format)
-    print(
-        f"{a.edges:,} edges among {a.nodes:,} nodes in {time.perf_counter() - started:.1f} s: "
-        f"{a.out}/edges-*.{suffix}"
-    )
+    print(f"{a.edges:,} edges among {a.nodes:,} nodes in {time.perf_counter() - started:.1f} s: {a.out}/edges-*.{suffix}")
 
 
 if __name__ == "__main__":

@@ -97,8 +97,12 @@ def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slot
     features = moves(config, plan, partitions, slots, learned=False)
     lists = moves(config, plan, partitions, partitions, learned=False)
     for epoch, (own, given, edges) in enumerate(zip(rows, features, lists)):
-        yield Traffic(len(own.loaded) * sizes.learned + len(given.loaded) * sizes.features, own.written * sizes.learned,
-                      sizes.edges + sum(sizes.lists[k] for k in edges.loaded), plan(epoch).swaps)
+        yield Traffic(
+            len(own.loaded) * sizes.learned + len(given.loaded) * sizes.features,
+            own.written * sizes.learned,
+            sizes.edges + sum(sizes.lists[k] for k in edges.loaded),
+            plan(epoch).swaps,
+        )
 
 
 def absent_share(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64]) -> float:
@@ -116,11 +120,16 @@ def sizes_of(config: Config, data: Dataset) -> MovedSizes:
     partitioning, adjacency, features = data.partitioning, lists_read(data, config), features_read(data, config)
     lists = [0] * partitioning.partitions
     if adjacency is not None:
-        lists = [int(edges) * adjacency.edge_bytes(config.sampling.weighted) + (partitioning.size(k) + 1) * 8
-                 for k, edges in enumerate(np.diff(adjacency.starts))]
-    return MovedSizes(learned=table_bytes(data, config) // partitioning.partitions,
-                      features=partitioning.rows * features.table.stride if features is not None else 0, lists=lists,
-                      edges=data.manifest.edges["train"] * planning_of(config).edge_bytes_read)
+        lists = [
+            int(edges) * adjacency.edge_bytes(config.sampling.weighted) + (partitioning.size(k) + 1) * 8
+            for k, edges in enumerate(np.diff(adjacency.starts))
+        ]
+    return MovedSizes(
+        learned=table_bytes(data, config) // partitioning.partitions,
+        features=partitioning.rows * features.table.stride if features is not None else 0,
+        lists=lists,
+        edges=data.manifest.edges["train"] * planning_of(config).edge_bytes_read,
+    )
 
 
 def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any]:
@@ -139,13 +148,24 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     counted = list(islice(traffic(resolved, plan, sizes, facts.partitions, memory.slots), EPOCHS_COUNTED))
     later = counted[1:] or counted
     return {
-        "dataset": str(data.path), "nodes": facts.nodes, "edges": edges, "relations": facts.relations,
-        "partitions": facts.partitions, "capacity": resolved.storage.capacity, "ordering": resolved.storage.ordering,
+        "dataset": str(data.path),
+        "nodes": facts.nodes,
+        "edges": edges,
+        "relations": facts.relations,
+        "partitions": facts.partitions,
+        "capacity": resolved.storage.capacity,
+        "ordering": resolved.storage.ordering,
         "steps": len(plan(0).steps),
-        "swaps": counted[0].swaps, "device": resolved.device,
-        "memory": memory.as_dict(), "device_memory": device_needs(resolved, facts, int(resolved.storage.capacity), memory),
-        "disk": {"dataset": sum(size for size, _ in data.manifest.files.values()), "rows": table,
-                 "checkpoints": table * checkpoints_kept(resolved), "total": table * (1 + checkpoints_kept(resolved))},
+        "swaps": counted[0].swaps,
+        "device": resolved.device,
+        "memory": memory.as_dict(),
+        "device_memory": device_needs(resolved, facts, int(resolved.storage.capacity), memory),
+        "disk": {
+            "dataset": sum(size for size, _ in data.manifest.files.values()),
+            "rows": table,
+            "checkpoints": table * checkpoints_kept(resolved),
+            "total": table * (1 + checkpoints_kept(resolved)),
+        },
         "start": {"rows_written": table},
         **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if any(sizes.lists) else {}),
         "first_epoch": asdict(counted[0]),

@@ -30,8 +30,9 @@ Names = Mapping[str, Sequence[str]]
 """For each column whose numbers stand for names: the names in the order of the numbers."""
 
 
-def export_run(run: Path | str, output: Path | str, format: str = "parquet",
-               checkpoint: str | None = None, dataset: Path | str | None = None) -> dict[str, Any]:
+def export_run(
+    run: Path | str, output: Path | str, format: str = "parquet", checkpoint: str | None = None, dataset: Path | str | None = None
+) -> dict[str, Any]:
     """Write a checkpoint's vectors, or the classes it gives to nodes, into the new folder ``output``. Returns a summary.
 
     The folder has nodes, relations and export.json. Vectors are float32, without optimizer state. Reciprocal relations are in
@@ -71,8 +72,13 @@ def write_exported(dataset: Dataset, output: Path, format: str, exported: Export
     """Write the folder ``output``, all of it or nothing. Returns a summary. Raises RunError where the disk fails."""
     beside = output.with_name(f".{output.name}.tmp")
     files.remove_tree(beside)
-    summary = {"format": format, "nodes": dataset.manifest.nodes, **exported.facts, "dataset": dataset.fingerprint,
-               "program_version": marius_lite.__version__}
+    summary = {
+        "format": format,
+        "nodes": dataset.manifest.nodes,
+        **exported.facts,
+        "dataset": dataset.fingerprint,
+        "program_version": marius_lite.__version__,
+    }
     try:
         beside.mkdir(parents=True)
         for name, blocks, rows in exported.tables:
@@ -95,8 +101,12 @@ def write_parquet(folder: Path, name: str, blocks: Blocks, rows: int, names: Nam
             ordered = [*list(columns)[1:], *list(columns)[:1]]  # wide lists last
             table = pa.table({"raw_id": ids, **{key: _arrow(columns[key], names.get(key)) for key in ordered}})
             # Vectors cannot be compressed: it would only cost time.
-            writer = writer or pq.ParquetWriter(folder / f"{name}.parquet", table.schema, compression="none",
-                                                use_dictionary=[*names, *(f"{key}.list.element" for key in names)] or False)
+            writer = writer or pq.ParquetWriter(
+                folder / f"{name}.parquet",
+                table.schema,
+                compression="none",
+                use_dictionary=[*names, *(f"{key}.list.element" for key in names)] or False,
+            )
             writer.write_table(table, row_group_size=len(ids))
     finally:
         if writer:
@@ -150,10 +160,16 @@ def write_zarr(folder: Path, name: str, blocks: Blocks, rows: int, names: Names)
                 for key, file in zip(columns, _array_names(name, columns)):
                     values = columns[key]
                     chunk = max(1, BLOCK_BYTES // (values.itemsize * int(np.prod(values.shape[1:]))))
-                    arrays[key] = group.create_array(file, shape=(rows, *values.shape[1:]), dtype=values.dtype, compressors=None,
-                                                     filters=None, chunks=(min(chunk, rows), *values.shape[1:]))
+                    arrays[key] = group.create_array(
+                        file,
+                        shape=(rows, *values.shape[1:]),
+                        dtype=values.dtype,
+                        compressors=None,
+                        filters=None,
+                        chunks=(min(chunk, rows), *values.shape[1:]),
+                    )
             for key, values in columns.items():
-                arrays[key][start:start + len(values)] = values
+                arrays[key][start : start + len(values)] = values
             start += len(ids)
             _write_ids(ids_file, ids)
 

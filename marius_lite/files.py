@@ -170,8 +170,10 @@ def require_space(path: Path, needed: int, purpose: str) -> None:
     """Raise UserError unless ``needed`` bytes are free where ``path`` will be."""
     free = free_bytes(path.absolute())
     if needed > free:
-        raise UserError(f"{path}: {purpose} needs {format_bytes(needed)}, {format_bytes(free)} are free: "
-                        "free some space or choose another folder")
+        raise UserError(
+            f"{path}: {purpose} needs {format_bytes(needed)}, {format_bytes(free)} are free: "
+            "free some space or choose another folder"
+        )
 
 
 def disk_error(error: OSError, path: Path | str) -> RunError:
@@ -196,8 +198,9 @@ def reading(path: Path | str) -> Iterator[None]:
     except MemoryError as error:
         if not _is_absurd(error, path):
             raise
-        raise UserError(f"{path}: damaged (a number in it asks for more memory than such a file can fill: {error}): get it "
-                        "again") from error
+        raise UserError(
+            f"{path}: damaged (a number in it asks for more memory than such a file can fill: {error}): get it again"
+        ) from error
     except (PermissionError, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise UserError(f"{path}: {error.strerror or error}: name a file that can be read") from error
     except Exception as error:
@@ -230,8 +233,9 @@ def check_encodable(path: Path | str) -> None:
 def check_name(path: Path | str, option: str) -> None:
     """Raise UserError for a new folder whose name libraries cannot take, or a terminal would obey. ``option`` gave it."""
     if printable(str(path)) != str(path):
-        raise UserError(f"{option} {printable(str(path))}: the name has characters that are not UTF-8, or not to be printed: "
-                        "choose another")
+        raise UserError(
+            f"{option} {printable(str(path))}: the name has characters that are not UTF-8, or not to be printed: choose another"
+        )
 
 
 @contextmanager
@@ -244,8 +248,9 @@ def lock(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise UserError(f"{path.parent}: another process works on this folder (its lock is held): "
-                            "wait for it to end or stop it") from error
+            raise UserError(
+                f"{path.parent}: another process works on this folder (its lock is held): wait for it to end or stop it"
+            ) from error
         yield
 
 
@@ -309,11 +314,21 @@ def parse_bytes(text: object) -> int:
     if not isinstance(text, (str, float)):
         raise ValueError(f"{str(text)[:MOST_REASON]} is not a size: write for example 4GB or 512MiB")
     text = str(text)
-    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
-             "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+    units = {
+        "": 1,
+        "B": 1,
+        "KB": 10**3,
+        "MB": 10**6,
+        "GB": 10**9,
+        "TB": 10**12,
+        "KIB": 2**10,
+        "MIB": 2**20,
+        "GIB": 2**30,
+        "TIB": 2**40,
+    }
     stripped = text.strip()
     number = stripped.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
-    unit = stripped[len(number):].strip().upper()
+    unit = stripped[len(number) :].strip().upper()
     if unit not in units:
         raise ValueError(f"{text!r} is not a size: write a number and one of B, KB, MB, GB, TB, KiB, MiB, GiB, TiB")
     try:

@@ -43,15 +43,19 @@ def require_installed(module: str, what: str) -> None:
     except (ImportError, ValueError):  # ValueError: the module __main__ has no spec
         spec = None
     if spec is None:
-        raise UserError(f"{what}: no package {top!r} is installed: install it, or allow modules of the working folder with "
-                        f"{OPTION} (or {VARIABLE}=1) if you trust them")
+        raise UserError(
+            f"{what}: no package {top!r} is installed: install it, or allow modules of the working folder with "
+            f"{OPTION} (or {VARIABLE}=1) if you trust them"
+        )
     if spec.origin in ("built-in", "frozen"):
         return
     installed = _installed()
     for place in spec.submodule_search_locations or [spec.origin or top]:
         if not any(Path(place).resolve().is_relative_to(folder) for folder in installed):
-            raise UserError(f"{what}: would run {place}, which is not an installed package: allow it with {OPTION} (or "
-                            f"{VARIABLE}=1) if you trust it")
+            raise UserError(
+                f"{what}: would run {place}, which is not an installed package: allow it with {OPTION} (or "
+                f"{VARIABLE}=1) if you trust it"
+            )
 
 
 def _installed() -> list[Path]:

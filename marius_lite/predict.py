@@ -59,9 +59,15 @@ Triple = Sequence[Any]
 """Raw ids (src, rel, dst), or (src, dst) where the dataset has no relations; None for what is asked."""
 
 
-def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk: int = 10, known: bool = False,
-                  checkpoint: str | None = None, exclude_self: bool | None = None,
-                  dataset: Path | str | None = None) -> list[dict[str, Any]]:
+def predict_links(
+    run: Path | str,
+    queries: Path | str | Iterable[Triple],
+    topk: int = 10,
+    known: bool = False,
+    checkpoint: str | None = None,
+    exclude_self: bool | None = None,
+    dataset: Path | str | None = None,
+) -> list[dict[str, Any]]:
     """Answer every query with a checkpoint's model.
 
     ``queries``: a file with one query a line, or rows like ("a", "likes", None) of a list or an array. Returns a dict for each:
@@ -79,15 +85,26 @@ def predict_links(run: Path | str, queries: Path | str | Iterable[Triple], topk:
         questions = read_questions(Path(queries) if isinstance(queries, str) else queries, data)
         splits = [] if known else [data.edges(split) for split in data.manifest.edges]
         without_self = self_loops_are_rare(data) if exclude_self is None else exclude_self
-        found = answer(opened.buffer, data.partitioning, opened.config.model.dim, opened.model, questions,
-                       topk, splits, without_self)
-        return [{**answers, "untrained": untrained}
-                for answers, untrained in zip(readable(data, questions, found), _untrained(data, questions))]
+        found = answer(
+            opened.buffer, data.partitioning, opened.config.model.dim, opened.model, questions, topk, splits, without_self
+        )
+        return [
+            {**answers, "untrained": untrained}
+            for answers, untrained in zip(readable(data, questions, found), _untrained(data, questions))
+        ]
 
 
 @torch.no_grad()
-def answer(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, questions: Questions,
-           topk: int, known: Sequence[EdgeSource], without_self: bool = False) -> Answers:
+def answer(
+    buffer: Buffer,
+    partitioning: Partitioning,
+    dim: int,
+    scorer: Scorer,
+    questions: Questions,
+    topk: int,
+    known: Sequence[EdgeSource],
+    without_self: bool = False,
+) -> Answers:
     """Return the ``topk`` best nodes for each question. Answers that ``known`` edges give are left out.
 
     ``without_self``: whether the node that a question is about is left out too. Of equal scores the lower node id comes first.
@@ -102,7 +119,7 @@ def answer(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer,
     answers = Answers(np.empty(shape, np.int64), np.empty(shape, np.float32))
     filter_ = KnownAnswers(known, partitioning, candidates, KNOWN_LIMIT)
     for start in range(0, len(questions.node), BLOCK):
-        side, node, rel = (each[start:start + BLOCK] for each in questions[:3])
+        side, node, rel = (each[start : start + BLOCK] for each in questions[:3])
         queries = Queries(side, node, rel, np.full(len(node), -1), scorer.relation_count)
         best = _best(pages, tiles, candidates, filter_, scorer, queries, topk, without_self)
         answers.nodes[start + queries.place] = best.nodes.cpu().numpy()
@@ -110,8 +127,16 @@ def answer(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer,
     return answers
 
 
-def _best(pages: Pages, tiles: Tiles, candidates: Candidates, known: KnownAnswers, scorer: Scorer,
-          queries: Queries, topk: int, without_self: bool) -> BestAnswers:
+def _best(
+    pages: Pages,
+    tiles: Tiles,
+    candidates: Candidates,
+    known: KnownAnswers,
+    scorer: Scorer,
+    queries: Queries,
+    topk: int,
+    without_self: bool,
+) -> BestAnswers:
     nodes, place = np.unique(queries.node, return_inverse=True)
     vectors = query_vectors(scorer, pages.gather(nodes), place, queries.rel, queries.side)
     best = BestAnswers(len(queries), topk, vectors.device)
@@ -145,8 +170,7 @@ def read_questions(queries: Path | Iterable[Triple], dataset: Dataset) -> Questi
     side = np.array([0 if src is not None else 1 for src, _, _ in raw])
     ids = [src if src is not None else dst for src, _, dst in raw]
     node = _looked_up(path, lines, dataset.manifest.ids, "node", ids, dataset.lookup_nodes)
-    rel = _looked_up(path, lines, dataset.manifest.relation_ids, "relation", [rel for _, rel, _ in raw],
-                     dataset.lookup_relations)
+    rel = _looked_up(path, lines, dataset.manifest.relation_ids, "relation", [rel for _, rel, _ in raw], dataset.lookup_relations)
     return Questions(side, node, rel, raw)
 
 
@@ -194,11 +218,12 @@ def _example(fields: int) -> str:
 
 def _is_int64(text: str) -> bool:
     """Return whether ``text`` is an int64. Python refuses to read integers of more than 4,300 digits."""
-    return re.fullmatch(r"-?\d{1,1000}", text) is not None and -2**63 <= int(text) < 2**63
+    return re.fullmatch(r"-?\d{1,1000}", text) is not None and -(2**63) <= int(text) < 2**63
 
 
-def _looked_up(path: Path | str, lines: Sequence[tuple[str, Any]], kind: str, what: str,
-               raw: list[Any], lookup: Callable[[list[Any]], Ids]) -> Ids:
+def _looked_up(
+    path: Path | str, lines: Sequence[tuple[str, Any]], kind: str, what: str, raw: list[Any], lookup: Callable[[list[Any]], Ids]
+) -> Ids:
     """Return the ids of raw ids given as text. Raises UserError, which names the place, for the first unknown one."""
     for (place, _), value in zip(lines, raw):
         if kind == "int" and not _is_int64(value):
@@ -207,8 +232,7 @@ def _looked_up(path: Path | str, lines: Sequence[tuple[str, Any]], kind: str, wh
     unknown = np.flatnonzero(ids < 0)
     if len(unknown):
         place, value = lines[unknown[0]][0], raw[unknown[0]]
-        raise UserError(f"{path}, {place}: the dataset has no {what} {value!r}: "
-                        "use ids of its edge files")
+        raise UserError(f"{path}, {place}: the dataset has no {what} {value!r}: use ids of its edge files")
     return ids
 
 
@@ -238,8 +262,12 @@ def task_of(run: Path | str) -> str:
     return str(read_record(RunFolder(Path(run)))["config"]["task"])
 
 
-def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = None,
-                  checkpoint: str | None = None, dataset: Path | str | None = None) -> Iterator[dict[str, Any]]:
+def predict_nodes(
+    run: Path | str,
+    nodes: Path | str | Iterable[Any] | None = None,
+    checkpoint: str | None = None,
+    dataset: Path | str | None = None,
+) -> Iterator[dict[str, Any]]:
     """Classify nodes with a checkpoint. ``nodes``: a file with one raw id a line, or a list of raw ids; None: all nodes.
 
     Yields a dict for each node, in order of node id: {"id", "split", "class", "probabilities": {class: probability}}. Classes
@@ -260,10 +288,15 @@ def predict_nodes(run: Path | str, nodes: Path | str | Iterable[Any] | None = No
         wanted = None if nodes is None else read_nodes(Path(nodes) if isinstance(nodes, str) else nodes, found.dataset)
         with class_probabilities(found, wanted) as classified:
             for each in classified:
-                for raw, split, answer, chances in zip(each.raw.to_pylist(), each.split.tolist(), each.answers.tolist(),
-                                                       each.probabilities.tolist()):
-                    yield {"id": raw, "split": SPLITS[split], kind.column: kind.named(answer, names),
-                           "probabilities": dict(zip(names, chances))}
+                for raw, split, answer, chances in zip(
+                    each.raw.to_pylist(), each.split.tolist(), each.answers.tolist(), each.probabilities.tolist()
+                ):
+                    yield {
+                        "id": raw,
+                        "split": SPLITS[split],
+                        kind.column: kind.named(answer, names),
+                        "probabilities": dict(zip(names, chances)),
+                    }
 
 
 def read_nodes(nodes: Path | Iterable[Any], dataset: Dataset) -> Ids:

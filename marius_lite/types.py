@@ -109,8 +109,10 @@ class Pairs:
 
 def one_after_another(pairs: Sequence[Pairs], size: int) -> Pairs:
     """Return the pairs of several batches of ``size`` edges each, as pairs of one batch that has all their edges in turn."""
-    return Pairs(np.concatenate([each.edges + size * place for place, each in enumerate(pairs)]),
-                 np.concatenate([each.columns for each in pairs]))
+    return Pairs(
+        np.concatenate([each.edges + size * place for place, each in enumerate(pairs)]),
+        np.concatenate([each.columns for each in pairs]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ class DeviceBatch:
     def of(cls, sampled: SampledBatch, places: torch.Tensor, rel: torch.Tensor) -> DeviceBatch:
         """Make it from the rows at the batch's places, (m, dim), in the order of `SampledBatch.places`."""
         n = sampled.edges.size
-        return cls(sampled, places[:n], places[n:2 * n], places[2 * n:].view(*sampled.negatives.shape, -1), rel)
+        return cls(sampled, places[:n], places[n : 2 * n], places[2 * n :].view(*sampled.negatives.shape, -1), rel)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,5 +31,17 @@ def write(folder, seed=0):
     np.save(folder / "labels.npy", labels)
     for name, part in (("train", order[:120]), ("valid", order[120:300]), ("test", order[300:])):
         np.save(folder / f"{name}.npy", part)
-    return [folder / "edges.npy", "--undirected", "--features", folder / "features.npy", "--labels", folder / "labels.npy",
-            "--train-nodes", folder / "train.npy", "--valid-nodes", folder / "valid.npy", "--test-nodes", folder / "test.npy"]
+    return [
+        folder / "edges.npy",
+        "--undirected",
+        "--features",
+        folder / "features.npy",
+        "--labels",
+        folder / "labels.npy",
+        "--train-nodes",
+        folder / "train.npy",
+        "--valid-nodes",
+        folder / "valid.npy",
+        "--test-nodes",
+        folder / "test.npy",
+    ]

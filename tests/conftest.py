@@ -37,8 +37,9 @@ def tiny_dataset(tiny_edges, cli):
 def surrounded(tiny_edges, cli):
     """`tiny_dataset` with the in-edges that an encoder needs."""
     folder = tiny_edges.parent / "surrounded"
-    assert cli("preprocess", tiny_edges, "--output", folder, "--partitions", "4", "--split", "0.8,0.1,0.1",
-               "--adjacency", "in") == 0
+    assert (
+        cli("preprocess", tiny_edges, "--output", folder, "--partitions", "4", "--split", "0.8,0.1,0.1", "--adjacency", "in") == 0
+    )
     return folder
 
 
@@ -50,8 +51,25 @@ def featured(tiny_edges, cli):
     place = np.concatenate([np.cos(angles), np.sin(angles)], 1) * rng.uniform(0.5, 2, (300, 1))
     np.save(folder / "place.npy", place.astype(np.float16))
     (folder / "ids.txt").write_text("".join(f"node{n}\n" for n in range(300)))
-    assert cli("preprocess", tiny_edges, "--output", folder / "featured", "--partitions", "4", "--split", "0.8,0.1,0.1",
-               "--adjacency", "in", "--features", folder / "place.npy", "--node-ids", folder / "ids.txt") == 0
+    assert (
+        cli(
+            "preprocess",
+            tiny_edges,
+            "--output",
+            folder / "featured",
+            "--partitions",
+            "4",
+            "--split",
+            "0.8,0.1,0.1",
+            "--adjacency",
+            "in",
+            "--features",
+            folder / "place.npy",
+            "--node-ids",
+            folder / "ids.txt",
+        )
+        == 0
+    )
     return folder / "featured"
 
 
@@ -74,6 +92,7 @@ def several(tmp_path_factory, cli):
 @pytest.fixture(scope="session")
 def train_once(tmp_path_factory, cli):
     """Trains a run that tests only read."""
+
     def train(name, dataset, sets):
         run = tmp_path_factory.mktemp(name) / "run"
         settings = ["--config", "preset:plain", *(f"--set={item}" for item in sets)]

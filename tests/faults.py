@@ -38,8 +38,7 @@ class Faults:
         self.library = library
         self.folder = folder
 
-    def run(self, program: str | list[str], timeout: float = 60,
-            **settings: str) -> subprocess.CompletedProcess:
+    def run(self, program: str | list[str], timeout: float = 60, **settings: str) -> subprocess.CompletedProcess:
         """Run Python source or a command line under faults; output is captured as text, never checked."""
         command = [sys.executable, "-c", program] if isinstance(program, str) else program
         environment = os.environ | {"LD_PRELOAD": str(self.library), "PYTHONPATH": str(ROOT)}

@@ -65,5 +65,11 @@ class Graph:
             hop_nodes.append(len(nodes) - stop)
             start = stop
         nodes = torch.tensor(nodes, dtype=torch.int64)
-        return nodes, LayerGraph(tuple(hop_nodes), torch.tensor(indptr), torch.tensor(indices, dtype=dtype),
-                                 torch.tensor(rel), self.degrees[nodes], tuple(hop_edges))
+        return nodes, LayerGraph(
+            tuple(hop_nodes),
+            torch.tensor(indptr),
+            torch.tensor(indices, dtype=dtype),
+            torch.tensor(rel),
+            self.degrees[nodes],
+            tuple(hop_edges),
+        )

@@ -2,9 +2,18 @@
 
 import json
 
-SETTINGS = ["task=node_classification", "model.encoder=sage", "model.layers=[16]", "sampling.fanouts=[5,5]", "training.threads=1",
-            "training.batch_size=40", "optimizer.dense.name=adam", "optimizer.dense.lr=0.02", "training.epochs=8",
-            "evaluation.every_epochs=4"]
+SETTINGS = [
+    "task=node_classification",
+    "model.encoder=sage",
+    "model.layers=[16]",
+    "sampling.fanouts=[5,5]",
+    "training.threads=1",
+    "training.batch_size=40",
+    "optimizer.dense.name=adam",
+    "optimizer.dense.lr=0.02",
+    "training.epochs=8",
+    "evaluation.every_epochs=4",
+]
 
 
 def options(*more):

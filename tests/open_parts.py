@@ -12,11 +12,27 @@ from marius_lite.rows.table import create_table
 from marius_lite.tasks.resolved import resolved
 from marius_lite.train.build import build
 
-LINKS = ["model.dim=8", "training.threads=1", "training.batch_size=200", "training.epochs=2", "negatives.count=20",
-         "negatives.chunks=1", "storage.capacity=2"]
+LINKS = [
+    "model.dim=8",
+    "training.threads=1",
+    "training.batch_size=200",
+    "training.epochs=2",
+    "negatives.count=20",
+    "negatives.chunks=1",
+    "storage.capacity=2",
+]
 ENCODER = ["model.encoder=sage", "sampling.fanouts=[4]", "model.inputs=both"]
-CLASSES = ["task=node_classification", "model.encoder=sage", "model.layers=[16]", "sampling.fanouts=[5,5]", "training.threads=1",
-           "training.batch_size=40", "training.epochs=2", "optimizer.dense.name=adam", "optimizer.dense.lr=0.02"]
+CLASSES = [
+    "task=node_classification",
+    "model.encoder=sage",
+    "model.layers=[16]",
+    "sampling.fanouts=[5,5]",
+    "training.threads=1",
+    "training.batch_size=40",
+    "training.epochs=2",
+    "optimizer.dense.name=adam",
+    "optimizer.dense.lr=0.02",
+]
 
 
 @contextmanager

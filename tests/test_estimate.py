@@ -20,8 +20,15 @@ from marius_lite.types import EpochPlan, Step
 
 def one_epoch(ordering, p, c, prefetch=False):
     """Traffic of an epoch that begins with an empty buffer, whose partitions hold 1,000 bytes."""
-    config = load(sets=[f"storage.capacity={c}", f"storage.ordering={ordering}", f"storage.prefetch={str(prefetch).lower()}",
-                        "training.epochs=2", "evaluation.every_epochs=1"])
+    config = load(
+        sets=[
+            f"storage.capacity={c}",
+            f"storage.ordering={ordering}",
+            f"storage.prefetch={str(prefetch).lower()}",
+            "training.epochs=2",
+            "evaluation.every_epochs=1",
+        ]
+    )
     slots = c + (spare_slots(ordering, p, c) if prefetch else 0)
     sizes = MovedSizes(1000, 0, [0] * p, 120)
     return list(traffic(config, lambda epoch: make_plan(ordering, p, c, 0, epoch), sizes, p, slots))[1]
@@ -88,11 +95,22 @@ def runs(draw):
     capacity = draw(st.integers(1, partitions))
     resident = st.lists(st.integers(0, partitions - 1), min_size=1, max_size=capacity, unique=True).map(sorted)
     step = st.builds(Step, st.just(0), resident.map(tuple), st.just(()), st.just(()))
-    plan = st.builds(EpochPlan, st.just("any"), st.just(partitions), st.just(capacity), st.just(0),
-                     st.lists(step, min_size=1, max_size=6).map(tuple))
+    plan = st.builds(
+        EpochPlan,
+        st.just("any"),
+        st.just(partitions),
+        st.just(capacity),
+        st.just(0),
+        st.lists(step, min_size=1, max_size=6).map(tuple),
+    )
     plans = draw(st.lists(plan, min_size=1, max_size=4))
-    chosen = {"storage.prefetch": str(draw(st.booleans())).lower(), "training.epochs": len(plans), "model.dim": 4,
-              "evaluation.every_epochs": draw(st.integers(0, 3)), "checkpoint.every_epochs": draw(st.integers(1, 3))}
+    chosen = {
+        "storage.prefetch": str(draw(st.booleans())).lower(),
+        "training.epochs": len(plans),
+        "model.dim": 4,
+        "evaluation.every_epochs": draw(st.integers(0, 3)),
+        "checkpoint.every_epochs": draw(st.integers(1, 3)),
+    }
     return [f"{key}={value}" for key, value in chosen.items()], plans, capacity + draw(st.integers(0, 3))
 
 

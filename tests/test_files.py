@@ -76,21 +76,31 @@ def test_parse_bytes_refuses(text):
         files.parse_bytes(text)
 
 
-@pytest.mark.parametrize(("error", "kind", "said"), [
-    (ValueError("bad\nmagic"), UserError, "f: damaged or cut short (bad magic): get it again"),
-    (struct.error("unpack"), UserError, "f: damaged or cut short (error: unpack): get it again"),
-    (KeyError("x"), UserError, "f: damaged or cut short (KeyError: 'x'): get it again"),
-    (EOFError(), UserError, "f: damaged or cut short (EOFError): get it again"),
-    (OSError("Couldn't deserialize thrift"), UserError, "f: damaged or cut short (Couldn't deserialize thrift): get it again"),
-    (FileNotFoundError(2, "No such file"), UserError, "f: No such file: name a file that can be read"),
-    (OSError(22, "Invalid argument"), UserError, "f: damaged or cut short ([Errno 22] Invalid argument): get it again"),
-    (OSError(5, "Input/output error"), RunError, "f: Input/output error"),
-    (UserError("its own"), UserError, "its own"),
-    (MemoryError("much"), MemoryError, "much"),
-    (MemoryError("malloc of size 1000000 failed"), MemoryError, "malloc of size 1000000 failed"),
-    (MemoryError("size 9000000000000000000"), UserError,
-     "f: damaged (a number in it asks for more memory than such a file can fill: size 9000000000000000000): get it again"),
-])
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (ValueError("bad\nmagic"), UserError, "f: damaged or cut short (bad magic): get it again"),
+        (struct.error("unpack"), UserError, "f: damaged or cut short (error: unpack): get it again"),
+        (KeyError("x"), UserError, "f: damaged or cut short (KeyError: 'x'): get it again"),
+        (EOFError(), UserError, "f: damaged or cut short (EOFError): get it again"),
+        (
+            OSError("Couldn't deserialize thrift"),
+            UserError,
+            "f: damaged or cut short (Couldn't deserialize thrift): get it again",
+        ),
+        (FileNotFoundError(2, "No such file"), UserError, "f: No such file: name a file that can be read"),
+        (OSError(22, "Invalid argument"), UserError, "f: damaged or cut short ([Errno 22] Invalid argument): get it again"),
+        (OSError(5, "Input/output error"), RunError, "f: Input/output error"),
+        (UserError("its own"), UserError, "its own"),
+        (MemoryError("much"), MemoryError, "much"),
+        (MemoryError("malloc of size 1000000 failed"), MemoryError, "malloc of size 1000000 failed"),
+        (
+            MemoryError("size 9000000000000000000"),
+            UserError,
+            "f: damaged (a number in it asks for more memory than such a file can fill: size 9000000000000000000): get it again",
+        ),
+    ],
+)
 def test_reading_says_what_a_library_stumbled_over_in_one_line(error, kind, said):
     with pytest.raises(kind) as raised, files.reading("f"):
         raise error
@@ -115,13 +125,14 @@ def test_a_small_file_that_asks_for_much_memory_is_damaged(tmp_path):
         raise MemoryError("malloc of size 1717986918400 failed")
 
 
-@given(st.binary(max_size=60), st.integers(0, 70), st.none() | st.integers(0, 9),
-       st.sampled_from([np.uint8, np.int32, np.float64]))
+@given(
+    st.binary(max_size=60), st.integers(0, 70), st.none() | st.integers(0, 9), st.sampled_from([np.uint8, np.int32, np.float64])
+)
 def test_read_numbers_reads_what_numpy_does(tmp_path_factory, data, offset, most, dtype):
     path = tmp_path_factory.mktemp("numbers") / "f"
     path.write_bytes(data)
     read = files.read_numbers(path, dtype, most, offset)
-    whole = data[offset:][:len(data[offset:]) // np.dtype(dtype).itemsize * np.dtype(dtype).itemsize]
+    whole = data[offset:][: len(data[offset:]) // np.dtype(dtype).itemsize * np.dtype(dtype).itemsize]
     assert read.tobytes() == np.frombuffer(whole, dtype)[:most].tobytes()
     assert read.dtype == dtype
 
@@ -131,12 +142,15 @@ def test_a_disk_that_fails_is_told_with_the_file(faults, tmp_path, call):  # noq
     """numpy.fromfile would call it the end of the file."""
     path = tmp_path / "numbers"
     path.write_bytes(bytes(40))
-    done = faults.run(f"""
+    done = faults.run(
+        f"""
 from pathlib import Path
 from marius_lite import files
 path = Path({str(path)!r})
 try: print(len({call}))
 except (files.RunError, OSError) as error: print(error)
-""", FAIL=f"read,fsync:{path}:1:EIO")
+""",
+        FAIL=f"read,fsync:{path}:1:EIO",
+    )
     assert str(path) in done.stdout, done.stderr
     assert "Input/output error" in done.stdout

@@ -10,23 +10,39 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FLOORS = dict(enumerate([
-    ["errors", "types", "seeds", "sealed", "printable", "files", "own_code", "places", "log", "progress_bar", "metrics",
-     "_native"],
-    ["ordering"],
-    ["config"],
-    ["storage"],
-    ["graph"],
-    ["preprocess", "sampling"],
-    ["device"],
-    ["nn", "optim", "pipeline"],
-    ["checkpoint", "evaluate", "rows"],
-    ["encode"],
-    ["tasks"],
-    ["train"],
-    ["estimate", "predict", "export", "machine"],
-    ["cli"],
-]))
+FLOORS = dict(
+    enumerate(
+        [
+            [
+                "errors",
+                "types",
+                "seeds",
+                "sealed",
+                "printable",
+                "files",
+                "own_code",
+                "places",
+                "log",
+                "progress_bar",
+                "metrics",
+                "_native",
+            ],
+            ["ordering"],
+            ["config"],
+            ["storage"],
+            ["graph"],
+            ["preprocess", "sampling"],
+            ["device"],
+            ["nn", "optim", "pipeline"],
+            ["checkpoint", "evaluate", "rows"],
+            ["encode"],
+            ["tasks"],
+            ["train"],
+            ["estimate", "predict", "export", "machine"],
+            ["cli"],
+        ]
+    )
+)
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 ROOMS = [  # of preprocess, each above the one before
     ["columns", "formats", "fractions", "option_texts", "plan"],
@@ -47,8 +63,27 @@ ROOMS = [  # of preprocess, each above the one before
     ["__init__"],
 ]
 ROOM_OF = {name: floor for floor, names in enumerate(ROOMS) for name in names}
-TORCH_FREE = {"errors", "types", "seeds", "sealed", "printable", "files", "own_code", "places", "log", "progress_bar", "metrics",
-              "config", "ordering", "storage", "graph", "preprocess", "sampling", "estimate", "machine"}
+TORCH_FREE = {
+    "errors",
+    "types",
+    "seeds",
+    "sealed",
+    "printable",
+    "files",
+    "own_code",
+    "places",
+    "log",
+    "progress_bar",
+    "metrics",
+    "config",
+    "ordering",
+    "storage",
+    "graph",
+    "preprocess",
+    "sampling",
+    "estimate",
+    "machine",
+}
 CPP_FLOORS = {"base": 0, "io": 1, "rows": 2, "graph": 2, "score": 3, "cuda": 4, "bind": 5}
 
 
@@ -78,8 +113,9 @@ def test_imports_go_down(path, package):
         if name.startswith("marius_lite."):
             target = name.split(".")[1]
             if target != package and target in FLOOR_OF:
-                assert FLOOR_OF[target] < FLOOR_OF[package] or FLOOR_OF[package] == FLOOR_OF[target] == 0, \
+                assert FLOOR_OF[target] < FLOOR_OF[package] or FLOOR_OF[package] == FLOOR_OF[target] == 0, (
                     f"{path}:{node.lineno}: {package} imports {target} from floor {FLOOR_OF[target]}"
+                )
 
 
 def test_each_floor_has_what_it_names():
@@ -99,11 +135,19 @@ def test_rooms_of_preprocess_go_down():
 
 
 def test_no_module_is_imported_by_what_it_imports():
-    known = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-             for path in sorted((ROOT / "marius_lite").rglob("*.py"))}
+    known = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sorted((ROOT / "marius_lite").rglob("*.py"))
+    }
     del known["marius_lite"]  # of which only the version is asked
-    graph = {module: {next((one for one in (name, name.rpartition(".")[0]) if one in known), module)
-                      for name, _ in imported(ast.parse(path.read_text()))} - {module} for module, path in known.items()}
+    graph = {
+        module: {
+            next((one for one in (name, name.rpartition(".")[0]) if one in known), module)
+            for name, _ in imported(ast.parse(path.read_text()))
+        }
+        - {module}
+        for module, path in known.items()
+    }
     TopologicalSorter(graph).prepare()  # raises CycleError, which has the circle
 
 
@@ -112,8 +156,12 @@ def test_no_torch_below_its_floor(path, package):
     if package not in TORCH_FREE:
         return
     tree = ast.parse(path.read_text())
-    guarded = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.If)
-               and getattr(node.test, "id", "") == "TYPE_CHECKING" for inner in ast.walk(node)}
+    guarded = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
     for name, node in imported(tree):
         assert name.split(".")[0] != "torch" or id(node) in guarded, f"{path}:{node.lineno}: imports torch"
 

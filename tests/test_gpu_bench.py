@@ -77,8 +77,12 @@ def test_gather(result):
         expected[f"{width} B: x[idx].to(device) / zero-copy"] = ("more", 3)
         if width != 400:
             expected[f"gather {width} B / best contiguous read"] = ("more", 0.85 if width == 256 else 0.95)
-        assert {f"gather {width} B / best contiguous read", f"gather and scatter {width} B at once / longer of the two alone",
-                f"{width} B: CPU gather and copy / zero-copy", f"{width} B: CPU seconds saved by zero-copy"} <= set(figures)
+        assert {
+            f"gather {width} B / best contiguous read",
+            f"gather and scatter {width} B at once / longer of the two alone",
+            f"{width} B: CPU gather and copy / zero-copy",
+            f"{width} B: CPU seconds saved by zero-copy",
+        } <= set(figures)
     assert goals(figures) == expected
     assert figures["gather 512 B: multiprocessors used"]["pass"] is True
     assert {"contiguous kernel read, best", "contiguous kernel write, best"} <= set(figures)
@@ -104,17 +108,43 @@ def test_overlap(result):
 
 def test_pin(result):
     figures = result("gpu_pin", "--size", "8MiB")
-    assert goals(figures) == {"cudaHostAlloc / pinning the buffer": ("more", 3),
-                              "resident memory taken / asked for": ("less", 1.01)}
+    assert goals(figures) == {
+        "cudaHostAlloc / pinning the buffer": ("more", 3),
+        "resident memory taken / asked for": ("less", 1.01),
+    }
     assert {"pinning the buffer, first touch included", "cudaHostAlloc"} <= set(figures)
 
 
 def test_link_prediction(result, tmp_path):
-    figures = result("gpu_link_prediction", "--work", tmp_path, "--device", "cpu", "--batch", 100, "--dim", 8, "--chunks", 2,
-                     "--negatives", 10, "--batches", 3, "--nodes", 500, "--disk-nodes", 500, "--disk-edges", 1500,
-                     "--disk-file", "1MiB")
-    assert goals(figures) == {"in memory, auto / plain torch": ("more", 3),
-                              "epoch with rows on disk / longer of the two bounds": ("less", 1.1)}
+    figures = result(
+        "gpu_link_prediction",
+        "--work",
+        tmp_path,
+        "--device",
+        "cpu",
+        "--batch",
+        100,
+        "--dim",
+        8,
+        "--chunks",
+        2,
+        "--negatives",
+        10,
+        "--batches",
+        3,
+        "--nodes",
+        500,
+        "--disk-nodes",
+        500,
+        "--disk-edges",
+        1500,
+        "--disk-file",
+        "1MiB",
+    )
+    assert goals(figures) == {
+        "in memory, auto / plain torch": ("more", 3),
+        "epoch with rows on disk / longer of the two bounds": ("less", 1.1),
+    }
     assert {f"in memory, {path}" for path in ("zero_copy", "staged", "bulk", "auto")} <= set(figures)
     assert figures["bytes of an epoch with rows on disk / disk rate"]["value"] > 0
     assert not list(tmp_path.iterdir())
@@ -122,10 +152,33 @@ def test_link_prediction(result, tmp_path):
 
 def test_gnn(result, tmp_path):
     pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
-    figures = result("gpu_gnn", "--work", tmp_path, "--device", "cuda", "--peer-device", "cpu", "--nodes", 400,
-                     "--edges", 1500, "--batch", 10, "--batches", 4, "--fanouts", "3,2", "--workers", 0, "--partitions", 4)
-    assert goals(figures) == {"ours, auto / peer": ("more", 2),
-                              "a batch with hot rows held / with all rows in device memory": ("less", 1.15)}
+    figures = result(
+        "gpu_gnn",
+        "--work",
+        tmp_path,
+        "--device",
+        "cuda",
+        "--peer-device",
+        "cpu",
+        "--nodes",
+        400,
+        "--edges",
+        1500,
+        "--batch",
+        10,
+        "--batches",
+        4,
+        "--fanouts",
+        "3,2",
+        "--workers",
+        0,
+        "--partitions",
+        4,
+    )
+    assert goals(figures) == {
+        "ours, auto / peer": ("more", 2),
+        "a batch with hot rows held / with all rows in device memory": ("less", 1.15),
+    }
     drawn = ("neighbours drawn by the CPU", "neighbours drawn by the GPU")
     rates = ("peer", *(f"ours, {path}" for path in ("zero_copy", "staged", "bulk", "auto", "zero_copy, hot rows held", *drawn)))
     rates += tuple(f"{name}, nothing else" for name in drawn)
@@ -136,8 +189,23 @@ def test_gnn(result, tmp_path):
 
 def test_agreement(result):
     pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
-    figures = result("gpu_agreement", "--device", "cuda", "--nodes", 160, "--edges", 2000, "--dim", 8, "--batch", 200,
-                     "--negatives", 20, "--epochs", 1)
+    figures = result(
+        "gpu_agreement",
+        "--device",
+        "cuda",
+        "--nodes",
+        160,
+        "--edges",
+        2000,
+        "--dim",
+        8,
+        "--batch",
+        200,
+        "--negatives",
+        20,
+        "--epochs",
+        1,
+    )
     for task, runs in (("", 5), ("GraphSAGE: ", 6)):
         same = figures[f"{task}runs on the GPU that end with the same bits"]
         assert same["value"] == same["goal"] == runs

@@ -28,8 +28,14 @@ def check():
 @pytest.fixture
 def sources(tmp_path):
     """A small tree like the checkout's."""
-    for name in ("csrc/cuda/api.h", "csrc/cuda/kernels.cu", "csrc/bind/cuda.cpp", "csrc/bind/io.cpp",
-                 "marius_lite/device/links.py", "marius_lite/device/verified.py"):
+    for name in (
+        "csrc/cuda/api.h",
+        "csrc/cuda/kernels.cu",
+        "csrc/bind/cuda.cpp",
+        "csrc/bind/io.cpp",
+        "marius_lite/device/links.py",
+        "marius_lite/device/verified.py",
+    ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
@@ -83,9 +89,15 @@ def test_tests_are_counted(check, tmp_path):
     assert check.junit_counts(report) == {"tests passed": 3, "tests failed": 3, "tests skipped": 3}
 
 
-@pytest.mark.parametrize(("counted", "code", "failed"), [
-    ({"tests": 5, "skipped": 1}, 0, ""), ({"tests": 5, "failures": 1}, 1, "tests"),
-    ({"tests": 5, "skipped": 5}, 0, "no test ran on the GPU"), (None, 124, "tests; no test ran on the GPU")])
+@pytest.mark.parametrize(
+    ("counted", "code", "failed"),
+    [
+        ({"tests": 5, "skipped": 1}, 0, ""),
+        ({"tests": 5, "failures": 1}, 1, "tests"),
+        ({"tests": 5, "skipped": 5}, 0, "no test ran on the GPU"),
+        (None, 124, "tests; no test ran on the GPU"),
+    ],
+)
 def test_the_test_phase_fails_unless_tests_pass_on_the_gpu(check, monkeypatch, counted, code, failed):
     class Phase:
         def run(self, command, **variables):
@@ -137,9 +149,15 @@ def test_a_phase_kills_what_outlasts_it(check):
     assert phase.run([sys.executable, "-c", "import time; time.sleep(60)"], capture=True) == (124, "")
 
 
-@pytest.mark.parametrize(("speed", "width", "told"), [
-    ("32.0 GT/s PCIe", "16", "PCIe 5 x16, at most PCIe 5 x16"), ("2.5 GT/s PCIe", "8", "PCIe 1 x8, at most PCIe 1 x8"),
-    ("Unknown", "0", "unknown"), (None, None, "unknown")])
+@pytest.mark.parametrize(
+    ("speed", "width", "told"),
+    [
+        ("32.0 GT/s PCIe", "16", "PCIe 5 x16, at most PCIe 5 x16"),
+        ("2.5 GT/s PCIe", "8", "PCIe 1 x8, at most PCIe 1 x8"),
+        ("Unknown", "0", "unknown"),
+        (None, None, "unknown"),
+    ],
+)
 def test_the_link_is_read(check, tmp_path, monkeypatch, speed, width, told):
     facts = check.machine_facts
     monkeypatch.setattr(facts, "gpus", list)

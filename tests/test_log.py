@@ -10,10 +10,18 @@ import termios
 
 import pytest
 
-SETTINGS = ["model.dim=8", "training.epochs=3", "training.batch_size=200", "negatives.count=20", "negatives.chunks=1",
-            "training.threads=1"]
-LINE = (r"epoch {} of 3: loss \d+\.\d{{4}}, [\d,]+ edges/s, [\d.]+ s, waiting for I/O \d+%{}, [\d:]+ left, "
-        r"peak memory [\d.]+ [MG]B")
+SETTINGS = [
+    "model.dim=8",
+    "training.epochs=3",
+    "training.batch_size=200",
+    "negatives.count=20",
+    "negatives.chunks=1",
+    "training.threads=1",
+]
+LINE = (
+    r"epoch {} of 3: loss \d+\.\d{{4}}, [\d,]+ edges/s, [\d.]+ s, waiting for I/O \d+%{}, [\d:]+ left, "
+    r"peak memory [\d.]+ [MG]B"
+)
 
 
 def command(dataset, run, *more):
@@ -63,15 +71,18 @@ def test_on_a_terminal_a_bar_moves_below_the_lines(tiny_dataset, tmp_path):
 
 
 def test_the_library_only_warns_until_it_is_asked_for_more(tiny_dataset, tmp_path):
-    code = ("import sys, logging, marius_lite as ml\n"
-            "values = {'model': {'dim': 8, 'decoder': 'dot'}, 'training': {'epochs': 1, 'threads': 1, 'batch_size': 500},"
-            " 'negatives': {'count': 20, 'chunks': 1}}\n"
-            "ml.train_run(sys.argv[1], sys.argv[2], ml.load_config(values=values))\n"
-            "print('--', file=sys.stderr)\n"
-            "logging.basicConfig(level=logging.INFO, format='%(name)s %(levelname)s %(message)s')\n"
-            "ml.train_run(sys.argv[1], sys.argv[3], ml.load_config(values=values))\n")
-    done = subprocess.run([sys.executable, "-c", code, tiny_dataset, tmp_path / "a", tmp_path / "b"], capture_output=True,
-                          text=True, check=True)
+    code = (
+        "import sys, logging, marius_lite as ml\n"
+        "values = {'model': {'dim': 8, 'decoder': 'dot'}, 'training': {'epochs': 1, 'threads': 1, 'batch_size': 500},"
+        " 'negatives': {'count': 20, 'chunks': 1}}\n"
+        "ml.train_run(sys.argv[1], sys.argv[2], ml.load_config(values=values))\n"
+        "print('--', file=sys.stderr)\n"
+        "logging.basicConfig(level=logging.INFO, format='%(name)s %(levelname)s %(message)s')\n"
+        "ml.train_run(sys.argv[1], sys.argv[3], ml.load_config(values=values))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tiny_dataset, tmp_path / "a", tmp_path / "b"], capture_output=True, text=True, check=True
+    )
     unasked, asked = done.stderr.split("--\n")
     assert unasked.startswith("`model.decoder` is dot, which scores all 3 relations")
     assert len(unasked.splitlines()) == 1

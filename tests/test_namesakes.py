@@ -18,8 +18,12 @@ def modules(folder):
 
 @pytest.mark.parametrize("folder", ["encode", "rows", "tasks", "train"])
 def test_each_module_has_its_namesake(folder):
-    missing = [name for path in modules(folder) if (name := path.relative_to(PACKAGE).as_posix()) not in WITHOUT
-               and not (TESTS / Path(name).parent / f"test_{path.name}").exists()]
+    missing = [
+        name
+        for path in modules(folder)
+        if (name := path.relative_to(PACKAGE).as_posix()) not in WITHOUT
+        and not (TESTS / Path(name).parent / f"test_{path.name}").exists()
+    ]
     assert missing == []
 
 

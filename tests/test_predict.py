@@ -26,8 +26,11 @@ def make_dataset(folder, p, ids="str", relations=True):
     folder.mkdir()
     (folder / "edges.tsv").write_text("".join(lines))
     columns = "src,rel,dst" if relations else "src,dst"
-    preprocess(Options.parse(edges=[str(folder / "edges.tsv")], output=folder / "dataset", columns=columns,
-                             split="0.9,0.05,0.05", partitions=p))
+    preprocess(
+        Options.parse(
+            edges=[str(folder / "edges.tsv")], output=folder / "dataset", columns=columns, split="0.9,0.05,0.05", partitions=p
+        )
+    )
     return Dataset.open(folder / "dataset")
 
 
@@ -45,7 +48,7 @@ class World:
         with PartitionBuffer(self.table, partitioning.partitions) as buffer:
             for k in range(partitioning.partitions):
                 span = partitioning.range(k)
-                buffer.adopt(k)[:, :DIM] = self.values[span.start:span.stop]
+                buffer.adopt(k)[:, :DIM] = self.values[span.start : span.stop]
         rng = np.random.default_rng(2)
         self.model = LinkPredictionModel("complex", self.dataset.manifest.relations, DIM, rng)
 
@@ -72,9 +75,12 @@ def test_the_best_nodes_in_order(world, topk, known):
     found = world.answer(questions, topk, known)
     true = set()
     if not known:
-        true = {edge for split in world.dataset.manifest.edges
-                for block in select_edges(world.dataset.edges(split), None, 0)
-                for edge in zip(*(column.tolist() for column in block))}
+        true = {
+            edge
+            for split in world.dataset.manifest.edges
+            for block in select_edges(world.dataset.edges(split), None, 0)
+            for edge in zip(*(column.tolist() for column in block))
+        }
     rows = torch.from_numpy(world.values)
     assert found.nodes.shape == (40, min(topk, NODES))
     for at, (side, node, rel) in enumerate(zip(*questions[:3])):
@@ -135,11 +141,16 @@ def test_rows_ask_as_lines_do(world, tmp_path):
             np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize(("rows", "words"), [
-    ([], "queries: no queries"),
-    ([("n1", "r0", None), ("n1", "r0")], "row 1: found .*: a query is src,rel,None or None,rel,dst"),
-    ([(None, "r0", None)], "row 0"), (["n1,r0,?"], "row 0"),
-    ([("nobody", "r0", None)], "row 0: the dataset has no node 'nobody'")])
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], "queries: no queries"),
+        ([("n1", "r0", None), ("n1", "r0")], "row 1: found .*: a query is src,rel,None or None,rel,dst"),
+        ([(None, "r0", None)], "row 0"),
+        (["n1,r0,?"], "row 0"),
+        ([("nobody", "r0", None)], "row 0: the dataset has no node 'nobody'"),
+    ],
+)
 def test_bad_rows_name_their_place(world, rows, words):
     with pytest.raises(UserError, match=words):
         read_questions(rows, world.dataset)
@@ -153,24 +164,27 @@ def test_integer_ids_and_no_relations(tmp_path):
     assert questions.node.tolist() == world.dataset.lookup_nodes([3, 5]).tolist()
     answers = list(readable(world.dataset, questions, world.answer(questions, 3)))
     assert all(isinstance(each["id"], int) for each in answers[0]["answers"])
-    for wrong in ("x", "-", "--5", "3.0", str(2**63), str(-2**63 - 1), "9" * 5000, "0" * 5000):
+    for wrong in ("x", "-", "--5", "3.0", str(2**63), str(-(2**63) - 1), "9" * 5000, "0" * 5000):
         (tmp_path / "queries").write_text(f"3,?\n{wrong},?\n")
         with pytest.raises(UserError, match=f"queries, line 2: '{wrong[:20]}.* is no node id"):
             read_questions(tmp_path / "queries", world.dataset)
-    for unknown in (str(2**63 - 1), str(-2**63), "-0099"):
+    for unknown in (str(2**63 - 1), str(-(2**63)), "-0099"):
         (tmp_path / "queries").write_text(f"{unknown},?\n")
         with pytest.raises(UserError, match=f"line 1: the dataset has no node '{unknown}'"):
             read_questions(tmp_path / "queries", world.dataset)
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("", "no queries"),
-    ("n1,r0,?\nn1,r0\n", "line 2: found 'n1,r0': a query is src,rel,\\?"),
-    ("?,r0,?\n", "line 1"),
-    ("n1,r0,n2\n", "line 1"),
-    ("n1,r0,?\nnobody,r0,?\n", "line 2: the dataset has no node 'nobody'"),
-    ("n1,love,?\n", "line 1: the dataset has no relation 'love'"),
-])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no queries"),
+        ("n1,r0,?\nn1,r0\n", "line 2: found 'n1,r0': a query is src,rel,\\?"),
+        ("?,r0,?\n", "line 1"),
+        ("n1,r0,n2\n", "line 1"),
+        ("n1,r0,?\nnobody,r0,?\n", "line 2: the dataset has no node 'nobody'"),
+        ("n1,love,?\n", "line 1: the dataset has no relation 'love'"),
+    ],
+)
 def test_bad_queries_name_their_line(world, tmp_path, text, words):
     (tmp_path / "queries").write_text(text)
     with pytest.raises(UserError, match=words):

@@ -7,10 +7,19 @@ from hypothesis import strategies as st
 from marius_lite.printable import printable
 
 
-@pytest.mark.parametrize(("text", "shown"), [
-    ("\x1b[31mred", r"\x1b[31mred"), ("a\nb\tc\r", r"a\nb\tc\r"), ("\x9b2J\x7f", r"\x9b2J\x7f"), ("\u202eevil", r"\u202eevil"),
-    ("\u2066x\u2069", r"\u2066x\u2069"), ("\udcff", r"\udcff"), ("a\0b", r"a\x00b"), ("\U000e0041", r"\U000e0041"),
-])
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("a\nb\tc\r", r"a\nb\tc\r"),
+        ("\x9b2J\x7f", r"\x9b2J\x7f"),
+        ("\u202eevil", r"\u202eevil"),
+        ("\u2066x\u2069", r"\u2066x\u2069"),
+        ("\udcff", r"\udcff"),
+        ("a\0b", r"a\x00b"),
+        ("\U000e0041", r"\U000e0041"),
+    ],
+)
 def test_what_is_escaped(text, shown):
     assert printable(text) == shown
 

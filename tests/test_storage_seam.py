@@ -9,17 +9,23 @@ PACKAGE = Path(__file__).parent.parent / "marius_lite"
 RULES = {  # what is looked for, and the modules that may have it, each with its reason
     "names of chunk files": (r"""["']c["'] ?[/,]|["'/]c/|\bchunk_(path|folder|directory)\b|\bCHUNKS\b""", {}),
     "hard links": (r"\bos\.link\b|\blink_tree\b|\bhardlink_to\b|\bsnapshots\.link\b", {}),
-    "blocks of files": (r"\bread_range\b", {
-        "preprocess/nodes/features.py": "its spool, which goes when the table is written",
-        "preprocess/readers/array_file.py": "a user's file",
-        "preprocess/readers/marius_bin.py": "a user's file",
-    }),
-    "renames": (r"\bos\.(rename|replace)\b|\.rename\(|\bfiles\.publish\b", {
-        "files.py": "the renames of everything but rows: records, links, folders that are whole",
-        "export.py": "a user's copy, which shares no file with the run",
-        "preprocess/disk/place.py": "a whole dataset, under the lock of the command that makes it",
-        "preprocess/gather/gather.py": "its spool, which is written again",
-    }),
+    "blocks of files": (
+        r"\bread_range\b",
+        {
+            "preprocess/nodes/features.py": "its spool, which goes when the table is written",
+            "preprocess/readers/array_file.py": "a user's file",
+            "preprocess/readers/marius_bin.py": "a user's file",
+        },
+    ),
+    "renames": (
+        r"\bos\.(rename|replace)\b|\.rename\(|\bfiles\.publish\b",
+        {
+            "files.py": "the renames of everything but rows: records, links, folders that are whole",
+            "export.py": "a user's copy, which shares no file with the run",
+            "preprocess/disk/place.py": "a whole dataset, under the lock of the command that makes it",
+            "preprocess/gather/gather.py": "its spool, which is written again",
+        },
+    ),
 }
 
 
@@ -38,12 +44,21 @@ def test_only_storage_touches_the_files_of_rows(rule):
     assert set(found(pattern)) == set(allowed)
 
 
-@pytest.mark.parametrize(("rule", "code"), [
-    ("names of chunk files", 'path / "c" / str(k)'), ("names of chunk files", 'folder / "sums/c/0/0"'),
-    ("names of chunk files", "table.chunk_path(k)"), ("names of chunk files", 'Path(array, "c", "0")'),
-    ("hard links", "os.link(a, b)"), ("hard links", "files.link_tree(a, b)"), ("hard links", "a.hardlink_to(b)"),
-    ("blocks of files", "read_range(path, 0, out)"),
-    ("renames", "os.replace(a, b)"), ("renames", "files.publish(a, b)"), ("renames", "path.rename(b)"),
-])
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        ("names of chunk files", 'path / "c" / str(k)'),
+        ("names of chunk files", 'folder / "sums/c/0/0"'),
+        ("names of chunk files", "table.chunk_path(k)"),
+        ("names of chunk files", 'Path(array, "c", "0")'),
+        ("hard links", "os.link(a, b)"),
+        ("hard links", "files.link_tree(a, b)"),
+        ("hard links", "a.hardlink_to(b)"),
+        ("blocks of files", "read_range(path, 0, out)"),
+        ("renames", "os.replace(a, b)"),
+        ("renames", "files.publish(a, b)"),
+        ("renames", "path.rename(b)"),
+    ],
+)
 def test_the_rules_see_what_they_forbid(rule, code):
     assert re.search(RULES[rule][0], code)

@@ -89,9 +89,12 @@ class ToyLearning:
         edges, training = self.reader.take(window), self.setting.config.training
         to_rows(edges, self.edges.counts, self.rows.base_rows())
         order = shuffled(window.edges, generator_for(training.seed, "shuffle", epoch, window.step, window.first_batch))
-        batches = [EdgeBatch(epoch, window.step, index, *(column[order[part]].astype(np.int64) for column in
-                                                          (edges.src, edges.dst, edges.rel)))
-                   for index, part in batch_slices(window, training.batch_size, 0)]
+        batches = [
+            EdgeBatch(
+                epoch, window.step, index, *(column[order[part]].astype(np.int64) for column in (edges.src, edges.dst, edges.rel))
+            )
+            for index, part in batch_slices(window, training.batch_size, 0)
+        ]
         return ToyWindow(window, batches, self.rows.node_ids(edges.src.astype(np.int64)))
 
     def prepare(self, batch):

@@ -23,9 +23,11 @@ def with_weights(source, folder, weigh):
         np.bincount(edges_of(edges)[1].astype(int), minlength=nodes).astype(np.uint32).tofile(degrees)
         AdjacencyWriter(edges, folder / "adjacency/in", degrees, dataset.manifest.relations, 1 << 30).write()
         degrees.unlink()
-    sealed = {name: (path.stat().st_size, file_checksum(path, path.stat().st_size))
-              for path in sorted(folder.rglob("*"))
-              if path.is_file() and (name := path.relative_to(folder).as_posix()) not in ("zarr.json", "report.json")}
+    sealed = {
+        name: (path.stat().st_size, file_checksum(path, path.stat().st_size))
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and (name := path.relative_to(folder).as_posix()) not in ("zarr.json", "report.json")
+    }
     manifest = dataset.manifest.model_copy(update={"edge_columns": ("weight",), "files": sealed}).sealed()
     (folder / "zarr.json").write_bytes(manifest.root_json())
     return Dataset.open(folder)
@@ -43,8 +45,16 @@ def add_weights(edges, folder, weigh):
         checksums.append([crc32c(column.view(np.uint8)) for column in (src, dst, rel, found)])
     shutil.rmtree(folder / "bucket_checksums")
     for name, values in (("weight", np.concatenate(weights)), ("bucket_checksums", np.array(checksums, np.uint32))):
-        array = zarr.create_array(folder / name, shape=values.shape, chunks=values.shape, dtype=values.dtype, compressors=None,
-                                  filters=None, fill_value=0, config={"write_empty_chunks": True})
+        array = zarr.create_array(
+            folder / name,
+            shape=values.shape,
+            chunks=values.shape,
+            dtype=values.dtype,
+            compressors=None,
+            filters=None,
+            fill_value=0,
+            config={"write_empty_chunks": True},
+        )
         array[...] = values
 
 

@@ -26,5 +26,6 @@ def arrays_checksum(checkpoint: Path) -> int:
 def check_arrays(checkpoint: Path, expected: int) -> None:
     """Raise UserError where these files have another checksum than the state says."""
     if arrays_checksum(checkpoint) != expected:
-        raise UserError(f"{checkpoint}: {' or '.join(FILES)} is missing, damaged or was changed: choose another checkpoint with "
-                        "--checkpoint")
+        raise UserError(
+            f"{checkpoint}: {' or '.join(FILES)} is missing, damaged or was changed: choose another checkpoint with --checkpoint"
+        )

@@ -41,8 +41,9 @@ def load_weights(model: torch.nn.Module, tensors: dict[str, torch.Tensor], check
         model.load_state_dict(_part(tensors, "model."))
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:MOST_REASON]
-        raise UserError(f"{checkpoint}: its weights are not those of the model in config.yaml ({reason}): undo what was changed "
-                        "there") from error
+        raise UserError(
+            f"{checkpoint}: its weights are not those of the model in config.yaml ({reason}): undo what was changed there"
+        ) from error
 
 
 def optimizer_state(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -24,18 +24,30 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
     run = RunFolder(folder)
     record = read_record(run)
     checkpoints, latest = published(run), find(run, None)
-    facts = {"kind": "run", "path": str(folder), "program_version": record["program_version"], **record["dataset"],
-             "checkpoints": [path.name for path in checkpoints],
-             "latest": latest.name if latest else None}
+    facts = {
+        "kind": "run",
+        "path": str(folder),
+        "program_version": record["program_version"],
+        **record["dataset"],
+        "checkpoints": [path.name for path in checkpoints],
+        "latest": latest.name if latest else None,
+    }
     if best := pointed(run, BEST):
         facts["best"] = best
     if changes := record.get("changes"):
         facts["changes"] = [f"from {change['at']} on: {' '.join(change['set'])}" for change in changes]
     verified = [_verified(run, path.name) for path in checkpoints] if verify else []
     config = config_of(run, record)
-    return {**facts, "task": config.task, **planning_of(config).described(config),
-            "epochs": config.training.epochs, "capacity": config.storage.capacity,
-            "ordering": config.storage.ordering, "device": config.device, "verified": any(verified)}
+    return {
+        **facts,
+        "task": config.task,
+        **planning_of(config).described(config),
+        "epochs": config.training.epochs,
+        "capacity": config.storage.capacity,
+        "ordering": config.storage.ordering,
+        "device": config.device,
+        "verified": any(verified),
+    }
 
 
 def _verified(run: RunFolder, name: str) -> bool:

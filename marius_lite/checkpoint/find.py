@@ -89,8 +89,10 @@ def _missing(run: RunFolder, name: str | None, wanted: str | None) -> UserError:
     there = ", ".join(path.name for path in published(run)) or "none"
     folder = run.checkpoints / (wanted or "")
     if wanted and folder.is_dir():
-        return UserError(f"{folder}: no whole checkpoint, it has no {STATE}: copy it again, or choose another with --checkpoint: "
-                         f"there are {there}")
+        return UserError(
+            f"{folder}: no whole checkpoint, it has no {STATE}: copy it again, or choose another with --checkpoint: "
+            f"there are {there}"
+        )
     what = f"no checkpoint {wanted}, which `{name or LATEST}` names" if wanted not in (None, name) else f"no checkpoint {name}"
     return UserError(f"{run.path}: {what}: there are {there}")
 
@@ -106,9 +108,13 @@ def find_to_read(run: RunFolder, name: str | None) -> Path | None:
         best = _meant(run, BEST)
         found = find(run, BEST if best is not None and (run.checkpoints / best).is_dir() else None)
         if found and not (run.checkpoints / BEST).exists() and found != (latest := find(run, None)):
-            log.warning("%s: this copy lacks the links `latest` and `best`: taking %s, the best known without them; "
-                        "%s may be better: choose with --checkpoint", run.checkpoints, found.name,
-                        latest.name if latest else "another")
+            log.warning(
+                "%s: this copy lacks the links `latest` and `best`: taking %s, the best known without them; "
+                "%s may be better: choose with --checkpoint",
+                run.checkpoints,
+                found.name,
+                latest.name if latest else "another",
+            )
         return found
     return find(run, name)
 

@@ -87,8 +87,11 @@ def _new_record(path: Path, dataset: Dataset, config: Config, facts: dict[str, A
 
 def where(run: Path, dataset: Dataset) -> dict[str, str]:
     """Return the entry about the dataset for the record of the run in the folder ``run``."""
-    return {"relative": os.path.relpath(dataset.path.resolve(), run.resolve()), "absolute": str(dataset.path.resolve()),
-            "fingerprint": dataset.fingerprint}
+    return {
+        "relative": os.path.relpath(dataset.path.resolve(), run.resolve()),
+        "absolute": str(dataset.path.resolve()),
+        "fingerprint": dataset.fingerprint,
+    }
 
 
 def write_record(run: RunFolder, record: dict[str, Any]) -> None:
@@ -109,13 +112,17 @@ def read_record(run: RunFolder) -> dict[str, Any]:
         raise UserError(f"{run.config_file}: damaged, no run can be read from it: {error}") from None
     expected = record.pop(CHECKSUM, None)  # it is the last line, so a file that is cut short has none
     if version != FORMAT_VERSION:
-        raise UserError(f"{run.path}: run format {version}, written by marius_lite {record.get('program_version')}; "
-                        f"this is marius_lite {marius_lite.__version__}, which reads format {FORMAT_VERSION}: "
-                        "use the version that wrote it")
+        raise UserError(
+            f"{run.path}: run format {version}, written by marius_lite {record.get('program_version')}; "
+            f"this is marius_lite {marius_lite.__version__}, which reads format {FORMAT_VERSION}: "
+            "use the version that wrote it"
+        )
     if expected != UNCHECKED and not _is_sound(record, expected):
         fault = "cut short" if expected is None else "damaged"
-        raise UserError(f"{run.config_file}: {fault}, or changed by hand: `resume --set` changes settings, `--dataset` tells "
-                        f"where a dataset was moved; to take the file as it is, give it the line `{CHECKSUM}: {UNCHECKED}`")
+        raise UserError(
+            f"{run.config_file}: {fault}, or changed by hand: `resume --set` changes settings, `--dataset` tells "
+            f"where a dataset was moved; to take the file as it is, give it the line `{CHECKSUM}: {UNCHECKED}`"
+        )
     return dict(record)
 
 
@@ -147,12 +154,16 @@ def open_dataset(run: RunFolder, record: dict[str, Any], moved_to: Path | None =
                 wrong.append(error)
     if wrong:
         raise wrong[0]
-    raise UserError(f"{run.path}: its dataset is neither at {said['relative']} (from the run) nor at {said['absolute']}: "
-                    "put it back there, or say with --dataset where it is now")
+    raise UserError(
+        f"{run.path}: its dataset is neither at {said['relative']} (from the run) nor at {said['absolute']}: "
+        "put it back there, or say with --dataset where it is now"
+    )
 
 
 def _expected(run: RunFolder, dataset: Dataset, fingerprint: str) -> Dataset:
     if dataset.fingerprint == fingerprint:
         return dataset
-    raise UserError(f"{dataset.path}: this dataset's fingerprint is {dataset.fingerprint[:12]}, the run {run.path} was "
-                    f"started on {fingerprint[:12]}: put the original back, say with --dataset where it is, or start a new run")
+    raise UserError(
+        f"{dataset.path}: this dataset's fingerprint is {dataset.fingerprint[:12]}, the run {run.path} was "
+        f"started on {fingerprint[:12]}: put the original back, say with --dataset where it is, or start a new run"
+    )

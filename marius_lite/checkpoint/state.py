@@ -99,8 +99,10 @@ def read_state(checkpoint: Path) -> State:
     """Read the state of a checkpoint. Raises UserError where it is damaged, of another version, or of another checkpoint."""
     state = read_copy(checkpoint)
     if state.cursor.name != checkpoint.name:
-        raise UserError(f"{checkpoint / STATE}: it is the state of checkpoint {state.cursor.name}, not of this folder: choose "
-                        "another checkpoint with --checkpoint")
+        raise UserError(
+            f"{checkpoint / STATE}: it is the state of checkpoint {state.cursor.name}, not of this folder: choose "
+            "another checkpoint with --checkpoint"
+        )
     return state
 
 
@@ -111,8 +113,9 @@ def read_copy(checkpoint: Path) -> State:
         tree = read_json(file)
         version = tree["version"]
         if version != STATE_VERSION:
-            raise UserError(f"{file}: checkpoint format {version}, this program reads {STATE_VERSION}: use the version that "
-                            "wrote it")
+            raise UserError(
+                f"{file}: checkpoint format {version}, this program reads {STATE_VERSION}: use the version that wrote it"
+            )
         if tree.pop("checksum", None) != checksum_of(tree):
             raise UserError(f"{file}: damaged, its checksum is wrong or missing: choose another checkpoint with --checkpoint")
         del tree["version"]

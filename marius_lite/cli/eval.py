@@ -12,11 +12,16 @@ MOST_CLASSES = 12
 """The most classes for which the confusion matrix is printed. --json always has it."""
 
 
-def eval(run: options.Run,
-         split: Annotated[str, typer.Option(help="Edges to rank, or nodes to classify: test, valid or train.")] = "test",
-         exclude_self: options.ExcludeSelf = None,
-         checkpoint: options.Checkpoint = None, dataset: options.Moved = None, as_json: options.Json = False,
-         quiet: options.Quiet = False, allow_code: options.AllowCode = False) -> None:
+def eval(
+    run: options.Run,
+    split: Annotated[str, typer.Option(help="Edges to rank, or nodes to classify: test, valid or train.")] = "test",
+    exclude_self: options.ExcludeSelf = None,
+    checkpoint: options.Checkpoint = None,
+    dataset: options.Moved = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    allow_code: options.AllowCode = False,
+) -> None:
     """Measure a checkpoint's model on a split: rank its edges among all nodes, or classify its nodes.
 
     Other known edges are left out of the ranking.

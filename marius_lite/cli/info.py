@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
 from marius_lite.cli import options
 
 
-def info(folder: Annotated[Optional[Path], typer.Argument(metavar="[DATASET | RUN]", help="A folder made by preprocess or "  # noqa: UP045
-                                                          "train. Without one, info describes the machine.")] = None,
-         verify: Annotated[bool, typer.Option("--verify", help="Read everything. Compare it with its checksums, and with what "
-                                                         "the manifest says of it.")] = False,
-         as_json: options.Json = False) -> None:
+def info(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DATASET | RUN]", help="A folder made by preprocess or train. Without one, info describes the machine."
+        ),
+    ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Read everything. Compare it with its checksums, and with what the manifest says of it."),
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
     """Show what a dataset or a run holds, or what this machine offers."""
     from marius_lite.cli.output import show, warn
 

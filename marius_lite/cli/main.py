@@ -25,16 +25,24 @@ MOST_SHOWN = 600  # characters of a message of unknown length, at each end
 
 def app() -> typer.Typer:
     """Return the typer app with every command of COMMANDS, each from the module of its name."""
-    cli = typer.Typer(name="marius-lite", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-                      help="Train graph embeddings and graph neural networks larger than memory, on one machine.")
+    cli = typer.Typer(
+        name="marius-lite",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        help="Train graph embeddings and graph neural networks larger than memory, on one machine.",
+    )
     cli.callback()(_root)
     for name in COMMANDS:
         cli.command(name)(getattr(import_module(f"marius_lite.cli.{name}"), name))
     return cli
 
 
-def _root(version: bool = typer.Option(False, "--version", is_eager=True, callback=lambda given: _print_version(given),
-                                       help="Print the version and stop.")) -> None:
+def _root(
+    version: bool = typer.Option(
+        False, "--version", is_eager=True, callback=lambda given: _print_version(given), help="Print the version and stop."
+    ),
+) -> None:
     pass
 
 

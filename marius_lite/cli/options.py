@@ -31,25 +31,50 @@ def _named(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
 
 Dataset = Annotated[Path, typer.Argument(metavar="DATASET", help="Folder that `preprocess` made.")]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that `train` made.")]
-ConfigFile = Annotated[Optional[Path], typer.Option(  # noqa: UP045
-    "--config", help=f"YAML file (docs/configuration.md lists its keys), or preset:NAME. Presets: {NAMES}. Without it, the "
-    "preset that suits the dataset.")]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help=f"YAML file (docs/configuration.md lists its keys), or preset:NAME. Presets: {NAMES}. Without it, the "
+        "preset that suits the dataset.",
+    ),
+]
 Sets = Annotated[Optional[list[str]], typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change one key. May be repeated.")]  # noqa: UP045
-Checkpoint = Annotated[Optional[str], typer.Option(  # noqa: UP045
-    help="Name of a checkpoint, or `latest`, or `best`. The default is the best, if evaluations chose one, else the latest.")]
-From = Annotated[Optional[str], typer.Option(  # noqa: UP045
-    "--checkpoint", help="Name of a checkpoint, or `best`. The default is the latest.")]
-Queries = Annotated[Optional[Path], typer.Option(  # noqa: UP045
-    "--queries", help="Text file with one query in each line: raw ids parted by tabs, with ? for what is asked: `src rel ?` or "
-    "`? rel dst`. For a run that classifies nodes: one raw id in each line; without the file, all nodes. Each node is "
-    "answered once, in the order of the dataset.")]
-ExcludeSelf = Annotated[Optional[bool], typer.Option(  # noqa: UP045
-    "--exclude-self/--include-self", help="Leave the node that a query is about out of the answers, or not. By default it is "
-    "left out where fewer than one training edge in 1,000 leads from a node to itself. Published rankings include it.")]
+Checkpoint = Annotated[
+    str | None,
+    typer.Option(
+        help="Name of a checkpoint, or `latest`, or `best`. The default is the best, if evaluations chose one, else the latest."
+    ),
+]
+From = Annotated[str | None, typer.Option("--checkpoint", help="Name of a checkpoint, or `best`. The default is the latest.")]
+Queries = Annotated[
+    Path | None,
+    typer.Option(
+        "--queries",
+        help="Text file with one query in each line: raw ids parted by tabs, with ? for what is asked: `src rel ?` or "
+        "`? rel dst`. For a run that classifies nodes: one raw id in each line; without the file, all nodes. Each node is "
+        "answered once, in the order of the dataset.",
+    ),
+]
+ExcludeSelf = Annotated[
+    bool | None,
+    typer.Option(
+        "--exclude-self/--include-self",
+        help="Leave the node that a query is about out of the answers, or not. By default it is "
+        "left out where fewer than one training edge in 1,000 leads from a node to itself. Published rankings include it.",
+    ),
+]
 Moved = Annotated[Optional[Path], typer.Option("--dataset", metavar="DIR", help="Where the run's dataset is, if it was moved.")]  # noqa: UP045
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
-AllowCode = Annotated[bool, typer.Option("--allow-code", callback=_allow, help="Let `model.encoder: package.module:"
-                                         "Class` run code from anywhere, the working folder too. Else only installed packages.")]
+AllowCode = Annotated[
+    bool,
+    typer.Option(
+        "--allow-code",
+        callback=_allow,
+        help="Let `model.encoder: package.module:"
+        "Class` run code from anywhere, the working folder too. Else only installed packages.",
+    ),
+]
 NewRun = Annotated[Path, typer.Option("--run", callback=_named, help="Folder for the run. It must not exist yet.")]
 Output = Annotated[Path, typer.Option("--output", "-o", callback=_named, help="Folder to make.")]
 
@@ -61,7 +86,18 @@ def _say_from(level: int, asked: bool) -> bool:
     return asked
 
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=lambda asked: _say_from(logging.WARNING, asked),
-                                     help="Write only warnings and errors to standard error.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", callback=lambda asked: _say_from(logging.DEBUG, asked),
-                                       help="Also write a line for each step.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        callback=lambda asked: _say_from(logging.WARNING, asked),
+        help="Write only warnings and errors to standard error.",
+    ),
+]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", "-v", callback=lambda asked: _say_from(logging.DEBUG, asked), help="Also write a line for each step."
+    ),
+]

@@ -8,8 +8,13 @@ from typing import Any
 from marius_lite.cli import options
 
 
-def plan(dataset: options.Dataset, config: options.ConfigFile = None, sets: options.Sets = None,
-         as_json: options.Json = False, allow_code: options.AllowCode = False) -> None:
+def plan(
+    dataset: options.Dataset,
+    config: options.ConfigFile = None,
+    sets: options.Sets = None,
+    as_json: options.Json = False,
+    allow_code: options.AllowCode = False,
+) -> None:
     """Show what a training run would take, without training: memory, disk, swaps, and bytes moved in each epoch."""
     import json
 
@@ -44,13 +49,17 @@ def _text(result: Mapping[str, Any]) -> str:
         lines.append(f"invisible   {result['neighbours_not_resident']:.0%} of the neighbours of resident nodes are not resident")
     for name in ("first_epoch", "later_epoch"):
         moved = result[name]
-        lines.append(f"{name.replace('_', ' '):<11} {size(moved['rows_read'])} rows and {size(moved['edges_read'])} edges read, "
-                     f"{size(moved['rows_written'])} written")
+        lines.append(
+            f"{name.replace('_', ' '):<11} {size(moved['rows_read'])} rows and {size(moved['edges_read'])} edges read, "
+            f"{size(moved['rows_written'])} written"
+        )
     lines += [f"note        {remark}" for remark in result["remarks"]]
     return "\n".join(lines)
 
 
 def _neighbours(sampling: Mapping[str, Any]) -> str:
-    hops = [", ".join(f"{name}: {number}" for name, number in fanout.items()) if isinstance(fanout, dict) else str(fanout)
-            for fanout in sampling["fanouts"]]
+    hops = [
+        ", ".join(f"{name}: {number}" for name, number in fanout.items()) if isinstance(fanout, dict) else str(fanout)
+        for fanout in sampling["fanouts"]
+    ]
     return f"fanouts {'; '.join(hops)}{'; by weight' if sampling['weighted'] else ''}"

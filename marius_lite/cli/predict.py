@@ -16,13 +16,18 @@ from marius_lite.log import log
 from marius_lite.printable import printable
 
 
-def predict(run: options.Run,
-            queries: options.Queries = None,
-            topk: Annotated[int, typer.Option(min=1, help="Number of answers to each query.")] = 10,
-            known: Annotated[bool, typer.Option("--known", help="Also give answers that are edges of the dataset.")] = False,
-            exclude_self: options.ExcludeSelf = None,
-            checkpoint: options.Checkpoint = None, dataset: options.Moved = None, as_json: options.Json = False,
-            quiet: options.Quiet = False, allow_code: options.AllowCode = False) -> None:
+def predict(
+    run: options.Run,
+    queries: options.Queries = None,
+    topk: Annotated[int, typer.Option(min=1, help="Number of answers to each query.")] = 10,
+    known: Annotated[bool, typer.Option("--known", help="Also give answers that are edges of the dataset.")] = False,
+    exclude_self: options.ExcludeSelf = None,
+    checkpoint: options.Checkpoint = None,
+    dataset: options.Moved = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    allow_code: options.AllowCode = False,
+) -> None:
     """Answer queries with a checkpoint's model: the best answers, or the split, class and probabilities of nodes."""
     from marius_lite.predict import predict_links, task_of
 
@@ -37,8 +42,12 @@ def predict(run: options.Run,
     for query in answered:
         asked = ["?" if part is None else str(part) for part in (query["src"], query["rel"], query["dst"])]
         for part in query["untrained"]:
-            log.warning("%s: no training edge has the %s %s: the model knows it from features alone, if there are any",
-                        "\t".join(map(printable, asked)), "relation" if part == "rel" else "node", printable(str(query[part])))
+            log.warning(
+                "%s: no training edge has the %s %s: the model knows it from features alone, if there are any",
+                "\t".join(map(printable, asked)),
+                "relation" if part == "rel" else "node",
+                printable(str(query[part])),
+            )
         if as_json:
             continue
         for rank, answer in enumerate(query["answers"], 1):

@@ -53,14 +53,42 @@ def preprocess(
     from marius_lite.preprocess import preprocess as run
     from marius_lite.preprocess.standard_input import on_disk
 
-    options = Options.parse(edges=edges, output=output, valid=valid, test=test, split=split, format=format, ids=ids,
-                            columns=columns, edge_weight=edge_weight, weight_default=weight_default, timestamp=timestamp,
-                            features=features, feature_dtype=feature_dtype, node_ids=node_ids, labels=labels,
-                            node_types=node_types, train_nodes=train_nodes, valid_nodes=valid_nodes, test_nodes=test_nodes,
-                            mask_split=mask_split, node_split=node_split, delimiter=delimiter, header=header, comment=comment,
-                            partitions=partitions, partitioner=partitioner, memory=memory, seed=seed, adjacency=adjacency,
-                            overwrite=overwrite, undirected=undirected, drop_duplicates=drop_duplicates,
-                            drop_self_loops=drop_self_loops, on_bad_row=on_bad_row)
+    options = Options.parse(
+        edges=edges,
+        output=output,
+        valid=valid,
+        test=test,
+        split=split,
+        format=format,
+        ids=ids,
+        columns=columns,
+        edge_weight=edge_weight,
+        weight_default=weight_default,
+        timestamp=timestamp,
+        features=features,
+        feature_dtype=feature_dtype,
+        node_ids=node_ids,
+        labels=labels,
+        node_types=node_types,
+        train_nodes=train_nodes,
+        valid_nodes=valid_nodes,
+        test_nodes=test_nodes,
+        mask_split=mask_split,
+        node_split=node_split,
+        delimiter=delimiter,
+        header=header,
+        comment=comment,
+        partitions=partitions,
+        partitioner=partitioner,
+        memory=memory,
+        seed=seed,
+        adjacency=adjacency,
+        overwrite=overwrite,
+        undirected=undirected,
+        drop_duplicates=drop_duplicates,
+        drop_self_loops=drop_self_loops,
+        on_bad_row=on_bad_row,
+    )
     with on_disk(options, sys.stdin.buffer) as options:
         report = run(options)
     if json:

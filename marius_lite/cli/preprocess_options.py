@@ -22,13 +22,8 @@ Edges = Annotated[
     ),
 ]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The dataset folder to make.")]
-Valid = Annotated[
-    list[str] | None,
-    typer.Option(help="Validation edges. May be given several times.", rich_help_panel=EDGES),
-]
-Test = Annotated[
-    list[str] | None, typer.Option(help="Test edges. May be given several times.", rich_help_panel=EDGES)
-]
+Valid = Annotated[list[str] | None, typer.Option(help="Validation edges. May be given several times.", rich_help_panel=EDGES)]
+Test = Annotated[list[str] | None, typer.Option(help="Test edges. May be given several times.", rich_help_panel=EDGES)]
 Split = Annotated[
     str | None,
     typer.Option(
@@ -37,14 +32,8 @@ Split = Annotated[
         rich_help_panel=EDGES,
     ),
 ]
-Format = Annotated[str, typer.Option(help=f"auto, which looks at the content, or {', '.join(FORMATS)}.",
-                                   rich_help_panel=EDGES)]
-Ids = Annotated[
-    str,
-    typer.Option(
-        help="int (0 to 2^63 - 1) or str; auto looks at the first rows.", rich_help_panel=EDGES
-    ),
-]
+Format = Annotated[str, typer.Option(help=f"auto, which looks at the content, or {', '.join(FORMATS)}.", rich_help_panel=EDGES)]
+Ids = Annotated[str, typer.Option(help="int (0 to 2^63 - 1) or str; auto looks at the first rows.", rich_help_panel=EDGES)]
 Columns = Annotated[
     str | None,
     typer.Option(
@@ -64,13 +53,17 @@ EdgeWeight = Annotated[
 ]
 WeightDefault = Annotated[
     float | None,
-    typer.Option(metavar="X", help="The weight of edges whose weight is empty, null or NaN. Without it such rows are bad.",
-                 rich_help_panel=EDGES),
+    typer.Option(
+        metavar="X",
+        help="The weight of edges whose weight is empty, null or NaN. Without it such rows are bad.",
+        rich_help_panel=EDGES,
+    ),
 ]
 Timestamp = Annotated[
     str | None,
-    typer.Option(metavar="COL", help="The column or array that holds the edges' times, which are integers.",
-                 rich_help_panel=EDGES),
+    typer.Option(
+        metavar="COL", help="The column or array that holds the edges' times, which are integers.", rich_help_panel=EDGES
+    ),
 ]
 Features = Annotated[
     Path | None,
@@ -158,12 +151,8 @@ Delimiter = Annotated[
     ),
 ]
 Header = Annotated[str, typer.Option(help="Whether the first row is titles: yes, no, auto.", rich_help_panel=TEXT)]
-Comment = Annotated[
-    str, typer.Option(help="Lines that start with this are left out. '' keeps all lines.", rich_help_panel=TEXT)
-]
-Partitions = Annotated[
-    str, typer.Option(help="Number of partitions, from 1 to 1024, or auto.", rich_help_panel=OUTPUT)
-]
+Comment = Annotated[str, typer.Option(help="Lines that start with this are left out. '' keeps all lines.", rich_help_panel=TEXT)]
+Partitions = Annotated[str, typer.Option(help="Number of partitions, from 1 to 1024, or auto.", rich_help_panel=OUTPUT)]
 Partitioner = Annotated[
     str,
     typer.Option(
@@ -181,9 +170,7 @@ Memory = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-Seed = Annotated[
-    int, typer.Option(help="Seed of the node order, of --split and of --node-split.", rich_help_panel=OUTPUT)
-]
+Seed = Annotated[int, typer.Option(help="Seed of the node order, of --split and of --node-split.", rich_help_panel=OUTPUT)]
 Adjacency = Annotated[
     str,
     typer.Option(
@@ -192,29 +179,26 @@ Adjacency = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-Overwrite = Annotated[
-    bool,
-    typer.Option("--overwrite", help="Replace a dataset that is there already.", rich_help_panel=OUTPUT),
-]
-Undirected = Annotated[
-    bool, typer.Option("--undirected", help="Store every edge in both directions.", rich_help_panel=CLEAN)
-]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a dataset that is there already.", rich_help_panel=OUTPUT)]
+Undirected = Annotated[bool, typer.Option("--undirected", help="Store every edge in both directions.", rich_help_panel=CLEAN)]
 DropDuplicates = Annotated[
     bool,
-    typer.Option("--drop-duplicates", rich_help_panel=CLEAN,
-                 help="Store equal edges of a split once, whatever their weights and times. The one that stays has "
-                      "the smallest weight that is not negative."),
-]
-DropSelfLoops = Annotated[
-    bool,
     typer.Option(
-        "--drop-self-loops",
-        help="Leave out edges from a node to itself. The node stays.",
+        "--drop-duplicates",
         rich_help_panel=CLEAN,
+        help="Store equal edges of a split once, whatever their weights and times. The one that stays has "
+        "the smallest weight that is not negative.",
     ),
 ]
+DropSelfLoops = Annotated[
+    bool, typer.Option("--drop-self-loops", help="Leave out edges from a node to itself. The node stays.", rich_help_panel=CLEAN)
+]
 OnBadRow = Annotated[
-    str, typer.Option(help="error or skip. skip: leave out rows that cannot be read, and list them in bad_rows.parquet. A "
-               "damaged file is an error all the same.", rich_help_panel=CLEAN)
+    str,
+    typer.Option(
+        help="error or skip. skip: leave out rows that cannot be read, and list them in bad_rows.parquet. A "
+        "damaged file is an error all the same.",
+        rich_help_panel=CLEAN,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")]

@@ -14,10 +14,12 @@ def repartition(
     dataset: options.Dataset,
     output: options.Output,
     partitions: Annotated[str, typer.Option(metavar="N", help="A number from 1 to 1024.")],
-    memory: Annotated[str, typer.Option(help="Memory for sorting edges and for a partition's neighbour lists (bytes, or with "
-                                        "a unit).")] = "4GB",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a dataset that is there already. It may be DATASET "
-                                            "itself.")] = False,
+    memory: Annotated[
+        str, typer.Option(help="Memory for sorting edges and for a partition's neighbour lists (bytes, or with a unit).")
+    ] = "4GB",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a dataset that is there already. It may be DATASET itself.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Make a dataset again with another number of partitions, without its raw files.
@@ -34,6 +36,8 @@ def repartition(
 
         typer.echo(json.dumps(report))
         return
-    typer.echo(f"{printable(str(output))}: {report['nodes']:,} nodes in {report['partitions']} partitions instead of "
-               f"{report['repartitioned']['partitions']} ({100 * report['edge_cut']:.1f} % of edges between them), "
-               f"{report['seconds']['total']:.1f} s")
+    typer.echo(
+        f"{printable(str(output))}: {report['nodes']:,} nodes in {report['partitions']} partitions instead of "
+        f"{report['repartitioned']['partitions']} ({100 * report['edge_cut']:.1f} % of edges between them), "
+        f"{report['seconds']['total']:.1f} s"
+    )

@@ -16,10 +16,16 @@ from marius_lite.config.schema import Config
 
 def as_markdown() -> str:
     """Return the page: one table of key, default, meaning and allowed names."""
-    lines = ["# Configuration", "",
-             "One schema for YAML files (`--config`), `--set key.path=value` and the Python API.", "",
-             "`plan` prints what `auto` becomes.",
-             "", "| key | default | meaning |", "|---|---|---|"]
+    lines = [
+        "# Configuration",
+        "",
+        "One schema for YAML files (`--config`), `--set key.path=value` and the Python API.",
+        "",
+        "`plan` prints what `auto` becomes.",
+        "",
+        "| key | default | meaning |",
+        "|---|---|---|",
+    ]
     for path, field in keys(Config):
         default = field.get_default(call_default_factory=True)
         meaning = field.description or ""

@@ -115,8 +115,11 @@ def encoder_device_bytes(config: Config, sizes: EncoderSizes, cached: int) -> di
     """Return the bytes on a device by purpose, as `memory.device_bytes` does for rows without an encoder."""
     nodes, drawn = reached(config, sizes.seeds, sizes.graph)
     values, edges = _values(config, nodes, drawn, sizes), sum(drawn)
-    needed = {"batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
-              "tensors": 2 * 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values + _labels(config, sizes), "held": cached}
+    needed = {
+        "batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
+        "tensors": 2 * 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values + _labels(config, sizes),
+        "held": cached,
+    }
     if config.task == "link_prediction":
         decoded = device_bytes(config, 0, 0, sizes.graph.nodes)
         needed = {name: size + needed.get(name, 0) for name, size in decoded.items()} | {"held": cached}

@@ -11,8 +11,10 @@ def inputs_of(config: Config, facts: Facts) -> str:
     """Return the inputs of a run: features, embeddings or both. Raises UserError for features that the dataset lacks."""
     asked = config.model.inputs if config.model.encoder != "none" else "embeddings"
     if asked in ("features", "both") and not facts.features:
-        raise UserError(f"`model.inputs` is {asked}, but the dataset has no features: preprocess with --features, or set "
-                        "`model.inputs` to embeddings")
+        raise UserError(
+            f"`model.inputs` is {asked}, but the dataset has no features: preprocess with --features, or set "
+            "`model.inputs` to embeddings"
+        )
     inputs = asked if asked != "auto" else "features" if facts.features else "embeddings"
     if inputs == "embeddings" and config.model.normalize_features:
         raise UserError("`model.normalize_features` is true, but there are no features to learn from: leave it out")

@@ -45,12 +45,18 @@ class LinkPlanning:
     def rules(self, config: Config) -> Rules:
         decoder, weight = config.model.decoder, config.loss.relation_weight
         able = [name for name, each in DECODERS.items() if each.asks_for_relations]
-        return [(weight > 0 and decoder not in able,
-                 f"`loss.relation_weight` is {weight}, but decoder {decoder} cannot rank relations: use one of "
-                 f"{', '.join(able)}, or remove it"),
-                (config.loss.class_weights != "none", f"`loss.class_weights` is set, but `task` is {config.task}: leave it out"),
-                (config.storage.ordering not in ("auto", *ORDERINGS),
-                 f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out")]
+        return [
+            (
+                weight > 0 and decoder not in able,
+                f"`loss.relation_weight` is {weight}, but decoder {decoder} cannot rank relations: use one of "
+                f"{', '.join(able)}, or remove it",
+            ),
+            (config.loss.class_weights != "none", f"`loss.class_weights` is set, but `task` is {config.task}: leave it out"),
+            (
+                config.storage.ordering not in ("auto", *ORDERINGS),
+                f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out",
+            ),
+        ]
 
     def metric(self, facts: Facts) -> str:
         return self.metrics[0]
@@ -71,8 +77,10 @@ class LinkPlanning:
             capacity, memory = _best_capacity(config, facts, budget)
         buffer_rows = memory.buffer // input_stride(config, facts)
         if buffer_rows > ROWS_MAX:
-            raise UserError(f"`storage.capacity` {capacity} makes a buffer of {buffer_rows} rows, an edge can name {ROWS_MAX}: "
-                            "give a smaller capacity")
+            raise UserError(
+                f"`storage.capacity` {capacity} makes a buffer of {buffer_rows} rows, an edge can name {ROWS_MAX}: "
+                "give a smaller capacity"
+            )
         return Resolved(capacity, _ordering(config, facts, capacity), memory)
 
     def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
@@ -94,8 +102,10 @@ class LinkPlanning:
     def doubtful(self, config: Config, relations: int) -> list[str]:
         if config.model.decoder != "dot" or relations <= 1:
             return []
-        return [f"`model.decoder` is dot, which scores all {relations:,} relations of the dataset alike: distmult, complex, "
-                "transe or rotate tell them apart"]
+        return [
+            f"`model.decoder` is dot, which scores all {relations:,} relations of the dataset alike: distmult, complex, "
+            "transe or rotate tell them apart"
+        ]
 
     def described(self, config: Config) -> dict[str, Any]:
         return {**encoder_described(config), "decoder": config.model.decoder, "dim": config.model.dim}
@@ -107,8 +117,14 @@ class LinkPlanning:
 def link_sizes(config: Config, facts: Facts, capacity: int) -> EncoderSizes:
     """Return the sizes of link prediction's batches. Every place of a batch is a seed."""
     graph = resident(facts, capacity)
-    return EncoderSizes(batch_places(config, graph.nodes), graph, input_width(config, facts), config.model.dim,
-                        input_stride(config, facts), tables(config, facts))
+    return EncoderSizes(
+        batch_places(config, graph.nodes),
+        graph,
+        input_width(config, facts),
+        config.model.dim,
+        input_stride(config, facts),
+        tables(config, facts),
+    )
 
 
 def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, MemoryPlan]:
@@ -124,8 +140,10 @@ def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, Memo
             if capacity == facts.partitions or len(fitting) == CAPACITIES_COMPARED:
                 break
     if not fitting:
-        raise UserError(f"`storage.memory` is {format_bytes(budget)}, but two resident partitions and their batches need "
-                        f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}")
+        raise UserError(
+            f"`storage.memory` is {format_bytes(budget)}, but two resident partitions and their batches need "
+            f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}"
+        )
     _, capacity, memory = min(fitting, key=lambda each: (each[0], -each[1]))
     return capacity, memory
 
@@ -153,9 +171,16 @@ def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryP
     window, workspace = _window_edges(config, facts, capacity, budget), _workspace(config, facts, capacity)
     if config.negatives.log_q:
         workspace += slots * -(-facts.rows_per_partition // SLOT_ROWS) * SLOT_ROWS * LOG_Q_BYTES
-    return MemoryPlan(slots=slots, spare=slots - capacity, slot_bytes=one, window_edges=window, buffer=slots * one,
-                      edges=window * EDGE_BYTES + slots * facts.lists, workspace=workspace,
-                      evaluation=evaluation_bytes(config, facts.nodes))
+    return MemoryPlan(
+        slots=slots,
+        spare=slots - capacity,
+        slot_bytes=one,
+        window_edges=window,
+        buffer=slots * one,
+        edges=window * EDGE_BYTES + slots * facts.lists,
+        workspace=workspace,
+        evaluation=evaluation_bytes(config, facts.nodes),
+    )
 
 
 def _window_edges(config: Config, facts: Facts, capacity: int, budget: int) -> int:

@@ -151,8 +151,12 @@ def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dic
     """
     batch, dim, places = config.training.batch_size, config.model.dim, batch_places(config, resident)
     tensors = places * dim * 4 * 5 + 8 * batch * dim * 4  # gathered, masked, masks, gradients, sums; queries
-    return {"batches": RING * (places * stride + packet_bytes(batch, places)), "tensors": tensors,
-            "scores": 3 * 4 * DEVICE_TILE, "held": cached}
+    return {
+        "batches": RING * (places * stride + packet_bytes(batch, places)),
+        "tensors": tensors,
+        "scores": 3 * 4 * DEVICE_TILE,
+        "held": cached,
+    }
 
 
 def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:
@@ -169,19 +173,23 @@ def advice(config: Config, memory: MemoryPlan) -> str:
     partitions = "preprocess with more partitions (or `repartition`)"
     batch = "sampling.fanouts" if config.task == "node_classification" else "negatives.count"
     batch += ", sampling.fanouts" if encoder and config.task == "link_prediction" else ""
-    ways = {memory.buffer: partitions if config.model.inputs == "features" else f"{partitions} or lower model.dim",
-            memory.edges: partitions if encoder else f"lower storage.window_edges, or {partitions}",
-            memory.workspace: f"lower training.batch_size or {batch}",
-            memory.evaluation: "set evaluation.every_epochs to 0"}
+    ways = {
+        memory.buffer: partitions if config.model.inputs == "features" else f"{partitions} or lower model.dim",
+        memory.edges: partitions if encoder else f"lower storage.window_edges, or {partitions}",
+        memory.workspace: f"lower training.batch_size or {batch}",
+        memory.evaluation: "set evaluation.every_epochs to 0",
+    }
     return ways[max(ways)]
 
 
 def check_capacity_fits(config: Config, capacity: int, memory: MemoryPlan, budget: int) -> None:
     """Raise UserError where a capacity and a memory are both given, and the capacity needs more."""
     if memory.total > budget and config.storage.memory != "auto":
-        raise UserError(f"`storage.capacity` {capacity} needs {format_bytes(memory.total)} ({memory.told()}), `storage.memory` "
-                        f"is {format_bytes(budget)}: lower the capacity, raise the memory, leave one of them out, or "
-                        f"{advice(config, memory)}")
+        raise UserError(
+            f"`storage.capacity` {capacity} needs {format_bytes(memory.total)} ({memory.told()}), `storage.memory` "
+            f"is {format_bytes(budget)}: lower the capacity, raise the memory, leave one of them out, or "
+            f"{advice(config, memory)}"
+        )
 
 
 def check_device_memory(needed: Mapping[str, int], budget: int) -> None:
@@ -189,6 +197,8 @@ def check_device_memory(needed: Mapping[str, int], budget: int) -> None:
     total = sum(needed.values())
     if total > budget:
         parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in needed.items())
-        raise UserError(f"`storage.device_memory` is {format_bytes(budget)}, but the device needs {format_bytes(total)} "
-                        f"({parts}): raise it, lower training.batch_size, negatives.count, sampling.fanouts or "
-                        "storage.device_cache, or choose another storage.device_path")
+        raise UserError(
+            f"`storage.device_memory` is {format_bytes(budget)}, but the device needs {format_bytes(total)} "
+            f"({parts}): raise it, lower training.batch_size, negatives.count, sampling.fanouts or "
+            "storage.device_cache, or choose another storage.device_path"
+        )

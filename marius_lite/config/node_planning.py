@@ -27,12 +27,20 @@ class NodePlanning:
     edge_bytes_read = 0  # nodes are trained
 
     def rules(self, config: Config) -> Rules:
-        return [(config.model.encoder == "none", f"`task` is {config.task}, but `model.encoder` is none: choose sage, gcn, gat, "
-                 "rgcn or package.module:Class"),
-                (config.loss.relation_weight > 0, f"`loss.relation_weight` is {config.loss.relation_weight}, but `task` is "
-                 f"{config.task}: remove it"),
-                (config.storage.ordering not in ("auto", ORDERING),
-                 f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out")]
+        return [
+            (
+                config.model.encoder == "none",
+                f"`task` is {config.task}, but `model.encoder` is none: choose sage, gcn, gat, rgcn or package.module:Class",
+            ),
+            (
+                config.loss.relation_weight > 0,
+                f"`loss.relation_weight` is {config.loss.relation_weight}, but `task` is {config.task}: remove it",
+            ),
+            (
+                config.storage.ordering not in ("auto", ORDERING),
+                f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out",
+            ),
+        ]
 
     def metric(self, facts: Facts) -> str:
         """Return accuracy, or micro F1 where nodes may have several classes: to have all of them right is rare."""
@@ -45,11 +53,13 @@ class NodePlanning:
         nodes, weights = _nodes(facts), config.loss.class_weights
         if config.loss.name not in ("auto", loss := loss_of(nodes)):
             several = "any number of classes" if nodes.multi_label else "one class"
-            raise UserError(f"`loss.name` is {config.loss.name}, but nodes of the dataset have {several}: use {loss}, or leave "
-                            "it out")
+            raise UserError(
+                f"`loss.name` is {config.loss.name}, but nodes of the dataset have {several}: use {loss}, or leave it out"
+            )
         if isinstance(weights, tuple) and len(weights) != nodes.classes:
-            raise UserError(f"`loss.class_weights` has {len(weights)} numbers, the dataset has {nodes.classes} classes: give "
-                            "one for each")
+            raise UserError(
+                f"`loss.class_weights` has {len(weights)} numbers, the dataset has {nodes.classes} classes: give one for each"
+            )
 
     def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
         given, partitions = config.storage.capacity, facts.partitions
@@ -62,8 +72,10 @@ class NodePlanning:
             memory = node_memory(config, facts, capacity)
             if memory.total <= budget:
                 return Resolved(capacity, ORDERING, memory)
-        raise UserError(f"`storage.memory` is {format_bytes(budget)}, but one resident partition and what goes with it need "
-                        f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}")
+        raise UserError(
+            f"`storage.memory` is {format_bytes(budget)}, but one resident partition and what goes with it need "
+            f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}"
+        )
 
     def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
         return make_node_plan(partitions, int(config.storage.capacity), training, config.training.seed, epoch)
@@ -97,9 +109,15 @@ def _nodes(facts: Facts) -> NodeFacts:
 
 def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> EncoderSizes:
     """Return the sizes of node classification's batches. Every node of a batch is a seed."""
-    return EncoderSizes(config.training.batch_size, resident(facts, capacity), input_width(config, facts), nodes.classes,
-                        input_stride(config, facts), tables(config, facts),
-                        nodes.classes if nodes.multi_label else 0)
+    return EncoderSizes(
+        config.training.batch_size,
+        resident(facts, capacity),
+        input_width(config, facts),
+        nodes.classes,
+        input_stride(config, facts),
+        tables(config, facts),
+        nodes.classes if nodes.multi_label else 0,
+    )
 
 
 def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
@@ -116,9 +134,16 @@ def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
     if config.device != "cpu":
         workspace = encoder_host_bytes_for_device(config, sizes)
     one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
-    return MemoryPlan(slots=slots, spare=spare, slot_bytes=one, window_edges=nodes.training, buffer=slots * one,
-                      edges=slots * facts.lists + nodes.training * (24 + sizes.labels), workspace=workspace,
-                      evaluation=evaluation_bytes(config, facts.nodes, nodes.evaluated))
+    return MemoryPlan(
+        slots=slots,
+        spare=spare,
+        slot_bytes=one,
+        window_edges=nodes.training,
+        buffer=slots * one,
+        edges=slots * facts.lists + nodes.training * (24 + sizes.labels),
+        workspace=workspace,
+        evaluation=evaluation_bytes(config, facts.nodes, nodes.evaluated),
+    )
 
 
 def loss_of(nodes: NodeFacts) -> str:

@@ -59,8 +59,11 @@ def _choices(shape: GraphShape) -> list[tuple[str, bool, str]]:
         ("gcn", shape.classified and shape.nodes <= FEW_NODES, f"{nodes} with features and classes"),
         ("sage", shape.classified, f"{nodes} with features and classes"),
         ("social", shape.relations <= 1 and _fits("social", shape), f"{nodes}, one relation"),
-        ("kg-small", shape.nodes * shape.edges <= FULL_SCORES and _fits("kg-small", shape),
-         f"{relations}; {nodes}, few enough to compare each edge with all"),
+        (
+            "kg-small",
+            shape.nodes * shape.edges <= FULL_SCORES and _fits("kg-small", shape),
+            f"{relations}; {nodes}, few enough to compare each edge with all",
+        ),
         ("kg", _fits("kg", shape), f"{relations}; {nodes}, too many to compare each edge with all"),
         ("kg-large", True, f"{relations}; {nodes}, whose rows are large beside the free memory"),
     ]

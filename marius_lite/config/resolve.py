@@ -67,14 +67,18 @@ def _with_evaluation(config: Config, facts: Facts) -> Config:
     """
     settings = config.evaluation
     if facts.whole_graph_reason and settings.split != "auto" and settings.every_epochs:
-        raise UserError(f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} "
-                        f"{facts.whole_graph_reason}: leave `evaluation.split` out, or take another encoder")
+        raise UserError(
+            f"`evaluation.split` is {settings.split}, but `model.encoder` {config.model.encoder} "
+            f"{facts.whole_graph_reason}: leave `evaluation.split` out, or take another encoder"
+        )
     if settings.split == "auto":
         every = settings.every_epochs if "valid" in facts.splits and not facts.whole_graph_reason else 0
         settings = settings.model_copy(update={"split": "valid", "every_epochs": every})
     elif settings.every_epochs and settings.split not in facts.splits:
-        raise UserError(f"`evaluation.split` is {settings.split}, but the dataset has {', '.join(facts.splits)}: "
-                        "choose one of them, or set `evaluation.every_epochs` to 0")
+        raise UserError(
+            f"`evaluation.split` is {settings.split}, but the dataset has {', '.join(facts.splits)}: "
+            "choose one of them, or set `evaluation.every_epochs` to 0"
+        )
     config = config.model_copy(update={"evaluation": settings})
     return config.model_copy(update={"evaluation": with_share(config, facts)})
 
@@ -90,11 +94,17 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
 
     planning, memory = planning_of(config), found.memory
     updates: dict[str, dict[str, object]] = {
-        "training": {"precision": value(config.training.precision, "float32"),
-                     "threads": value(config.training.threads, facts.threads),
-                     "metric": value(config.training.metric, planning.metric(facts))},
-        "storage": {"memory": max(memory.total, budget), "capacity": found.capacity, "ordering": found.ordering,
-                    "window_edges": memory.window_edges},
+        "training": {
+            "precision": value(config.training.precision, "float32"),
+            "threads": value(config.training.threads, facts.threads),
+            "metric": value(config.training.metric, planning.metric(facts)),
+        },
+        "storage": {
+            "memory": max(memory.total, budget),
+            "capacity": found.capacity,
+            "ordering": found.ordering,
+            "window_edges": memory.window_edges,
+        },
         "loss": {"name": value(config.loss.name, planning.loss(facts))},
         "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else ()},
         "model": {"inputs": inputs_of(config, facts)},
@@ -111,6 +121,8 @@ def _sampling_device(config: Config) -> str:
     """Return what draws neighbours. ``auto`` stays where CPU and GPU are possible: the run then measures which is faster."""
     asked = config.sampling.device
     if asked == "cuda" and config.device == "cpu":
-        raise UserError("`sampling.device` is cuda, but `device` is cpu: only the CPU, or the GPU that trains, can draw "
-                        "neighbours: use `sampling.device: cpu`, or `device: cuda` where there is a GPU")
+        raise UserError(
+            "`sampling.device` is cuda, but `device` is cpu: only the CPU, or the GPU that trains, can draw "
+            "neighbours: use `sampling.device: cpu`, or `device: cuda` where there is a GPU"
+        )
     return asked if config.device != "cpu" and config.model.encoder != "none" and samples_on_device(config) else "cpu"

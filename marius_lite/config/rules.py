@@ -21,46 +21,82 @@ def _rules(config: Config) -> Rules:
     model, loss, negatives = config.model, config.loss, config.negatives
     decoder, planning = DECODERS[model.decoder], planning_of(config)
     return [
-        (decoder.even and model.dim % 2 == 1,
-         f"`model.dim` is {model.dim}: decoder {model.decoder} stores two numbers per complex number, choose an even dim"),
-        (loss.margin != LossSection().margin and loss.name != "margin",
-         f"`loss.margin` is {loss.margin}, but `loss.name` is {loss.name}: remove it or choose loss margin"),
-        (loss.offset > 0 and loss.name != "logistic",
-         f"`loss.offset` is {loss.offset}, but `loss.name` is {loss.name}: remove it or choose loss logistic"),
-        (loss.adversarial_temperature > 0 and loss.name != "logistic",
-         f"`loss.adversarial_temperature` is set, but `loss.name` is {loss.name}: only logistic weights its negatives"),
-        (config.regularizer.name == "none" and config.regularizer.weight > 0,
-         f"`regularizer.weight` is {config.regularizer.weight}, but `regularizer.name` is none: set the name to n3"),
-        (config.regularizer.decay < 1 and config.optimizer.schedule.name != "plateau",
-         f"`regularizer.decay` is {config.regularizer.decay}, but `optimizer.schedule.name` is {config.optimizer.schedule.name}: "
-         "only a plateau changes the regularizer"),
-        (model.encoder == "none" and model.inputs in ("features", "both"),
-         f"`model.inputs` is {model.inputs}, but without `model.encoder` the learned row is all there is: choose sage, gcn, gat, "
-         "rgcn or package.module:Class, or leave it out"),
+        (
+            decoder.even and model.dim % 2 == 1,
+            f"`model.dim` is {model.dim}: decoder {model.decoder} stores two numbers per complex number, choose an even dim",
+        ),
+        (
+            loss.margin != LossSection().margin and loss.name != "margin",
+            f"`loss.margin` is {loss.margin}, but `loss.name` is {loss.name}: remove it or choose loss margin",
+        ),
+        (
+            loss.offset > 0 and loss.name != "logistic",
+            f"`loss.offset` is {loss.offset}, but `loss.name` is {loss.name}: remove it or choose loss logistic",
+        ),
+        (
+            loss.adversarial_temperature > 0 and loss.name != "logistic",
+            f"`loss.adversarial_temperature` is set, but `loss.name` is {loss.name}: only logistic weights its negatives",
+        ),
+        (
+            config.regularizer.name == "none" and config.regularizer.weight > 0,
+            f"`regularizer.weight` is {config.regularizer.weight}, but `regularizer.name` is none: set the name to n3",
+        ),
+        (
+            config.regularizer.decay < 1 and config.optimizer.schedule.name != "plateau",
+            f"`regularizer.decay` is {config.regularizer.decay}, but `optimizer.schedule.name` is "
+            f"{config.optimizer.schedule.name}: only a plateau changes the regularizer",
+        ),
+        (
+            model.encoder == "none" and model.inputs in ("features", "both"),
+            f"`model.inputs` is {model.inputs}, but without `model.encoder` the learned row is all there is: choose sage, gcn, "
+            "gat, rgcn or package.module:Class, or leave it out",
+        ),
         (loss.name not in ("auto", *planning.losses), f"`loss.name` is {loss.name}, but `task` is {config.task}: leave it out"),
-        (config.training.metric not in ("auto", *planning.metrics),
-         f"`training.metric` is {config.training.metric}, but an evaluation of {config.task} tells "
-         f"{', '.join(planning.metrics)}: choose one of these"),
+        (
+            config.training.metric not in ("auto", *planning.metrics),
+            f"`training.metric` is {config.training.metric}, but an evaluation of {config.task} tells "
+            f"{', '.join(planning.metrics)}: choose one of these",
+        ),
         *planning.rules(config),
-        (model.encoder != "none" and config.sampling.fanouts != "auto" and len(config.sampling.fanouts) != len(model.layers) + 1,
-         f"`sampling.fanouts` has {len(config.sampling.fanouts)} numbers, but `model.layers` makes {len(model.layers) + 1} "
-         "layers: give one for each"),
-        (model.encoder == "none" and config.sampling.weighted,
-         "`sampling.weighted` is true, but `model.encoder` is none: only an encoder samples neighbours"),
-        (model.encoder == "none" and config.sampling.device == "cuda",
-         f"`sampling.device` is {config.sampling.device}, but `model.encoder` is none: only an encoder samples neighbours"),
-        (config.sampling.device == "cuda" and not uniform(config),
-         "`sampling.device` is cuda, but `sampling.weighted` is true or `sampling.fanouts` differ by relation: such draws are "
-         "made on the CPU so far, use `sampling.device: cpu`"),
-        (isinstance(config.optimizer.dense.weight_decay, tuple)
-         and len(config.optimizer.dense.weight_decay) != len(model.layers) + 1,
-         f"`optimizer.dense.weight_decay` must be one number, or one for each of the {len(model.layers) + 1} layers"),
-        (model.encoder == "none" and isinstance(config.optimizer.dense.weight_decay, tuple),
-         "`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` is none: give one number"),
-        (negatives.count == "all" and negatives.degree_fraction > 0,
-         f"`negatives.degree_fraction` is {negatives.degree_fraction}, but `negatives.count` is all: remove it"),
-        (negatives.log_q and negatives.degree_fraction == 0,
-         "`negatives.log_q` is true, but `negatives.degree_fraction` is 0: all nodes are drawn alike, remove it"),
-        (negatives.chunks > config.training.batch_size,
-         f"`negatives.chunks` is {negatives.chunks}, more than `training.batch_size` {config.training.batch_size}"),
+        (
+            model.encoder != "none"
+            and config.sampling.fanouts != "auto"
+            and len(config.sampling.fanouts) != len(model.layers) + 1,
+            f"`sampling.fanouts` has {len(config.sampling.fanouts)} numbers, but `model.layers` makes {len(model.layers) + 1} "
+            "layers: give one for each",
+        ),
+        (
+            model.encoder == "none" and config.sampling.weighted,
+            "`sampling.weighted` is true, but `model.encoder` is none: only an encoder samples neighbours",
+        ),
+        (
+            model.encoder == "none" and config.sampling.device == "cuda",
+            f"`sampling.device` is {config.sampling.device}, but `model.encoder` is none: only an encoder samples neighbours",
+        ),
+        (
+            config.sampling.device == "cuda" and not uniform(config),
+            "`sampling.device` is cuda, but `sampling.weighted` is true or `sampling.fanouts` differ by relation: such draws are "
+            "made on the CPU so far, use `sampling.device: cpu`",
+        ),
+        (
+            isinstance(config.optimizer.dense.weight_decay, tuple)
+            and len(config.optimizer.dense.weight_decay) != len(model.layers) + 1,
+            f"`optimizer.dense.weight_decay` must be one number, or one for each of the {len(model.layers) + 1} layers",
+        ),
+        (
+            model.encoder == "none" and isinstance(config.optimizer.dense.weight_decay, tuple),
+            "`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` is none: give one number",
+        ),
+        (
+            negatives.count == "all" and negatives.degree_fraction > 0,
+            f"`negatives.degree_fraction` is {negatives.degree_fraction}, but `negatives.count` is all: remove it",
+        ),
+        (
+            negatives.log_q and negatives.degree_fraction == 0,
+            "`negatives.log_q` is true, but `negatives.degree_fraction` is 0: all nodes are drawn alike, remove it",
+        ),
+        (
+            negatives.chunks > config.training.batch_size,
+            f"`negatives.chunks` is {negatives.chunks}, more than `training.batch_size` {config.training.batch_size}",
+        ),
     ]

@@ -20,10 +20,12 @@ class TaskPlaces(NamedTuple):
 
 
 TASKS: dict[str, TaskPlaces] = {
-    "link_prediction": TaskPlaces("marius_lite.config.link_planning:LinkPlanning",
-                                  "marius_lite.tasks.link_prediction:LinkPrediction"),
-    "node_classification": TaskPlaces("marius_lite.config.node_planning:NodePlanning",
-                                      "marius_lite.tasks.node_classification:NodeClassification"),
+    "link_prediction": TaskPlaces(
+        "marius_lite.config.link_planning:LinkPlanning", "marius_lite.tasks.link_prediction:LinkPrediction"
+    ),
+    "node_classification": TaskPlaces(
+        "marius_lite.config.node_planning:NodePlanning", "marius_lite.tasks.node_classification:NodeClassification"
+    ),
 }
 
 

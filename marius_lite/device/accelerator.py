@@ -42,8 +42,10 @@ def check_device(name: str) -> torch.device:
     device = torch.device(name)
     if device.type == "cuda":
         if not torch.cuda.is_available():
-            raise UserError(f"`device` is {name}, but torch {torch.__version__} finds no CUDA device: "
-                            "use `device: cpu`, or install a CUDA build of torch and its driver")
+            raise UserError(
+                f"`device` is {name}, but torch {torch.__version__} finds no CUDA device: "
+                "use `device: cpu`, or install a CUDA build of torch and its driver"
+            )
         if (device.index or 0) >= torch.cuda.device_count():
             raise UserError(f"`device` is {name}, but there are {torch.cuda.device_count()} CUDA devices")
         library()

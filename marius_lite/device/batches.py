@@ -82,13 +82,17 @@ class DeviceBatches:
             return self._begin(rows, arrays, learn)
         except torch.cuda.OutOfMemoryError as error:
             reason = str(error).splitlines()[0]
-            raise RunError(f"{self.accelerator.device}: a batch needs more memory than storage.device_memory leaves: lower "
-                           f"training.batch_size, sampling.fanouts or storage.device_cache ({reason})") from error
+            raise RunError(
+                f"{self.accelerator.device}: a batch needs more memory than storage.device_memory leaves: lower "
+                f"training.batch_size, sampling.fanouts or storage.device_cache ({reason})"
+            ) from error
         except RuntimeError as error:
             if "deterministic implementation" not in str(error):
                 raise
-            raise RunError(f"{self.accelerator.device}: {str(error).splitlines()[0]}: use another model.encoder or `device: "
-                           "cpu`, or give up bit-identical runs by `training.staleness: 1`") from error
+            raise RunError(
+                f"{self.accelerator.device}: {str(error).splitlines()[0]}: use another model.encoder or `device: "
+                "cpu`, or give up bit-identical runs by `training.staleness: 1`"
+            ) from error
 
     def _begin(self, rows: Sequence[BatchRows], arrays: Arrays, learn: Learn) -> Callable[[], float]:
         slot, device = self._slot(0), self.accelerator

@@ -39,9 +39,16 @@ class RowCache:
     def _copy(self, count: int, **ends: Any) -> None:
         if count:
             stride = self._width * 4
-            self._accelerator.library.copy_rows(device=self._accelerator.index, stream=self._accelerator.computing.handle,
-                                                count=count, columns=self._width, source_stride=stride, target_stride=stride,
-                                                max_sms=0, **ends)
+            self._accelerator.library.copy_rows(
+                device=self._accelerator.index,
+                stream=self._accelerator.computing.handle,
+                count=count,
+                columns=self._width,
+                source_stride=stride,
+                target_stride=stride,
+                max_sms=0,
+                **ends,
+            )
 
     def _finish(self, work: Callable[[], object]) -> None:
         """Put work on the computing stream, and wait for it."""
@@ -88,8 +95,13 @@ class FullCache(RowCache):
             rows = min(self._slot_rows, len(self._table) - base)
             host, cached = self._table[base:].ctypes.data, self.records[base:].data_ptr()
             target, source = (host, cached) if to_host else (cached, host)
-            self._accelerator.library.copy(device=self._accelerator.index, stream=self._accelerator.computing.handle,
-                                           target=target, source=source, bytes=rows * self._width * 4)
+            self._accelerator.library.copy(
+                device=self._accelerator.index,
+                stream=self._accelerator.computing.handle,
+                target=target,
+                source=source,
+                bytes=rows * self._width * 4,
+            )
 
 
 class HotRowCache(RowCache):
@@ -138,10 +150,10 @@ class HotRowCache(RowCache):
     def _move(self, move: Callable[..., None]) -> None:
         """Copy all hot rows through the link, `copy_rows` at a time."""
         for start in range(0, len(self.hot), self._copy_rows):
-            rows = self.hot[start:start + self._copy_rows]
+            rows = self.hot[start : start + self._copy_rows]
             self._packet.clear()
             sent = self._packet.put(rows)
-            cached = self.records[start:start + len(rows)]
+            cached = self.records[start : start + len(rows)]
 
             def work(sent: Sent = sent, count: int = len(rows), cached: torch.Tensor = cached) -> None:
                 stream = self._accelerator.computing

@@ -37,6 +37,7 @@ def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Lin
 
     def travel(link: Link) -> float:
         """Seconds a row, up and down at the same time."""
+
         def fetch(block: torch.Tensor, through: torch.Tensor) -> None:
             accelerator.gathering.run(lambda: link.fetch(accelerator.gathering, sent, count, block, through))
 
@@ -57,8 +58,12 @@ def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Lin
         if changes:
             accelerator.computing.run(lambda: cache.store(indices, count, up))
 
-    rates = Rates(travel(zero_copy), travel(staged), _seconds(accelerator, within) / count,
-                 _seconds(accelerator, lambda: _move_block(accelerator, table, up, count, changes)) / count)
+    rates = Rates(
+        travel(zero_copy),
+        travel(staged),
+        _seconds(accelerator, within) / count,
+        _seconds(accelerator, lambda: _move_block(accelerator, table, up, count, changes)) / count,
+    )
     del packet, other_packet  # until here the host's side of what was sent had to stay
     return rates
 
@@ -77,8 +82,9 @@ def _move_block(accelerator: Accelerator, table: Table, block: torch.Tensor, cou
     size = count * table.shape[1] * 4
 
     def copy(target: int, source: int) -> None:
-        accelerator.library.copy(device=accelerator.index, stream=accelerator.computing.handle, target=target, source=source,
-                                 bytes=size)
+        accelerator.library.copy(
+            device=accelerator.index, stream=accelerator.computing.handle, target=target, source=source, bytes=size
+        )
 
     accelerator.computing.run(lambda: copy(block.data_ptr(), table.ctypes.data))
     if back:

@@ -31,8 +31,12 @@ class Rates:
 
     def __add__(self, other: Rates) -> Rates:
         """The rates of two tables of which batches take the same rows."""
-        return Rates(self.zero_copy + other.zero_copy, self.staged + other.staged, self.cached + other.cached,
-                     self.partition + other.partition)
+        return Rates(
+            self.zero_copy + other.zero_copy,
+            self.staged + other.staged,
+            self.cached + other.cached,
+            self.partition + other.partition,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,9 @@ class Choice:
     why: str
 
 
-def expected_loads(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], partition_rows: int, batch_size: int,
-                   negatives: int) -> list[Load]:
+def expected_loads(
+    plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], partition_rows: int, batch_size: int, negatives: int
+) -> list[Load]:
     """The loads of an epoch's steps that train edges, as if every resident row were equally likely.
 
     Where some nodes have most of the edges, batches touch fewer rows. ``bucket_counts``: edges of each bucket, (p, p).
@@ -89,8 +94,11 @@ def distinct(rows: int, draws: int) -> float:
 def seconds(rates: Rates, loads: Sequence[Load]) -> dict[str, float]:
     """The seconds that rows travel by each path in these steps."""
     touched, moved = sum(load.touched for load in loads), sum(load.moved for load in loads)
-    return {"zero_copy": touched * rates.zero_copy, "staged": touched * rates.staged,
-            "bulk": touched * rates.cached + moved * rates.partition}
+    return {
+        "zero_copy": touched * rates.zero_copy,
+        "staged": touched * rates.staged,
+        "bulk": touched * rates.cached + moved * rates.partition,
+    }
 
 
 def choose(rates: Rates, loads: Sequence[Load], buffer_bytes: int, free_bytes: int) -> Choice:

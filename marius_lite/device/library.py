@@ -19,8 +19,10 @@ LIBRARY = Path(_native.__file__).with_name("libmarius_cuda.so")
 def library() -> _native.CudaLibrary:
     """The CUDA library. Raises UserError where this build of marius_lite has none."""
     if not LIBRARY.exists():
-        raise UserError(f"`device: cuda` needs {LIBRARY.name}, which this build of marius_lite lacks: build it where a CUDA "
-                        "compiler (nvcc) is found, or use `device: cpu`")
+        raise UserError(
+            f"`device: cuda` needs {LIBRARY.name}, which this build of marius_lite lacks: build it where a CUDA "
+            "compiler (nvcc) is found, or use `device: cpu`"
+        )
     return _native.CudaLibrary(str(LIBRARY))
 
 
@@ -38,5 +40,8 @@ def describe() -> dict[str, Any]:
     if not LIBRARY.exists():
         return {"library": "not built"}
     found = library()
-    return {"library": "compiled", "has_run_on": ", ".join(verified.GPUS) or verified.UNPROVEN,
-            "devices": [found.device_facts(index) for index in range(found.device_count())]}
+    return {
+        "library": "compiled",
+        "has_run_on": ", ".join(verified.GPUS) or verified.UNPROVEN,
+        "devices": [found.device_facts(index) for index in range(found.device_count())],
+    }

@@ -62,8 +62,15 @@ class ZeroCopy:
     def _copy(self, stream: Stream, count: int, **ends: Any) -> None:
         if count:
             self._accelerator.library.copy_rows(
-                device=self._accelerator.index, stream=stream.handle, count=count, columns=self._stride // 4,
-                source_stride=self._stride, target_stride=self._stride, max_sms=self._max_sms, **ends)
+                device=self._accelerator.index,
+                stream=stream.handle,
+                count=count,
+                columns=self._stride // 4,
+                source_stride=self._stride,
+                target_stride=self._stride,
+                max_sms=self._max_sms,
+                **ends,
+            )
 
 
 class Staged:
@@ -91,10 +98,24 @@ class Staged:
         pass
 
     def _copy(self, stream: Stream, target: torch.Tensor, source: torch.Tensor, count: int) -> None:
-        self._accelerator.library.copy(device=self._accelerator.index, stream=stream.handle, target=target.data_ptr(),
-                                       source=source.data_ptr(), bytes=count * self._stride)
+        self._accelerator.library.copy(
+            device=self._accelerator.index,
+            stream=stream.handle,
+            target=target.data_ptr(),
+            source=source.data_ptr(),
+            bytes=count * self._stride,
+        )
 
     def _host_rows(self, stream: Stream, rows: Sent, count: int, staging: torch.Tensor) -> dict[str, int]:
-        return {"device": self._accelerator.index, "stream": stream.handle, "table": self._table.ctypes.data,
-                "table_stride": self._stride, "rows": rows.host, "count": count, "block": staging.data_ptr(),
-                "block_stride": self._stride, "bytes": self._stride, "threads": self._threads}
+        return {
+            "device": self._accelerator.index,
+            "stream": stream.handle,
+            "table": self._table.ctypes.data,
+            "table_stride": self._stride,
+            "rows": rows.host,
+            "count": count,
+            "block": staging.data_ptr(),
+            "block_stride": self._stride,
+            "bytes": self._stride,
+            "threads": self._threads,
+        }

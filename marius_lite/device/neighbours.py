@@ -69,8 +69,9 @@ class DeviceNeighbours:
     def close(self) -> None:
         self.leave(())
 
-    def sample(self, seeds: Ids, fanouts: Sequence[int], seed: int, exclude: Ids | None = None,
-               both: bool = False) -> NeighbourSample:
+    def sample(
+        self, seeds: Ids, fanouts: Sequence[int], seed: int, exclude: Ids | None = None, both: bool = False
+    ) -> NeighbourSample:
         """Sample as `NeighbourLists.sample` does. Raises RunError where the device has too little memory."""
         self._check(seeds)
         batch = _Batch(self, seed)
@@ -93,10 +94,18 @@ class DeviceNeighbours:
             self.run(partial(batch.finish, hop_nodes[-1], arrays), 0)
         except torch.cuda.OutOfMemoryError as error:
             reason = str(error).splitlines()[0]
-            raise RunError(f"{self.accelerator.device}: to sample a batch needs more memory than storage.device_memory leaves: "
-                           f"use `sampling.device: cpu`, or lower training.batch_size or sampling.fanouts ({reason})") from error
-        return NeighbourSample(hop_nodes=np.array(hop_nodes, np.int32), hop_edges=np.array(hop_edges, np.int32),
-                               neighbours=neighbours, missing=missing, rel=arrays.pop("rel", None), **arrays)
+            raise RunError(
+                f"{self.accelerator.device}: to sample a batch needs more memory than storage.device_memory leaves: "
+                f"use `sampling.device: cpu`, or lower training.batch_size or sampling.fanouts ({reason})"
+            ) from error
+        return NeighbourSample(
+            hop_nodes=np.array(hop_nodes, np.int32),
+            hop_edges=np.array(hop_edges, np.int32),
+            neighbours=neighbours,
+            missing=missing,
+            rel=arrays.pop("rel", None),
+            **arrays,
+        )
 
     def run(self, work: Callable[[torch.Tensor], None], numbers: int) -> list[int]:
         """Run ``work`` on the sampling stream and wait; the first ``numbers`` counts that it wrote to its argument, int64."""
@@ -165,8 +174,10 @@ class _Batch:
     def __init__(self, owner: DeviceNeighbours, seed: int):
         self._owner, self._device = owner, owner.accelerator.device
         self._all: dict[str, Any] = {
-            "seed": seed, "rows_per_partition": owner.partitioning.rows,
-            "wide": int(source_dtype(owner.partitioning.nodes) == np.uint64)}
+            "seed": seed,
+            "rows_per_partition": owner.partitioning.rows,
+            "wide": int(source_dtype(owner.partitioning.nodes) == np.uint64),
+        }
         self._known = 0
         self._edges = 0
         self._nodes: list[torch.Tensor] = []
@@ -197,8 +208,13 @@ class _Batch:
         self._label(count)
         ranges = self._all["resident_count"]
         numbers = {name: self._ints(count) for name in ("counts", "first", "candidates")}
-        self._expanded = {**numbers, "nodes": self._nodes[-1], "in_edges": self._ints(2 * count),
-                          "removals": self._ints(2 * count), "shifts": self._ints(2 * count * ranges)}
+        self._expanded = {
+            **numbers,
+            "nodes": self._nodes[-1],
+            "in_edges": self._ints(2 * count),
+            "removals": self._ints(2 * count),
+            "shifts": self._ints(2 * count * ranges),
+        }
         self._all |= {"hop": hop, "fanout": fanout, "node_count": count}
         self._stage("expand", count, **self._expanded)
         starts = torch.zeros(count + 1, dtype=torch.int64, device=self._device)
@@ -222,15 +238,18 @@ class _Batch:
     def finish(self, count: int, arrays: dict[str, npt.NDArray[Any]], counts: torch.Tensor) -> None:
         """Label the last ``count`` new nodes, and copy the sample's arrays to the host, into ``arrays``."""
         self._label(count)
-        found = {"nodes": torch.cat(self._nodes), "rows": torch.cat(self._rows),
-                 "indptr": torch.cat([self._zeros(1), *self._starts]),
-                 "indices": torch.cat([self._ints(0, torch.int32), *self._labels[1:]])}
+        found = {
+            "nodes": torch.cat(self._nodes),
+            "rows": torch.cat(self._rows),
+            "indptr": torch.cat([self._zeros(1), *self._starts]),
+            "indices": torch.cat([self._ints(0, torch.int32), *self._labels[1:]]),
+        }
         if self._owner.with_rel:
             found["rel"] = torch.cat([self._ints(0, torch.int32), *self._rel])
         room = self._owner.accelerator.host_bytes(sum(tensor.nbytes for tensor in found.values()))
         at = 0
         for name, tensor in found.items():
-            part = room[at:at + tensor.nbytes].view(tensor.dtype)
+            part = room[at : at + tensor.nbytes].view(tensor.dtype)
             part.copy_(tensor, non_blocking=True)
             arrays[name] = part.numpy().view(np.uint32) if name == "rel" else part.numpy()
             at += tensor.nbytes
@@ -241,8 +260,12 @@ class _Batch:
             return
         by_source = pairs[torch.sort(pairs[:, 0], stable=True).indices]
         pairs = by_source[torch.sort(by_source[:, 1], stable=True).indices]
-        self._all |= {"excluded_src": pairs[:, 0].contiguous(), "excluded_dst": pairs[:, 1].contiguous(),
-                      "excluded_count": len(pairs), "removed": self._ints(2 * len(pairs))}
+        self._all |= {
+            "excluded_src": pairs[:, 0].contiguous(),
+            "excluded_dst": pairs[:, 1].contiguous(),
+            "excluded_count": len(pairs),
+            "removed": self._ints(2 * len(pairs)),
+        }
         self._stage("find_excluded", len(pairs))
 
     def _insert(self, ids: torch.Tensor, counts: torch.Tensor) -> None:
@@ -282,8 +305,12 @@ class _Batch:
         owner = self._owner
         every = {**self._all, "keys": owner.keys, "values": owner.values, "mask": max(len(owner.keys) - 1, 0), **fields}
         owner.accelerator.library.neighbours(
-            owner.accelerator.index, owner.accelerator.sampling.handle, name, count=count,
-            **{field: value.data_ptr() if isinstance(value, torch.Tensor) else value for field, value in every.items()})
+            owner.accelerator.index,
+            owner.accelerator.sampling.handle,
+            name,
+            count=count,
+            **{field: value.data_ptr() if isinstance(value, torch.Tensor) else value for field, value in every.items()},
+        )
 
     def _ints(self, count: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
         return torch.empty(count, dtype=dtype, device=self._device)

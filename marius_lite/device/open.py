@@ -29,8 +29,9 @@ CACHE_COPY_ROWS = 1 << 16
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "int8": torch.int8}
 
 
-def open_batches(accelerator: Accelerator, config: Config, tables: Sequence[HostTable], needs: BatchNeeds,
-                 loads: Sequence[Load]) -> DeviceBatches:
+def open_batches(
+    accelerator: Accelerator, config: Config, tables: Sequence[HostTable], needs: BatchNeeds, loads: Sequence[Load]
+) -> DeviceBatches:
     """Open the tables' rows on the device, by a path that is chosen as docs/gpu-choices.md says, and log it.
 
     ``loads``: what the first epoch's steps touch. Raises UserError where storage.device_memory is too little, RunError where the
@@ -72,5 +73,6 @@ def _table(accelerator: Accelerator, table: HostTable, link: Link, bulk: bool, h
     elif hot_rows:
         cache = HotRowCache(accelerator, hot_rows, records.shape[1], link, CACHE_COPY_ROWS, changes)
     scales = None if table.scales is None else torch.from_numpy(table.scales[: table.columns]).to(accelerator.device)
-    return DeviceTable(accelerator, link, cache, RowForm(table.columns, DTYPES[table.type], scales), records.shape[1],
-                       table.step, rows)
+    return DeviceTable(
+        accelerator, link, cache, RowForm(table.columns, DTYPES[table.type], scales), records.shape[1], table.step, rows
+    )

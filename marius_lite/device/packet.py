@@ -62,8 +62,13 @@ class Packet:
     def send(self, stream: int) -> None:
         """Copy all arrays to the device, in the order of ``stream``."""
         if self._used:
-            self._accelerator.library.copy(device=self._accelerator.index, stream=stream, target=self._device.data_ptr(),
-                                           source=self._host.data_ptr(), bytes=min(self._used, len(self._host)))
+            self._accelerator.library.copy(
+                device=self._accelerator.index,
+                stream=stream,
+                target=self._device.data_ptr(),
+                source=self._host.data_ptr(),
+                bytes=min(self._used, len(self._host)),
+            )
 
 
 def with_room(size: int) -> int:

@@ -17,8 +17,9 @@ from marius_lite.device.links import Link, Staged, ZeroCopy
 from marius_lite.errors import RunError
 
 
-def open_links(accelerator: Accelerator, config: Config, tables: Sequence[HostTable], loads: Sequence[Load], free: int,
-           undo: ExitStack) -> tuple[Sequence[Link], Choice]:
+def open_links(
+    accelerator: Accelerator, config: Config, tables: Sequence[HostTable], loads: Sequence[Load], free: int, undo: ExitStack
+) -> tuple[Sequence[Link], Choice]:
     """A link for each table, all of the same path, and why this path (docs/gpu-choices.md).
 
     ``loads``: of the first epoch's steps. ``free``: bytes of device memory that batches leave. ``undo``: is given what unpins the
@@ -35,8 +36,10 @@ def open_links(accelerator: Accelerator, config: Config, tables: Sequence[HostTa
     except RuntimeError as error:
         undo.close()
         if path != "auto":
-            raise RunError(f"storage.device_path is {path}, but the buffer cannot be pinned: {error}: use "
-                           "`storage.device_path: staged`, or a smaller storage.memory") from error
+            raise RunError(
+                f"storage.device_path is {path}, but the buffer cannot be pinned: {error}: use "
+                "`storage.device_path: staged`, or a smaller storage.memory"
+            ) from error
         return staged, Choice("staged", f"the buffer cannot be pinned: {error}")
     if path != "auto":
         return pinned, Choice(path, "as storage.device_path says")
@@ -49,12 +52,16 @@ def open_links(accelerator: Accelerator, config: Config, tables: Sequence[HostTa
 
 def _measured(accelerator: Accelerator, tables: Sequence[HostTable], pinned: Sequence[Link], staged: Sequence[Link]) -> Rates:
     """The seconds that a row of all tables takes by each path."""
-    return reduce(add, (measure(accelerator, table.records, zero_copy, other, table.step is not None)
-                        for table, zero_copy, other in zip(tables, pinned, staged)))
+    return reduce(
+        add,
+        (
+            measure(accelerator, table.records, zero_copy, other, table.step is not None)
+            for table, zero_copy, other in zip(tables, pinned, staged)
+        ),
+    )
 
 
-def _pin(accelerator: Accelerator, max_sms: int, threads: int, tables: Sequence[HostTable],
-         undo: ExitStack) -> list[ZeroCopy]:
+def _pin(accelerator: Accelerator, max_sms: int, threads: int, tables: Sequence[HostTable], undo: ExitStack) -> list[ZeroCopy]:
     """Pin every table. ``undo`` is given what unpins it. Raises RuntimeError where the driver refuses one."""
     links = []
     for table in tables:

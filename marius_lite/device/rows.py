@@ -79,8 +79,16 @@ class DeviceTable:
     at the start; the room grows with larger batches.
     """
 
-    def __init__(self, accelerator: Accelerator, link: Link, cache: FullCache | HotRowCache | None, form: RowForm, width: int,
-                 step: RowStepSettings | None, rows: int = 0):
+    def __init__(
+        self,
+        accelerator: Accelerator,
+        link: Link,
+        cache: FullCache | HotRowCache | None,
+        form: RowForm,
+        width: int,
+        step: RowStepSettings | None,
+        rows: int = 0,
+    ):
         self.accelerator, self.link, self.cache, self.form, self.step = accelerator, link, cache, form, step
         self.width = width
         self.rate = 1.0
@@ -139,8 +147,14 @@ class _SentRows:
 
     @classmethod
     def put(cls, packet: Packet, rows: BatchRows) -> _SentRows:
-        return cls(packet.put(rows.rows[: rows.cold]), packet.put(rows.hot), packet.put(rows.inverse), packet.put(rows.order),
-                   packet.put(rows.starts), tuple((packet.put(earlier), packet.put(now)) for _, earlier, now in rows.again))
+        return cls(
+            packet.put(rows.rows[: rows.cold]),
+            packet.put(rows.hot),
+            packet.put(rows.inverse),
+            packet.put(rows.order),
+            packet.put(rows.starts),
+            tuple((packet.put(earlier), packet.put(now)) for _, earlier, now in rows.again),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +181,7 @@ class TablePart:
         for (distance, shared, _), (earlier, now) in zip(self.rows.again, self.sent.again, strict=True):
             self.take_shared(self.earlier[distance], earlier, now, len(shared))
         if self.table.cache:
-            self.table.cache.fetch(self.sent.hot, len(self.rows.hot), self.block[self.rows.cold:])
+            self.table.cache.fetch(self.sent.hot, len(self.rows.hot), self.block[self.rows.cold :])
         inverse = self.sent.inverse.tensor if len(self.rows.inverse) else None
         return self.table.form.values(self.block[: len(self.rows.rows)], inverse)
 
@@ -175,9 +189,19 @@ class TablePart:
         """Copy ``count`` rows that an earlier batch has changed out of its block; int32 indices in its block and in this one."""
         accelerator, width = self.table.accelerator, self.table.width
         accelerator.library.copy_rows(
-            device=accelerator.index, stream=accelerator.computing.handle, source=source.data_ptr(), source_rows=earlier.device,
-            target=self.block.data_ptr(), target_rows=now.device, index_bytes=4, count=count, columns=width,
-            source_stride=width * 4, target_stride=width * 4, max_sms=0)
+            device=accelerator.index,
+            stream=accelerator.computing.handle,
+            source=source.data_ptr(),
+            source_rows=earlier.device,
+            target=self.block.data_ptr(),
+            target_rows=now.device,
+            index_bytes=4,
+            count=count,
+            columns=width,
+            source_stride=width * 4,
+            target_stride=width * 4,
+            max_sms=0,
+        )
 
     def update(self, grads: Sequence[torch.Tensor]) -> None:
         """On the computing stream: sum the gradients of equal rows, in the order of their places; step the block."""
@@ -188,11 +212,19 @@ class TablePart:
         if step.clip:
             clip_rows_(self.sums[:count], step.clip)
         table.accelerator.library.row_step(
-            device=table.accelerator.index, stream=table.accelerator.computing.handle, kind=step.kind,
-            block=self.block.data_ptr(), count=count, stride=table.width * 4, dim=table.form.columns,
-            grads=self.sums.data_ptr(), lr=step.lr * table.rate, **step.options)
+            device=table.accelerator.index,
+            stream=table.accelerator.computing.handle,
+            kind=step.kind,
+            block=self.block.data_ptr(),
+            count=count,
+            stride=table.width * 4,
+            dim=table.form.columns,
+            grads=self.sums.data_ptr(),
+            lr=step.lr * table.rate,
+            **step.options,
+        )
         if table.cache:
-            table.cache.store(self.sent.hot, len(self.rows.hot), self.block[self.rows.cold:])
+            table.cache.store(self.sent.hot, len(self.rows.hot), self.block[self.rows.cold :])
 
     def store(self) -> None:
         """On the scattering stream: copy the rows that are not cached back into the host's table."""
@@ -207,5 +239,12 @@ def sum_segments(accelerator: Accelerator, grads: Sequence[torch.Tensor], order:
     """
     flat = [grad.reshape(-1, out.shape[1]).contiguous() for grad in grads]
     accelerator.library.segment_sum(
-        device=accelerator.index, stream=accelerator.computing.handle, parts=[(grad.data_ptr(), len(grad)) for grad in flat],
-        order=order.device, starts=starts.device, segments=len(out), out=out.data_ptr(), dim=out.shape[1])
+        device=accelerator.index,
+        stream=accelerator.computing.handle,
+        parts=[(grad.data_ptr(), len(grad)) for grad in flat],
+        order=order.device,
+        starts=starts.device,
+        segments=len(out),
+        out=out.data_ptr(),
+        dim=out.shape[1],
+    )

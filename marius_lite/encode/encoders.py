@@ -14,8 +14,15 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
     """Return the encoder on the CPU. Its weights follow from the run's seed."""
     settings = config.model
     torch.manual_seed(seed_for(config.training.seed, "encoder"))
-    shape = EncoderShape(in_width, [*settings.layers, out_width], dropout=settings.dropout, norm=settings.norm,
-                         residual=settings.residual, heads=settings.heads, relations=relations)
+    shape = EncoderShape(
+        in_width,
+        [*settings.layers, out_width],
+        dropout=settings.dropout,
+        norm=settings.norm,
+        residual=settings.residual,
+        heads=settings.heads,
+        relations=relations,
+    )
     return make_encoder(settings.encoder, shape)
 
 
@@ -28,7 +35,9 @@ def weight_decays(config: Config, encoder: Encoder | CustomEncoder | None) -> di
     if isinstance(decay, float):
         return {"": decay}
     if isinstance(encoder, CustomEncoder) and not isinstance(encoder, Layered):
-        raise UserError(f"`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` {config.model.encoder} "
-                        f"{whole_graph_reason(encoder.module)}: give one number for all")
+        raise UserError(
+            f"`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` {config.model.encoder} "
+            f"{whole_graph_reason(encoder.module)}: give one number for all"
+        )
     where = "encoder.module" if isinstance(encoder, CustomEncoder) else "encoder"
     return {f"{where}.{part}.{layer}.": value for layer, value in enumerate(decay) for part in ("convs", "norms", "residuals")}

@@ -22,5 +22,11 @@ def graph_arrays(sample: NeighbourSample, lists: NeighbourLists) -> Arrays:
 def layer_graph(sample: NeighbourSample, arrived: Arrived, arrays: Arrays) -> LayerGraph:
     """Return the encoder's graph, once the ``arrays`` of `graph_arrays` have arrived."""
     rel, degrees = (arrived.tensor(name) if name in arrays else None for name in ("edge_rel", "degrees"))
-    return LayerGraph(tuple(sample.hop_nodes.tolist()), arrived.tensor("indptr"), arrived.tensor("indices"),
-                      None if rel is None else rel.long(), degrees, tuple(sample.hop_edges.tolist()))
+    return LayerGraph(
+        tuple(sample.hop_nodes.tolist()),
+        arrived.tensor("indptr"),
+        arrived.tensor("indices"),
+        None if rel is None else rel.long(),
+        degrees,
+        tuple(sample.hop_edges.tolist()),
+    )

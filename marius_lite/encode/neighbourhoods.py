@@ -28,8 +28,14 @@ class Neighbourhoods:
     in turn, and the faster one all others. Where they are sampled changes no sample.
     """
 
-    def __init__(self, lists: NeighbourLists, fanouts: Sequence[Fanout], threads: int, on_device: DeviceNeighbours | None = None,
-                 compared: bool = False):
+    def __init__(
+        self,
+        lists: NeighbourLists,
+        fanouts: Sequence[Fanout],
+        threads: int,
+        on_device: DeviceNeighbours | None = None,
+        compared: bool = False,
+    ):
         self.lists = lists
         self._fanouts, self._threads, self._on_device, self._compared = fanouts, threads, on_device, compared
         self._seconds: dict[bool, list[float]] | None = {False: [], True: []} if on_device and compared else None  # an edge's
@@ -64,8 +70,9 @@ class Neighbourhoods:
         self._without_device()
         self.lists.close()
 
-    def _sample(self, on_device: DeviceNeighbours | None, seeds: Ids, seed: int, exclude: Ids | None,
-                both: bool) -> NeighbourSample:
+    def _sample(
+        self, on_device: DeviceNeighbours | None, seeds: Ids, seed: int, exclude: Ids | None, both: bool
+    ) -> NeighbourSample:
         if on_device is None:
             return self.lists.sample(seeds, self._fanouts, seed, self._threads, exclude, both)
         self._counts["drawn_on_device"] += 1
@@ -97,8 +104,10 @@ class Neighbourhoods:
         except RuntimeError as error:
             self._without_device()
             if not self._compared:
-                raise RunError(f"sampling.device is cuda, but the in-edge lists cannot be pinned: {error}: use "
-                               "`sampling.device: cpu`, or a smaller storage.capacity") from error
+                raise RunError(
+                    f"sampling.device is cuda, but the in-edge lists cannot be pinned: {error}: use "
+                    "`sampling.device: cpu`, or a smaller storage.capacity"
+                ) from error
             say(f"on the CPU: the in-edge lists cannot be pinned: {error}")
 
     def _without_device(self) -> None:
@@ -107,8 +116,7 @@ class Neighbourhoods:
         self._on_device = self._seconds = None
 
 
-def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, config: Config,
-                        degrees: bool) -> Neighbourhoods:
+def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, config: Config, degrees: bool) -> Neighbourhoods:
     """Open the dataset's in-edge lists and the samplers of an encoder. ``degrees``: whether it asks for true in-degrees."""
     assert dataset.adjacency is not None
     device = config.sampling.device
@@ -116,8 +124,7 @@ def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, confi
     if on_device and device == "auto" and not verified.GPUS:
         on_device = False
         say("on the CPU: the GPU's sampler is not chosen before it has run on a GPU")
-    lists = NeighbourLists(dataset.adjacency, degrees=degrees, weighted=config.sampling.weighted,
-                           own_pages=on_device)
+    lists = NeighbourLists(dataset.adjacency, degrees=degrees, weighted=config.sampling.weighted, own_pages=on_device)
     sampler = DeviceNeighbours(accelerator, dataset.partitioning) if accelerator and on_device else None
     return Neighbourhoods(lists, hop_fanouts(config, dataset), int(config.training.threads), sampler, device == "auto")
 

@@ -12,8 +12,14 @@ from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.rows.resident import ResidentRows
 
 
-def represent(rows: ResidentRows, accelerator: Accelerator | None, dataset: Dataset, config: Config,
-              encoder: Encoder | CustomEncoder | None, dropout: float) -> Representation:
+def represent(
+    rows: ResidentRows,
+    accelerator: Accelerator | None,
+    dataset: Dataset,
+    config: Config,
+    encoder: Encoder | CustomEncoder | None,
+    dropout: float,
+) -> Representation:
     """Return the rows themselves, or the vectors of an encoder. ``dropout``: the share of its input numbers to set to zero."""
     if encoder is None:
         return RowsThemselves(rows)

@@ -1,8 +1,8 @@
 """Turn the rows of a batch into the vectors that a decoder or a classifier takes, and their gradients into those of the rows.
 
-    places of a batch --prepare--> rows of each table, arrays    ids only; ahead, in a thread
-    what has arrived  --vectors--> a vector of each place
-    gradients         --backward-> gradients of the learned rows; those of an encoder's weights
+places of a batch --prepare--> rows of each table, arrays    ids only; ahead, in a thread
+what has arrived  --vectors--> a vector of each place
+gradients         --backward-> gradients of the learned rows; those of an encoder's weights
 """
 
 from __future__ import annotations
@@ -108,8 +108,14 @@ class Encoded:
     input's numbers set to zero.
     """
 
-    def __init__(self, rows: ResidentRows, encoder: Encoder | CustomEncoder, neighbourhoods: Neighbourhoods, normalize: int,
-                 dropout: float = 0.0):
+    def __init__(
+        self,
+        rows: ResidentRows,
+        encoder: Encoder | CustomEncoder,
+        neighbourhoods: Neighbourhoods,
+        normalize: int,
+        dropout: float = 0.0,
+    ):
         self.rows = rows
         self._encoder, self._neighbourhoods, self._normalize, self._dropout = encoder, neighbourhoods, normalize, dropout
 
@@ -165,11 +171,10 @@ class Encoded:
         self._neighbourhoods.close()
 
     def _prepared(self, sample: NeighbourSample) -> PreparedPlaces:
-        return PreparedPlaces(self.rows.each_table(sample.rows, sample.nodes), graph_arrays(sample, self._neighbourhoods.lists),
-                              sample)
+        return PreparedPlaces(
+            self.rows.each_table(sample.rows, sample.nodes), graph_arrays(sample, self._neighbourhoods.lists), sample
+        )
 
     def _of_learned(self, d_x: Tensor | None) -> list[Tensor]:
         """Return the learned columns of the input's gradient (n, width); none where no rows are learned."""
-        return [] if d_x is None else [d_x[:, d_x.shape[1] - self.rows.buffers.dim:].contiguous()]
-
-
+        return [] if d_x is None else [d_x[:, d_x.shape[1] - self.rows.buffers.dim :].contiguous()]

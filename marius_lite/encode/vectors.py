@@ -53,15 +53,18 @@ class InputRows:
 
 
 @contextmanager
-def vectors(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, table: RowTable | None,
-            folder: Path) -> Iterator[RowTable]:
+def vectors(
+    dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, table: RowTable | None, folder: Path
+) -> Iterator[RowTable]:
     """Open a table of every node's vector, in a scratch folder inside ``folder`` that is removed at the end.
 
     ``table``: the learned rows, None where there are none. Raises UserError for an encoder whose layers are not known.
     """
     if not isinstance(encoder, Layered):
-        raise UserError(f"`model.encoder` {config.model.encoder} {whole_graph_reason(encoder.module)}: choose sage, gcn, gat, "
-                        "rgcn or a model of torch_geometric for what is to be evaluated or exported")
+        raise UserError(
+            f"`model.encoder` {config.model.encoder} {whole_graph_reason(encoder.module)}: choose sage, gcn, gat, "
+            "rgcn or a model of torch_geometric for what is to be evaluated or exported"
+        )
     adjacency = dataset.adjacency
     assert adjacency is not None
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
@@ -96,8 +99,9 @@ def rows_behind(table: RowTable, config: Config, slots: int) -> Iterator[Partiti
 
 
 @contextmanager
-def vector_rows(dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, table: RowTable | None, slots: int,
-                folder: Path) -> Iterator[PartitionBuffer]:
+def vector_rows(
+    dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, table: RowTable | None, slots: int, folder: Path
+) -> Iterator[PartitionBuffer]:
     """Open a buffer over the table that `vectors` makes."""
     with vectors(dataset, config, encoder, table, folder) as made, rows_behind(made, config, slots) as buffer:
         yield buffer

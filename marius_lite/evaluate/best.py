@@ -16,8 +16,9 @@ class BestAnswers:
         self.scores = torch.full((queries, k), -torch.inf, device=device)
         self.nodes = torch.full((queries, k), -1, dtype=torch.int64, device=device)
 
-    def add(self, start: int, stop: int, scores: torch.Tensor, nodes: torch.Tensor,
-            left_out: tuple[torch.Tensor, torch.Tensor]) -> None:
+    def add(
+        self, start: int, stop: int, scores: torch.Tensor, nodes: torch.Tensor, left_out: tuple[torch.Tensor, torch.Tensor]
+    ) -> None:
         """Add ``scores`` (stop - start, m) of queries [start, stop) for ``nodes`` (m,). The scores are overwritten.
 
         ``left_out``: (rows, columns) of the scores that do not count.
@@ -33,6 +34,6 @@ class BestAnswers:
         else:
             places = torch.arange(len(nodes), device=scores.device).expand(len(scores), -1)
         merged = torch.cat([best, scores.gather(1, places)], dim=1)
-        order = merged.sort(dim=1, descending=True, stable=True).indices[:, :best.shape[1]]
+        order = merged.sort(dim=1, descending=True, stable=True).indices[:, : best.shape[1]]
         self.nodes[start:stop] = torch.cat([ids, nodes[places]], dim=1).gather(1, order)
         self.scores[start:stop] = merged.gather(1, order)

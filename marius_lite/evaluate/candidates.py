@@ -70,4 +70,4 @@ class Candidates:
     def _inside(self, k: int) -> Positions:
         """Return the node ids of partition k's candidates, ascending."""
         assert self._chosen is not None
-        return self._chosen[self._starts[k]:self._starts[k + 1]]
+        return self._chosen[self._starts[k] : self._starts[k + 1]]

@@ -41,11 +41,10 @@ class EdgeBlock(NamedTuple):
     def split(self, size: int) -> Iterator[EdgeBlock]:
         """Yield the same edges in blocks of at most ``size``."""
         for start in range(0, len(self.src), size):
-            yield EdgeBlock(*(column[start:start + size] for column in self))
+            yield EdgeBlock(*(column[start : start + size] for column in self))
 
 
-def select_edges(edges: EdgeSource, max_edges: int | None, seed: int,
-                 block: int = EDGES_AT_ONCE) -> Iterator[EdgeBlock]:
+def select_edges(edges: EdgeSource, max_edges: int | None, seed: int, block: int = EDGES_AT_ONCE) -> Iterator[EdgeBlock]:
     """Read all edges of a split, or ``max_edges`` of them drawn without replacement, ``block`` at a time.
 
     The sample is the same for the same dataset and seed. Only buckets that have a chosen edge are read. Memory grows with

@@ -65,8 +65,15 @@ class InEdgeReader(Protocol):
     def read(self, k: int) -> ListsOfPartition: ...
 
 
-def infer(encoder: Layered, features: RowsOfPartition, adjacency: InEdgeReader, partitioning: Partitioning, memory: int,
-          output: Path, degrees: npt.NDArray[np.float32] | None = None) -> RowTable:
+def infer(
+    encoder: Layered,
+    features: RowsOfPartition,
+    adjacency: InEdgeReader,
+    partitioning: Partitioning,
+    memory: int,
+    output: Path,
+    degrees: npt.NDArray[np.float32] | None = None,
+) -> RowTable:
     """Write the encoder's vectors of all nodes to a new table at ``output``: float32, padded with zeros to 16-byte rows.
 
     ``degrees``: `true_degrees`, for an encoder that needs them. ``memory``: bytes for everything but the degrees and the encoder.
@@ -173,9 +180,11 @@ class _Layer:
                 low, high = (middle, high) if fits else (low, middle - 1)
             if low == first:
                 edges = int(indptr[first + 1] - indptr[first])
-                raise UserError(f"storage.memory: layer {self.layer + 1} of the encoder over all {edges} in-edges of node "
-                                f"{ids.start + first} needs {format_bytes(taken + self._bytes(1, edges))}, "
-                                f"{format_bytes(self.memory)} are left for it: give more storage.memory, or make more partitions")
+                raise UserError(
+                    f"storage.memory: layer {self.layer + 1} of the encoder over all {edges} in-edges of node "
+                    f"{ids.start + first} needs {format_bytes(taken + self._bytes(1, edges))}, "
+                    f"{format_bytes(self.memory)} are left for it: give more storage.memory, or make more partitions"
+                )
             yield _Chunk(ids.start + first, ids.start + low, int(indptr[first]), int(indptr[low]))
             first = low
 

@@ -31,8 +31,7 @@ class KnownAnswers:
     So one row and one column of the buckets are read, a bounded number of edges at a time.
     """
 
-    def __init__(self, splits: Sequence[EdgeSource], partitioning: Partitioning, candidates: Candidates,
-                 limit: int):
+    def __init__(self, splits: Sequence[EdgeSource], partitioning: Partitioning, candidates: Candidates, limit: int):
         """Prepare to find the answers that the edges of ``splits`` give.
 
         ``limit``: pairs in memory at a time, but at least the rows of a partition, which one question may need.

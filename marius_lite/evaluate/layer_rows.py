@@ -76,8 +76,9 @@ class RowsOnDisk:
 
     def __init__(self, path: Path, partitioning: Partitioning, width: int):
         self.width, self._partitioning = width, partitioning
-        self._table = RowTable.create(path, partitioning.nodes, padded_width(width, np.float32), partitioning.rows,
-                                      {"columns": width})
+        self._table = RowTable.create(
+            path, partitioning.nodes, padded_width(width, np.float32), partitioning.rows, {"columns": width}
+        )
         self._checksums: dict[int, int] = {}
 
     def table(self) -> RowTable:
@@ -95,6 +96,7 @@ class RowsOnDisk:
             left, checksum = left - len(data), crc32c(data, checksum)
 
         with table.writing(k) as write_whole:
+
             def write(rows: Rows) -> None:
                 padded = np.zeros((len(rows), table.width), np.float32)
                 padded[:, : self.width] = rows

@@ -75,9 +75,15 @@ class MultiLabelFigures:
             "average_precision": precision,
             "count": count,
             "classes": len(f1),
-            "per_class": {name: {"f1": f1.get(c), "roc_auc": ranked.get(c, (None, None))[0],
-                                 "average_precision": ranked.get(c, (None, None))[1], "count": int(self._labelled[c])}
-                          for c, name in enumerate(names)},
+            "per_class": {
+                name: {
+                    "f1": f1.get(c),
+                    "roc_auc": ranked.get(c, (None, None))[0],
+                    "average_precision": ranked.get(c, (None, None))[1],
+                    "count": int(self._labelled[c]),
+                }
+                for c, name in enumerate(names)
+            },
         }
 
 

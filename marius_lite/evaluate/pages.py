@@ -42,9 +42,9 @@ class Pages:
             self._buffer.enter(everything)
         for at, k in enumerate(partitions):
             if not fits:
-                self._buffer.enter([k], partitions[at + 1:at + 2] if self._buffer.slots > 1 else ())
+                self._buffer.enter([k], partitions[at + 1 : at + 2] if self._buffer.slots > 1 else ())
             base = self._buffer.base_row(k)
-            yield k, self._buffer.rows[base:base + self.partitioning.size(k), :self.dim]
+            yield k, self._buffer.rows[base : base + self.partitioning.size(k), : self.dim]
 
     def gather(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """Return the values (n, dim) of ascending node ids (n,)."""

@@ -82,16 +82,24 @@ class Ranker:
     ``known``: the splits whose edges filter the candidates.
     """
 
-    def __init__(self, buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer,
-                 known: Sequence[EdgeSource], options: RankingOptions):
+    def __init__(
+        self,
+        buffer: Buffer,
+        partitioning: Partitioning,
+        dim: int,
+        scorer: Scorer,
+        known: Sequence[EdgeSource],
+        options: RankingOptions,
+    ):
         self._pages = Pages(buffer, partitioning, dim)
         self._partitioning = partitioning
         self._scorer = scorer
         self._options = options
         self._tiles = Tiles(scorer, dim)
         self._candidates = Candidates(partitioning, options.candidates, options.seed)
-        self._known = KnownAnswers(known if options.filtered else (), partitioning, self._candidates,
-                                   options.memory // 4 // BYTES_PER_KNOWN)
+        self._known = KnownAnswers(
+            known if options.filtered else (), partitioning, self._candidates, options.memory // 4 // BYTES_PER_KNOWN
+        )
 
     @property
     def label(self) -> str:
@@ -145,8 +153,8 @@ class Ranker:
     def _vectors(self, queries: Queries) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the query vectors (n, dim) and the scores of the positives (n,)."""
         nodes, place = np.unique(np.concatenate([queries.node, queries.answer]), return_inverse=True)
-        rows, answers = self._pages.gather(nodes), place[len(queries):]
-        vectors = query_vectors(self._scorer, rows, place[:len(queries)], queries.rel, queries.side)
+        rows, answers = self._pages.gather(nodes), place[len(queries) :]
+        vectors = query_vectors(self._scorer, rows, place[: len(queries)], queries.rel, queries.side)
         positives = torch.empty(len(queries), device=vectors.device)
         for begin in range(0, len(queries), QUERIES):
             end = min(begin + QUERIES, len(queries))
@@ -163,8 +171,16 @@ def _as_asked(values: npt.NDArray[Any], queries: Queries) -> npt.NDArray[Any]:
     return placed.reshape(2, -1)
 
 
-def rank(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, edges: Iterable[EdgeBlock],
-         known: Sequence[EdgeSource], options: RankingOptions, relation_names: Sequence[Any] | None = None) -> dict[str, Any]:
+def rank(
+    buffer: Buffer,
+    partitioning: Partitioning,
+    dim: int,
+    scorer: Scorer,
+    edges: Iterable[EdgeBlock],
+    known: Sequence[EdgeSource],
+    options: RankingOptions,
+    relation_names: Sequence[Any] | None = None,
+) -> dict[str, Any]:
     """Evaluate link prediction. The result is ready for JSON, with figures by relation: by name, or by id without names.
 
     ``edges`` may come in blocks of any size. ``known``: the edges of all splits. Where the query nodes' scores are needed, the
@@ -185,13 +201,23 @@ def rank(buffer: Buffer, partitioning: Partitioning, dim: int, scorer: Scorer, e
                     total.add(side, part.rel, ranks[side])
     summary = totals.summary(relation_names)
     per = {name: summary.pop(name) for name in ("per_side", "per_relation")}
-    return {"split": options.split, **summary, "candidates": ranker.label, "filtered": options.filtered,
-            "ties": options.ties, **_about_selves(options, self_best, others), **per}
+    return {
+        "split": options.split,
+        **summary,
+        "candidates": ranker.label,
+        "filtered": options.filtered,
+        "ties": options.ties,
+        **_about_selves(options, self_best, others),
+        **per,
+    }
 
 
 def _about_selves(options: RankingOptions, self_best: SelfBest, others: Totals) -> dict[str, Any]:
     if not options.watches_selves:
         return {}
     other = "with_self" if options.query_node == "left_out" else "without_self"
-    return {"query_node": options.query_node, "self_best": self_best.share(),
-            **({other: others.overall()} if options.compared else {})}
+    return {
+        "query_node": options.query_node,
+        "self_best": self_best.share(),
+        **({other: others.overall()} if options.compared else {}),
+    }

@@ -32,8 +32,12 @@ class Totals:
 
     def add(self, side: int, rel: npt.NDArray[np.int64], ranks: Ranks) -> None:
         """Add the ``ranks`` (n,) of queries of one side, whose relations are ``rel`` (n,)."""
-        values = {"count": np.ones(len(ranks)), "mrr": 1 / ranks, "mean_rank": ranks,
-                  **{_hits(k): (ranks <= k).astype(float) for k in HITS}}
+        values = {
+            "count": np.ones(len(ranks)),
+            "mrr": 1 / ranks,
+            "mean_rank": ranks,
+            **{_hits(k): (ranks <= k).astype(float) for k in HITS},
+        }
         for name, each in values.items():
             self._sums[name][side] += np.bincount(rel, each, minlength=self._sums[name].shape[1])
 
@@ -44,8 +48,10 @@ class Totals:
         return {
             **self.overall(),
             "count": int(queries[0]),
-            "per_side": {side: {**{name: _mean(totals[name][at], queries[at]) for name in NUMBERS},
-                                "count": int(queries[at])} for at, side in enumerate(SIDES)},
+            "per_side": {
+                side: {**{name: _mean(totals[name][at], queries[at]) for name in NUMBERS}, "count": int(queries[at])}
+                for at, side in enumerate(SIDES)
+            },
             "per_relation": self._per_relation(relation_names),
         }
 
@@ -55,12 +61,18 @@ class Totals:
 
     def _per_relation(self, names: Sequence[Any] | None) -> dict[str, dict[str, float | int | None]]:
         counts = self._sums["count"].sum(axis=0)
-        return {str(names[rel] if names is not None else rel): {
-            "mrr": _mean(self._sums["mrr"][:, rel].sum(), counts[rel]),
-            **{f"{side}_mrr": _mean(self._sums["mrr"][at, rel], self._sums["count"][at, rel]) for at, side in enumerate(SIDES)},
-            "hits@10": _mean(self._sums["hits@10"][:, rel].sum(), counts[rel]),
-            "count": int(self._sums["count"][0, rel]),
-        } for rel in np.flatnonzero(counts).tolist()}
+        return {
+            str(names[rel] if names is not None else rel): {
+                "mrr": _mean(self._sums["mrr"][:, rel].sum(), counts[rel]),
+                **{
+                    f"{side}_mrr": _mean(self._sums["mrr"][at, rel], self._sums["count"][at, rel])
+                    for at, side in enumerate(SIDES)
+                },
+                "hits@10": _mean(self._sums["hits@10"][:, rel].sum(), counts[rel]),
+                "count": int(self._sums["count"][0, rel]),
+            }
+            for rel in np.flatnonzero(counts).tolist()
+        }
 
 
 class SelfBest:

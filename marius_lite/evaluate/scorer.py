@@ -34,8 +34,7 @@ class Scorer(Protocol):
         """Return scores (n, m) of queries (n, dim) with candidates (m, dim): a new tensor."""
 
 
-def query_vectors(scorer: Scorer, rows: npt.NDArray[np.float32], node: Ids, rel: Ids,
-                  side: Ids) -> torch.Tensor:
+def query_vectors(scorer: Scorer, rows: npt.NDArray[np.float32], node: Ids, rel: Ids, side: Ids) -> torch.Tensor:
     """Return query vectors (n, dim). ``rows`` (m, dim): the values of nodes.
 
     For each query, (n,): ``node``, the place of its node in ``rows``; ``rel``; and ``side``, which ascends.
@@ -56,8 +55,10 @@ def check_numbers(scores: torch.Tensor, rel: Ids) -> None:
     # A sum needs one pass and no temporary, and NaN makes it NaN. So do infinities; then every score is looked at.
     if not torch.isfinite(scores.sum()) and bool(torch.isnan(scores).any()):
         row = int(torch.isnan(scores.reshape(len(scores), -1)).any(1).nonzero()[0])
-        raise RunError(f"a score of relation {rel[row]} is not a number (NaN): the model has diverged; train "
-                       "again with a smaller optimizer.rows.lr, or evaluate an earlier checkpoint")
+        raise RunError(
+            f"a score of relation {rel[row]} is not a number (NaN): the model has diverged; train "
+            "again with a smaller optimizer.rows.lr, or evaluate an earlier checkpoint"
+        )
 
 
 class Tiles:
@@ -77,11 +78,10 @@ class Tiles:
     def load(self, rows: npt.NDArray[np.float32]) -> None:
         """Set the candidates of the next scores: up to CANDIDATES rows (m, dim)."""
         self._count = len(rows)
-        self._candidates[:self._count].copy_(torch.from_numpy(rows))
-        self._candidates[self._count:].zero_()
+        self._candidates[: self._count].copy_(torch.from_numpy(rows))
+        self._candidates[self._count :].zero_()
 
-    def scores(self, vectors: torch.Tensor, rel: Ids, begin: int,
-               end: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+    def scores(self, vectors: torch.Tensor, rel: Ids, begin: int, end: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """Yield (start, stop, scores (stop - start, m)) of queries [begin, end), tile by tile.
 
         ``vectors`` (n, dim) and ``rel`` (n,) are those of all queries. The scores may be overwritten. Raises RunError where one
@@ -91,9 +91,9 @@ class Tiles:
             stop = min(start + QUERIES, end)
             queries = vectors[start:stop]
             if stop - start < QUERIES:
-                self._queries[:stop - start].copy_(queries)
-                self._queries[stop - start:].zero_()
+                self._queries[: stop - start].copy_(queries)
+                self._queries[stop - start :].zero_()
                 queries = self._queries
-            scores = self._scorer.scores(queries, self._candidates)[:stop - start, :self._count]
+            scores = self._scorer.scores(queries, self._candidates)[: stop - start, : self._count]
             check_numbers(scores, rel[start:stop])
             yield start, stop, scores

@@ -55,8 +55,14 @@ class Adjacency:
     their checksums are. It is None while preprocess makes them.
     """
 
-    def __init__(self, folder: Path, partitioning: Partitioning, relations: int, has_weights: bool = False,
-                 checked: CheckedFiles | None = None):
+    def __init__(
+        self,
+        folder: Path,
+        partitioning: Partitioning,
+        relations: int,
+        has_weights: bool = False,
+        checked: CheckedFiles | None = None,
+    ):
         self.folder = folder
         self.partitioning = partitioning
         self.has_relations = relations > 1
@@ -103,5 +109,7 @@ class Adjacency:
     def check(self, k: int, array: int, checksum: int) -> None:
         """Raise UserError unless ``checksum`` is the CRC-32C that preprocess wrote for one of the ARRAYS of partition k."""
         if checksum != int(self._checksums[k, array]):
-            raise UserError(f"{self.folder / ARRAYS[array]}: the lists of partition {k} do not match their checksum, the dataset "
-                            "was changed: make it again with `marius-lite preprocess`")
+            raise UserError(
+                f"{self.folder / ARRAYS[array]}: the lists of partition {k} do not match their checksum, the dataset "
+                "was changed: make it again with `marius-lite preprocess`"
+            )

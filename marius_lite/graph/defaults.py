@@ -36,12 +36,12 @@ def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> 
         return []
     links = directions(dataset)
     if links.perhaps_each_edge_once:
-        log.info("no edge is stored in both directions: where links have none, `preprocess --undirected` gives better "
-                 "models")
+        log.info("no edge is stored in both directions: where links have none, `preprocess --undirected` gives better models")
     if not links.undirected:
         return []
-    log.info(f"{DECODER}dot instead of {file}'s own, because edges are stored in both directions; --set {DECODER}NAME takes "
-             "another")
+    log.info(
+        f"{DECODER}dot instead of {file}'s own, because edges are stored in both directions; --set {DECODER}NAME takes another"
+    )
     return [DECODER + "dot"]
 
 
@@ -49,5 +49,10 @@ def shape_of(dataset: Dataset) -> presets.GraphShape:
     """Return the facts by which a preset is chosen."""
     manifest = dataset.manifest
     classified = bool(dataset.features and dataset.labels and dataset.node_counts and dataset.adjacency)
-    return presets.GraphShape(nodes=manifest.nodes, edges=manifest.edges["train"], relations=manifest.relations,
-                              classified=classified, available_memory=machine.available_memory())
+    return presets.GraphShape(
+        nodes=manifest.nodes,
+        edges=manifest.edges["train"],
+        relations=manifest.relations,
+        classified=classified,
+        available_memory=machine.available_memory(),
+    )

@@ -20,7 +20,18 @@ def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
     size = sum(size for size, _ in dataset.manifest.files.values())
     counts = dataset.edges("train").counts
     report = read_report(folder)
-    cut = {"partitioner": facts["options"].get("partitioner", "random"), "edge_cut": edge_cut(counts),
-           "balance": balance(counts, dataset.partitioning)}
-    return {"kind": "dataset", "path": str(folder), **facts, **cut, "files": len(dataset.manifest.files), "bytes": size,
-            "verified": verify, "warnings": report.get("warnings", []) if report else [UNKNOWN]}
+    cut = {
+        "partitioner": facts["options"].get("partitioner", "random"),
+        "edge_cut": edge_cut(counts),
+        "balance": balance(counts, dataset.partitioning),
+    }
+    return {
+        "kind": "dataset",
+        "path": str(folder),
+        **facts,
+        **cut,
+        "files": len(dataset.manifest.files),
+        "bytes": size,
+        "verified": verify,
+        "warnings": report.get("warnings", []) if report else [UNKNOWN],
+    }

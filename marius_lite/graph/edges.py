@@ -171,5 +171,7 @@ class EdgeBuckets:
             return
         flat, name = buckets[wrong[0, 0]], names[wrong[0, 1]]
         i, j = divmod(int(flat), self.partitioning.partitions)
-        raise UserError(f"{self.folder / name}: bucket ({i}, {j}) does not match its checksum, the dataset was changed: make it "
-                        "again with `marius-lite preprocess`")
+        raise UserError(
+            f"{self.folder / name}: bucket ({i}, {j}) does not match its checksum, the dataset was changed: make it "
+            "again with `marius-lite preprocess`"
+        )

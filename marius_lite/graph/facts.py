@@ -21,11 +21,19 @@ def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
     record = record_of(config.optimizer.rows.name, config.model.dim)
     to_classify = node_facts(dataset) if planning_of(config).unit == "nodes" else None
     splits = dataset.node_counts if to_classify else dataset.manifest.edges
-    found = Facts(nodes=dataset.manifest.nodes, relations=dataset.manifest.relations, splits=splits,
-                 partitions=dataset.partitioning.partitions, rows_per_partition=dataset.partitioning.rows,
-                 bucket_counts=dataset.edges("train").counts, stride=record.stride,
-                 available_memory=machine.available_memory(), threads=machine.cpu_threads(), cuda=cuda,
-                 nodes_to_classify=to_classify)
+    found = Facts(
+        nodes=dataset.manifest.nodes,
+        relations=dataset.manifest.relations,
+        splits=splits,
+        partitions=dataset.partitioning.partitions,
+        rows_per_partition=dataset.partitioning.rows,
+        bucket_counts=dataset.edges("train").counts,
+        stride=record.stride,
+        available_memory=machine.available_memory(),
+        threads=machine.cpu_threads(),
+        cuda=cuda,
+        nodes_to_classify=to_classify,
+    )
     return _with_encoder(found, dataset, config) if config.encodes else found
 
 
@@ -33,8 +41,12 @@ def _with_encoder(facts: Facts, dataset: Dataset, config: Config) -> Facts:
     """Return the facts with those that only an encoder needs."""
     hop_fanouts(config, dataset)  # UserError for an unknown relation, before anything is planned or written
     features = dataset.features
-    return replace(facts, features=features.table.stride if features else 0, feature_width=features.width if features else 0,
-                   lists=list_bytes(dataset, config))
+    return replace(
+        facts,
+        features=features.table.stride if features else 0,
+        feature_width=features.width if features else 0,
+        lists=list_bytes(dataset, config),
+    )
 
 
 def list_bytes(dataset: Dataset, config: Config) -> int:
@@ -43,8 +55,10 @@ def list_bytes(dataset: Dataset, config: Config) -> int:
     if adjacency is None:
         raise UserError(f"{dataset.path}: `model.encoder` needs a dataset preprocessed with --adjacency in")
     if config.sampling.weighted and not adjacency.has_weights:
-        raise UserError(f"{dataset.path}: `sampling.weighted` is true, but its edges have no weights: preprocess edges with "
-                        "weights, or leave it out")
+        raise UserError(
+            f"{dataset.path}: `sampling.weighted` is true, but its edges have no weights: preprocess edges with "
+            "weights, or leave it out"
+        )
     edges = int(np.diff(adjacency.starts).max(initial=0))
     return edges * adjacency.edge_bytes(config.sampling.weighted) + (dataset.partitioning.rows + 1) * (8 + 4)
 
@@ -52,10 +66,22 @@ def list_bytes(dataset: Dataset, config: Config) -> int:
 def node_facts(dataset: Dataset) -> NodeFacts:
     """Return the facts for node classification. Raises UserError, with the options of `preprocess`, for what is missing."""
     labels = dataset.labels
-    missing = [option for option, there in (("--labels", labels), ("--train-nodes or --node-split", dataset.node_counts),
-                                            ("--adjacency in", dataset.adjacency)) if not there]
+    missing = [
+        option
+        for option, there in (
+            ("--labels", labels),
+            ("--train-nodes or --node-split", dataset.node_counts),
+            ("--adjacency in", dataset.adjacency),
+        )
+        if not there
+    ]
     if labels is None or missing:
         raise UserError(f"{dataset.path}: `task` node_classification needs a dataset preprocessed with {', '.join(missing)}")
     counts = dataset.node_counts
-    return NodeFacts(labels.classes, counts["train"], dataset.manifest.training_partitions or 1, max(counts.values()),
-                     bool(dataset.manifest.multi_label))
+    return NodeFacts(
+        labels.classes,
+        counts["train"],
+        dataset.manifest.training_partitions or 1,
+        max(counts.values()),
+        bool(dataset.manifest.multi_label),
+    )

@@ -34,7 +34,9 @@ def _by_relation(fanout: Mapping[str, int], names: list[str], dataset: Dataset) 
         near = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-        raise UserError(f"`sampling.fanouts` names relation {name!r}, which {dataset.path} does not have: {hint}"
-                        f"it has {', '.join(map(repr, names[:NAMES_SHOWN]))}{more}")
+        raise UserError(
+            f"`sampling.fanouts` names relation {name!r}, which {dataset.path} does not have: {hint}"
+            f"it has {', '.join(map(repr, names[:NAMES_SHOWN]))}{more}"
+        )
     numbers = np.array([fanout.get(name, fanout.get(DEFAULT, 0)) for name in names], np.int64)
     return int(numbers[0]) if len(names) == 1 else numbers  # where there is one relation, the in-edge lists have no relations

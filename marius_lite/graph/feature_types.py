@@ -13,8 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 FeatureType = Literal["float32", "float16", "bfloat16", "int8"]
-STORED: dict[str, np.dtype[Any]] = {"float32": np.dtype(np.float32), "float16": np.dtype(np.float16),
-                                    "bfloat16": np.dtype(np.uint16), "int8": np.dtype(np.int8)}
+STORED: dict[str, np.dtype[Any]] = {
+    "float32": np.dtype(np.float32),
+    "float16": np.dtype(np.float16),
+    "bfloat16": np.dtype(np.uint16),
+    "int8": np.dtype(np.int8),
+}
 LARGEST_INT8 = 127
 Rows = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]

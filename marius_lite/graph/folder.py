@@ -48,10 +48,7 @@ class DatasetFolder:
             if not file.is_file():
                 raise UserError(f"{file}: missing: copy the whole dataset folder, or {REDO}")
             if file.stat().st_size != size:
-                raise UserError(
-                    f"{file}: {file.stat().st_size} bytes, {size} were written: copy the file again, or "
-                    f"{REDO}"
-                )
+                raise UserError(f"{file}: {file.stat().st_size} bytes, {size} were written: copy the file again, or {REDO}")
         dataset = cls(path, manifest)
         dataset.checked.check_descriptions()
         return dataset

@@ -105,7 +105,7 @@ class IdFile:
                 rows = file.metadata.row_group(group).num_rows
                 if first < stop and start < first + rows:
                     values = file.read_row_group(group, columns=[column]).column(0).combine_chunks()
-                    yield values[max(0, start - first):stop - first]
+                    yield values[max(0, start - first) : stop - first]
                 first += rows
 
     def lookup(self, raw: Sequence[Any] | pa.Array) -> npt.NDArray[np.int64]:

@@ -45,8 +45,18 @@ class LabelShape(BaseModel):
     classes: int
 
 
-OPTIONAL = ("features", "edge_columns", "adjacency", "labels", "node_split", "training_partitions", "node_types", "class_names",
-            "multi_label", "self_loops")
+OPTIONAL = (
+    "features",
+    "edge_columns",
+    "adjacency",
+    "labels",
+    "node_split",
+    "training_partitions",
+    "node_types",
+    "class_names",
+    "multi_label",
+    "self_loops",
+)
 
 
 class Manifest(BaseModel):
@@ -131,9 +141,7 @@ def read_manifest(dataset: Path) -> Manifest:
         manifest = Manifest.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UserError(
-            f"{root}: damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}: {redo}"
-        ) from error
+        raise UserError(f"{root}: damaged at {'.'.join(map(str, first['loc']))}: {first['msg']}: {redo}") from error
     if manifest.sealed().fingerprint != manifest.fingerprint:
         raise UserError(f"{root}: does not match its fingerprint, it was changed: {redo}")
     return manifest

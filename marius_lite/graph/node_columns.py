@@ -29,8 +29,9 @@ def read_chunk(chunks: Chunks, k: int, dtype: np.dtype[Any], checksum: int) -> n
     """
     flat = chunks.read(k, dtype)
     if crc32c(flat.view(np.uint8)) != checksum:
-        raise UserError(f"{chunks.path(k)}: does not match its checksum, the dataset was changed: make it again with "
-                        "`marius-lite preprocess`")
+        raise UserError(
+            f"{chunks.path(k)}: does not match its checksum, the dataset was changed: make it again with `marius-lite preprocess`"
+        )
     return flat
 
 

@@ -11,10 +11,13 @@ def unused(manifest: Manifest, config: Config) -> list[str]:
     """Return the parts of the dataset that the run does not use, one line each."""
     carried = manifest.edge_columns or ()
     advice = " (`sampling.weighted: true` draws neighbours by them)" if config.encodes else ""
-    said = {f"edges have weights, which this run does not use{advice}": "weight" in carried and not config.sampling.weighted,
-            "edges have times, which training does not use": "time" in carried,
-            "nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`)":
-                manifest.features is not None and not config.reads_features}
+    said = {
+        f"edges have weights, which this run does not use{advice}": "weight" in carried and not config.sampling.weighted,
+        "edges have times, which training does not use": "time" in carried,
+        "nodes have features, which this run does not use (an encoder reads them: `model.encoder: sage`)": manifest.features
+        is not None
+        and not config.reads_features,
+    }
     return [*(line for line, so in said.items() if so), *planning_of(config).unused(manifest.labels is not None)]
 
 

@@ -15,9 +15,9 @@ UNKNOWN = f"{REPORT} of the dataset is missing or damaged: whether edges to be r
 LEAKS = {
     "also_in_train": "stand in train too, so that their answers were trained on: --split keeps equal edges together",
     "reverse_in_train": "are the reverse of a training edge of the same relation, which gives the answer away if relations are "
-                        "symmetric: --split keeps an edge and its reverse together",
+    "symmetric: --split keeps an edge and its reverse together",
     "inverse_in_train": "join two nodes that a training edge of another relation joins the other way around, which gives the "
-                        "answer away if relations have inverses: leave one of two such relations out",
+    "answer away if relations have inverses: leave one of two such relations out",
     "unseen_in_train": "have a node or a relation that no training edge has: the model learns about it from features alone",
 }
 RARE = {"inverse_in_train": 0.05}
@@ -42,8 +42,11 @@ def read_report(dataset: Path) -> dict[str, Any]:
         numbers = (*LEAKS, UNSEEN_NODES)
         counts = [value for entry in report["edges"].values() for value in (entry["stored"], *map(entry.get, numbers))]
         texts = {type(line) for line in report.get("warnings", [])}
-        sound = {type(value) for value in counts} <= {int, type(None)} and texts <= {str} and all(
-            entry["stored"] is not None for entry in report["edges"].values())
+        sound = (
+            {type(value) for value in counts} <= {int, type(None)}
+            and texts <= {str}
+            and all(entry["stored"] is not None for entry in report["edges"].values())
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     return report if sound else {}

@@ -19,8 +19,11 @@ def self_loop_share(dataset: Dataset) -> float:
     loops = dataset.manifest.self_loops
     if loops is None:
         edges = dataset.edges("train")
-        loops = sum(int(np.count_nonzero(src == dst)) for k in range(dataset.partitioning.partitions)
-                    for src, dst in edges.stream_columns(k, k, EDGES_AT_ONCE, ("src", "dst")))
+        loops = sum(
+            int(np.count_nonzero(src == dst))
+            for k in range(dataset.partitioning.partitions)
+            for src, dst in edges.stream_columns(k, k, EDGES_AT_ONCE, ("src", "dst"))
+        )
     return loops / max(1, dataset.manifest.edges["train"])
 
 

@@ -62,8 +62,9 @@ def _verify_edges(dataset: DatasetFolder, progress: Progress) -> None:
         edges.run(progress)
         sums = edges.sums if split == "train" else sums
     if (wrong := first(found != counts)) is not None:
-        raise damaged(dataset.path / "relations.parquet",
-                      f"relation {wrong} has {counts[wrong]:,} edges there, {found[wrong]:,} in edges/")
+        raise damaged(
+            dataset.path / "relations.parquet", f"relation {wrong} has {counts[wrong]:,} edges there, {found[wrong]:,} in edges/"
+        )
     if dataset.adjacency is not None:
         _verify_lists(dataset, dataset.adjacency, sums, progress)
 
@@ -108,14 +109,14 @@ class _EdgeCheck:
             flat = np.searchsorted(self._edges.offsets, np.arange(low, low + len(columns[0])), side="right") - 1
             self._check_ends(low, flat, columns)
             self._check_order(low, flat, columns)
-            for name, values in zip(self._edges.columns[len(COLUMNS):], columns[len(COLUMNS):]):
+            for name, values in zip(self._edges.columns[len(COLUMNS) :], columns[len(COLUMNS) :]):
                 if values.dtype.kind == "f" and (wrong := first(~np.isfinite(values))) is not None:
                     raise damaged(self._edges.folder / name, f"{self._place(low, flat, wrong)} has {name} {values[wrong]}")
             self._found += np.bincount(columns[2], minlength=len(self._found))
             self._add_up(flat, columns)
 
     def _check_offsets(self) -> None:
-        edges, buckets = self._edges, self._dataset.partitioning.partitions ** 2
+        edges, buckets = self._edges, self._dataset.partitioning.partitions**2
         check_array(self._dataset, edges.folder / "bucket_offsets", buckets + 1, np.int64)
         check_chunk(self._dataset, chunk_of_table(edges.folder / "bucket_checksums", buckets * len(edges.columns) * 4), 0)
         if edges.offsets[0] != 0:
@@ -139,8 +140,10 @@ class _EdgeCheck:
         relations = np.full(len(flat), len(self._found))
         for name, values, bound in zip(COLUMNS, columns, (self._sizes[i], self._sizes[j], relations)):
             if (wrong := first(values >= bound)) is not None:
-                raise damaged(self._edges.folder / name, f"{self._place(low, flat, wrong)} has {name} {values[wrong]}, there are "
-                                                         f"{bound[wrong]:,}")
+                raise damaged(
+                    self._edges.folder / name,
+                    f"{self._place(low, flat, wrong)} has {name} {values[wrong]}, there are {bound[wrong]:,}",
+                )
 
     def _check_order(self, low: int, flat: npt.NDArray[np.int64], columns: Columns) -> None:
         """Check that a bucket's edges are ordered by destination, source, relation. Buckets themselves come in order."""
@@ -154,8 +157,9 @@ class _EdgeCheck:
             equal &= key[1:] == key[:-1]
         if (wrong := first(falls)) is not None:
             place = wrong + 1 - (len(keys[0]) - len(flat))
-            raise damaged(self._edges.folder, f"{self._place(low, flat, place)} is out of order: they go by destination, source, "
-                                              "relation")
+            raise damaged(
+                self._edges.folder, f"{self._place(low, flat, place)} is out of order: they go by destination, source, relation"
+            )
         self._last = [key[-1:].copy() for key in keys]
 
     def _add_up(self, flat: npt.NDArray[np.int64], columns: Columns) -> None:
@@ -196,8 +200,11 @@ def _verify_lists(dataset: DatasetFolder, adjacency: Adjacency, sums: Sums, prog
     check_chunk(dataset, chunk_of_table(folder / "checksums", sums_bytes), 0)
     expected = np.concatenate([[0], np.cumsum(edges.counts.sum(0))])
     if (wrong := first(adjacency.starts != expected)) is not None:
-        raise damaged(folder / "starts", f"the lists of partition {wrong} begin at {adjacency.starts[wrong]:,}, but by the "
-                                         f"training edges at {expected[wrong]:,}")
+        raise damaged(
+            folder / "starts",
+            f"the lists of partition {wrong} begin at {adjacency.starts[wrong]:,}, but by the "
+            f"training edges at {expected[wrong]:,}",
+        )
     for k in range(partitioning.partitions):
         if _ListCheck(adjacency, k, progress).sum() != sums[k]:
             raise damaged(folder, f"the lists of partition {k} are not those of its training edges")
@@ -222,8 +229,11 @@ class _ListCheck:
                 nodes = np.searchsorted(indptr, np.arange(begin, end), side="right") - 1 + low
                 sources, *beside = (self._read(name, begin, end) for name in ("sources", *self._beside))
                 if (wrong := first(sources >= self._adjacency.partitioning.nodes)) is not None:
-                    raise damaged(path, f"the list of node {nodes[wrong]:,} has source {sources[wrong]:,}, there are "
-                                        f"{self._adjacency.partitioning.nodes:,} nodes")
+                    raise damaged(
+                        path,
+                        f"the list of node {nodes[wrong]:,} has source {sources[wrong]:,}, there are "
+                        f"{self._adjacency.partitioning.nodes:,} nodes",
+                    )
                 by_edge, owner = np.concatenate([last_source, sources]), np.concatenate([last_node, nodes])
                 if (wrong := first((by_edge[1:] < by_edge[:-1]) & (owner[1:] == owner[:-1]))) is not None:
                     raise damaged(path, f"the list of node {owner[wrong]:,} is not in ascending order")
@@ -240,15 +250,17 @@ class _ListCheck:
         for low in range(0, size, LISTS_AT_ONCE):
             high = min(low + LISTS_AT_ONCE, size)
             indptr = read_array_range(adjacency.folder / "indptr", base + low, base + high + 1)
-            fresh = indptr[1 if low else 0:]
+            fresh = indptr[1 if low else 0 :]
             self._progress(fresh.nbytes)
             self._checksums["indptr"] = crc32c(fresh.view(np.uint8), self._checksums["indptr"])
             wrong = first((np.diff(indptr) < 0) | (indptr[1:] > edges))
             if wrong is None and ((low == 0 and indptr[0] != 0) or (high == size and indptr[-1] != edges)):
                 wrong = 0 if low == 0 and indptr[0] != 0 else high - low - 1
             if wrong is not None:
-                raise damaged(adjacency.folder / "indptr", f"the list of node {self._nodes[low + wrong]:,} is not inside the "
-                                                           f"{edges:,} edges of partition {self._k}")
+                raise damaged(
+                    adjacency.folder / "indptr",
+                    f"the list of node {self._nodes[low + wrong]:,} is not inside the {edges:,} edges of partition {self._k}",
+                )
             yield self._nodes[low], indptr
 
     def _read(self, name: str, begin: int, end: int) -> npt.NDArray[Any]:

@@ -235,9 +235,9 @@ def _verify_features(dataset: DatasetFolder, progress: Progress) -> None:
             rows = table.read_block(k, low, min(low + step, partitioning.size(k)))
             progress(rows.nbytes)
             nodes = partitioning.range(k)[low:]
-            if (row := first(_not_finite(rows[:, :features.width], features.type))) is not None:
+            if (row := first(_not_finite(rows[:, : features.width], features.type))) is not None:
                 raise damaged(table.path, f"a feature of node {nodes[row]:,} is not finite")
-            if (row := first(rows[:, features.width:] != 0)) is not None:
+            if (row := first(rows[:, features.width :] != 0)) is not None:
                 raise damaged(table.path, f"the row of node {nodes[row]:,} is not filled up with 0")
 
 

@@ -25,5 +25,6 @@ def keep_large_blocks() -> bool:
     Otherwise large blocks get freshly mapped pages, which cost torch half of its time on the CPU.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return bool(mallopt and mallopt(M_MMAP_MAX, 0) and mallopt(M_TRIM_THRESHOLD, KEEP_BYTES)
-                and mallopt(M_TOP_PAD, TOP_PAD_BYTES))
+    return bool(
+        mallopt and mallopt(M_MMAP_MAX, 0) and mallopt(M_TRIM_THRESHOLD, KEEP_BYTES) and mallopt(M_TOP_PAD, TOP_PAD_BYTES)
+    )

@@ -26,6 +26,11 @@ def with_encoder(config: Config, facts: Facts) -> Facts:
     from marius_lite.nn.encoders.custom import load_module
 
     out = planning_of(config).out_width(config, facts)
-    shape = EncoderShape(input_width(config, facts), [*settings.layers, out], dropout=settings.dropout, heads=settings.heads,
-                         relations=facts.relations)
+    shape = EncoderShape(
+        input_width(config, facts),
+        [*settings.layers, out],
+        dropout=settings.dropout,
+        heads=settings.heads,
+        relations=facts.relations,
+    )
     return replace(facts, whole_graph_reason=whole_graph_reason(load_module(settings.encoder, shape)))

@@ -7,5 +7,7 @@ from marius_lite.errors import UserError
 
 def without_geometric(why: object) -> UserError:
     """Return the error, which says how to install it. ``why``: what the import said."""
-    return UserError(f"model.encoder: graph neural networks need torch_geometric, which cannot be imported ({why}): pip install "
-                     "'marius-lite[gnn]'")
+    return UserError(
+        f"model.encoder: graph neural networks need torch_geometric, which cannot be imported ({why}): pip install "
+        "'marius-lite[gnn]'"
+    )

@@ -91,4 +91,3 @@ class Margin(Loss):
 
 
 LOSSES: dict[str, type[Loss]] = {"softmax": Softmax, "logistic": Logistic, "margin": Margin}
-

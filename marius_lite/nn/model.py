@@ -95,9 +95,18 @@ class LinkPredictionModel(torch.nn.Module):
     decoder's do. ``n3_share`` multiplies the objective's ``n3_weight``; a schedule may change it.
     """
 
-    def __init__(self, decoder: str, relations: int, dim: int, generator: np.random.Generator, objective: Objective | None = None,
-                 *, reciprocal: bool = False, relation_draw: Draw | None = None,
-                 encoder: Encoder | CustomEncoder | None = None) -> None:
+    def __init__(
+        self,
+        decoder: str,
+        relations: int,
+        dim: int,
+        generator: np.random.Generator,
+        objective: Objective | None = None,
+        *,
+        reciprocal: bool = False,
+        relation_draw: Draw | None = None,
+        encoder: Encoder | CustomEncoder | None = None,
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         check_dim(decoder, dim)
@@ -162,10 +171,16 @@ class LinkPredictionModel(torch.nn.Module):
         sampled, loss, sides, sets = batch.sampled, [], [], []
         for side in range(sampled.sides):
             asked = self._ask(side, batch, ends, dropout)
-            grads = score_side(self.similarity, self.loss, asked.query.detach(), ends[1 - side],
-                               dropout("neg", batch.negatives[side]), self._workspace,
-                               sampled.left_out[side] if sampled.left_out else None,
-                               sampled.corrections[side] if sampled.corrections else None)
+            grads = score_side(
+                self.similarity,
+                self.loss,
+                asked.query.detach(),
+                ends[1 - side],
+                dropout("neg", batch.negatives[side]),
+                self._workspace,
+                sampled.left_out[side] if sampled.left_out else None,
+                sampled.corrections[side] if sampled.corrections else None,
+            )
             loss.append(grads.loss)
             sides.append(self._answer(asked, grads.query, grads.positive, dropout))
             sets.append(dropout.backward_("neg", grads.negatives))
@@ -179,9 +194,15 @@ class LinkPredictionModel(torch.nn.Module):
         left_out, size = batch.sampled.left_out, len(batch.rel)
         negatives = dropout("neg", batch.negatives[0])
         asked = [self._ask(side, batch, ends, dropout) for side in range(batch.sampled.sides)]
-        grads = score_side(self.similarity, self.loss, torch.cat([each.query.detach() for each in asked]),
-                           torch.cat([ends[1 - each.side] for each in asked]), negatives, self._workspace,
-                           one_after_another(left_out, size) if left_out else None)
+        grads = score_side(
+            self.similarity,
+            self.loss,
+            torch.cat([each.query.detach() for each in asked]),
+            torch.cat([ends[1 - each.side] for each in asked]),
+            negatives,
+            self._workspace,
+            one_after_another(left_out, size) if left_out else None,
+        )
         pairs = zip(grads.query.chunk(len(asked)), grads.positive.chunk(len(asked)))
         sides = [self._answer(each, *pair, dropout) for each, pair in zip(asked, pairs)]
         return _Learned(grads.loss, sides, [dropout.backward_("neg", grads.negatives)])
@@ -215,8 +236,9 @@ class LinkPredictionModel(torch.nn.Module):
             query = self.decoder.relation_query(source, target)
             rel = batch.sampled.edges.rel + (self.relation_count if side else 0)
             ids = self._relation_ids(batch.rel, side)
-            grads = score_side(self.similarity, RELATION_LOSS, query.detach(), table[ids], table[None], self._workspace,
-                               Pairs(everything, rel))
+            grads = score_side(
+                self.similarity, RELATION_LOSS, query.detach(), table[ids], table[None], self._workspace, Pairs(everything, rel)
+            )
             d_source, d_target = self._backward(query, (source, target), grads.query, self.objective.relation_weight)
             d_src.add_(d_target if side else d_source, alpha=self.objective.relation_weight)
             d_dst.add_(d_source if side else d_target, alpha=self.objective.relation_weight)
@@ -234,11 +256,13 @@ class LinkPredictionModel(torch.nn.Module):
         if self._draws:
             torch.manual_seed(seed ^ 1)  # other bits than those of the dropout of rows
 
-    def _backward(self, query: Tensor, inputs: tuple[Tensor, Tensor], d_query: Tensor,
-                  factor: float = 1.0) -> tuple[Tensor, Tensor]:
+    def _backward(
+        self, query: Tensor, inputs: tuple[Tensor, Tensor], d_query: Tensor, factor: float = 1.0
+    ) -> tuple[Tensor, Tensor]:
         """Return the gradients of a query's two inputs. Those of the decoder's weights are added to them, times ``factor``."""
-        first, second, *others = torch.autograd.grad(query, (*inputs, *self._weights), d_query, allow_unused=True,
-                                                     materialize_grads=True)
+        first, second, *others = torch.autograd.grad(
+            query, (*inputs, *self._weights), d_query, allow_unused=True, materialize_grads=True
+        )
         for weight, grad in zip(self._weights, others, strict=True):
             assert weight.grad is not None
             weight.grad.add_(grad, alpha=factor)
@@ -281,9 +305,11 @@ class LinkPredictionModel(torch.nn.Module):
 def finite(loss: float, batch: Batch) -> float:
     """Return the mean loss of a batch as it is. Raises RunError where it is not finite."""
     if not math.isfinite(loss):
-        raise RunError(f"the loss is {loss} in epoch {batch.epoch}, step {batch.step}, batch {batch.index}: "
-                       "lower the learning rates (optimizer.rows.lr, optimizer.dense.lr) and train anew, or "
-                       "resume from a checkpoint before it")
+        raise RunError(
+            f"the loss is {loss} in epoch {batch.epoch}, step {batch.step}, batch {batch.index}: "
+            "lower the learning rates (optimizer.rows.lr, optimizer.dense.lr) and train anew, or "
+            "resume from a checkpoint before it"
+        )
     return loss
 
 

@@ -97,9 +97,11 @@ class _Linear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias = ctx.needs_input_grad
         grad = grad.contiguous()
-        return (onednn_linear(grad, weight.T) if needs_x else None,
-                summed_over_rows(grad, x) if needs_weight else None,
-                grad.sum(0) if needs_bias else None)
+        return (
+            onednn_linear(grad, weight.T) if needs_x else None,
+            summed_over_rows(grad, x) if needs_weight else None,
+            grad.sum(0) if needs_bias else None,
+        )
 
 
 @cache

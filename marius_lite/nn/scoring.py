@@ -20,9 +20,16 @@ TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: enough for a fast product, however many candidates there are."""
 
 
-def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tensor,
-               negatives: Tensor, workspace: Workspace, left_out: Pairs | None = None,
-               correction: Correction | None = None) -> SideGrads:
+def score_side(
+    similarity: Similarity,
+    loss: Loss,
+    query: Tensor,
+    positive: Tensor,
+    negatives: Tensor,
+    workspace: Workspace,
+    left_out: Pairs | None = None,
+    correction: Correction | None = None,
+) -> SideGrads:
     """Compare each query (n, dim) with its positive (n, dim) and its chunk's negatives (chunks, k, dim).
 
     Edges are split into the chunks in order, ceil(n / chunks) to each. Pairs that are ``left_out`` score -inf, so that they add
@@ -34,9 +41,16 @@ def score_side(similarity: Similarity, loss: Loss, query: Tensor, positive: Tens
     return score_in_tiles(similarity, loss, query, positive, negatives, workspace, left_out, correction)
 
 
-def score_in_tiles(similarity: Similarity, loss: Loss, query: Tensor, positive: Tensor,
-                   negatives: Tensor, workspace: Workspace, left_out: Pairs | None = None,
-                   correction: Correction | None = None) -> SideGrads:
+def score_in_tiles(
+    similarity: Similarity,
+    loss: Loss,
+    query: Tensor,
+    positive: Tensor,
+    negatives: Tensor,
+    workspace: Workspace,
+    left_out: Pairs | None = None,
+    correction: Correction | None = None,
+) -> SideGrads:
     """Do what `score_side` does, for every similarity, loss and device. One tile of scores is in memory at a time."""
     chunks, count, dim = negatives.shape
     hidden = _Hidden(left_out, query.device) if left_out else None
@@ -45,8 +59,9 @@ def score_in_tiles(similarity: Similarity, loss: Loss, query: Tensor, positive: 
     candidates = workspace.tensor("candidates", (1 + count, dim), query.device)
     candidates[0] = 0
     d_candidates = query.new_zeros((chunks, 1 + count, dim))
-    grads = SideGrads(query.new_zeros((), dtype=torch.float64), torch.empty_like(query), torch.empty_like(positive),
-                      d_candidates[:, 1:])
+    grads = SideGrads(
+        query.new_zeros((), dtype=torch.float64), torch.empty_like(query), torch.empty_like(positive), d_candidates[:, 1:]
+    )
     size = -(-len(query) // chunks)
     rows = tile_rows(similarity, 1 + count, dim, query.device)
     for chunk in range(chunks):
@@ -64,10 +79,8 @@ def score_in_tiles(similarity: Similarity, loss: Loss, query: Tensor, positive: 
             grads.loss.add_(loss(scores, workspace))
             d_pairs = scores[:, 0].clone()
             scores[:, 0] = 0
-            similarity.tile_backward(query[part], candidates, scores, grads.query[part], d_candidates[chunk],
-                                     workspace)
-            similarity.pairs_backward(query[part], positive[part], d_pairs, grads.query[part],
-                                      grads.positive[part])
+            similarity.tile_backward(query[part], candidates, scores, grads.query[part], d_candidates[chunk], workspace)
+            similarity.pairs_backward(query[part], positive[part], d_pairs, grads.query[part], grads.positive[part])
     return grads
 
 
@@ -85,16 +98,15 @@ class _Hidden:
         scores[rows - queries.start, columns] = -torch.inf
 
 
-def scores(similarity: Similarity, query: Tensor, candidates: Tensor,
-           workspace: Workspace) -> Tensor:
+def scores(similarity: Similarity, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
     """Return the scores (n, m) of queries (n, dim) with candidates (m, dim), for a ranking: a new tensor."""
     out = query.new_empty((len(query), len(candidates)))
     rows = tile_rows(similarity, min(len(candidates), TILE_COLUMNS), query.shape[1], query.device)
     for left in range(0, len(candidates), TILE_COLUMNS):
-        some = candidates[left: left + TILE_COLUMNS]
+        some = candidates[left : left + TILE_COLUMNS]
         for top in range(0, len(query), rows):
-            tile = similarity.tile(query[top: top + rows], some, workspace)
-            out[top: top + rows, left: left + TILE_COLUMNS] = tile
+            tile = similarity.tile(query[top : top + rows], some, workspace)
+            out[top : top + rows, left : left + TILE_COLUMNS] = tile
     return out
 
 

@@ -38,8 +38,7 @@ class Similarity(ABC):
         """Return the scores (n,) of query[i] with other[i]."""
 
     @abstractmethod
-    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor,
-                       d_other: Tensor) -> None:
+    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor, d_other: Tensor) -> None:
         """Add to ``d_query`` (n, dim) and set ``d_other`` (n, dim), from d_scores (n,)."""
 
     @abstractmethod
@@ -47,8 +46,9 @@ class Similarity(ABC):
         """Return the scores (n, m), contiguous. They stay valid until the next tile."""
 
     @abstractmethod
-    def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
-                      d_candidates: Tensor, workspace: Workspace) -> None:
+    def tile_backward(
+        self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
+    ) -> None:
         """Set ``d_query`` and add to ``d_candidates``, from d_scores (n, m), which may be overwritten."""
 
 
@@ -58,8 +58,7 @@ class Inner(Similarity):
     def pairs(self, query: Tensor, other: Tensor) -> Tensor:
         return (query * other).sum(-1)
 
-    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor,
-                       d_other: Tensor) -> None:
+    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor, d_other: Tensor) -> None:
         column = d_scores.unsqueeze(1)
         d_query.addcmul_(other, column)
         torch.mul(query, column, out=d_other)
@@ -67,8 +66,9 @@ class Inner(Similarity):
     def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
         return product(query, candidates, "tile", workspace)
 
-    def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
-                      d_candidates: Tensor, workspace: Workspace) -> None:
+    def tile_backward(
+        self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
+    ) -> None:
         d_query.copy_(product(d_scores, candidates.T, "rows", workspace))
         add_product_(d_candidates, query, d_scores, workspace)
 
@@ -86,8 +86,7 @@ class L2(Similarity):
         distance: Tensor = torch.linalg.vector_norm(query - other, dim=-1)
         return distance.neg_()
 
-    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor,
-                       d_other: Tensor) -> None:
+    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor, d_other: Tensor) -> None:
         torch.sub(query, other, out=d_other)
         norm = torch.linalg.vector_norm(d_other, dim=-1).clamp_min_(TINY)
         d_other *= (d_scores / norm).unsqueeze(1)
@@ -102,8 +101,9 @@ class L2(Similarity):
         kept = workspace.tensor("distance", tuple(distance.shape), query.device).copy_(distance)
         return torch.neg(kept, out=distance)
 
-    def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
-                      d_candidates: Tensor, workspace: Workspace) -> None:
+    def tile_backward(
+        self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
+    ) -> None:
         d_scores /= workspace.tensor("distance", tuple(d_scores.shape), query.device)
         pulls = product(d_scores, candidates.T, "rows", workspace)
         torch.addcmul(pulls, query, d_scores.sum(1, keepdim=True), value=-1, out=d_query)
@@ -131,8 +131,7 @@ class Distance(Similarity):
     def pairs(self, query: Tensor, other: Tensor) -> Tensor:
         return self.norm(query - other).neg_()
 
-    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor,
-                       d_other: Tensor) -> None:
+    def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor, d_other: Tensor) -> None:
         torch.sub(query, other, out=d_other)
         self.direction_(d_other).mul_(d_scores.unsqueeze(1))
         d_query -= d_other
@@ -144,13 +143,21 @@ class Distance(Similarity):
         distance_scores(self.name, _array(query), _array(candidates), scores.numpy(), torch.get_num_threads())
         return scores
 
-    def tile_backward(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
-                      d_candidates: Tensor, workspace: Workspace) -> None:
+    def tile_backward(
+        self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
+    ) -> None:
         if query.is_cuda:
             self.tile_backward_by_torch(query, candidates, d_scores, d_query, d_candidates, workspace)
         else:
-            distance_gradients(self.name, _array(query), _array(candidates), _array(d_scores), d_query.numpy(),
-                               d_candidates.numpy(), torch.get_num_threads())
+            distance_gradients(
+                self.name,
+                _array(query),
+                _array(candidates),
+                _array(d_scores),
+                d_query.numpy(),
+                d_candidates.numpy(),
+                torch.get_num_threads(),
+            )
 
     def tile_by_torch(self, query: Tensor, candidates: Tensor, scores: Tensor, workspace: Workspace) -> Tensor:
         """Do what `tile` does, into ``scores`` (n, m), on any device."""
@@ -158,8 +165,9 @@ class Distance(Similarity):
             scores[rows] = self.norm(self._differences(query[rows], candidates, workspace))
         return scores.neg_()
 
-    def tile_backward_by_torch(self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor,
-                               d_candidates: Tensor, workspace: Workspace) -> None:
+    def tile_backward_by_torch(
+        self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
+    ) -> None:
         """Do what `tile_backward` does, on any device."""
         for rows in _rows_at_once(query, candidates):
             pulls = self.direction_(self._differences(query[rows], candidates, workspace)).mul_(d_scores[rows].unsqueeze(2))

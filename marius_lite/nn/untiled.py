@@ -17,12 +17,14 @@ from marius_lite.types import Pairs
 
 def suits(similarity: Similarity, loss: Loss, query: Tensor) -> bool:
     """Return whether this module's `score_side` can be used."""
-    return (mixed() and not query.is_cuda and isinstance(similarity, Inner) and isinstance(loss, Softmax)
-            and shared_softmax_usable())
+    return (
+        mixed() and not query.is_cuda and isinstance(similarity, Inner) and isinstance(loss, Softmax) and shared_softmax_usable()
+    )
 
 
-def score_side(similarity: Similarity, query: Tensor, positive: Tensor, negatives: Tensor,
-               left_out: Pairs | None = None) -> SideGrads:
+def score_side(
+    similarity: Similarity, query: Tensor, positive: Tensor, negatives: Tensor, left_out: Pairs | None = None
+) -> SideGrads:
     """Do what `marius_lite.nn.scoring.score_side` does, by `csrc/score/shared_softmax.h`."""
     chunks, n = len(negatives), len(query)
     scores = similarity.pairs(query, positive)
@@ -34,9 +36,18 @@ def score_side(similarity: Similarity, query: Tensor, positive: Tensor, negative
         rows = -(-(last - first) // calls)
         for start in range(first, last, rows) if rows else (first,):
             part = slice(start, min(start + rows, last))
-            shared_softmax(query[part].numpy(), negatives[chunk].numpy(), scores[part].numpy(), *_hidden(left_out, part),
-                           losses[part].numpy(), d_scores[part].numpy(), d_query[part].numpy(), d_negatives[chunk].numpy(),
-                           start > first, torch.get_num_threads())
+            shared_softmax(
+                query[part].numpy(),
+                negatives[chunk].numpy(),
+                scores[part].numpy(),
+                *_hidden(left_out, part),
+                losses[part].numpy(),
+                d_scores[part].numpy(),
+                d_query[part].numpy(),
+                d_negatives[chunk].numpy(),
+                start > first,
+                torch.get_num_threads(),
+            )
     d_positive = torch.empty_like(positive)
     similarity.pairs_backward(query, positive, d_scores, d_query, d_positive)
     return SideGrads(losses.sum(dtype=torch.float64), d_query, d_positive, d_negatives)

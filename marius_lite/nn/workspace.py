@@ -13,8 +13,7 @@ class Workspace:
     def __init__(self) -> None:
         self._buffers: dict[str, torch.Tensor] = {}
 
-    def tensor(self, name: str, shape: tuple[int, ...], device: torch.device,
-               dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    def tensor(self, name: str, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Return a contiguous tensor of ``shape`` with arbitrary content."""
         size = math.prod(shape)
         buffer = self._buffers.get(name)

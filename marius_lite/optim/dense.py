@@ -26,11 +26,13 @@ class DenseOptimizer:
     dimensions.
     """
 
-    def __init__(self, name: str, module: torch.nn.Module, lr: float, weight_decay: Mapping[str, float] | None = None,
-                 clip: float = 0.0):
+    def __init__(
+        self, name: str, module: torch.nn.Module, lr: float, weight_decay: Mapping[str, float] | None = None, clip: float = 0.0
+    ):
         self.rate, self._lr, self._clip = 1.0, lr, clip
-        self._parameters = {key: parameter for key, parameter in module.named_parameters()
-                            if parameter.requires_grad and parameter.numel() > 0}
+        self._parameters = {
+            key: parameter for key, parameter in module.named_parameters() if parameter.requires_grad and parameter.numel() > 0
+        }
         groups: dict[float, list[torch.nn.Parameter]] = {}
         for key, parameter in self._parameters.items():
             decays = [value for prefix, value in (weight_decay or {}).items() if key.startswith(prefix)]
@@ -50,9 +52,12 @@ class DenseOptimizer:
 
     def state_tensors(self) -> dict[str, torch.Tensor]:
         """Return a copy of the state on the CPU. Empty where there is none."""
-        return {f"{key}/{field}": torch.as_tensor(value).detach().cpu().clone()
-                for key, parameter in self._parameters.items()
-                for field, value in self._state(parameter).items() if value is not None}
+        return {
+            f"{key}/{field}": torch.as_tensor(value).detach().cpu().clone()
+            for key, parameter in self._parameters.items()
+            for field, value in self._state(parameter).items()
+            if value is not None
+        }
 
     def load_state_tensors(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Load what `state_tensors` gave. Raises RunError for a name or a shape that is not of a parameter of this module."""
@@ -60,12 +65,16 @@ class DenseOptimizer:
             key, _, field = name.rpartition("/")
             if key not in self._parameters:
                 known = ", ".join(self._parameters) or "none"
-                raise RunError(f"optimizer state holds {name!r}, which is no parameter of the model (it has: "
-                               f"{known}): resume with the model that wrote the checkpoint")
+                raise RunError(
+                    f"optimizer state holds {name!r}, which is no parameter of the model (it has: "
+                    f"{known}): resume with the model that wrote the checkpoint"
+                )
             parameter = self._parameters[key]
             if value.ndim > 0 and value.shape != parameter.shape:
-                raise RunError(f"optimizer state {name!r} has shape {tuple(value.shape)}, its parameter "
-                               f"{tuple(parameter.shape)}: resume with the model that wrote the checkpoint")
+                raise RunError(
+                    f"optimizer state {name!r} has shape {tuple(value.shape)}, its parameter "
+                    f"{tuple(parameter.shape)}: resume with the model that wrote the checkpoint"
+                )
             device = torch.device("cpu") if value.ndim == 0 else parameter.device
             self._state(parameter)[field] = value.detach().clone().to(device)
 

@@ -5,5 +5,18 @@ from marius_lite.ordering.comet import comet_shape
 from marius_lite.ordering.plan import ORDERINGS, check, choose, make_node_plan, make_plan, needs_all, spare_slots
 from marius_lite.ordering.schedule import Ordering, Schedule, all_buckets
 
-__all__ = ["ORDERINGS", "Ordering", "Schedule", "all_buckets", "beta_swaps", "check", "choose", "comet_shape", "lower_bound",
-           "make_node_plan", "make_plan", "needs_all", "spare_slots"]
+__all__ = [
+    "ORDERINGS",
+    "Ordering",
+    "Schedule",
+    "all_buckets",
+    "beta_swaps",
+    "check",
+    "choose",
+    "comet_shape",
+    "lower_bound",
+    "make_node_plan",
+    "make_plan",
+    "needs_all",
+    "spare_slots",
+]

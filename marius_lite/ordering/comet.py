@@ -29,8 +29,9 @@ def order(partitions: int, capacity: int, rng: np.random.Generator) -> Schedule:
     return Schedule(residents, buckets, _random_step(np.array(states), groups, group_of[buckets], rng))
 
 
-def _random_step(states: npt.NDArray[np.int64], groups: int, pairs: npt.NDArray[np.int64],
-                 rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def _random_step(
+    states: npt.NDArray[np.int64], groups: int, pairs: npt.NDArray[np.int64], rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
     """Return for each pair of groups a step where both are resident, uniformly at random.
 
     Shapes: states (steps, resident) of group numbers, pairs (b, 2), the result (b,).

@@ -21,7 +21,7 @@ def order(partitions: int, capacity: int, training: int, rng: np.random.Generato
     turns: Turns = []
     queue = rng.permutation(training)
     for start in range(0, training, led):
-        targets = queue[start:start + led]
+        targets = queue[start : start + led]
         others = rng.permutation(np.setdiff1d(np.arange(partitions), targets))[: capacity - len(targets)]
         turns.append(((*targets.tolist(), *others.tolist()), tuple(sorted(targets.tolist()))))
     return turns

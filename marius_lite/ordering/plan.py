@@ -37,8 +37,9 @@ def make_plan(ordering: str, partitions: int, capacity: int, run_seed: int, epoc
     steps, before, start = [], frozenset[int](), 0
     for index, (state, end) in enumerate(zip(schedule.residents, ends.tolist())):
         now = frozenset(state)
-        steps.append(Step(index, tuple(sorted(now)), tuple(sorted(now - before)), tuple(sorted(before - now)),
-                          tuple(buckets[start:end])))
+        steps.append(
+            Step(index, tuple(sorted(now)), tuple(sorted(now - before)), tuple(sorted(before - now)), tuple(buckets[start:end]))
+        )
         before, start = now, end
     return EpochPlan(ordering, partitions, capacity, epoch, tuple(steps))
 
@@ -82,19 +83,26 @@ def check(ordering: str, partitions: int, capacity: int) -> None:
     if ordering not in ORDERINGS:
         raise UserError(f"`storage.ordering` is {ordering!r}: choose one of {', '.join(ORDERINGS)}")
     if capacity > partitions:
-        raise UserError(f"`storage.capacity` is {capacity}, but the dataset has {partitions} partitions: "
-                        f"give at most {partitions} (all resident), or auto")
+        raise UserError(
+            f"`storage.capacity` is {capacity}, but the dataset has {partitions} partitions: "
+            f"give at most {partitions} (all resident), or auto"
+        )
     if capacity < min(2, partitions):
-        raise UserError(f"`storage.capacity` is {capacity}: an edge between two partitions needs both resident, "
-                        f"give 2 to {partitions}, or auto")
+        raise UserError(
+            f"`storage.capacity` is {capacity}: an edge between two partitions needs both resident, "
+            f"give 2 to {partitions}, or auto"
+        )
     if needs_all(ordering) and capacity < partitions:
         others = " or ".join(name for name in ORDERINGS if not needs_all(name))
-        raise UserError(f"`storage.ordering` is {ordering}, but `storage.capacity` {capacity} is less than the dataset's "
-                        f"{partitions} partitions: leave the capacity out, or choose {others}")
+        raise UserError(
+            f"`storage.ordering` is {ordering}, but `storage.capacity` {capacity} is less than the dataset's "
+            f"{partitions} partitions: leave the capacity out, or choose {others}"
+        )
 
 
 def check_node_capacity(partitions: int, capacity: int) -> None:
     """Raise UserError where no plan that classifies nodes has this capacity."""
     if not 1 <= capacity <= partitions:
-        raise UserError(f"`storage.capacity` is {capacity}, but the dataset has {partitions} partitions: give 1 to {partitions}, "
-                        "or auto")
+        raise UserError(
+            f"`storage.capacity` is {capacity}, but the dataset has {partitions} partitions: give 1 to {partitions}, or auto"
+        )

@@ -62,8 +62,12 @@ class Streamed(Generic[Drawn, Sampled]):
     under_way: int
 
 
-def run(batches: Iterable[Drawn], stages: Stages[Drawn, Sampled, Gathered, Grads] | Streamed[Drawn, Sampled], staleness: int,
-        stop: Callable[[], bool]) -> Generator[Finished, None, None]:
+def run(
+    batches: Iterable[Drawn],
+    stages: Stages[Drawn, Sampled, Gathered, Grads] | Streamed[Drawn, Sampled],
+    staleness: int,
+    stop: Callable[[], bool],
+) -> Generator[Finished, None, None]:
     """Yield each batch once it is finished, in order. Once ``stop()`` is true no batch begins; those under way end."""
     with closing(staged(batches, lambda batch: (batch, stages.sample(batch)), SAMPLE_AHEAD)) as sampled:
         if isinstance(stages, Streamed):
@@ -74,8 +78,9 @@ def run(batches: Iterable[Drawn], stages: Stages[Drawn, Sampled, Gathered, Grads
             yield from _overlapped(sampled, stages, staleness, stop)
 
 
-def _synchronous(sampled: Iterable[tuple[Drawn, Sampled]], stages: Stages[Drawn, Sampled, Gathered, Grads],
-                 stop: Callable[[], bool]) -> Generator[Finished, None, None]:
+def _synchronous(
+    sampled: Iterable[tuple[Drawn, Sampled]], stages: Stages[Drawn, Sampled, Gathered, Grads], stop: Callable[[], bool]
+) -> Generator[Finished, None, None]:
     for batch, ids in sampled:
         loss, grads = stages.learn(stages.gather(ids))
         stages.apply(grads)
@@ -84,8 +89,9 @@ def _synchronous(sampled: Iterable[tuple[Drawn, Sampled]], stages: Stages[Drawn,
             return
 
 
-def _streamed(sampled: Iterable[tuple[Drawn, Sampled]], stages: Streamed[Drawn, Sampled],
-              stop: Callable[[], bool]) -> Generator[Finished, None, None]:
+def _streamed(
+    sampled: Iterable[tuple[Drawn, Sampled]], stages: Streamed[Drawn, Sampled], stop: Callable[[], bool]
+) -> Generator[Finished, None, None]:
     begun: deque[tuple[Drawn, Callable[[], float]]] = deque()
     for batch, ids in sampled:
         begun.append((batch, stages.begin(ids)))
@@ -102,8 +108,12 @@ def _ended(begun: deque[tuple[Drawn, Callable[[], float]]]) -> Finished:
     return Finished(batch, end())
 
 
-def _overlapped(sampled: Iterable[tuple[Drawn, Sampled]], stages: Stages[Drawn, Sampled, Gathered, Grads], staleness: int,
-                stop: Callable[[], bool]) -> Generator[Finished, None, None]:
+def _overlapped(
+    sampled: Iterable[tuple[Drawn, Sampled]],
+    stages: Stages[Drawn, Sampled, Gathered, Grads],
+    staleness: int,
+    stop: Callable[[], bool],
+) -> Generator[Finished, None, None]:
     permits = threading.Semaphore(staleness + 1)
     applying: deque[tuple[Finished, Future[None]]] = deque()
 
@@ -114,8 +124,10 @@ def _overlapped(sampled: Iterable[tuple[Drawn, Sampled]], stages: Stages[Drawn, 
         stages.apply(grads)
         permits.release()
 
-    with (ThreadPoolExecutor(1, thread_name_prefix="apply") as applier,
-          closing(staged(sampled, gather, staleness, permits)) as gathered):
+    with (
+        ThreadPoolExecutor(1, thread_name_prefix="apply") as applier,
+        closing(staged(sampled, gather, staleness, permits)) as gathered,
+    ):
         for batch, rows in gathered:
             loss, grads = stages.learn(rows)
             applying.append((Finished(batch, loss), applier.submit(apply, grads)))

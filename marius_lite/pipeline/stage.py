@@ -21,8 +21,9 @@ class _Failed:
 _END = object()
 
 
-def staged(items: Iterable[T], function: Callable[[T], U], ahead: int,
-           permits: threading.Semaphore | None = None) -> Generator[U, None, None]:
+def staged(
+    items: Iterable[T], function: Callable[[T], U], ahead: int, permits: threading.Semaphore | None = None
+) -> Generator[U, None, None]:
     """Yield ``function`` of each item, in order. Results are computed ahead, at most ``ahead`` of them.
 
     ``permits``, where given, is acquired before each call; who uses the result releases it. An error of ``function`` or

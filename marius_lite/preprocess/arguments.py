@@ -80,8 +80,9 @@ def check_choices(given: Arguments) -> None:
         if (value := values.get(name, allowed[0])) not in allowed:
             raise UserError(f"--{name.replace('_', '-')} {value}: unknown: use one of {', '.join(allowed)}")
     if given.get("partitioner") == "metis" and find_spec("pymetis") is None:
-        raise UserError("--partitioner metis: needs pymetis, which is not installed: pip install 'marius-lite[metis]', or "
-                        "use locality")
+        raise UserError(
+            "--partitioner metis: needs pymetis, which is not installed: pip install 'marius-lite[metis]', or use locality"
+        )
 
 
 def check_together(given: Arguments) -> None:
@@ -90,8 +91,10 @@ def check_together(given: Arguments) -> None:
     if given.get("split") is not None and (given.get("valid") or given.get("test")):
         raise UserError("--split cannot stand beside --valid or --test: give files or fractions, not both")
     if node_ids is not None and features is None and labels is None:
-        raise UserError(f"--node-ids {node_ids}: gives the node ids of the rows in a feature or label file: name that file "
-                        "with --features or --labels")
+        raise UserError(
+            f"--node-ids {node_ids}: gives the node ids of the rows in a feature or label file: name that file "
+            "with --features or --labels"
+        )
     if given.get("feature_dtype", "auto") != "auto" and features is None:
         raise UserError(f"--feature-dtype {given['feature_dtype']}: there are no features: give their file with --features")
     lists, fractions = node_lists(given), given.get("node_split")

@@ -76,8 +76,9 @@ def preprocess(options: Options) -> dict[str, Any]:
         site = Site(options, temporary, passes)
         if not passes.any:
             require_space(inputs, rows, options, node_data, lambda: rows_counted(inputs, options, site.threads))
-        report = passes.once(LAST, dict[str, Any], [temporary / name for name in WRITTEN_LAST],
-                             Build(site, inputs, node_data, node_types).run)
+        report = passes.once(
+            LAST, dict[str, Any], [temporary / name for name in WRITTEN_LAST], Build(site, inputs, node_data, node_types).run
+        )
     for line in report["warnings"]:
         log.warning(printable(line))
     return report
@@ -98,8 +99,12 @@ class Build:
         site.work.mkdir(exist_ok=True)
         make_groups(site.root)
         gathered = self._read()
-        numbering = once("number", Numbering, [site.work / "number"], lambda: number_ids(
-            gathered.dictionaries, options.seed, site.work / "number", options.memory // 2, site.threads))
+        numbering = once(
+            "number",
+            Numbering,
+            [site.work / "number"],
+            lambda: number_ids(gathered.dictionaries, options.seed, site.work / "number", options.memory // 2, site.threads),
+        )
         kind, names, relation_ids = gathered.relations.finish()
         amounts, carried = Amounts(options, gathered.counts), gathered.shape.carried
         partitioning = Partitioning(numbering.nodes, options.partitions or choose_partitions(numbering.nodes, amounts.stored))
@@ -107,38 +112,62 @@ class Build:
         self._require_rest(gathered, numbering, partitioning, layout.words, len(names))
         numbered = NodePasses(site, gathered, numbering, partitioning, relation_ids).run(self.node_data, self.node_types)
         spools = [site.work / table.name for table in (FEATURES, LABELS)]
-        tables = once("tables", Tables, [site.root / TABLES, *spools], lambda: write_tables(site, self.node_data, numbered),
-                      attrgetter("files"))
+        tables = once(
+            "tables",
+            Tables,
+            [site.root / TABLES, *spools],
+            lambda: write_tables(site, self.node_data, numbered),
+            attrgetter("files"),
+        )
         dealt = Renumbering(numbered.last.training)
         sort = EdgeSort(site, amounts, layout, relation_ids, numbered.last.apply, dealt.apply)
         writing = EdgeWriting(sort, partitioning, carried)
         written, tally = writing.run(lambda: sort.pack(with_ids(gathered.edges(), numbering)))
-        once("adjacency", Files, [site.root / ADJACENCY.parent],
-             lambda: write_adjacency(site, writing.stored["train"], len(names)), all_of_it)
+        once(
+            "adjacency",
+            Files,
+            [site.root / ADJACENCY.parent],
+            lambda: write_adjacency(site, writing.stored["train"], len(names)),
+            all_of_it,
+        )
         types = type_facts(site, numbered, writing.stored, names)
         write_relations(site.root / "relations.parquet", kind, names, tally.relation_counts.sum(0))
         manifest = make_manifest(site, self.node_data, PassResults(gathered, numbered, kind, names, tables, tally))
         files.write_atomic(site.root / "zarr.json", manifest.root_json())
-        report = make_report(manifest, gathered.seen, tally, written.degrees, options, site.passes.seconds,
-                             {**tables.said, **types, "sorted_runs": written.runs})
+        report = make_report(
+            manifest,
+            gathered.seen,
+            tally,
+            written.degrees,
+            options,
+            site.passes.seconds,
+            {**tables.said, **types, "sorted_runs": written.runs},
+        )
         write_report(site.root / REPORT, report)
         return report
 
     def _read(self) -> Gathered:
         """Run pass `read`. Raises MemoryWanted where its keys do not fit the memory that is left for them."""
         site, folder, bad_rows = self.site, self.site.work / "read", self.site.root / BAD_ROWS
-        gathered = site.passes.once("read", Gathered, [folder, bad_rows], lambda: gather(
-            self.inputs, site.options, folder, site.threads, BadRows(bad_rows), self.node_data, self.node_types),
-            lambda gathered: gathered.spooled)
+        gathered = site.passes.once(
+            "read",
+            Gathered,
+            [folder, bad_rows],
+            lambda: gather(self.inputs, site.options, folder, site.threads, BadRows(bad_rows), self.node_data, self.node_types),
+            lambda gathered: gathered.spooled,
+        )
         needed = gathered.dictionaries.key_bytes
         if needed > site.options.memory // 4 and not site.passes.any_of("sort", "write"):
-            raise MemoryWanted(f"--memory: the ids that were read take {files.format_bytes(needed)} of it, a quarter at most: "
-                               "give about as much as before and run the same command, which goes on, or start afresh with "
-                               "--overwrite")
+            raise MemoryWanted(
+                f"--memory: the ids that were read take {files.format_bytes(needed)} of it, a quarter at most: "
+                "give about as much as before and run the same command, which goes on, or start afresh with "
+                "--overwrite"
+            )
         return gathered
 
-    def _require_rest(self, gathered: Gathered, numbering: Numbering, partitioning: Partitioning, words: int,
-                      relations: int) -> None:
+    def _require_rest(
+        self, gathered: Gathered, numbering: Numbering, partitioning: Partitioning, words: int, relations: int
+    ) -> None:
         """Check, once nodes are numbered, that in-edge lists fit in memory (else MemoryWanted) and all that is to come on disk
         (else RunError)."""
         options, done = self.site.options, self.site.passes.any_of

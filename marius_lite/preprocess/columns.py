@@ -18,15 +18,19 @@ def parse_columns(text: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(part.strip() for part in text.split(","))
     used = [name for name in names if name != IGNORE]
-    advice = ("write src,dst or src,rel,dst in the order of the file's columns (also weight and time; _ for one to ignore), or "
-              "header names in that role order")
+    advice = (
+        "write src,dst or src,rel,dst in the order of the file's columns (also weight and time; _ for one to ignore), or "
+        "header names in that role order"
+    )
     if len(set(used)) != len(used):
         raise UserError(f"--columns {text}: a name stands twice: {advice}")
     roles = [name for name in used if name in COLUMN_ROLES]
     ids = [name for name in used if name not in VALUES]
     if roles and len(roles) != len(used):
-        raise UserError(f"--columns {text}: mixes roles with other names: {advice}"
-                        + ("; beside header names use --edge-weight and --timestamp" if set(roles) <= {*VALUES} else ""))
+        raise UserError(
+            f"--columns {text}: mixes roles with other names: {advice}"
+            + ("; beside header names use --edge-weight and --timestamp" if set(roles) <= {*VALUES} else "")
+        )
     if len(ids) not in (2, 3) or not all(names):
         raise UserError(f"--columns {text}: names {len(ids)} columns of ids, 2 or 3 are needed: {advice}")
     if roles and not {"src", "dst"} <= set(roles):

@@ -76,17 +76,41 @@ def sizes_before(inputs: Sequence[InputFile], rows: int, options: Options, node_
     name = max(INT_BYTES, packed // max(1, 2 * rows)) if most else 0
     ids = table_bytes("str", nodes, nodes * name) if most else 0
     reverses = rows if most and options.reverses_sought and (options.valid or options.test) else 0
-    return DiskSizes(rows, reverses, spooled, 1 + most + len(carried), carried, relations and most, nodes, nodes * name,
-                 ids, ids, options.partitions or 1, options.node_types is not None)
+    return DiskSizes(
+        rows,
+        reverses,
+        spooled,
+        1 + most + len(carried),
+        carried,
+        relations and most,
+        nodes,
+        nodes * name,
+        ids,
+        ids,
+        options.partitions or 1,
+        options.node_types is not None,
+    )
 
 
-def sizes_after(gathered: Gathered, numbering: Numbering, options: Options, words: int, relations: int,
-                partitions: int) -> DiskSizes:
+def sizes_after(
+    gathered: Gathered, numbering: Numbering, options: Options, words: int, relations: int, partitions: int
+) -> DiskSizes:
     """Return the sizes once nodes are numbered."""
     reverses = sum(gathered.counts[1:]) if options.reverses_sought else 0
-    return DiskSizes(sum(gathered.counts), reverses, gathered.shape.edge_bytes, words, gathered.shape.carried, relations > 1,
-                 numbering.nodes, numbering.raw_ids.bytes, dictionary_bytes(gathered.dictionaries),
-                 numbering_bytes(numbering), partitions, gathered.node_types is not None)
+    return DiskSizes(
+        sum(gathered.counts),
+        reverses,
+        gathered.shape.edge_bytes,
+        words,
+        gathered.shape.carried,
+        relations > 1,
+        numbering.nodes,
+        numbering.raw_ids.bytes,
+        dictionary_bytes(gathered.dictionaries),
+        numbering_bytes(numbering),
+        partitions,
+        gathered.node_types is not None,
+    )
 
 
 @dataclass(frozen=True)
@@ -130,9 +154,11 @@ class DiskPlan:
     def __str__(self) -> str:
         runs = f"{format_bytes(self._runs)} of sorted runs" if self._runs else "sorting in memory"
         result = names_bytes(self.sizes.nodes, self.sizes.names) + self._tables + self._edges + self._lists
-        return (f"{self.sizes.rows:,} edges of {self.sizes.nodes:,} nodes: {format_bytes(self._spool)} of spooled edges, "
-                f"{format_bytes(self.sizes.ids + self.sizes.numbers)} of ids, {runs}, then {format_bytes(result)} of dataset; at "
-                f"most {format_bytes(self.most)} of disk at a time")
+        return (
+            f"{self.sizes.rows:,} edges of {self.sizes.nodes:,} nodes: {format_bytes(self._spool)} of spooled edges, "
+            f"{format_bytes(self.sizes.ids + self.sizes.numbers)} of ids, {runs}, then {format_bytes(result)} of dataset; at "
+            f"most {format_bytes(self.most)} of disk at a time"
+        )
 
     @property
     def _spool(self) -> int:
@@ -202,8 +228,9 @@ class DiskPlan:
         return partitioner_bytes(self.sizes.rows, self.sizes.nodes, sort_memory(self.options))
 
 
-def require_space(inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None,
-                  count: Callable[[], int]) -> None:
+def require_space(
+    inputs: Sequence[InputFile], rows: int, options: Options, node_data: NodeData | None, count: Callable[[], int]
+) -> None:
     """Log how much disk about ``rows`` edges take, before the input is read.
 
     Where less is free than the least that they need, ``count`` counts the rows exactly. Raises UserError where that is still so.
@@ -213,8 +240,10 @@ def require_space(inputs: Sequence[InputFile], rows: int, options: Options, node
         return DiskPlan(sizes_before(inputs, rows, options, node_data, most), options, node_data, least=not most).most
 
     least, most = needed(rows), needed(rows, most=True)
-    log.info(f"{options.output}: about {rows:,} edges: {format_bytes(least)} of disk at a time, up to {format_bytes(most)} "
-             "where there are many nodes")
+    log.info(
+        f"{options.output}: about {rows:,} edges: {format_bytes(least)} of disk at a time, up to {format_bytes(most)} "
+        "where there are many nodes"
+    )
     features = "" if node_data is None or node_data.features is None else f" and {node_data.features.rows:,} feature rows"
     if least > files.free_bytes(options.output.absolute()):
         rows = count()
@@ -237,8 +266,10 @@ def require_more(folder: Path, needed: int, purpose: str, output: Path) -> None:
     """Raise RunError unless the disk has room for ``folder`` to grow to ``needed`` bytes."""
     more, free = needed - used_bytes(folder), files.free_bytes(folder)
     if more > free:
-        raise RunError(f"{output}: {purpose} needs {format_bytes(more)} more of disk, {format_bytes(free)} are free: make room "
-                       f"for {format_bytes(more - free)}, then the same command goes on")
+        raise RunError(
+            f"{output}: {purpose} needs {format_bytes(more)} more of disk, {format_bytes(free)} are free: make room "
+            f"for {format_bytes(more - free)}, then the same command goes on"
+        )
 
 
 def used_bytes(folder: Path) -> int:

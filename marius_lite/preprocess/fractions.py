@@ -16,20 +16,12 @@ def parse_fractions(text: str | None, option: str) -> Fractions | None:
     try:
         train, valid, test = (float(part) for part in text.split(","))
     except ValueError:
-        raise UserError(
-            f"{option} {text}: write three fractions for train, valid and test, for example 0.9,0.05,0.05"
-        ) from None
+        raise UserError(f"{option} {text}: write three fractions for train, valid and test, for example 0.9,0.05,0.05") from None
     parts = (train, valid, test)
     if not all(math.isfinite(part) and part >= 0 for part in parts) or train <= 0:
-        raise UserError(
-            f"{option} {text}: no fraction may be negative and train must be above 0, for example "
-            "0.9,0.05,0.05"
-        )
+        raise UserError(f"{option} {text}: no fraction may be negative and train must be above 0, for example 0.9,0.05,0.05")
     if abs(sum(parts) - 1) > 1e-6:
-        raise UserError(
-            f"{option} {text}: the fractions sum to {sum(parts):g}: they must sum to 1, for example "
-            "0.9,0.05,0.05"
-        )
+        raise UserError(f"{option} {text}: the fractions sum to {sum(parts):g}: they must sum to 1, for example 0.9,0.05,0.05")
     return parts
 
 

@@ -37,9 +37,20 @@ class NodePasses:
         training = None if labels is None or labels.codes is None else TrainingFirst(files.read_numbers(labels.codes, CODE))
         last = self._last(training, labels)
         file, names = self.site.root / "nodes.parquet", self.site.work / "names"
-        self.site.passes.once("names", type(None), [file, names], lambda: write_nodes(
-            file, self.numbering.raw_ids, last, self.partitioning, names, plan.sort_memory(self.site.options),
-            types.by(last) if types else None))
+        self.site.passes.once(
+            "names",
+            type(None),
+            [file, names],
+            lambda: write_nodes(
+                file,
+                self.numbering.raw_ids,
+                last,
+                self.partitioning,
+                names,
+                plan.sort_memory(self.site.options),
+                types.by(last) if types else None,
+            ),
+        )
         return NumberedNodes(self.numbering, labels, types, self.partitioning, last)
 
     def _labels(self, data: NodeData | None) -> NodeLabels | None:
@@ -62,6 +73,7 @@ class NodePasses:
             return last
         first = labels.counts["train"] if labels and labels.counts else nodes
         placing = Placing(self.site, self.partitioning, sum(self.gathered.counts), self.relation_ids, last)
-        places = self.site.passes.once("partition", Path, placing.places, lambda: placing.run(
-            with_ids(self.gathered.edges(), self.numbering), first))
+        places = self.site.passes.once(
+            "partition", Path, placing.places, lambda: placing.run(with_ids(self.gathered.edges(), self.numbering), first)
+        )
         return Renumbering(training, places, id_dtype(nodes))

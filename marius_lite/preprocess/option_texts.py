@@ -19,8 +19,7 @@ def parse_delimiter(text: str) -> str | None:
     delimiter = DELIMITER_NAMES.get(text, text)
     if len(delimiter) != 1 or delimiter in '\r\n"' or not delimiter.isascii():
         raise UserError(
-            f"--delimiter {text!r}: must be auto, one ASCII character, or one of tab, comma, space, "
-            "semicolon, pipe, whitespace"
+            f"--delimiter {text!r}: must be auto, one ASCII character, or one of tab, comma, space, semicolon, pipe, whitespace"
         )
     return delimiter
 

@@ -25,8 +25,26 @@ from marius_lite.preprocess.option_texts import parse_delimiter, parse_memory, p
 
 SPLITS = ("train", "valid", "test")
 # Arguments that `Options.parse` turns into fields. The others are fields as they are.
-PARSED = {"edges", "output", "valid", "test", "split", "columns", "delimiter", "partitions", "memory", "features", "node_ids",
-          "labels", "train_nodes", "valid_nodes", "test_nodes", "node_split", "node_types", "adjacency"}
+PARSED = {
+    "edges",
+    "output",
+    "valid",
+    "test",
+    "split",
+    "columns",
+    "delimiter",
+    "partitions",
+    "memory",
+    "features",
+    "node_ids",
+    "labels",
+    "train_nodes",
+    "valid_nodes",
+    "test_nodes",
+    "node_split",
+    "node_types",
+    "adjacency",
+}
 
 
 @dataclass(frozen=True)
@@ -81,8 +99,9 @@ class Options:
         weight, time = given.get("edge_weight"), given.get("timestamp")
         check_choices(given)
         check_together(given)
-        check_texts({"--columns": given.get("columns"), "--comment": given.get("comment"), "--edge-weight": weight,
-                     "--timestamp": time})
+        check_texts(
+            {"--columns": given.get("columns"), "--comment": given.get("comment"), "--edge-weight": weight, "--timestamp": time}
+        )
         columns = parse_columns(given.get("columns"))
         check_values(columns, {"--edge-weight": weight, "--timestamp": time})
         check_default(given.get("weight_default"), weight is not None or "weight" in (columns or ()))

@@ -36,8 +36,12 @@ def repartition(options: RepartitionOptions) -> dict[str, Any]:
     """Make the dataset and return its report. Raises UserError or RunError. After a RunError the same command goes on."""
     check_output(options.output, options.overwrite)
     with new_dataset(options.output, options.digest, options.overwrite) as (temporary, passes):
-        report = passes.once(LAST, dict[str, Any], [temporary / "zarr.json", temporary / REPORT],
-                             Repartition(RepartitionSite(options, temporary, passes)).run)
+        report = passes.once(
+            LAST,
+            dict[str, Any],
+            [temporary / "zarr.json", temporary / REPORT],
+            Repartition(RepartitionSite(options, temporary, passes)).run,
+        )
     return report
 
 

@@ -23,8 +23,15 @@ NO_TITLES = (".npy", ".npz", ".parquet", ".zarr")  # files without a first line
 DOUBLED = 0.25  # the share of duplicates: it is a half where the files have every edge in both directions
 
 
-def make_report(manifest: Manifest, inputs: InputFacts, tally: Tally, degrees: DegreeFacts, options: Options,
-                timings: dict[str, float], facts: dict[str, Any]) -> dict[str, Any]:
+def make_report(
+    manifest: Manifest,
+    inputs: InputFacts,
+    tally: Tally,
+    degrees: DegreeFacts,
+    options: Options,
+    timings: dict[str, float],
+    facts: dict[str, Any],
+) -> dict[str, Any]:
     """Return the report as a JSON object. ``facts`` are added as they are."""
     edges = _edge_facts(manifest, tally, degrees, options)
     return {
@@ -48,11 +55,7 @@ def make_report(manifest: Manifest, inputs: InputFacts, tally: Tally, degrees: D
         ],
         "self_loops_dropped": inputs.self_loops_dropped,
         "edges": edges,
-        "train_degrees": {
-            "out": degrees.out,
-            "in": degrees.into,
-            "nodes_without_edges": degrees.without_edges,
-        },
+        "train_degrees": {"out": degrees.out, "in": degrees.into, "nodes_without_edges": degrees.without_edges},
         **facts,
         "seconds": {**timings, "total": round(sum(timings.values()), 3)},
     }
@@ -75,8 +78,11 @@ def _edge_facts(manifest: Manifest, tally: Tally, degrees: DegreeFacts, options:
             by_split[name] |= {
                 "also_in_train": int(in_train[split]),
                 **({} if options.undirected else {"reverse_in_train": int(reversed_in_train[split])}),
-                **({} if not options.reverses_sought else {
-                    "inverse_in_train": int(turned_in_train[split] - reversed_in_train[split])}),
+                **(
+                    {}
+                    if not options.reverses_sought
+                    else {"inverse_in_train": int(turned_in_train[split] - reversed_in_train[split])}
+                ),
                 "unseen_in_train": degrees.unseen_edges[name],
                 "nodes_unseen_in_train": degrees.unseen[name],
             }
@@ -94,26 +100,34 @@ def _alone(nodes: int, degrees: DegreeFacts, options: Options) -> list[str]:
     if alone <= 0 or options.features is options.labels is options.node_types is None:
         return []
     if alone == 1 and options.labels is not None and options.labels.suffix not in NO_TITLES:
-        return [f"1 of {nodes:,} nodes has no edge: if {options.labels} begins with a title that is a number, such as 0, remove "
-                "it"]
+        return [
+            f"1 of {nodes:,} nodes has no edge: if {options.labels} begins with a title that is a number, such as 0, remove it"
+        ]
     if alone < ALONE_SHARE * nodes:
         return []
-    return [f"{alone:,} of {nodes:,} nodes have no edge, and stand only in files about nodes: are ids written there as they are "
-            "in the edges?"]
+    return [
+        f"{alone:,} of {nodes:,} nodes have no edge, and stand only in files about nodes: are ids written there as they are "
+        "in the edges?"
+    ]
 
 
 def _empty(edges: dict[str, dict[str, Any]], options: Options) -> list[str]:
-    return [f"{name}: --split left no edge for it: there are too few edges for such fractions"
-            for name, fraction in zip(SPLITS, options.fractions or ()) if fraction > 0 and not edges.get(name, {}).get("stored")]
+    return [
+        f"{name}: --split left no edge for it: there are too few edges for such fractions"
+        for name, fraction in zip(SPLITS, options.fractions or ())
+        if fraction > 0 and not edges.get(name, {}).get("stored")
+    ]
 
 
 def _doubled(train: dict[str, Any], options: Options) -> list[str]:
     """Return a line where --undirected has stored many edges twice: the files had them in both directions already."""
     if not options.undirected or options.drop_duplicates or train["duplicates"] < DOUBLED * train["stored"]:
         return []
-    return [f"train: {train['duplicates']:,} of {train['stored']:,} stored edges stand there twice: the files have many "
-            "edges twice, perhaps in both directions, and --undirected stores each both ways: leave that out, or give "
-            "--drop-duplicates"]
+    return [
+        f"train: {train['duplicates']:,} of {train['stored']:,} stored edges stand there twice: the files have many "
+        "edges twice, perhaps in both directions, and --undirected stores each both ways: leave that out, or give "
+        "--drop-duplicates"
+    ]
 
 
 def partition_facts(manifest: Manifest, counts: npt.NDArray[np.int64]) -> dict[str, Any]:

@@ -36,8 +36,10 @@ def on_disk(options: Options, stream: IO[bytes]) -> Iterator[Options]:
         try:
             spooled = folder / NAME
             _copy(stream, spooled)
-            edges, valid, test = (tuple(str(spooled) if name == STDIN else name for name in names)
-                                  for names in (options.edges, options.valid, options.test))
+            edges, valid, test = (
+                tuple(str(spooled) if name == STDIN else name for name in names)
+                for names in (options.edges, options.valid, options.test)
+            )
             yield dataclasses.replace(options, edges=edges, valid=valid, test=test)
         finally:
             files.remove_tree(folder)

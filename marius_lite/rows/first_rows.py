@@ -19,12 +19,11 @@ def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
         rows = buffer.view(k)
         generator = generator_for(config.training.seed, "nodes", worker=k)
         for start in range(0, len(rows), INITIAL_BLOCK):
-            part = rows[start:start + INITIAL_BLOCK]
+            part = rows[start : start + INITIAL_BLOCK]
             part[:, :dim] = draw(generator, len(part), dim)
     return buffer.flush()
 
 
 def draw_of(settings: DrawSection, usual: Draw) -> Draw:
     """Return the ``usual`` draw, that of the decoder's authors, changed as the ``settings`` ask."""
-    return usual.changed(None if settings.kind == "auto" else settings.kind,
-                         None if settings.scale == "auto" else settings.scale)
+    return usual.changed(None if settings.kind == "auto" else settings.kind, None if settings.scale == "auto" else settings.scale)

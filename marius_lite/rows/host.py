@@ -58,8 +58,9 @@ class HostRows(ResidentRows):
         if buffers.learned:
             self._gathers.append(HostGather(buffers.learned.rows, buffers.dim, ring, threads))
 
-    def pipeline(self, prepare: Callable[[Any], PreparedBatch[Any]],
-                 learn: Learn) -> Stages[Any, PreparedBatch[Any], Gathered, RowGrads]:
+    def pipeline(
+        self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn
+    ) -> Stages[Any, PreparedBatch[Any], Gathered, RowGrads]:
         def learned(gathered: Gathered) -> tuple[float, RowGrads]:
             prepared, arrived = gathered
             loss, grads = learn(prepared, arrived)

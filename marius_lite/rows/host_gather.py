@@ -18,8 +18,15 @@ class HostGather:
     ``table``: (rows, width) float32, or as ``type`` and ``scales`` say (see `graph.feature_types`).
     """
 
-    def __init__(self, table: npt.NDArray[Any], columns: int, ring: int = 1, threads: int = 1, type: str = "float32",
-                 scales: npt.NDArray[np.float32] | None = None):
+    def __init__(
+        self,
+        table: npt.NDArray[Any],
+        columns: int,
+        ring: int = 1,
+        threads: int = 1,
+        type: str = "float32",
+        scales: npt.NDArray[np.float32] | None = None,
+    ):
         self._table, self._columns, self._threads, self._type, self._scales = table, columns, threads, type, scales
         self._ring = [torch.empty((0, columns), dtype=torch.float32) for _ in range(ring)]
         self._turn = 0

@@ -94,8 +94,9 @@ class DeviceRows(ResidentRows):
 
     def _begin(self, learn: Learn, tracked: Tracked) -> Callable[[], float]:
         prepared, rows = tracked
-        end = self._batches.begin(rows, prepared.arrays,
-                                  lambda arrived: learn(prepared, OnDevice(self._batches.accelerator, arrived)))
+        end = self._batches.begin(
+            rows, prepared.arrays, lambda arrived: learn(prepared, OnDevice(self._batches.accelerator, arrived))
+        )
         return lambda: finite(end(), prepared.batch)
 
     def _caches(self) -> list[tuple[PartitionBuffer, FullCache | HotRowCache]]:

@@ -39,8 +39,7 @@ def host_rows(buffers: RowBuffers, dataset: Dataset, config: Config) -> HostRows
     return HostRows(buffers, dataset.partitioning, updater, training.staleness, int(training.threads))
 
 
-def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset, config: Config,
-                loads: list[Load]) -> DeviceRows:
+def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset, config: Config, loads: list[Load]) -> DeviceRows:
     """Return the rows of the buffers, trained on a GPU. The way they travel is logged. If it fails, the buffers are closed.
 
     ``loads``: how many rows the steps of the first epoch touch.

@@ -105,8 +105,9 @@ class ResidentRows(ABC):
             self.buffers.learned.mark_dirty(self.resident)
 
     @abstractmethod
-    def pipeline(self, prepare: Callable[[Any], PreparedBatch[Any]],
-                 learn: Learn) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
+    def pipeline(
+        self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn
+    ) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
         """Return the stages for one run of the pipeline. They change the learned rows by the gradients that ``learn`` gives."""
 
     @abstractmethod

@@ -28,9 +28,18 @@ def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | Non
     record = record_learned(config)
     if record is None:
         return None
-    return RowTable.create(path / NODES, dataset.partitioning.nodes, record.width, dataset.partitioning.rows, {
-        "values": [0, record.dim], "state": [record.dim, record.dim + record.state_columns],
-        "decoder": config.model.decoder, "row_optimizer": config.optimizer.rows.name})
+    return RowTable.create(
+        path / NODES,
+        dataset.partitioning.nodes,
+        record.width,
+        dataset.partitioning.rows,
+        {
+            "values": [0, record.dim],
+            "state": [record.dim, record.dim + record.state_columns],
+            "decoder": config.model.decoder,
+            "row_optimizer": config.optimizer.rows.name,
+        },
+    )
 
 
 def table_bytes(dataset: Dataset, config: Config) -> int:

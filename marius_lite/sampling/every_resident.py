@@ -23,7 +23,10 @@ class EveryResident:
         rows = resident.rows()
         each = np.arange(edges.size)
         negatives = rows.reshape(1, 1, -1)
-        left_out = known_among(edges, negatives) if self.mask_known else tuple(
-            Pairs(each, resident.places(answers)) for answers in (edges.dst, edges.src))
+        left_out = (
+            known_among(edges, negatives)
+            if self.mask_known
+            else tuple(Pairs(each, resident.places(answers)) for answers in (edges.dst, edges.src))
+        )
         seed = seed_for(self.run_seed, "dropout", edges.epoch, edges.step, edges.index)
         return SampledBatch(edges, negatives, seed, True, left_out)

@@ -14,8 +14,9 @@ def known_among(edges: EdgeBatch, negatives: npt.NDArray[np.int64]) -> tuple[Pai
     ``negatives``: (sides, chunks, count) rows, or (1, chunks, count) for both sides.
     """
     ends = ((edges.src, edges.dst), (edges.dst, edges.src))
-    return tuple(_true_pairs(node, edges.rel, answer, negatives[side % len(negatives)])
-                 for side, (node, answer) in enumerate(ends))
+    return tuple(
+        _true_pairs(node, edges.rel, answer, negatives[side % len(negatives)]) for side, (node, answer) in enumerate(ends)
+    )
 
 
 def _true_pairs(node: Rows, rel: Rows, answer: Rows, negatives: npt.NDArray[np.int64]) -> Pairs:

@@ -68,13 +68,20 @@ class NegativeSampler:
         from_batch = round(self.count * self.degree_fraction)
         negatives = np.empty((2, self.chunks, self.count), np.int64)
         negatives[:, :, from_batch:] = resident.at(
-            generator.integers(resident.nodes, size=(2, self.chunks, self.count - from_batch)))
+            generator.integers(resident.nodes, size=(2, self.chunks, self.count - from_batch))
+        )
         if from_batch:
             for side, nodes in enumerate((edges.dst, edges.src)):
                 negatives[side, :, :from_batch] = nodes[generator.integers(len(nodes), size=(self.chunks, from_batch))]
         left_out = known_among(edges, negatives) if self.mask_known else ()
-        corrections = () if resident.log_q is None else tuple(
-            Correction(resident.log_q[side, answers], resident.log_q[side, negatives[side]])
-            for side, answers in enumerate((edges.dst, edges.src)))
-        return SampledBatch(edges, negatives, seed_for(self.run_seed, "dropout", *place), left_out=left_out,
-                            corrections=corrections)
+        corrections = (
+            ()
+            if resident.log_q is None
+            else tuple(
+                Correction(resident.log_q[side, answers], resident.log_q[side, negatives[side]])
+                for side, answers in enumerate((edges.dst, edges.src))
+            )
+        )
+        return SampledBatch(
+            edges, negatives, seed_for(self.run_seed, "dropout", *place), left_out=left_out, corrections=corrections
+        )

@@ -121,8 +121,11 @@ class NeighbourLists:
 
     def _move(self, base_rows: Mapping[int, int]) -> None:
         """Note that these partitions lie elsewhere in the buffer now."""
-        known = {k: self.degrees(np.arange(self._resident[k][0], self._resident[k][0] + self._adjacency.partitioning.size(k)))
-                 for k in base_rows if self.with_degrees}
+        known = {
+            k: self.degrees(np.arange(self._resident[k][0], self._resident[k][0] + self._adjacency.partitioning.size(k)))
+            for k in base_rows
+            if self.with_degrees
+        }
         for k, row in base_rows.items():
             self._sampler.move(k, row)
             self._resident[k] = row, self._resident[k][1]
@@ -151,9 +154,11 @@ class NeighbourLists:
         lists = self._adjacency.read(k, self._weighted, self._own_pages)
         weights = lists.weights
         if weights is not None and len(weights) and not (weights.min() >= 0 and weights.max() < np.inf):
-            raise UserError(f"{self._adjacency.folder}: the edges into partition {k} have weights from {weights.min()} to "
-                            f"{weights.max()}: `sampling.weighted` takes finite weights of 0 or more: set it to false, or "
-                            "preprocess edges with such weights")
+            raise UserError(
+                f"{self._adjacency.folder}: the edges into partition {k} have weights from {weights.min()} to "
+                f"{weights.max()}: `sampling.weighted` takes finite weights of 0 or more: set it to false, or "
+                "preprocess edges with such weights"
+            )
         return lists
 
     def some_sources(self, most: int) -> npt.NDArray[np.int64]:
@@ -167,8 +172,15 @@ class NeighbourLists:
         ids = np.concatenate([np.empty(0, np.int64), *found])
         return ids[np.isin(ids // rows, list(self._resident))]
 
-    def sample(self, seeds: npt.NDArray[np.int64], fanouts: Sequence[Fanout], seed: int, threads: int = 0,
-               exclude: npt.NDArray[np.int64] | None = None, both: bool = False) -> NeighbourSample:
+    def sample(
+        self,
+        seeds: npt.NDArray[np.int64],
+        fanouts: Sequence[Fanout],
+        seed: int,
+        threads: int = 0,
+        exclude: npt.NDArray[np.int64] | None = None,
+        both: bool = False,
+    ) -> NeighbourSample:
         """Sample ``fanouts[h]`` in-neighbours (-1: all) of each node that appears first at hop h, without replacement.
 
         All are equally likely; or, where edges are weighted, in proportion to weight among those not yet drawn. An edge of weight

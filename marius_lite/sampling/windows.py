@@ -125,5 +125,8 @@ def shuffled(edges: int, generator: np.random.Generator) -> npt.NDArray[np.uint3
 
 def batch_slices(window: Window, batch_size: int, start: int) -> Sequence[tuple[int, slice]]:
     """(batch index in the step, slice of the shuffled window) of each batch from index ``start`` on."""
-    return [(window.first_batch + k, slice(k * batch_size, min((k + 1) * batch_size, window.edges)))
-            for k in range(window.batches) if window.first_batch + k >= start]
+    return [
+        (window.first_batch + k, slice(k * batch_size, min((k + 1) * batch_size, window.edges)))
+        for k in range(window.batches)
+        if window.first_batch + k >= start
+    ]

@@ -34,8 +34,15 @@ class PartitionBuffer:
         self.table = table
         with self._errors():
             self._native = _native.PartitionBuffer(
-                str(table.chunks.folder), table.partitions, table.rows_per_partition, table.stride, slots,
-                threads, direct, table.dtype == np.float32)
+                str(table.chunks.folder),
+                table.partitions,
+                table.rows_per_partition,
+                table.stride,
+                slots,
+                threads,
+                direct,
+                table.dtype == np.float32,
+            )
         self.slots = slots
         self.slot_rows: int = self._native.slot_rows
         self.direct: bool = self._native.direct
@@ -101,8 +108,7 @@ class PartitionBuffer:
     def __enter__(self) -> PartitionBuffer:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
             try:
                 self.flush()

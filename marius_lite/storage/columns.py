@@ -79,8 +79,9 @@ class ColumnWriter:
         describe_column(self.path, zeros.dtype, length, self._size)
 
 
-def write_node_column(path: Path, dtype: npt.DTypeLike, nodes: int, rows: int,
-                      values: Callable[[range], npt.NDArray[Any]]) -> dict[Path, tuple[int, int]]:
+def write_node_column(
+    path: Path, dtype: npt.DTypeLike, nodes: int, rows: int, values: Callable[[range], npt.NDArray[Any]]
+) -> dict[Path, tuple[int, int]]:
     """Write a 1-D array with an entry for each of ``nodes``, a chunk for each partition of ``rows`` of them.
 
     The last chunk is filled up with zeros. ``values``: the entries of a range of node ids. Returns the chunk files with (size,

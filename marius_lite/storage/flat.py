@@ -44,14 +44,14 @@ def _parse_flat(path: Path, _modified: int) -> FlatArray:
     found = read_json(path / "zarr.json")
     codecs = [codec["name"] for codec in found["codecs"]]
     if codecs != ["bytes"] or len(found["shape"]) != 1:
-        raise UserError(f"{path}: found shape {found['shape']} and codecs {codecs}, "
-                        "expected one dimension and no compression")
+        raise UserError(f"{path}: found shape {found['shape']} and codecs {codecs}, expected one dimension and no compression")
     dtype = np.dtype(found["data_type"]).newbyteorder("<")
     return FlatArray(path, found["shape"][0], found["chunk_grid"]["configuration"]["chunk_shape"][0], dtype)
 
 
-def read_array_range(path: Path, start: int, stop: int, out: npt.NDArray[Any] | None = None,
-                     direct: bool = True) -> npt.NDArray[Any]:
+def read_array_range(
+    path: Path, start: int, stop: int, out: npt.NDArray[Any] | None = None, direct: bool = True
+) -> npt.NDArray[Any]:
     """Read elements [start, stop) of the one-dimensional Zarr array at ``path``, past the page cache.
 
     ``out``: contiguous, shape (stop - start,), of the array's dtype; without it an array is made. Raises ValueError for
@@ -63,8 +63,7 @@ def read_array_range(path: Path, start: int, stop: int, out: npt.NDArray[Any] | 
     if out is None:
         out = empty_for_range(array.dtype, start, stop)
     if out.shape != (stop - start,) or out.dtype != array.dtype:
-        raise ValueError(f"{path}: out has shape {out.shape} and dtype {out.dtype}, "
-                         f"expected ({stop - start},) and {array.dtype}")
+        raise ValueError(f"{path}: out has shape {out.shape} and dtype {out.dtype}, expected ({stop - start},) and {array.dtype}")
     size = array.dtype.itemsize
     target = out.view(np.uint8)
     for index in range(start // array.chunk, -(-stop // array.chunk) if stop > start else 0):

@@ -22,8 +22,7 @@ class RecordLayout:
 
     def __post_init__(self) -> None:
         if self.dim < 1 or self.state_columns < 0:
-            raise ValueError(f"dim and state_columns: found {self.dim} and {self.state_columns}, "
-                             "need at least 1 and 0")
+            raise ValueError(f"dim and state_columns: found {self.dim} and {self.state_columns}, need at least 1 and 0")
 
     @property
     def width(self) -> int:

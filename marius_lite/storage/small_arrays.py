@@ -16,12 +16,7 @@ from marius_lite.storage.metadata import PLAIN
 def write_array(path: Path, values: npt.NDArray[Any]) -> None:
     """Write a small array as one uncompressed chunk."""
     array = zarr.create_array(
-        path,
-        shape=values.shape,
-        chunks=values.shape,
-        dtype=values.dtype,
-        config={"write_empty_chunks": True},
-        **PLAIN,
+        path, shape=values.shape, chunks=values.shape, dtype=values.dtype, config={"write_empty_chunks": True}, **PLAIN
     )
     array[...] = values
 

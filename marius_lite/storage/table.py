@@ -48,17 +48,33 @@ class RowTable:
     _compared: set[int] = field(default_factory=set, init=False, compare=False, repr=False)
 
     @classmethod
-    def create(cls, path: Path, nodes: int, width: int, rows_per_partition: int,
-               attributes: Mapping[str, Any] | None = None, dtype: npt.DTypeLike = np.float32) -> RowTable:
+    def create(
+        cls,
+        path: Path,
+        nodes: int,
+        width: int,
+        rows_per_partition: int,
+        attributes: Mapping[str, Any] | None = None,
+        dtype: npt.DTypeLike = np.float32,
+    ) -> RowTable:
         """Make a table of zeros at ``path``, which must not exist; its chunk files take no space yet."""
         dtype = np.dtype(dtype)
         if nodes < 1 or rows_per_partition < 1 or width < 1 or padded_width(width, dtype) != width:
-            raise ValueError(f"nodes {nodes}, rows per partition {rows_per_partition}, width {width}: all "
-                             f"must be positive, the width a multiple of {STRIDE_STEP // dtype.itemsize}")
+            raise ValueError(
+                f"nodes {nodes}, rows per partition {rows_per_partition}, width {width}: all "
+                f"must be positive, the width a multiple of {STRIDE_STEP // dtype.itemsize}"
+            )
         with disk_errors(path):
             zarr.create_array(
-                store=path, shape=(nodes, width), chunks=(rows_per_partition, width), dtype=dtype,
-                compressors=None, filters=None, fill_value=0, attributes=dict(attributes or {}))
+                store=path,
+                shape=(nodes, width),
+                chunks=(rows_per_partition, width),
+                dtype=dtype,
+                compressors=None,
+                filters=None,
+                fill_value=0,
+                attributes=dict(attributes or {}),
+            )
         table = cls(path, nodes, width, rows_per_partition, dtype)
         for k in range(table.partitions):
             with disk_errors(table.chunk_path(k)):
@@ -81,9 +97,11 @@ class RowTable:
         raw = codecs == ["bytes"]
         rows = len(shape) == 2 and chunks[1] == shape[1]
         if not raw or not rows or dtype not in DTYPES or padded_width(shape[1], dtype) != shape[1]:
-            raise UserError(f"{path}: found shape {shape}, chunks {chunks}, dtype {dtype}: expected an "
-                            "uncompressed Zarr v3 array of float32, float16, uint16 or int8, (nodes, width), whole "
-                            f"rows in each chunk, rows of a multiple of {STRIDE_STEP} bytes")
+            raise UserError(
+                f"{path}: found shape {shape}, chunks {chunks}, dtype {dtype}: expected an "
+                "uncompressed Zarr v3 array of float32, float16, uint16 or int8, (nodes, width), whole "
+                f"rows in each chunk, rows of a multiple of {STRIDE_STEP} bytes"
+            )
         return cls(path, shape[0], shape[1], chunks[0], dtype)
 
     @property
@@ -151,8 +169,7 @@ class RowTable:
         read_range(self.chunk_path(k), first * self.stride, block.view(np.uint8).reshape(-1))
         return block
 
-    def read_rows(self, k: int, offsets: npt.ArrayLike,
-                  columns: slice = slice(None)) -> npt.NDArray[Any]:
+    def read_rows(self, k: int, offsets: npt.ArrayLike, columns: slice = slice(None)) -> npt.NDArray[Any]:
         """Read columns of some rows of partition k, in the order asked for: shape (len(offsets), columns).
 
         ``offsets``: int, inside the partition, repeats allowed. Takes, beside the result, a few MiB at most.

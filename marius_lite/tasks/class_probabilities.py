@@ -60,8 +60,13 @@ def class_probabilities(checkpoint: Checkpoint, nodes: Ids | None = None) -> Ite
                 raw = dataset.raw_ids(span.start, span.stop)
                 for part in blocks(offsets, labels.classes):
                     predicted = labelling(dataset).predictions(scores.read_rows(k, part, slice(0, labels.classes)))
-                    yield Classified(part + span.start, raw.take(pa.array(part)), codes[part], predicted.answers,
-                                     predicted.probabilities.astype(np.float32))
+                    yield Classified(
+                        part + span.start,
+                        raw.take(pa.array(part)),
+                        codes[part],
+                        predicted.answers,
+                        predicted.probabilities.astype(np.float32),
+                    )
 
         yield classified()
 
@@ -69,8 +74,9 @@ def class_probabilities(checkpoint: Checkpoint, nodes: Ids | None = None) -> Ite
 def require_classes(checkpoint: Checkpoint) -> None:
     """Raise UserError for a checkpoint of another task."""
     if checkpoint.config.task != "node_classification":
-        raise UserError(f"{checkpoint.run.path}: its task is {checkpoint.config.task}, so it has no classes: ask for links with "
-                        "--queries")
+        raise UserError(
+            f"{checkpoint.run.path}: its task is {checkpoint.config.task}, so it has no classes: ask for links with --queries"
+        )
 
 
 def open_classifier(checkpoint: Checkpoint) -> NodeClassifier:

@@ -36,8 +36,16 @@ def evaluate_trained(setting: Setting, rows: ResidentRows, model: LinkPrediction
         return evaluate_split(dataset, encoded, model, config, split, max_edges)
 
 
-def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredictionModel, config: Config, split: str,
-                   max_edges: int | None, exclude_self: bool | None = None, compared: bool = False) -> dict[str, Any]:
+def evaluate_split(
+    dataset: Dataset,
+    buffer: PartitionBuffer,
+    model: LinkPredictionModel,
+    config: Config,
+    split: str,
+    max_edges: int | None,
+    exclude_self: bool | None = None,
+    compared: bool = False,
+) -> dict[str, Any]:
     """Return the filtered ranking of ``split`` among the rows behind ``buffer``. ``max_edges``: how many of its edges; None: all.
 
     ``exclude_self``: whether a node is left out of the candidates for questions about itself; None: where hardly any training
@@ -46,19 +54,38 @@ def evaluate_split(dataset: Dataset, buffer: PartitionBuffer, model: LinkPredict
     excluded = self_loops_are_rare(dataset) if exclude_self is None else exclude_self
     query_node: QueryNode = "left_out" if excluded else "candidate"
     settings = config.evaluation
-    options = RankingOptions(candidates=None if settings.candidates == "all" else settings.candidates,
-                             filtered=settings.filtered, ties=settings.ties, seed=config.training.seed,
-                             memory=EVALUATION_BYTES, query_node=query_node, compared=compared, split=split)
+    options = RankingOptions(
+        candidates=None if settings.candidates == "all" else settings.candidates,
+        filtered=settings.filtered,
+        ties=settings.ties,
+        seed=config.training.seed,
+        memory=EVALUATION_BYTES,
+        query_node=query_node,
+        compared=compared,
+        split=split,
+    )
     edges = dataset.edges(split)
-    return rank(buffer, dataset.partitioning, config.model.dim, model,
-                select_edges(edges, max_edges, config.training.seed),
-                [dataset.edges(name) for name in dataset.manifest.edges], options, dataset.relation_names())
+    return rank(
+        buffer,
+        dataset.partitioning,
+        config.model.dim,
+        model,
+        select_edges(edges, max_edges, config.training.seed),
+        [dataset.edges(name) for name in dataset.manifest.edges],
+        options,
+        dataset.relation_names(),
+    )
 
 
 def warn_of_self_answers(result: dict[str, Any], dataset: Dataset) -> None:
     """Warn where nodes are the best answers to questions about themselves far more often than training edges are loops."""
     if (share := result["self_best"] or 0) > MOST_SELF_BEST and share > 2 * (loops := self_loop_share(dataset)):
-        log.warning("the node asked about scores best of all for %.1f %% of its own questions (self_best), but %.2g %% of the "
-                    "training edges lead from a node to itself: %s", 100 * share, 100 * loops,
-                    "it is left out here, and from the answers of `predict`" if result["query_node"] == "left_out" else
-                    "leave it out of figures and answers with `--exclude-self`")
+        log.warning(
+            "the node asked about scores best of all for %.1f %% of its own questions (self_best), but %.2g %% of the "
+            "training edges lead from a node to itself: %s",
+            100 * share,
+            100 * loops,
+            "it is left out here, and from the answers of `predict`"
+            if result["query_node"] == "left_out"
+            else "leave it out of figures and answers with `--exclude-self`",
+        )

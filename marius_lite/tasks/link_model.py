@@ -18,10 +18,18 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
     encoder = None
     if model.encoder != "none":
         encoder = initial_encoder(config, input_width(dataset, config), model.dim, dataset.manifest.relations)
-    options = {"logistic": {"margin": loss.offset, "temperature": loss.adversarial_temperature},
-               "margin": {"margin": loss.margin}}
+    options = {
+        "logistic": {"margin": loss.offset, "temperature": loss.adversarial_temperature},
+        "margin": {"margin": loss.margin},
+    }
     objective = Objective(loss.name, options.get(loss.name, {}), model.dropout, config.regularizer.weight, loss.relation_weight)
     return LinkPredictionModel(
-        model.decoder, dataset.manifest.relations, model.dim, generator_for(config.training.seed, "relations"), objective,
-        reciprocal=model.reciprocal, encoder=encoder,
-        relation_draw=draw_of(config.init.relations, decoder_class(model.decoder).relation_draw(model.dim)))
+        model.decoder,
+        dataset.manifest.relations,
+        model.dim,
+        generator_for(config.training.seed, "relations"),
+        objective,
+        reciprocal=model.reciprocal,
+        encoder=encoder,
+        relation_draw=draw_of(config.init.relations, decoder_class(model.decoder).relation_draw(model.dim)),
+    )

@@ -52,8 +52,13 @@ class LinkPrediction:
 
     def loads(self, dataset: Dataset, config: Config) -> list[Load]:
         nodes = resident(facts_of(dataset, config, cuda=True), int(config.storage.capacity)).nodes
-        return expected_loads(plans_of(dataset, config)(0), dataset.edges("train").counts, dataset.partitioning.rows,
-                              config.training.batch_size, prod(negatives_shape(config, nodes)))
+        return expected_loads(
+            plans_of(dataset, config)(0),
+            dataset.edges("train").counts,
+            dataset.partitioning.rows,
+            config.training.batch_size,
+            prod(negatives_shape(config, nodes)),
+        )
 
     def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:
         return leak_lines(read_report(dataset.path), split)
@@ -62,8 +67,9 @@ class LinkPrediction:
         for line in self.leaks(checkpoint.dataset, split):
             log.warning("%s", line)
         with closing(open_links(checkpoint)) as opened:
-            result = evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config, split, None, exclude_self,
-                                    compared=True)
+            result = evaluate_split(
+                opened.dataset, opened.buffer, opened.model, opened.config, split, None, exclude_self, compared=True
+            )
         warn_of_self_answers(result, checkpoint.dataset)
         return result
 
@@ -74,11 +80,17 @@ class LinkPrediction:
     def exported(self, checkpoint: Checkpoint) -> Iterator[Exported]:
         with closing(open_links(checkpoint)) as opened:
             relations = opened.model.relations.detach().cpu().numpy()
-            yield link_vectors(opened.buffer, opened.dataset, opened.config.model.dim, relations,
-                               {"checkpoint": opened.checkpoint.name, "decoder": opened.config.model.decoder})
+            yield link_vectors(
+                opened.buffer,
+                opened.dataset,
+                opened.config.model.dim,
+                relations,
+                {"checkpoint": opened.checkpoint.name, "decoder": opened.config.model.decoder},
+            )
 
-    def learning(self, setting: Setting, rows: ResidentRows, representation: Representation,
-                 model: LinkPredictionModel) -> LinkLearning:
+    def learning(
+        self, setting: Setting, rows: ResidentRows, representation: Representation, model: LinkPredictionModel
+    ) -> LinkLearning:
         return LinkLearning(setting, rows, representation, model)
 
 
@@ -112,8 +124,12 @@ class LinkLearning:
 
     def enter(self, step: Step) -> None:
         bases = self._rows.base_rows()
-        self._resident = ResidentNodes(step.resident, sum(self._partitioning.size(k) for k in step.resident),
-                                       self._partitioning.rows, np.array([bases[k] for k in step.resident]))
+        self._resident = ResidentNodes(
+            step.resident,
+            sum(self._partitioning.size(k) for k in step.resident),
+            self._partitioning.rows,
+            np.array([bases[k] for k in step.resident]),
+        )
 
     def windows(self, step: Step) -> list[Window]:
         return windows_of(step, self._edges.counts, self._setting.memory.window_edges, self._config.training.batch_size)

@@ -25,9 +25,10 @@ def link_vectors(buffer: Buffer, dataset: Dataset, dim: int, relations: Values, 
     """
     manifest = dataset.manifest
     ids = pa.array(dataset.relation_names())
-    tables = [("nodes", node_blocks(buffer, dataset, dim), manifest.nodes),
-              *((name, iter([(ids, {"vector": rows})]), len(rows))
-                for name, rows in relation_tables(relations, manifest.relations))]
+    tables = [
+        ("nodes", node_blocks(buffer, dataset, dim), manifest.nodes),
+        *((name, iter([(ids, {"vector": rows})]), len(rows)) for name, rows in relation_tables(relations, manifest.relations)),
+    ]
     return Exported(tables, {}, {"relations": manifest.relations, "dim": dim, **facts})
 
 
@@ -39,7 +40,7 @@ def node_blocks(buffer: Buffer, dataset: Dataset, dim: int) -> Blocks:
         span = dataset.partitioning.range(k)
         ids = dataset.raw_ids(span.start, span.stop)
         for start in range(0, len(values), rows):
-            yield ids[start:start + rows], {"vector": np.ascontiguousarray(values[start:start + rows])}
+            yield ids[start : start + rows], {"vector": np.ascontiguousarray(values[start : start + rows])}
 
 
 def relation_tables(relations: Values, count: int) -> Iterator[tuple[str, Values]]:

@@ -45,15 +45,21 @@ class NodeClassification:
         facts, training = facts_of(dataset, config, cuda=True), training_nodes(dataset)
         sizes = NodePlanning().encoder_sizes(config, facts, int(config.storage.capacity))
         nodes, plan = reached(config, sizes.seeds, sizes.graph)[0][-1], plans_of(dataset, config)(0)
-        return node_loads(plan, [len(training.of(step.targets)) for step in plan.steps], dataset.partitioning.rows,
-                          config.training.batch_size, nodes)
+        return node_loads(
+            plan,
+            [len(training.of(step.targets)) for step in plan.steps],
+            dataset.partitioning.rows,
+            config.training.batch_size,
+            nodes,
+        )
 
     def leaks(self, dataset: Dataset, split: str | None = None) -> list[str]:
         return []
 
     def evaluate(self, checkpoint: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
-        return classify_split(checkpoint.dataset, open_classifier(checkpoint), checkpoint.config, split, checkpoint.run.path,
-                              checkpoint.table)
+        return classify_split(
+            checkpoint.dataset, open_classifier(checkpoint), checkpoint.config, split, checkpoint.run.path, checkpoint.table
+        )
 
     def exported_width(self, checkpoint: Checkpoint) -> int:
         return classes_of(checkpoint)
@@ -63,15 +69,23 @@ class NodeClassification:
         dataset, classes = checkpoint.dataset, classes_of(checkpoint)
         names, column = dataset.manifest.class_names, labelling(dataset).column
         with class_probabilities(checkpoint) as classified:
-            blocks: Blocks = ((each.raw, {"probabilities": each.probabilities, "split": each.split, column: each.answers})
-                              for each in classified)
-            facts = {"classes": [*(names or range(classes))], "splits": list(SPLITS), "checkpoint": checkpoint.path.name,
-                     "encoder": checkpoint.config.model.encoder}
-            yield Exported([("nodes", blocks, dataset.manifest.nodes)], {"split": SPLITS, **({column: names} if names else {})},
-                           facts)
+            blocks: Blocks = (
+                (each.raw, {"probabilities": each.probabilities, "split": each.split, column: each.answers})
+                for each in classified
+            )
+            facts = {
+                "classes": [*(names or range(classes))],
+                "splits": list(SPLITS),
+                "checkpoint": checkpoint.path.name,
+                "encoder": checkpoint.config.model.encoder,
+            }
+            yield Exported(
+                [("nodes", blocks, dataset.manifest.nodes)], {"split": SPLITS, **({column: names} if names else {})}, facts
+            )
 
-    def learning(self, setting: Setting, rows: ResidentRows, representation: Representation,
-                 model: NodeClassifier) -> NodeLearning:
+    def learning(
+        self, setting: Setting, rows: ResidentRows, representation: Representation, model: NodeClassifier
+    ) -> NodeLearning:
         assert isinstance(representation, Encoded)
         return NodeLearning(setting, rows, representation, model)
 
@@ -116,8 +130,9 @@ class NodeLearning:
         place, seed = (batch.epoch, batch.step, batch.index), self._config.training.seed
         places = self._representation.prepare_nodes(batch.nodes, seed_for(seed, "neighbours", *place))
         labels = self._training.labels_of(batch.nodes)
-        return PreparedBatch(batch, SampledNodes(places, seed_for(seed, "dropout", *place)), places.rows,
-                             {**places.arrays, "labels": labels})
+        return PreparedBatch(
+            batch, SampledNodes(places, seed_for(seed, "dropout", *place)), places.rows, {**places.arrays, "labels": labels}
+        )
 
     def gradients(self, prepared: PreparedBatch[SampledNodes], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
         sampled = prepared.sampled
@@ -127,8 +142,14 @@ class NodeLearning:
 
     def evaluate(self) -> dict[str, Any]:
         checksums, learned, config = self._rows.flush(), self._rows.learned, self._config
-        return classify_split(self._setting.dataset, self._model, config, config.evaluation.split, self._setting.folder,
-                              learned.expecting(checksums) if learned else None)
+        return classify_split(
+            self._setting.dataset,
+            self._model,
+            config,
+            config.evaluation.split,
+            self._setting.folder,
+            learned.expecting(checksums) if learned else None,
+        )
 
     def close(self) -> None:
         pass

@@ -22,8 +22,9 @@ SCORES = 1 << 20
 Ids = npt.NDArray[np.int64]
 
 
-def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, split: str, folder: Path,
-                   table: RowTable | None) -> dict[str, Any]:
+def classify_split(
+    dataset: Dataset, model: NodeClassifier, config: Config, split: str, folder: Path, table: RowTable | None
+) -> dict[str, Any]:
     """Return the figures over all nodes of ``split``, from full neighbourhoods.
 
     ``folder``: where scratch files lie meanwhile. ``table``: the learned rows with their checksums, None where there are none.
@@ -31,8 +32,10 @@ def classify_split(dataset: Dataset, model: NodeClassifier, config: Config, spli
     labels = dataset.labels
     assert labels is not None
     nodes = dataset.node_split(split)
-    with (vectors(dataset, config, model.encoder, table, folder) as scores,
-          labelling(dataset).figures(len(nodes), labels.classes, folder) as figures):
+    with (
+        vectors(dataset, config, model.encoder, table, folder) as scores,
+        labelling(dataset).figures(len(nodes), labels.classes, folder) as figures,
+    ):
         for k, offsets in by_partition(nodes, dataset.partitioning.rows):
             read = labels.reader(k)
             for part in blocks(offsets, labels.classes):

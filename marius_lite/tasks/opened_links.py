@@ -46,8 +46,10 @@ def open_links(checkpoint: Checkpoint) -> OpenedRun:
     with ExitStack() as stack:
         stack.callback(checkpoint.close)
         if config.task != "link_prediction":
-            raise UserError(f"{checkpoint.run.path}: its task is {config.task}, it has no links to predict: "
-                            "`marius-lite predict` without queries, or `ml.predict_nodes`, gives the classes of nodes")
+            raise UserError(
+                f"{checkpoint.run.path}: its task is {config.task}, it has no links to predict: "
+                "`marius-lite predict` without queries, or `ml.predict_nodes`, gives the classes of nodes"
+            )
         model = make_model(dataset, config)
         load_weights(model, read_dense(checkpoint.path, checkpoint.state.dense), checkpoint.path)
         model.eval()

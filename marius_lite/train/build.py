@@ -22,8 +22,9 @@ from marius_lite.train.parts import Parts, Regularized
 from marius_lite.train.work import Work
 
 
-def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog,
-          table: RowTable | None) -> Parts:
+def build(
+    run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog, table: RowTable | None
+) -> Parts:
     """Return the parts of a run. Its rows are the dataset's features, the learned rows in ``table``, or both."""
     prepare_torch(config)
     task, device = task_of(config), check_device(config.device)
@@ -39,5 +40,13 @@ def build(run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, 
     representation = represent(rows, accelerator, dataset, config, model.encoder, task.input_dropout(config))
     learning = task.learning(Setting(dataset, config, memory, run.path), rows, representation, model)
     work = Work(config, plans_of(dataset, config), learning, representation, optimizer)
-    return Parts(run, config, work, model, optimizer, [optimizer, *rows.rated()], metrics,
-                 model if isinstance(model, Regularized) else None)
+    return Parts(
+        run,
+        config,
+        work,
+        model,
+        optimizer,
+        [optimizer, *rows.rated()],
+        metrics,
+        model if isinstance(model, Regularized) else None,
+    )

@@ -12,8 +12,13 @@ from marius_lite.tasks import task_of
 from marius_lite.tasks.checkpoint import Checkpoint, open_checkpoint
 
 
-def evaluate_run(run: Path | str, split: str = "test", checkpoint: str | None = None,
-                 exclude_self: bool | None = None, dataset: Path | str | None = None) -> dict[str, Any]:
+def evaluate_run(
+    run: Path | str,
+    split: str = "test",
+    checkpoint: str | None = None,
+    exclude_self: bool | None = None,
+    dataset: Path | str | None = None,
+) -> dict[str, Any]:
     """Rank every edge, or classify every node, of ``split`` with a checkpoint's model. Returns the figures.
 
     They are also written to the run's ``eval/``. Ranks are among all nodes. ``exclude_self``: whether the node that a question is

@@ -63,8 +63,11 @@ class Interrupt:
             self._signals, self._wakeup = socket.socketpair()
             self._wakeup.setblocking(False)
             self._fd_before = signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
-            self._before = {signum: signal.signal(signum, lambda *_: None) for signum in SIGNALS
-                            if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN}  # nohup ignores it
+            self._before = {
+                signum: signal.signal(signum, lambda *_: None)
+                for signum in SIGNALS
+                if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN
+            }  # nohup ignores it
             self._watcher = threading.Thread(target=self._watch, daemon=True)
             self._watcher.start()
         return self

@@ -19,8 +19,24 @@ from marius_lite.train.progress import Progress
 from marius_lite.train.usage import peak_rss, process_usage
 from marius_lite.types import Batch
 
-EVALUATION_KEYS = ("split", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "candidates", "filtered", "ties", "accuracy",
-                   "macro_f1", "micro_f1", "roc_auc", "average_precision", "log_loss", "count")
+EVALUATION_KEYS = (
+    "split",
+    "mrr",
+    "hits@1",
+    "hits@3",
+    "hits@10",
+    "mean_rank",
+    "candidates",
+    "filtered",
+    "ties",
+    "accuracy",
+    "macro_f1",
+    "micro_f1",
+    "roc_auc",
+    "average_precision",
+    "log_loss",
+    "count",
+)
 """The figures of an evaluation that its line of metrics.jsonl has."""
 
 QUIET = 30.0
@@ -67,8 +83,14 @@ class Meter:
         """Write a step's line."""
         machine = self._since(self._step_start)
         self._log.write("step", epoch, step, 0, machine=machine)
-        log.debug("epoch %d of %d, step %d: %.1f s, waiting for I/O %s", epoch + 1, self._epochs, step, machine["seconds"],
-                  _share(machine))
+        log.debug(
+            "epoch %d of %d, step %d: %.1f s, waiting for I/O %s",
+            epoch + 1,
+            self._epochs,
+            step,
+            machine["seconds"],
+            _share(machine),
+        )
 
     def end_epoch(self, epoch: int, state: State) -> None:
         """Write an epoch's line of metrics. `tell` logs it."""
@@ -76,8 +98,10 @@ class Meter:
         machine["edges_per_s"] = (state.edges - self._epoch_start["edges"]) / max(machine["seconds"], 1e-9)
         loss = state.loss_sum / max(state.edges, 1)
         self._log.write("epoch", epoch, 0, 0, loss=loss, edges=state.edges, machine=machine)
-        self._finished = (f"loss {loss:.4f}, {machine['edges_per_s']:,.0f} {self._unit}/s, {machine['seconds']:.1f} s, "
-                          f"waiting for I/O {_share(machine)}")
+        self._finished = (
+            f"loss {loss:.4f}, {machine['edges_per_s']:,.0f} {self._unit}/s, {machine['seconds']:.1f} s, "
+            f"waiting for I/O {_share(machine)}"
+        )
         self._epoch_start = self._reading(0)
 
     def evaluation(self, epoch: int, result: dict[str, Any]) -> None:
@@ -92,14 +116,27 @@ class Meter:
     def tell(self, epochs: int) -> None:
         """Log a line about the last of the ``epochs`` that are finished, if there is anything new about it."""
         if self._finished:
-            log.info("epoch %d of %d: %s, %s left, peak memory %s", epochs, self._epochs, self._finished, self._progress.left(),
-                     format_bytes(peak_rss()))
+            log.info(
+                "epoch %d of %d: %s, %s left, peak memory %s",
+                epochs,
+                self._epochs,
+                self._finished,
+                self._progress.left(),
+                format_bytes(peak_rss()),
+            )
             self._last_line = time.perf_counter()
         self._finished = ""
 
     def _tell_midway(self, epoch: int, state: State) -> None:
-        log.info("epoch %d of %d: %.0f%% of its %s trained, loss %.4f, %s left", epoch + 1, self._epochs,
-                 100 * state.edges / max(self._items, 1), self._unit, state.loss_sum / state.edges, self._progress.left())
+        log.info(
+            "epoch %d of %d: %.0f%% of its %s trained, loss %.4f, %s left",
+            epoch + 1,
+            self._epochs,
+            100 * state.edges / max(self._items, 1),
+            self._unit,
+            state.loss_sum / state.edges,
+            self._progress.left(),
+        )
         self._last_line, self._quiet = time.perf_counter(), 2 * self._quiet
 
     def close(self) -> None:
@@ -107,8 +144,13 @@ class Meter:
 
     def _reading(self, edges: int) -> dict[str, float]:
         counters = self._counters()
-        return {"seconds": time.perf_counter(), "edges": edges, **process_usage(), **counters,
-                "wait_s": counters["wait_s"] + self._edge_wait}
+        return {
+            "seconds": time.perf_counter(),
+            "edges": edges,
+            **process_usage(),
+            **counters,
+            "wait_s": counters["wait_s"] + self._edge_wait,
+        }
 
     def _since(self, start: dict[str, float]) -> dict[str, float]:
         now = self._reading(0)

@@ -18,16 +18,25 @@ class Progress:
 
     def __init__(self, items: int, unit: str, epochs: int, done: int):
         self._epochs, self._total, self._before, self._done = epochs, items * epochs, done, done
-        self._bar = tqdm(total=self._total, initial=done, unit=f" {unit}", unit_scale=True, file=sys.stderr,
-                         disable=not shows_bars(), mininterval=0.5, dynamic_ncols=True)
+        self._bar = tqdm(
+            total=self._total,
+            initial=done,
+            unit=f" {unit}",
+            unit_scale=True,
+            file=sys.stderr,
+            disable=not shows_bars(),
+            mininterval=0.5,
+            dynamic_ncols=True,
+        )
         self._start = time.perf_counter()
 
     def batch(self, epoch: int, items: int, mean_loss: float, waited: float) -> None:
         """Count the ``items`` of a batch. ``waited``: seconds of waiting for I/O so far."""
         share = waited / max(time.perf_counter() - self._start, 1e-9)
         self._done += items
-        self._bar.set_postfix_str(f"epoch {epoch + 1} of {self._epochs}, loss {mean_loss:.4f}, waiting for I/O {share:.0%}",
-                                  refresh=False)
+        self._bar.set_postfix_str(
+            f"epoch {epoch + 1} of {self._epochs}, loss {mean_loss:.4f}, waiting for I/O {share:.0%}", refresh=False
+        )
         self._bar.update(items)
 
     def left(self) -> str:

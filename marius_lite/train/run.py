@@ -36,9 +36,22 @@ from marius_lite.tasks.resolved import resolved
 from marius_lite.train.build import build
 from marius_lite.train.trainer import Trainer
 
-CHANGEABLE = ("training.epochs", "training.early_stopping", "optimizer.rows.lr", "optimizer.dense.lr", "optimizer.schedule.",
-              "checkpoint.", "evaluation.", "storage.memory", "storage.prefetch", "storage.io_threads",
-              "storage.direct_io", "storage.device_", "storage.gather_sms", "sampling.device")
+CHANGEABLE = (
+    "training.epochs",
+    "training.early_stopping",
+    "optimizer.rows.lr",
+    "optimizer.dense.lr",
+    "optimizer.schedule.",
+    "checkpoint.",
+    "evaluation.",
+    "storage.memory",
+    "storage.prefetch",
+    "storage.io_threads",
+    "storage.direct_io",
+    "storage.device_",
+    "storage.gather_sms",
+    "sampling.device",
+)
 
 
 def train_run(dataset: Path | str, run: Path | str, config: Config | None = None) -> dict[str, Any]:
@@ -56,8 +69,9 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
         return _run(folder, data, settings, None)
 
 
-def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[str] = (),
-               dataset: Path | str | None = None) -> dict[str, Any]:
+def resume_run(
+    run: Path | str, checkpoint: str | None = None, sets: Sequence[str] = (), dataset: Path | str | None = None
+) -> dict[str, Any]:
     """Continue a run from its latest checkpoint, or the one named. Returns a summary of the finished run.
 
     A run without any checkpoint starts again from its seed. ``sets``: settings to change, as ``key=value``. ``dataset``: where
@@ -76,13 +90,21 @@ def resume_run(run: Path | str, checkpoint: str | None = None, sets: Sequence[st
             log.info("%s has no checkpoint yet: training starts again, from its seed", folder.path)
         if sets or dataset is not None:
             change = [{"at": saved.name if saved else Cursor().name, "set": list(sets)}] if sets else []
-            run_folder.write_record(folder, {**record, "dataset": run_folder.where(folder.path, data),
-                                             "config": config.model_dump(mode="json"),
-                                             "changes": [*record.get("changes", []), *change]})
+            run_folder.write_record(
+                folder,
+                {
+                    **record,
+                    "dataset": run_folder.where(folder.path, data),
+                    "config": config.model_dump(mode="json"),
+                    "changes": [*record.get("changes", []), *change],
+                },
+            )
         finished = _finished(folder, config, saved)
         if finished:
-            return {**_summary(folder, finished, config.training.metric),
-                    "finished": "already: `--set training.epochs=N` trains further"}
+            return {
+                **_summary(folder, finished, config.training.metric),
+                "finished": "already: `--set training.epochs=N` trains further",
+            }
         if checkpoint is not None and saved is not None:
             checkpoints.go_back(folder, saved)
         return _run(folder, data, config, saved)
@@ -104,8 +126,10 @@ def _changed(config: Config, sets: Sequence[str]) -> Config:
     for item in sets:
         key = item.partition("=")[0]
         if not key.startswith(CHANGEABLE):
-            raise UserError(f"--set {item}: `resume` cannot change `{key}`, because the rows and the order of batches depend "
-                            f"on it: only {', '.join(CHANGEABLE)} may change; start a new run for anything else")
+            raise UserError(
+                f"--set {item}: `resume` cannot change `{key}`, because the rows and the order of batches depend "
+                f"on it: only {', '.join(CHANGEABLE)} may change; start a new run for anything else"
+            )
     merged = load(None, sets, config.model_dump(mode="json"))
     return check(merged.model_dump(mode="json"), "configuration of the run")
 
@@ -124,8 +148,10 @@ def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None) -
         checkpoints.restore_live(folder, saved)
         _tell_missing_lines(folder.metrics_file, state.metrics_length)
         table = open_table(folder.live, data, config, state.checksums)
-    with (closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
-          closing(build(folder, data, config, memory, metrics, table)) as parts):
+    with (
+        closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
+        closing(build(folder, data, config, memory, metrics, table)) as parts,
+    ):
         if state is None:
             state = State(Cursor(), data.fingerprint, parts.work.initialise(), 0)
         else:
@@ -141,11 +167,20 @@ def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None) -
 def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | None) -> None:
     """Log what is about to be trained, and warn of what may be a mistake."""
     storage = config.storage
-    log.info("%s %s: %s nodes, %s training edges; %s of %s partitions resident (%s), %s of memory planned; on %s, %s thread%s",
-             f"going on from checkpoint {saved.name} on" if saved else "training on", data.path, f"{data.manifest.nodes:,}",
-             f"{data.manifest.edges['train']:,}", storage.capacity, data.partitioning.partitions, storage.ordering,
-             files.format_bytes(memory.total), config.device, config.training.threads,
-             "" if config.training.threads == 1 else "s")
+    log.info(
+        "%s %s: %s nodes, %s training edges; %s of %s partitions resident (%s), %s of memory planned; on %s, %s thread%s",
+        f"going on from checkpoint {saved.name} on" if saved else "training on",
+        data.path,
+        f"{data.manifest.nodes:,}",
+        f"{data.manifest.edges['train']:,}",
+        storage.capacity,
+        data.partitioning.partitions,
+        storage.ordering,
+        files.format_bytes(memory.total),
+        config.device,
+        config.training.threads,
+        "" if config.training.threads == 1 else "s",
+    )
     for line in unused(data.manifest, config):
         log.info("%s", line)
     for line in [*doubtful(data.manifest, config), *task_of(config).leaks(data)]:
@@ -156,8 +191,9 @@ def _tell_missing_lines(metrics: Path, expected: int) -> None:
     """Warn where lines of metrics.jsonl from before the checkpoint are missing. The model is not touched by it."""
     length = metrics.stat().st_size if metrics.exists() else 0
     if length < expected:
-        log.warning("%s: %s bytes, %s at the checkpoint: lines of what was trained before it are missing", metrics, length,
-                    expected)
+        log.warning(
+            "%s: %s bytes, %s at the checkpoint: lines of what was trained before it are missing", metrics, length, expected
+        )
 
 
 def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:
@@ -176,5 +212,9 @@ def _require_disk(run: Path, data: Dataset, config: Config) -> None:
 
 
 def _machine_facts() -> dict[str, Any]:
-    return {"threads": machine.cpu_threads(), "memory": machine.total_memory(), "python": platform.python_version(),
-            "torch": version("torch")}
+    return {
+        "threads": machine.cpu_threads(),
+        "memory": machine.total_memory(),
+        "python": platform.python_version(),
+        "torch": version("torch"),
+    }

@@ -1,7 +1,7 @@
 """Train a run, from its cursor to its last epoch.
 
-    for each epoch:  plan -> for each step:  partitions resident -> for each window:  batches through the pipeline
-    checkpoints at epoch ends, on a clock between two batches, and when a signal asks to stop
+for each epoch:  plan -> for each step:  partitions resident -> for each window:  batches through the pipeline
+checkpoints at epoch ends, on a clock between two batches, and when a signal asks to stop
 """
 
 from __future__ import annotations
@@ -58,12 +58,14 @@ class Trainer:
 
     def _diverged(self, error: NotFinite) -> RunError:
         at = self.state.cursor
-        return RunError(f"{error}: the model diverged by epoch {at.epoch}, step {at.step}, batch {at.batch} and is not saved: "
-                        "train anew with lower learning rates (optimizer.rows.lr, optimizer.dense.lr); earlier checkpoints stay "
-                        f"in {self.parts.run.path}")
+        return RunError(
+            f"{error}: the model diverged by epoch {at.epoch}, step {at.step}, batch {at.batch} and is not saved: "
+            "train anew with lower learning rates (optimizer.rows.lr, optimizer.dense.lr); earlier checkpoints stay "
+            f"in {self.parts.run.path}"
+        )
 
     def _train_epoch(self, plan: EpochPlan) -> None:
-        steps = plan.steps[self.state.cursor.step:]
+        steps = plan.steps[self.state.cursor.step :]
         for step, after in zip(steps, [*steps[1:], self._step_after(plan.epoch)]):
             self._meter.begin_step()
             self.parts.work.enter(step, after if self.config.storage.prefetch else None)
@@ -135,16 +137,21 @@ class Trainer:
         cursor, config = self.state.cursor, self.config
         result = self.parts.work.evaluate()
         files.make_folder(self.parts.run.evaluations)
-        files.write_atomic(self.parts.run.evaluations / f"{cursor.name}.{result['split']}.json",
-                           json.dumps(result, indent=1).encode())
+        files.write_atomic(
+            self.parts.run.evaluations / f"{cursor.name}.{result['split']}.json", json.dumps(result, indent=1).encode()
+        )
         metric = config.training.metric
         value = result[metric]
         before, self.state = self.state, replace(self.state, evaluate=False)
         if saved and config.checkpoint.keep_best:
             self.state = before.ranked(metric, value)
         schedule, regularizer = config.optimizer.schedule, config.regularizer
-        self.state = self.state.measured(metric, value, schedule.patience if schedule.name == "plateau" else 0,
-                                         regularizer.decay < 1 and regularizer.weight > 0)
+        self.state = self.state.measured(
+            metric,
+            value,
+            schedule.patience if schedule.name == "plateau" else 0,
+            regularizer.decay < 1 and regularizer.weight > 0,
+        )
         if self.state.best != before.best:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)
         self._meter.evaluation(epoch, result)  # last: where this line stands, all of the above is done
@@ -171,5 +178,7 @@ class Trainer:
     def _stop_if_asked(self) -> None:
         if self._interrupt.signum is not None:
             name = self.state.cursor.name
-            raise Interrupted(self._interrupt.signum, f"stopped at checkpoint {name}: "
-                              f"`marius-lite resume {self.parts.run.path}` goes on from there")
+            raise Interrupted(
+                self._interrupt.signum,
+                f"stopped at checkpoint {name}: `marius-lite resume {self.parts.run.path}` goes on from there",
+            )

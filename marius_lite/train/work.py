@@ -22,8 +22,14 @@ from marius_lite.types import EpochPlan, Step
 class Work:
     """What a run trains, step by step. ``plan`` gives the plan of an epoch. ``items``: edges or nodes trained in an epoch."""
 
-    def __init__(self, config: Config, plan: Callable[[int], EpochPlan], learning: Learning, representation: Representation,
-                 optimizer: DenseOptimizer):
+    def __init__(
+        self,
+        config: Config,
+        plan: Callable[[int], EpochPlan],
+        learning: Learning,
+        representation: Representation,
+        optimizer: DenseOptimizer,
+    ):
         self.plan, self.items = plan, learning.items
         self._config, self._learning, self._representation, self._optimizer = config, learning, representation, optimizer
         self.rows = representation.rows

@@ -40,8 +40,9 @@ def batch() -> LayerGraph:
         indices.append(torch.cat([new, rest])[torch.randperm(edges)])
         counts.append(size)
     indptr = torch.nn.functional.pad(torch.cat(counts).cumsum(0), (1, 0))
-    return LayerGraph(HOP_NODES, indptr, torch.cat(indices).int(), degrees=torch.full((sum(HOP_NODES),), 20.0),
-                      hop_edges=HOP_EDGES)
+    return LayerGraph(
+        HOP_NODES, indptr, torch.cat(indices).int(), degrees=torch.full((sum(HOP_NODES),), 20.0), hop_edges=HOP_EDGES
+    )
 
 
 def ways(block: Block, sources: int) -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
@@ -53,9 +54,11 @@ def ways(block: Block, sources: int) -> dict[str, Callable[[torch.Tensor], torch
         out: torch.Tensor = torch.sparse_csr_tensor(block.indptr, ids, weights, (block.targets, sources)) @ x
         return out
 
-    return {"ours": lambda x: neighbour_sum(x, block.indptr, block.indices, mean=True),
-            "torch_geometric": lambda x: scatter(x[ids], targets, 0, block.targets, "mean"),
-            "torch.sparse": sparse}
+    return {
+        "ours": lambda x: neighbour_sum(x, block.indptr, block.indices, mean=True),
+        "torch_geometric": lambda x: scatter(x[ids], targets, 0, block.targets, "mean"),
+        "torch.sparse": sparse,
+    }
 
 
 def milliseconds(work: Callable[[], object], rounds: int) -> float:
@@ -88,8 +91,10 @@ def main() -> None:
         for name, mean in ways(block, sources).items():
             forward = milliseconds(lambda mean=mean, x=x: mean(x.detach()), a.rounds)
             both = milliseconds(lambda mean=mean, x=x, grad=grad: mean(x).backward(grad), a.rounds)
-            print(f"mean, {block.targets} targets, {sources} sources, {len(block.indices)} edges, {name}: "
-                  f"{forward:.1f} forward, {both:.1f} with backward")
+            print(
+                f"mean, {block.targets} targets, {sources} sources, {len(block.indices)} edges, {name}: "
+                f"{forward:.1f} forward, {both:.1f} with backward"
+            )
     features, labels = torch.rand(sum(HOP_NODES), a.width), torch.randint(0, 40, (HOP_NODES[0],))
     edges = graph.block(0).edge_index()
     hops = {"num_sampled_nodes_per_hop": list(HOP_NODES), "num_sampled_edges_per_hop": list(HOP_EDGES)}
@@ -103,8 +108,11 @@ def main() -> None:
         def step_of_theirs(theirs: torch.nn.Module = theirs) -> None:
             cross_entropy(theirs(features, edges, **hops)[: HOP_NODES[0]], labels).backward()
 
-        print(f"{name}, forward and backward: {milliseconds(step, a.rounds):.1f}, "
-              f"torch_geometric {milliseconds(step_of_theirs, a.rounds):.1f}", flush=True)
+        print(
+            f"{name}, forward and backward: {milliseconds(step, a.rounds):.1f}, "
+            f"torch_geometric {milliseconds(step_of_theirs, a.rounds):.1f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -21,9 +21,13 @@ import on_device
 import training
 from on_device import Report
 
-RUNS = {"zero_copy": {"storage.device_path": "zero_copy"}, "zero_copy again": {"storage.device_path": "zero_copy"},
-        "staged": {"storage.device_path": "staged"}, "bulk": {"storage.device_path": "bulk"},
-        "zero_copy, hot rows held": {"storage.device_path": "zero_copy", "storage.device_cache": "200kB"}}
+RUNS = {
+    "zero_copy": {"storage.device_path": "zero_copy"},
+    "zero_copy again": {"storage.device_path": "zero_copy"},
+    "staged": {"storage.device_path": "staged"},
+    "bulk": {"storage.device_path": "bulk"},
+    "zero_copy, hot rows held": {"storage.device_path": "zero_copy", "storage.device_cache": "200kB"},
+}
 DRAWN = {"neighbours drawn by the GPU": {"storage.device_path": "zero_copy", "sampling.device": "cuda"}}
 LOSS_GOAL, MRR_GOAL = 1e-3, 0.01
 PARTITIONS, RESIDENT = 8, 4
@@ -32,37 +36,89 @@ FIRST = 5
 
 
 def dataset_of(a: argparse.Namespace, work: Path) -> Path:
-    subprocess.run([sys.executable, str(training.ROOT / "data_prep/planted_kg.py"), str(work / "graph"), "--nodes", str(a.nodes),
-                    "--edges", str(a.edges)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            sys.executable,
+            str(training.ROOT / "data_prep/planted_kg.py"),
+            str(work / "graph"),
+            "--nodes",
+            str(a.nodes),
+            "--edges",
+            str(a.edges),
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     files = {split: work / "graph" / f"{split}.tsv" for split in ("train", "valid", "test")}
-    training.marius("preprocess", files["train"], "--valid", files["valid"], "--test", files["test"],
-                    "--output", work / "dataset", "--partitions", PARTITIONS)
+    training.marius(
+        "preprocess",
+        files["train"],
+        "--valid",
+        files["valid"],
+        "--test",
+        files["test"],
+        "--output",
+        work / "dataset",
+        "--partitions",
+        PARTITIONS,
+    )
     return work / "dataset"
 
 
 def links(a: argparse.Namespace, work: Path, report: Report) -> None:
-    common = {"model.dim": a.dim, "training.batch_size": a.batch, "training.epochs": a.epochs, "negatives.count": a.negatives,
-              "storage.capacity": RESIDENT, "evaluation.every_epochs": a.epochs, "checkpoint.keep": 1}
+    common = {
+        "model.dim": a.dim,
+        "training.batch_size": a.batch,
+        "training.epochs": a.epochs,
+        "negatives.count": a.negatives,
+        "storage.capacity": RESIDENT,
+        "evaluation.every_epochs": a.epochs,
+        "checkpoint.keep": 1,
+    }
     mrr = compare(a, work, report, "", dataset_of(a, work), common, RUNS)
     report.add("filtered MRR on the GPU", mrr["zero_copy"])
-    report.add("filtered MRR, difference to the CPU's", abs(mrr["zero_copy"] - mrr["cpu"]), at_most=MRR_GOAL,
-               detail=f"CPU {mrr['cpu']:.4f}")
+    report.add(
+        "filtered MRR, difference to the CPU's",
+        abs(mrr["zero_copy"] - mrr["cpu"]),
+        at_most=MRR_GOAL,
+        detail=f"CPU {mrr['cpu']:.4f}",
+    )
 
 
 def nodes(a: argparse.Namespace, work: Path, report: Report) -> None:
     """As many batches as the benchmark of this makes at least: its warm-up and one more."""
     work.mkdir()
-    sizes = argparse.Namespace(nodes=a.nodes, edges=a.edges, batch=max(1, a.nodes // 40), batches=1, partitions=PARTITIONS,
-                               fanouts=[5, 3], device=a.device)
+    sizes = argparse.Namespace(
+        nodes=a.nodes,
+        edges=a.edges,
+        batch=max(1, a.nodes // 40),
+        batches=1,
+        partitions=PARTITIONS,
+        fanouts=[5, 3],
+        device=a.device,
+    )
     settings = gpu_gnn.settings(sizes, "auto", sampler="cpu")
     kept = {name: value for name, value in settings.items() if not name.startswith("storage.device")}
-    common = {**kept, "model.inputs": "both", "model.dim": a.dim, "storage.capacity": RESIDENT, "checkpoint.keep": 1,
-              "negatives.chunks": 1}
+    common = {
+        **kept,
+        "model.inputs": "both",
+        "model.dim": a.dim,
+        "storage.capacity": RESIDENT,
+        "checkpoint.keep": 1,
+        "negatives.chunks": 1,
+    }
     compare(a, work, report, "GraphSAGE: ", gpu_gnn.dataset_of(sizes, work), common, {**RUNS, **DRAWN})
 
 
-def compare(a: argparse.Namespace, work: Path, report: Report, task: str, dataset: Path,
-            common: dict[str, object], runs: dict[str, dict[str, str]]) -> dict[str, float]:
+def compare(
+    a: argparse.Namespace,
+    work: Path,
+    report: Report,
+    task: str,
+    dataset: Path,
+    common: dict[str, object],
+    runs: dict[str, dict[str, str]],
+) -> dict[str, float]:
     """Train on the CPU and in every way of ``runs`` on the GPU; the MRR of each run that has one."""
     ends: dict[str, tuple[str, list[float]]] = {}  # the bits of the last checkpoint, and every loss
     mrr: dict[str, float] = {}
@@ -73,8 +129,13 @@ def compare(a: argparse.Namespace, work: Path, report: Report, task: str, datase
         evaluations = [float(line["mrr"]) for line in lines if line["kind"] == "evaluation"]
         mrr |= {name: evaluations[-1]} if evaluations else {}
     same = [name for name in runs if ends[name] == ends["zero_copy"]]
-    report.add(f"{task}runs on the GPU that end with the same bits", len(same), f"of {len(runs)}", at_least=len(runs),
-               detail=", ".join(same))
+    report.add(
+        f"{task}runs on the GPU that end with the same bits",
+        len(same),
+        f"of {len(runs)}",
+        at_least=len(runs),
+        detail=", ".join(same),
+    )
     apart = [abs(gpu - cpu) / abs(cpu) for cpu, gpu in zip(ends["cpu"][1][:FIRST], ends["zero_copy"][1][:FIRST], strict=True)]
     report.add(f"{task}first {FIRST} losses, largest difference to the CPU's", max(apart), "relative", at_most=LOSS_GOAL)
     return mrr
@@ -83,8 +144,14 @@ def compare(a: argparse.Namespace, work: Path, report: Report, task: str, datase
 def main(arguments: list[str] | None = None) -> None:
     parser = on_device.parser(__doc__)
     parser.add_argument("--device", default="cuda")
-    for name, default in (("nodes", 10_240), ("edges", 300_000), ("dim", 100), ("batch", 10_000), ("negatives", 1000),
-                          ("epochs", 10)):
+    for name, default in (
+        ("nodes", 10_240),
+        ("edges", 300_000),
+        ("dim", 100),
+        ("batch", 10_000),
+        ("negatives", 1000),
+        ("epochs", 10),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     a = parser.parse_args(arguments)
     accelerator = on_device.accelerator()

@@ -26,8 +26,18 @@ PARTITIONS = 16
 
 def measure(a: argparse.Namespace, work: Path, report: Report) -> None:
     files = {split: a.data / f"{split}.txt" for split in ("train", "valid", "test")}
-    training.marius("preprocess", files["train"], "--valid", files["valid"], "--test", files["test"],
-                    "--output", work / "dataset", "--partitions", PARTITIONS)
+    training.marius(
+        "preprocess",
+        files["train"],
+        "--valid",
+        files["valid"],
+        "--test",
+        files["test"],
+        "--output",
+        work / "dataset",
+        "--partitions",
+        PARTITIONS,
+    )
     given = dict(item.split("=", 1) for item in a.set)
     start = time.perf_counter()
     lines = training.train(work / "dataset", work / "run", {"device": a.device, **given}, a.config)
@@ -36,8 +46,13 @@ def measure(a: argparse.Namespace, work: Path, report: Report) -> None:
     result = evaluate_run(work / "run", "test", best)
     told = ", ".join(f"{name} {result[name]:.4f}" for name in ("hits@1", "hits@3", "hits@10"))
     report.add("filtered test MRR", result["mrr"], at_least=MRR_GOAL, detail=told)
-    report.add("training", minutes, "minutes", at_most=MINUTES_GOAL,
-               detail=f"{sum(line['kind'] == 'epoch' for line in lines)} epochs, checkpoint {result['checkpoint']}")
+    report.add(
+        "training",
+        minutes,
+        "minutes",
+        at_most=MINUTES_GOAL,
+        detail=f"{sum(line['kind'] == 'epoch' for line in lines)} epochs, checkpoint {result['checkpoint']}",
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:

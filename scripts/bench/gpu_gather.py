@@ -47,8 +47,9 @@ class Bench:
         self.copy_engine()
         for width in WIDTHS:
             self.rows(width, read, write)
-        self.report.add("gather: bytes/s of 400 B rows / of 512 B rows", self.rates[400] / self.rates[512],
-                        at_least=SAME_RATE_GOAL)
+        self.report.add(
+            "gather: bytes/s of 400 B rows / of 512 B rows", self.rates[400] / self.rates[512], at_least=SAME_RATE_GOAL
+        )
 
     def contiguous(self, direction: str) -> float:
         """GB/s of the best kernel copy of neighbouring rows, over caps of multiprocessors; each goes on where one ended."""
@@ -63,8 +64,10 @@ class Bench:
             self.launch(self.accelerator.gathering, rows, CONTIGUOUS, sms, source=source, target=target)
 
         self.now(lambda: copy(0, "read"))  # what is written is random too
-        found = {sms: size / self.clock.time(partial(copy, sms, direction)).seconds / 1e9
-                 for sms in (self.a.sms, 2 * self.a.sms, 4 * self.a.sms, 0)}
+        found = {
+            sms: size / self.clock.time(partial(copy, sms, direction)).seconds / 1e9
+            for sms in (self.a.sms, 2 * self.a.sms, 4 * self.a.sms, 0)
+        }
         told = ", ".join(f"{sms or 'all'} SMs {rate:.1f}" for sms, rate in found.items())
         self.report.add(f"contiguous kernel {direction}, best", max(found.values()), "GB/s", detail=told)
         return max(found.values())
@@ -74,10 +77,15 @@ class Bench:
         there = torch.empty(size, dtype=torch.uint8, device=self.accelerator.device)
         host = self.buffer.bytes.ctypes.data
         for name, source, target in (("in", host, there.data_ptr()), ("back", there.data_ptr(), host)):
+
             def copy(source: int = source, target: int = target) -> None:
                 stream = self.accelerator.gathering
-                stream.run(lambda: self.accelerator.library.copy(device=self.accelerator.index, stream=stream.handle,
-                                                                 target=target, source=source, bytes=size))
+                stream.run(
+                    lambda: self.accelerator.library.copy(
+                        device=self.accelerator.index, stream=stream.handle, target=target, source=source, bytes=size
+                    )
+                )
+
             self.report.add(f"copy engine, {name}", size / self.clock.time(copy).seconds / 1e9, "GB/s")
 
     def rows(self, width: int, best_read: float, best_write: float) -> None:
@@ -96,15 +104,22 @@ class Bench:
         on_device.check_same(table, ids.rows, up)
         self.rates[width] = rate = gigabytes / gathered.seconds
         used = self.multiprocessors(width, ids, up)
-        self.report.add(f"gather {width} B / best contiguous read", rate / best_read, at_least=GATHER_GOALS.get(width),
-                        detail=f"{rate:.1f} GB/s on {used} SMs, {count:,} rows")
+        self.report.add(
+            f"gather {width} B / best contiguous read",
+            rate / best_read,
+            at_least=GATHER_GOALS.get(width),
+            detail=f"{rate:.1f} GB/s on {used} SMs, {count:,} rows",
+        )
         self.report.add(f"gather {width} B: multiprocessors used", used, at_most=self.a.sms)
         back = gigabytes / scattered.seconds
-        self.report.add(f"scatter {width} B / best contiguous write", back / best_write, at_least=SCATTER_GOAL,
-                        detail=f"{back:.1f} GB/s")
-        self.report.add(f"gather and scatter {width} B at once / longer of the two alone",
-                        both.seconds / max(gathered.seconds, scattered.seconds),
-                        detail=f"{2 * gigabytes / both.seconds:.1f} GB/s both ways together")
+        self.report.add(
+            f"scatter {width} B / best contiguous write", back / best_write, at_least=SCATTER_GOAL, detail=f"{back:.1f} GB/s"
+        )
+        self.report.add(
+            f"gather and scatter {width} B at once / longer of the two alone",
+            both.seconds / max(gathered.seconds, scattered.seconds),
+            detail=f"{2 * gigabytes / both.seconds:.1f} GB/s both ways together",
+        )
         self.against_others(width)
 
     def against_others(self, width: int) -> None:
@@ -117,27 +132,56 @@ class Bench:
         gather, link = self.gather(width, ids, up), Staged(self.accelerator, table, self.a.threads)
         stream = self.accelerator.gathering
         ours, theirs, by_cpu = self.clock.alternately(
-            lambda: (ids.send(stream), gather()), lambda: x[idx].to(self.accelerator.device),
-            lambda: stream.run(lambda: link.fetch(stream, ids.sent, count, up, room)))
+            lambda: (ids.send(stream), gather()),
+            lambda: x[idx].to(self.accelerator.device),
+            lambda: stream.run(lambda: link.fetch(stream, ids.sent, count, up, room)),
+        )
         on_device.check_same(table, ids.rows, up)
         gigabytes = count * width / 1e9
-        self.report.add(f"{width} B: x[idx].to(device) / zero-copy", theirs.seconds / ours.seconds, "x",
-                        at_least=PLAIN_TORCH_GOAL,
-                        detail=f"{1e3 * theirs.seconds:.2f} ms, {1e3 * ours.seconds:.2f} ms for {count:,} rows")
-        self.report.add(f"{width} B: CPU gather and copy / zero-copy", by_cpu.seconds / ours.seconds, "x",
-                        detail=f"{1e3 * by_cpu.seconds:.2f} ms")
-        self.report.add(f"{width} B: CPU seconds saved by zero-copy", (by_cpu.cpu - ours.cpu) / gigabytes, "s/GB",
-                        detail=f"{by_cpu.cpu / gigabytes:.3f} less {ours.cpu / gigabytes:.3f}")
+        self.report.add(
+            f"{width} B: x[idx].to(device) / zero-copy",
+            theirs.seconds / ours.seconds,
+            "x",
+            at_least=PLAIN_TORCH_GOAL,
+            detail=f"{1e3 * theirs.seconds:.2f} ms, {1e3 * ours.seconds:.2f} ms for {count:,} rows",
+        )
+        self.report.add(
+            f"{width} B: CPU gather and copy / zero-copy",
+            by_cpu.seconds / ours.seconds,
+            "x",
+            detail=f"{1e3 * by_cpu.seconds:.2f} ms",
+        )
+        self.report.add(
+            f"{width} B: CPU seconds saved by zero-copy",
+            (by_cpu.cpu - ours.cpu) / gigabytes,
+            "s/GB",
+            detail=f"{by_cpu.cpu / gigabytes:.3f} less {ours.cpu / gigabytes:.3f}",
+        )
 
     def gather(self, width: int, ids: Ids, block: torch.Tensor, **more: int) -> Callable[[], None]:
         """Put on its stream at each call: rows of the buffer into the block."""
-        return lambda: self.launch(self.accelerator.gathering, len(ids), width, self.a.sms, source=self.buffer.pinned.address,
-                                   source_rows=ids.sent.device, target=block.data_ptr(), **more)
+        return lambda: self.launch(
+            self.accelerator.gathering,
+            len(ids),
+            width,
+            self.a.sms,
+            source=self.buffer.pinned.address,
+            source_rows=ids.sent.device,
+            target=block.data_ptr(),
+            **more,
+        )
 
     def scatter(self, width: int, ids: Ids, block: torch.Tensor) -> Callable[[], None]:
         """Put on its stream at each call: the block into rows of the buffer."""
-        return lambda: self.launch(self.accelerator.scattering, len(ids), width, self.a.sms, source=block.data_ptr(),
-                                   target=self.buffer.pinned.address, target_rows=ids.sent.device)
+        return lambda: self.launch(
+            self.accelerator.scattering,
+            len(ids),
+            width,
+            self.a.sms,
+            source=block.data_ptr(),
+            target=self.buffer.pinned.address,
+            target_rows=ids.sent.device,
+        )
 
     def now(self, work: Callable[[], None]) -> None:
         work()
@@ -151,9 +195,18 @@ class Bench:
         return int(flags.sum())
 
     def launch(self, stream: Stream, count: int, width: int, sms: int, **ends: int) -> None:
-        stream.run(lambda: self.accelerator.library.copy_rows(
-            device=self.accelerator.index, stream=stream.handle, count=count, columns=width // 4, source_stride=width,
-            target_stride=width, max_sms=sms, **ends))
+        stream.run(
+            lambda: self.accelerator.library.copy_rows(
+                device=self.accelerator.index,
+                stream=stream.handle,
+                count=count,
+                columns=width // 4,
+                source_stride=width,
+                target_stride=width,
+                max_sms=sms,
+                **ends,
+            )
+        )
 
 
 def main(arguments: list[str] | None = None) -> None:

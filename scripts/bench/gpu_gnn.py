@@ -48,23 +48,54 @@ SAMPLERS = {"cpu": "neighbours drawn by the CPU", "cuda": "neighbours drawn by t
 def dataset_of(a: argparse.Namespace, work: Path) -> Path:
     """A power-law graph both ways, random features and labels, as many training nodes as batches ask for."""
     rng = np.random.default_rng(0)
-    subprocess.run([sys.executable, str(training.ROOT / "data_prep/power_law.py"), str(work), "--nodes", str(a.nodes),
-                    "--edges", str(a.edges)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            sys.executable,
+            str(training.ROOT / "data_prep/power_law.py"),
+            str(work),
+            "--nodes",
+            str(a.nodes),
+            "--edges",
+            str(a.edges),
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     np.save(work / "all.npy", np.concatenate([np.load(path) for path in sorted(work.glob("edges-*.npy"))]))
     np.save(work / "features.npy", rng.random((a.nodes, WIDTH), np.float32))
     np.save(work / "labels.npy", rng.integers(CLASSES, size=a.nodes))
     np.save(work / "train.npy", rng.permutation(a.nodes)[: a.batch * (a.batches + WARM_UP)])
-    make_dataset([str(work / "all.npy")], work / "dataset", features=work / "features.npy", labels=work / "labels.npy",
-                 train_nodes=work / "train.npy", partitions=a.partitions, adjacency="in", undirected=True)
+    make_dataset(
+        [str(work / "all.npy")],
+        work / "dataset",
+        features=work / "features.npy",
+        labels=work / "labels.npy",
+        train_nodes=work / "train.npy",
+        partitions=a.partitions,
+        adjacency="in",
+        undirected=True,
+    )
     return work / "dataset"
 
 
 def settings(a: argparse.Namespace, path: str, cache: int = 0, sampler: str = "auto") -> dict[str, object]:
-    return {"task": "node_classification", "model.encoder": "sage", "model.layers": [WIDTH] * (len(a.fanouts) - 1),
-            "model.inputs": "features", "sampling.fanouts": a.fanouts, "sampling.device": sampler,
-            "training.epochs": 1, "training.batch_size": a.batch,
-            "optimizer.dense.name": "adam", "optimizer.dense.lr": 0.003, "evaluation.every_epochs": 0, "device": a.device,
-            "storage.capacity": a.partitions, "storage.device_path": path, "storage.device_cache": cache}
+    return {
+        "task": "node_classification",
+        "model.encoder": "sage",
+        "model.layers": [WIDTH] * (len(a.fanouts) - 1),
+        "model.inputs": "features",
+        "sampling.fanouts": a.fanouts,
+        "sampling.device": sampler,
+        "training.epochs": 1,
+        "training.batch_size": a.batch,
+        "optimizer.dense.name": "adam",
+        "optimizer.dense.lr": 0.003,
+        "evaluation.every_epochs": 0,
+        "device": a.device,
+        "storage.capacity": a.partitions,
+        "storage.device_path": path,
+        "storage.device_cache": cache,
+    }
 
 
 def ours(a: argparse.Namespace, dataset: Path, work: Path, path: str, cache: int = 0, sampler: str = "auto") -> float:
@@ -78,8 +109,19 @@ def batch_rate(batches: list[dict[str, Any]]) -> float:
 
 def peer(a: argparse.Namespace, work: Path) -> tuple[float, str]:
     """(batches per second, what it is)."""
-    command = [sys.executable, str(Path(__file__).with_name("pyg_gpu.py")), str(work), "--batch", str(a.batch), "--fanouts",
-               ",".join(map(str, a.fanouts)), "--workers", str(a.workers), "--device", a.peer_device or a.device]
+    command = [
+        sys.executable,
+        str(Path(__file__).with_name("pyg_gpu.py")),
+        str(work),
+        "--batch",
+        str(a.batch),
+        "--fanouts",
+        ",".join(map(str, a.fanouts)),
+        "--workers",
+        str(a.workers),
+        "--device",
+        a.peer_device or a.device,
+    ]
     path = os.pathsep.join(filter(None, [str(training.ROOT), os.environ.get("PYTHONPATH", "")]))
     done = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path})
     told = json.loads(done.stdout.splitlines()[-1])
@@ -91,8 +133,10 @@ def samplers(a: argparse.Namespace, dataset: Path, accelerator: Accelerator, rep
     data = Dataset.open(dataset)
     assert data.adjacency is not None
     partitioning, rng = data.partitioning, np.random.default_rng(0)
-    with (closing(NeighbourLists(data.adjacency, own_pages=True)) as lists,
-          closing(DeviceNeighbours(accelerator, partitioning)) as gpu):
+    with (
+        closing(NeighbourLists(data.adjacency, own_pages=True)) as lists,
+        closing(DeviceNeighbours(accelerator, partitioning)) as gpu,
+    ):
         lists.enter({k: k * partitioning.rows for k in range(partitioning.partitions)})
         gpu.enter(lists.resident)
         rates: dict[str, list[float]] = {name: [] for name in SAMPLERS}
@@ -127,8 +171,13 @@ def measure(a: argparse.Namespace, work: Path, accelerator: Accelerator, report:
     for name in (*PATHS, cached, *SAMPLERS.values()):
         report.add(f"ours, {name}", medians[name], "batches/s", detail=spread[name])
     report.add("ours, auto / peer", medians["auto"] / medians["peer"], "x", at_least=PEER_GOAL, detail=loader)
-    report.add("a batch with hot rows held / with all rows in device memory", medians["bulk"] / medians[cached], "x",
-               at_most=RESIDENT_GOAL, detail=f"{a.cached:.0%} of the rows held")
+    report.add(
+        "a batch with hot rows held / with all rows in device memory",
+        medians["bulk"] / medians[cached],
+        "x",
+        at_most=RESIDENT_GOAL,
+        detail=f"{a.cached:.0%} of the rows held",
+    )
     samplers(a, dataset, accelerator, report)
 
 

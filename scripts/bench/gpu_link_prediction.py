@@ -40,22 +40,58 @@ IO_THREADS = 4
 def graph(work: Path, nodes: int, edges: int) -> tuple[str, Path]:
     """A power-law graph: the pattern of its files, and the dataset."""
     folder = work / f"{edges}"
-    subprocess.run([sys.executable, str(training.ROOT / "data_prep/power_law.py"), str(folder), "--nodes", str(nodes),
-                    "--edges", str(edges)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            sys.executable,
+            str(training.ROOT / "data_prep/power_law.py"),
+            str(folder),
+            "--nodes",
+            str(nodes),
+            "--edges",
+            str(edges),
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     training.marius("preprocess", folder / "edges-*.npy", "--output", folder / "dataset", "--partitions", PARTITIONS)
     return f"{folder}/edges-*.npy", folder / "dataset"
 
 
 def settings(a: argparse.Namespace, **more: object) -> dict[str, object]:
-    return {"model.decoder": "complex", "model.dim": a.dim, "training.batch_size": a.batch, "negatives.count": a.negatives,
-            "negatives.chunks": a.chunks, "evaluation.every_epochs": 0, "checkpoint.every_epochs": 1000, "checkpoint.keep": 1,
-            "device": a.device, **{name.replace("__", "."): value for name, value in more.items()}}
+    return {
+        "model.decoder": "complex",
+        "model.dim": a.dim,
+        "training.batch_size": a.batch,
+        "negatives.count": a.negatives,
+        "negatives.chunks": a.chunks,
+        "evaluation.every_epochs": 0,
+        "checkpoint.every_epochs": 1000,
+        "checkpoint.keep": 1,
+        "device": a.device,
+        **{name.replace("__", "."): value for name, value in more.items()},
+    }
 
 
 def peer_rate(a: argparse.Namespace, edges: Path) -> float:
-    command = [sys.executable, str(Path(__file__).with_name("plain_torch_gpu.py")), str(edges), "--nodes", str(a.nodes), "--dim",
-               str(a.dim), "--batch", str(a.batch), "--negs", str(a.negatives), "--chunks", str(a.chunks), "--batches",
-               str(a.batches), "--device", a.device]
+    command = [
+        sys.executable,
+        str(Path(__file__).with_name("plain_torch_gpu.py")),
+        str(edges),
+        "--nodes",
+        str(a.nodes),
+        "--dim",
+        str(a.dim),
+        "--batch",
+        str(a.batch),
+        "--negs",
+        str(a.negatives),
+        "--chunks",
+        str(a.chunks),
+        "--batches",
+        str(a.batches),
+        "--device",
+        a.device,
+    ]
     printed = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
     return float(re.findall(r"([\d.]+) edges/s", printed)[-1])
 
@@ -68,15 +104,22 @@ def speed(a: argparse.Namespace, work: Path, report: Report) -> None:
     for _ in range(a.rounds):
         rates["plain torch"].append(peer_rate(a, edges))
         for path in PATHS:
-            lines = training.train(dataset, training.fresh(work / "run"), settings(
-                a, training__epochs=1, storage__capacity=PARTITIONS, storage__device_path=path))
+            lines = training.train(
+                dataset,
+                training.fresh(work / "run"),
+                settings(a, training__epochs=1, storage__capacity=PARTITIONS, storage__device_path=path),
+            )
             rates[path].append(training.edge_rate(lines, WARM_UP))
     medians = {name: statistics.median(values) for name, values in rates.items()}
     report.add("plain torch, table in pinned memory", medians["plain torch"], "edges/s")
     for path in PATHS:
         report.add(f"in memory, {path}", medians[path], "edges/s", detail=f"{min(rates[path]):,.0f} to {max(rates[path]):,.0f}")
-        report.add(f"in memory, {path} / plain torch", medians[path] / medians["plain torch"], "x",
-                   at_least=SPEED_GOAL if path == "auto" else None)
+        report.add(
+            f"in memory, {path} / plain torch",
+            medians[path] / medians["plain torch"],
+            "x",
+            at_least=SPEED_GOAL if path == "auto" else None,
+        )
 
 
 def disk(a: argparse.Namespace, work: Path, report: Report) -> None:
@@ -84,11 +127,16 @@ def disk(a: argparse.Namespace, work: Path, report: Report) -> None:
 
     def epoch(capacity: int, ordering: str) -> tuple[float, float]:
         """Median (seconds, bytes read and written) of the epochs after the first."""
-        lines = training.train(dataset, training.fresh(work / "run"), settings(
-            a, training__epochs=1 + a.epochs, storage__capacity=capacity, storage__ordering=ordering))
+        lines = training.train(
+            dataset,
+            training.fresh(work / "run"),
+            settings(a, training__epochs=1 + a.epochs, storage__capacity=capacity, storage__ordering=ordering),
+        )
         spans = [line["machine"] for line in lines if line["kind"] == "epoch"][1:]
-        return (statistics.median(span["seconds"] for span in spans),
-                statistics.median(span["bytes_read"] + span["bytes_written"] for span in spans))
+        return (
+            statistics.median(span["seconds"] for span in spans),
+            statistics.median(span["bytes_read"] + span["bytes_written"] for span in spans),
+        )
 
     resident, _ = epoch(PARTITIONS, "in_memory")
     seconds, moved = epoch(RESIDENT, "beta")
@@ -97,8 +145,9 @@ def disk(a: argparse.Namespace, work: Path, report: Report) -> None:
     report.add("epoch, everything resident", resident, "s", detail=f"{a.disk_edges / resident:,.0f} edges/s")
     report.add("disk, one file read while another is written", rate / 1e9, "GB/s")
     report.add("bytes of an epoch with rows on disk / disk rate", moved / rate, "s", detail=f"{moved / 1e9:.2f} GB")
-    report.add(f"epoch, {RESIDENT} of {PARTITIONS} partitions resident", seconds, "s",
-               detail=f"{a.disk_edges / seconds:,.0f} edges/s")
+    report.add(
+        f"epoch, {RESIDENT} of {PARTITIONS} partitions resident", seconds, "s", detail=f"{a.disk_edges / seconds:,.0f} edges/s"
+    )
     report.add("epoch with rows on disk / longer of the two bounds", seconds / bound, "x", at_most=DISK_GOAL)
 
 
@@ -113,7 +162,8 @@ def disk_rate(work: Path, size: int, rounds: int) -> float:
         start = time.perf_counter()
         works: tuple[Callable[[], object], ...] = (
             lambda: _native.write_file(str(work / "written.bin"), source, direct, IO_THREADS),
-            lambda: _native.read_file_range(str(work / "read.bin"), 0, result, direct, IO_THREADS))
+            lambda: _native.read_file_range(str(work / "read.bin"), 0, result, direct, IO_THREADS),
+        )
         threads = [threading.Thread(target=each) for each in works]
         for thread in threads:
             thread.start()
@@ -128,7 +178,7 @@ def disk_rate(work: Path, size: int, rounds: int) -> float:
 def _aligned(array: np.ndarray) -> np.ndarray:
     """The pages of the array, as reads past the page cache want them."""
     start = -array.ctypes.data % on_device.PAGE
-    return array[start:start + len(array) - on_device.PAGE]
+    return array[start : start + len(array) - on_device.PAGE]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -136,8 +186,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--part", action="append", choices=["speed", "disk"], help="may be given twice; both by default")
     parser.add_argument("--work", type=Path, default=None, help="folder on the disk to measure")
     parser.add_argument("--device", default="cuda")
-    for name, default in (("batch", 50_000), ("dim", 100), ("chunks", 10), ("negatives", 1000), ("batches", 100),
-                          ("nodes", 1_000_000), ("disk-nodes", 10_000_000), ("disk-edges", 100_000_000), ("epochs", 1)):
+    for name, default in (
+        ("batch", 50_000),
+        ("dim", 100),
+        ("chunks", 10),
+        ("negatives", 1000),
+        ("batches", 100),
+        ("nodes", 1_000_000),
+        ("disk-nodes", 10_000_000),
+        ("disk-edges", 100_000_000),
+        ("epochs", 1),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--disk-file", type=on_device.size, default=512 << 20, help="bytes read and written to measure the disk")
     a = parser.parse_args(arguments)

@@ -38,8 +38,13 @@ def random_batch(a: argparse.Namespace, device: torch.device) -> DeviceBatch:
     def rows(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, a.dim, generator=values).to(device)
 
-    return DeviceBatch(SampledBatch(EdgeBatch(0, 0, 0, ends, ends, rel), negatives, 0), rows(a.batch), rows(a.batch),
-                       rows(2, a.chunks, a.negatives), torch.from_numpy(rel).to(device))
+    return DeviceBatch(
+        SampledBatch(EdgeBatch(0, 0, 0, ends, ends, rel), negatives, 0),
+        rows(a.batch),
+        rows(a.batch),
+        rows(2, a.chunks, a.negatives),
+        torch.from_numpy(rel).to(device),
+    )
 
 
 def compute_ms(accelerator: Accelerator, work: Callable[[], None], repeats: int) -> tuple[float, float]:
@@ -90,8 +95,12 @@ def measure(accelerator: Accelerator, a: argparse.Namespace, report: Report) -> 
     step, launched, slowed, launched_both = (statistics.median(column) for column in zip(*(one + both for one, both in rounds)))
     report.add("training step alone", step, "ms", detail=f"launched in {launched:.3f} ms")
     report.add("gather of a batch's rows alone", gather_ms, "ms", detail=f"{len(ids):,} rows of {stride} B")
-    report.add("slowdown of a step by the next one's gather", slowed / step - 1, at_most=GOAL,
-               detail=f"{slowed:.3f} ms, launched in {launched_both:.3f} ms")
+    report.add(
+        "slowdown of a step by the next one's gather",
+        slowed / step - 1,
+        at_most=GOAL,
+        detail=f"{slowed:.3f} ms, launched in {launched_both:.3f} ms",
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -82,12 +82,15 @@ def compare(accelerator: Accelerator, a: argparse.Namespace, buffer: Buffer, clo
     """All shares of one width."""
     table = buffer.table(4 * width)
     slot_rows = len(table) // SLOTS // SLOT_ROWS * SLOT_ROWS
-    table = table[:SLOTS * slot_rows]
+    table = table[: SLOTS * slot_rows]
     staged, zero_copy = Staged(accelerator, table, a.threads), ZeroCopy(accelerator, table, slot_rows, a.sms, a.threads)
     rates = measure(accelerator, table, zero_copy, staged)
-    report.add(f"{width} floats: a row by zero_copy", 1e9 * rates.zero_copy, "ns",
-               detail=f"staged {1e9 * rates.staged:.3g}, cached {1e9 * rates.cached:.3g}, "
-                      f"of a partition {1e9 * rates.partition:.3g}")
+    report.add(
+        f"{width} floats: a row by zero_copy",
+        1e9 * rates.zero_copy,
+        "ns",
+        detail=f"staged {1e9 * rates.staged:.3g}, cached {1e9 * rates.cached:.3g}, of a partition {1e9 * rates.partition:.3g}",
+    )
     free = free_bytes(accelerator)
     smallest = max(1, int(min(TOUCHED) * len(table)))
     size = max(1, min(a.batch_bytes // (4 * width), smallest))
@@ -110,8 +113,13 @@ def tell(report: Report, clock: Clock, step: Step, zero_copy: Link, staged: Link
     picked = choose(rates, [Load(count * len(step.batches[0]), rows)], step.table.nbytes, free).path
     best = min(seconds, key=lambda name: seconds[name])
     told = ", ".join(f"{name} {1e3 * value:.2f} ms" for name, value in seconds.items())
-    report.add(f"{step.table.shape[1]} floats, {share:g} touched: the choice / best", seconds[picked] / seconds[best], "x",
-               at_most=GOAL, detail=f"{told}; chose {picked}, best {best}")
+    report.add(
+        f"{step.table.shape[1]} floats, {share:g} touched: the choice / best",
+        seconds[picked] / seconds[best],
+        "x",
+        at_most=GOAL,
+        detail=f"{told}; chose {picked}, best {best}",
+    )
 
 
 def free_bytes(accelerator: Accelerator) -> int:

@@ -36,8 +36,9 @@ def host_functions() -> tuple[Callable[..., int], Callable[..., int]]:
     loaded = {line.split(maxsplit=5)[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/" in line}
     runtimes = [path for path in loaded if Path(path).name.startswith("libcudart.so")]
     library = ctypes.CDLL(runtimes[0] if runtimes else "libcuda.so.1")
-    allocate, free = ((library.cudaHostAlloc, library.cudaFreeHost) if runtimes else
-                      (library.cuMemHostAlloc, library.cuMemFreeHost))
+    allocate, free = (
+        (library.cudaHostAlloc, library.cudaFreeHost) if runtimes else (library.cuMemHostAlloc, library.cuMemFreeHost)
+    )
     allocate.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t, ctypes.c_uint]
     free.argtypes = [ctypes.c_void_p]
     return allocate, free
@@ -87,8 +88,9 @@ def main(arguments: list[str] | None = None) -> None:
         others.append(theirs(accelerator, a.size))
     seconds, back, taken = (statistics.median(column) for column in zip(*found))
     other, gib = statistics.median(others), a.size / (1 << 30)
-    report.add("pinning the buffer, first touch included", seconds / gib, "s/GiB",
-               detail=f"{seconds:.2f} s; unpinned in {back:.2f} s")
+    report.add(
+        "pinning the buffer, first touch included", seconds / gib, "s/GiB", detail=f"{seconds:.2f} s; unpinned in {back:.2f} s"
+    )
     report.add("cudaHostAlloc", other / gib, "s/GiB", detail=f"{other:.2f} s")
     report.add("cudaHostAlloc / pinning the buffer", other / seconds, "x", at_least=RATIO_GOAL)
     report.add("resident memory taken / asked for", taken, at_most=MEMORY_GOAL, detail=f"of {gib:g} GiB")

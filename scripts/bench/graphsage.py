@@ -24,8 +24,7 @@ import numpy as np
 
 from marius_lite import make_dataset, open_dataset
 
-TUNED = ("glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592:"
-         "glibc.malloc.top_pad=268435456")
+TUNED = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592:glibc.malloc.top_pad=268435456"
 WARM_UP = 5
 WIDTH, CLASSES = 128, 40
 
@@ -40,21 +39,36 @@ def dataset_of(a: argparse.Namespace) -> Path:
     a.work.mkdir(parents=True, exist_ok=True)
     features = np.lib.format.open_memmap(a.work / "features.npy", "w+", np.float32, (a.nodes, WIDTH))
     for start in range(0, a.nodes, 1 << 16):
-        features[start:start + (1 << 16)] = rng.random((len(features[start:start + (1 << 16)]), WIDTH), np.float32)
+        features[start : start + (1 << 16)] = rng.random((len(features[start : start + (1 << 16)]), WIDTH), np.float32)
     np.save(a.work / "labels.npy", rng.integers(CLASSES, size=a.nodes))
     np.save(a.work / "train.npy", rng.permutation(a.nodes)[: a.batch * (a.batches + WARM_UP)])
-    make_dataset([str(a.edges)], path, features=a.work / "features.npy", labels=a.work / "labels.npy",
-                 train_nodes=a.work / "train.npy", partitions=a.partitions)
+    make_dataset(
+        [str(a.edges)],
+        path,
+        features=a.work / "features.npy",
+        labels=a.work / "labels.npy",
+        train_nodes=a.work / "train.npy",
+        partitions=a.partitions,
+    )
     return path
 
 
 def ours(a: argparse.Namespace, dataset: Path) -> float:
     run = a.work / "run"
     shutil.rmtree(run, ignore_errors=True)
-    settings = {"task": "node_classification", "model.encoder": a.encoder, "model.layers": f"[{WIDTH},{WIDTH}]",
-                "sampling.fanouts": f"[{a.fanouts}]", "training.epochs": 1, "training.batch_size": a.batch,
-                "training.threads": a.threads, "optimizer.dense.name": "adam", "optimizer.dense.lr": 0.003,
-                "evaluation.every_epochs": 0, "training.staleness": a.staleness}
+    settings = {
+        "task": "node_classification",
+        "model.encoder": a.encoder,
+        "model.layers": f"[{WIDTH},{WIDTH}]",
+        "sampling.fanouts": f"[{a.fanouts}]",
+        "training.epochs": 1,
+        "training.batch_size": a.batch,
+        "training.threads": a.threads,
+        "optimizer.dense.name": "adam",
+        "optimizer.dense.lr": 0.003,
+        "evaluation.every_epochs": 0,
+        "training.staleness": a.staleness,
+    }
     sets = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
     program = [sys.executable, "-c", "from marius_lite.cli.main import main; main()"]
     command = [*program, "train", str(dataset), "--run", str(run), *sets]
@@ -65,8 +79,19 @@ def ours(a: argparse.Namespace, dataset: Path) -> float:
 
 
 def peer(a: argparse.Namespace) -> float:
-    command = [a.peer_python, str(a.peer), str(a.edges), "--nodes", str(a.nodes), "--threads", str(a.threads),
-               "--batch", str(a.batch), "--batches", str(a.batches)]
+    command = [
+        a.peer_python,
+        str(a.peer),
+        str(a.edges),
+        "--nodes",
+        str(a.nodes),
+        "--threads",
+        str(a.threads),
+        "--batch",
+        str(a.batch),
+        "--batches",
+        str(a.batches),
+    ]
     out = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, "GLIBC_TUNABLES": TUNED}).stdout
     found = re.search(r"train: (\d+) seeds/s", out)
     assert found, out

@@ -24,8 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-TUNED = ("glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592:"
-         "glibc.malloc.top_pad=268435456")
+TUNED = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592:glibc.malloc.top_pad=268435456"
 WARM_UP = 5
 
 
@@ -47,8 +46,25 @@ def integers(edges: Path, work: Path) -> Path:
 
 
 def peer_rate(a: argparse.Namespace, edges: Path) -> float:
-    command = [sys.executable, str(a.peer), str(edges), "--model", a.model, "--dim", str(a.dim), "--batch", str(a.batch),
-               "--negs", str(a.negatives), "--chunks", str(a.chunks), "--batches", str(a.batches), "--threads", str(a.threads)]
+    command = [
+        sys.executable,
+        str(a.peer),
+        str(edges),
+        "--model",
+        a.model,
+        "--dim",
+        str(a.dim),
+        "--batch",
+        str(a.batch),
+        "--negs",
+        str(a.negatives),
+        "--chunks",
+        str(a.chunks),
+        "--batches",
+        str(a.batches),
+        "--threads",
+        str(a.threads),
+    ]
     printed = subprocess.run(command, env={**os.environ, "GLIBC_TUNABLES": TUNED}, check=True, text=True, capture_output=True)
     return float(re.findall(r"([\d.]+) edges/s", printed.stdout)[-1])
 
@@ -59,11 +75,23 @@ def our_rate(a: argparse.Namespace, dataset: Path, work: Path, capacity: int) ->
     The process is stopped once it has trained enough batches; steps and their swaps in between are included.
     """
     run = Path(tempfile.mkdtemp(dir=work)) / "run"
-    settings = {"model.decoder": a.model, "model.dim": a.dim, "training.batch_size": a.batch, "training.epochs": 1000,
-                "training.threads": a.threads, "negatives.count": a.negatives, "negatives.chunks": a.chunks,
-                "storage.capacity": capacity, "evaluation.every_epochs": 0, "checkpoint.every_epochs": 1000}
-    process = subprocess.Popen(marius("train", dataset, "--run", run, *(f"--set={k}={v}" for k, v in settings.items())),
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    settings = {
+        "model.decoder": a.model,
+        "model.dim": a.dim,
+        "training.batch_size": a.batch,
+        "training.epochs": 1000,
+        "training.threads": a.threads,
+        "negatives.count": a.negatives,
+        "negatives.chunks": a.chunks,
+        "storage.capacity": capacity,
+        "evaluation.every_epochs": 0,
+        "checkpoint.every_epochs": 1000,
+    }
+    process = subprocess.Popen(
+        marius("train", dataset, "--run", run, *(f"--set={k}={v}" for k, v in settings.items())),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
     lines: list[dict[str, float]] = []
     while process.poll() is None and len(lines) < a.batches + WARM_UP:
         time.sleep(0.2)
@@ -72,7 +100,7 @@ def our_rate(a: argparse.Namespace, dataset: Path, work: Path, capacity: int) ->
     _, error = process.communicate()
     if len(lines) < a.batches + WARM_UP:
         raise SystemExit(error.decode())
-    counted = lines[WARM_UP:WARM_UP + a.batches]
+    counted = lines[WARM_UP : WARM_UP + a.batches]
     seconds = counted[-1]["time"] - lines[WARM_UP - 1]["time"]
     spans = [line["machine"] for line in read_lines(run / "metrics.jsonl") if line["kind"] == "step"]
     waited = sum(span["wait_s"] for span in spans) / max(sum(span["seconds"] for span in spans), 1e-9)
@@ -90,17 +118,31 @@ def main() -> None:
     parser.add_argument("--peer", type=Path, default=Path(__file__).with_name("plain_torch.py"))
     parser.add_argument("--model", default="distmult")
     parser.add_argument("--work", type=Path, default=None)
-    for name, default in (("rounds", 5), ("batches", 100), ("dim", 100), ("batch", 10000), ("negatives", 1000), ("chunks", 10),
-                          ("partitions", 16), ("threads", 2)):
+    for name, default in (
+        ("rounds", 5),
+        ("batches", 100),
+        ("dim", 100),
+        ("batch", 10000),
+        ("negatives", 1000),
+        ("chunks", 10),
+        ("partitions", 16),
+        ("threads", 2),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     a = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=a.work) as folder:
         work = Path(folder)
-        subprocess.run(marius("preprocess", a.edges, "--output", work / "dataset", "--partitions", a.partitions), check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            marius("preprocess", a.edges, "--output", work / "dataset", "--partitions", a.partitions),
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         edges = integers(a.edges, work)
-        print(f"{a.edges.name}, {a.model}, dim {a.dim}, batch {a.batch}, {a.negatives} shared negatives a side in {a.chunks} "
-              f"chunks, softmax, {a.threads} threads, {a.partitions} partitions; {a.batches} batches a round")
+        print(
+            f"{a.edges.name}, {a.model}, dim {a.dim}, batch {a.batch}, {a.negatives} shared negatives a side in {a.chunks} "
+            f"chunks, softmax, {a.threads} threads, {a.partitions} partitions; {a.batches} batches a round"
+        )
         rates: dict[str, list[float]] = {"peer": [], "in memory": [], "capacity p/4": []}
         for k in range(a.rounds):
             rates["peer"].append(peer_rate(a, edges))
@@ -108,8 +150,12 @@ def main() -> None:
             out_of_core, waited = our_rate(a, dataset=work / "dataset", work=work, capacity=a.partitions // 4)
             rates["in memory"].append(in_memory)
             rates["capacity p/4"].append(out_of_core)
-            print(f"round {k}: " + ", ".join(f"{name} {values[-1]:,.0f}" for name, values in rates.items())
-                  + f" edges/s (waiting for I/O {waited:.0%})", flush=True)
+            print(
+                f"round {k}: "
+                + ", ".join(f"{name} {values[-1]:,.0f}" for name, values in rates.items())
+                + f" edges/s (waiting for I/O {waited:.0%})",
+                flush=True,
+            )
         medians = {name: statistics.median(values) for name, values in rates.items()}
         print(f"median: peer {a.peer.stem} {medians['peer']:,.0f} edges/s")
         for name in ("in memory", "capacity p/4"):

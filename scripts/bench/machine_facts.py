@@ -8,8 +8,16 @@ from pathlib import Path
 GENERATIONS = {"2.5": 1, "5.0": 2, "5": 2, "8.0": 3, "8": 3, "16.0": 4, "16": 4, "32.0": 5, "32": 5, "64.0": 6, "64": 6}
 DEVICES = Path("/sys/bus/pci/devices")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-QUERY = ("name", "driver_version", "pci.bus_id", "memory.total", "pcie.link.gen.current", "pcie.link.width.current",
-         "pcie.link.gen.max", "pcie.link.width.max")
+QUERY = (
+    "name",
+    "driver_version",
+    "pci.bus_id",
+    "memory.total",
+    "pcie.link.gen.current",
+    "pcie.link.width.current",
+    "pcie.link.gen.max",
+    "pcie.link.width.max",
+)
 
 
 def cpu_name() -> str:
@@ -61,6 +69,8 @@ def _speed(folder: Path, which: str) -> str | None:
 def _told_link(pci_bus_id: str) -> str | None:
     for gpu in gpus():
         if gpu["pci.bus_id"].lower()[-12:] == pci_bus_id.lower()[-12:] and gpu["pcie.link.gen.current"].isdigit():
-            return (f"PCIe {gpu['pcie.link.gen.current']} x{gpu['pcie.link.width.current']}, at most "
-                    f"PCIe {gpu['pcie.link.gen.max']} x{gpu['pcie.link.width.max']}")
+            return (
+                f"PCIe {gpu['pcie.link.gen.current']} x{gpu['pcie.link.width.current']}, at most "
+                f"PCIe {gpu['pcie.link.gen.max']} x{gpu['pcie.link.width.max']}"
+            )
     return None

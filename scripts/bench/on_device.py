@@ -58,13 +58,13 @@ class Buffer:
         self.pinned = accelerator.library.pin(self.bytes, BOUNDARY, accelerator.index)
         pattern = np.random.default_rng(0).integers(256, size=(16 << 20) - 48, dtype=np.uint8)
         for start in range(0, len(self.bytes), len(pattern)):
-            part = self.bytes[start:start + len(pattern)]
-            part[:] = pattern[:len(part)]
+            part = self.bytes[start : start + len(pattern)]
+            part[:] = pattern[: len(part)]
 
     def table(self, row_bytes: int) -> Table:
         """The buffer as float32 (rows, row_bytes / 4), from its first byte on."""
         rows = len(self.bytes) // row_bytes
-        return self.bytes[:rows * row_bytes].view(np.float32).reshape(rows, -1)
+        return self.bytes[: rows * row_bytes].view(np.float32).reshape(rows, -1)
 
 
 def buffer_memory(size: int) -> npt.NDArray[np.uint8]:
@@ -199,8 +199,16 @@ class Report:
     settings: dict[str, Any]
     figures: list[Figure] = field(default_factory=list)
 
-    def add(self, figure: str, value: float, unit: str = "", *, at_least: float | None = None, at_most: float | None = None,
-            detail: str = "") -> None:
+    def add(
+        self,
+        figure: str,
+        value: float,
+        unit: str = "",
+        *,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        detail: str = "",
+    ) -> None:
         goal, better = (at_most, "less") if at_most is not None else (at_least, "more")
         self.figures.append(Figure(figure, float(value), unit, goal, better, detail))
 
@@ -234,10 +242,17 @@ def settings(accelerator: Accelerator, a: argparse.Namespace) -> dict[str, Any]:
     """The machine, and the arguments. Asks for the link while something crosses it: at rest it is slower."""
     facts = accelerator.library.device_facts(accelerator.index)
     given = {name: value if isinstance(value, int | float) else str(value) for name, value in vars(a).items() if name != "json"}
-    return {"gpu": facts["name"], "link": _busy_link(accelerator, facts["pci_bus_id"]),
-            "cuda_of_driver": ".".join(map(str, facts["driver_version"])), "torch": str(torch.__version__),
-            "cpus": len(os.sched_getaffinity(0)), "memory": total_memory(), "gpu_memory": facts["memory"],
-            "huge_pages": machine_facts.huge_pages(), **given}
+    return {
+        "gpu": facts["name"],
+        "link": _busy_link(accelerator, facts["pci_bus_id"]),
+        "cuda_of_driver": ".".join(map(str, facts["driver_version"])),
+        "torch": str(torch.__version__),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory": total_memory(),
+        "gpu_memory": facts["memory"],
+        "huge_pages": machine_facts.huge_pages(),
+        **given,
+    }
 
 
 def _busy_link(accelerator: Accelerator, pci_bus_id: str) -> str:
@@ -245,8 +260,13 @@ def _busy_link(accelerator: Accelerator, pci_bus_id: str) -> str:
     there = torch.empty(1 << 26, dtype=torch.uint8, device=accelerator.device)
 
     def copy() -> None:
-        accelerator.library.copy(device=accelerator.index, stream=accelerator.gathering.handle, target=there.data_ptr(),
-                                 source=host.data_ptr(), bytes=1 << 26)
+        accelerator.library.copy(
+            device=accelerator.index,
+            stream=accelerator.gathering.handle,
+            target=there.data_ptr(),
+            source=host.data_ptr(),
+            bytes=1 << 26,
+        )
 
     for _ in range(64 if accelerator.pinned else 1):
         accelerator.gathering.run(copy)

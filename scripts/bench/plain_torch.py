@@ -40,15 +40,21 @@ def adagrad(table: torch.Tensor, state: torch.Tensor, rows: torch.Tensor, grads:
     table[rows] -= lr * grads / (sums.sqrt() + 1e-10)
 
 
-def step(a: argparse.Namespace, nodes: torch.Tensor, node_state: torch.Tensor, relations: torch.Tensor,
-         relation_state: torch.Tensor, batch: torch.Tensor) -> float:
+def step(
+    a: argparse.Namespace,
+    nodes: torch.Tensor,
+    node_state: torch.Tensor,
+    relations: torch.Tensor,
+    relation_state: torch.Tensor,
+    batch: torch.Tensor,
+) -> float:
     src, rel, dst = (column.long() for column in batch.T)
     n = len(batch)
     drawn = torch.randint(len(nodes), (2, a.chunks, a.negs))
     rows, places = torch.unique(torch.cat([src, dst, drawn.reshape(-1)]), return_inverse=True)
     values = nodes[rows].requires_grad_()
     gathered = values[places]
-    s, d, negatives = gathered[:n], gathered[n:2 * n], gathered[2 * n:].view(2, a.chunks, a.negs, -1)
+    s, d, negatives = gathered[:n], gathered[n : 2 * n], gathered[2 * n :].view(2, a.chunks, a.negs, -1)
     weights = relations[:, rel].requires_grad_()
     loss = torch.zeros(())
     for side, (entity, positive) in enumerate(((s, d), (d, s))):
@@ -71,8 +77,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("edges")
     parser.add_argument("--model", default="distmult", choices=["dot", "distmult", "complex"])
-    for name, default in (("dim", 100), ("batch", 10000), ("negs", 1000), ("chunks", 10), ("epochs", 1), ("batches", 0),
-                          ("threads", 2)):
+    for name, default in (
+        ("dim", 100),
+        ("batch", 10000),
+        ("negs", 1000),
+        ("chunks", 10),
+        ("epochs", 1),
+        ("batches", 0),
+        ("threads", 2),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--lr", type=float, default=0.1)
     a = parser.parse_args()
@@ -88,7 +101,7 @@ def main() -> None:
         for k in range(count):
             if a.batches and k == 3:  # the first batches warm up
                 start, done = time.perf_counter(), 0
-            step(a, *tables, edges[order[k * a.batch:(k + 1) * a.batch]])
+            step(a, *tables, edges[order[k * a.batch : (k + 1) * a.batch]])
             done += a.batch
         print(f"epoch {epoch} {done / (time.perf_counter() - start):.0f} edges/s", flush=True)
 

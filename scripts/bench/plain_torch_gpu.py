@@ -67,7 +67,7 @@ class Loop:
 
     def loss(self, gathered: torch.Tensor, weights: torch.Tensor, n: int) -> torch.Tensor:
         a = self.a
-        s, d, negatives = gathered[:n], gathered[n:2 * n], gathered[2 * n:].view(2, a.chunks, a.negs, -1)
+        s, d, negatives = gathered[:n], gathered[n : 2 * n], gathered[2 * n :].view(2, a.chunks, a.negs, -1)
         loss = gathered.new_zeros(())
         for side, (entity, positive) in enumerate(((s, d), (d, s))):
             query = combine(entity, weights[side])
@@ -86,8 +86,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("edges")
     parser.add_argument("--device", default="cuda")
-    for name, default in (("nodes", 1_000_000), ("relations", 1), ("dim", 100), ("batch", 50_000), ("negs", 1000), ("chunks", 10),
-                          ("batches", 100)):
+    for name, default in (
+        ("nodes", 1_000_000),
+        ("relations", 1),
+        ("dim", 100),
+        ("batch", 50_000),
+        ("negs", 1000),
+        ("chunks", 10),
+        ("batches", 100),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--lr", type=float, default=0.1)
     a = parser.parse_args()
@@ -99,7 +106,7 @@ def main() -> None:
             if loop.device.type == "cuda":
                 torch.cuda.synchronize()
             start = time.perf_counter()
-        loop.step(edges[order[k * a.batch:(k + 1) * a.batch]])
+        loop.step(edges[order[k * a.batch : (k + 1) * a.batch]])
     if loop.device.type == "cuda":
         torch.cuda.synchronize()
     print(f"{a.batches * a.batch / (time.perf_counter() - start):.0f} edges/s", flush=True)

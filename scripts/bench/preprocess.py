@@ -74,8 +74,13 @@ def preprocess(inputs: list[Path], output: Path, memory: str, threads: int) -> R
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
     start = time.perf_counter()
     with tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(command, stdout=said, stderr=subprocess.DEVNULL, env=env,
-                                 preexec_fn=lambda: os.sched_setaffinity(0, processors(threads)))
+        child = subprocess.Popen(
+            command,
+            stdout=said,
+            stderr=subprocess.DEVNULL,
+            env=env,
+            preexec_fn=lambda: os.sched_setaffinity(0, processors(threads)),
+        )
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - start
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -148,8 +153,10 @@ def compare(inputs: list[Path], output: Path, a: argparse.Namespace) -> None:
     show(f"int, --memory {a.memory.split(',')[0]}, beside the peer", a.peer, ours)
     seconds = statistics.median(seconds for _, seconds, _ in theirs)
     median = statistics.median(run.seconds for run in ours)
-    print(f"polars, {theirs[0][2]} threads, read + unique + 2 joins in memory: {a.peer / seconds / 1e6:.2f} M edges/s "
-          f"({seconds:.1f} s); preprocess takes {median / seconds:.2f} times its time")
+    print(
+        f"polars, {theirs[0][2]} threads, read + unique + 2 joins in memory: {a.peer / seconds / 1e6:.2f} M edges/s "
+        f"({seconds:.1f} s); preprocess takes {median / seconds:.2f} times its time"
+    )
 
 
 if __name__ == "__main__":

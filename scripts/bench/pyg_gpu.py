@@ -52,7 +52,7 @@ class Surroundings(torch.utils.data.Dataset[Batch]):
         return len(self._nodes) // self._batch
 
     def __getitem__(self, index: int) -> Batch:
-        seeds = self._nodes[index * self._batch:(index + 1) * self._batch]
+        seeds = self._nodes[index * self._batch : (index + 1) * self._batch]
         found = self._lists.sample(seeds, self._fanouts, index, 1)
         indptr = torch.from_numpy(found.indptr)
         edges = torch.stack([torch.from_numpy(found.indices).long(), torch.repeat_interleave(indptr.diff())])
@@ -61,19 +61,29 @@ class Surroundings(torch.utils.data.Dataset[Batch]):
 
 
 def ours(a: argparse.Namespace, pinned: bool) -> Iterator[Batch]:
-    yield from torch.utils.data.DataLoader(Surroundings(a.folder, a.batch, a.fanouts), batch_size=None, num_workers=a.workers,
-                                           pin_memory=pinned)
+    yield from torch.utils.data.DataLoader(
+        Surroundings(a.folder, a.batch, a.fanouts), batch_size=None, num_workers=a.workers, pin_memory=pinned
+    )
 
 
 def theirs(a: argparse.Namespace, pinned: bool) -> Iterator[Batch]:
     from torch_geometric.data import Data
     from torch_geometric.loader import NeighborLoader
 
-    features, labels, pairs, seeds = (torch.from_numpy(np.load(a.folder / f"{name}.npy"))
-                                      for name in ("features", "labels", "all", "train"))
+    features, labels, pairs, seeds = (
+        torch.from_numpy(np.load(a.folder / f"{name}.npy")) for name in ("features", "labels", "all", "train")
+    )
     data = Data(x=features, y=labels, edge_index=to_undirected(pairs.T.long(), num_nodes=len(features)))
-    loader = NeighborLoader(data, num_neighbors=a.fanouts, input_nodes=seeds, batch_size=a.batch, shuffle=True, drop_last=True,
-                            num_workers=a.workers, pin_memory=pinned)
+    loader = NeighborLoader(
+        data,
+        num_neighbors=a.fanouts,
+        input_nodes=seeds,
+        batch_size=a.batch,
+        shuffle=True,
+        drop_last=True,
+        num_workers=a.workers,
+        pin_memory=pinned,
+    )
     for batch in loader:
         nodes, edges = (getattr(batch, f"num_sampled_{kind}", None) for kind in ("nodes", "edges"))
         yield batch.x, batch.edge_index, batch.y[: a.batch], nodes, edges

@@ -46,13 +46,28 @@ RECIPES: dict[str, list[str]] = {
     "social": ["--config", "preset:social"],
 }
 SHOWN = ("mrr", "hits@1", "hits@3", "hits@10", "self_best")
-SETTINGS = ("model.decoder", "model.dim", "negatives.count", "negatives.degree_fraction", "model.dropout", "regularizer.weight",
-            "loss.relation_weight", "optimizer.rows.name", "optimizer.rows.lr", "init.relations.scale", "storage.capacity")
+SETTINGS = (
+    "model.decoder",
+    "model.dim",
+    "negatives.count",
+    "negatives.degree_fraction",
+    "model.dropout",
+    "regularizer.weight",
+    "loss.relation_weight",
+    "optimizer.rows.name",
+    "optimizer.rows.lr",
+    "init.relations.scale",
+    "storage.capacity",
+)
 
 
 def marius(*arguments: str) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, "-c", "from marius_lite.cli.main import main; main()", *arguments, "--json"],
-                          stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "from marius_lite.cli.main import main; main()", *arguments, "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
@@ -71,9 +86,14 @@ def measured(dataset: Path, recipe: str, seed: int, sets: list[str], run: Path) 
     minutes = (time.perf_counter() - start) / 60
     figures = marius("eval", str(run), "--checkpoint", "best", "--include-self")
     config = yaml.safe_load((run / "config.yaml").read_text())["config"]
-    return {"epochs": trained["epochs"], "minutes": minutes, **{name: figures[name] for name in SHOWN},
-            "settings": ", ".join(f"{path.split('.', 1)[1]} {setting(config, path)}" for path in SETTINGS),
-            "threads": config["training"]["threads"], "precision": config["training"]["precision"]}
+    return {
+        "epochs": trained["epochs"],
+        "minutes": minutes,
+        **{name: figures[name] for name in SHOWN},
+        "settings": ", ".join(f"{path.split('.', 1)[1]} {setting(config, path)}" for path in SETTINGS),
+        "threads": config["training"]["threads"],
+        "precision": config["training"]["precision"],
+    }
 
 
 def alone(varied: str) -> list[list[str]]:
@@ -118,8 +138,11 @@ def main() -> None:
                     row = measured(dataset, recipe, seed, [*a.sets, *change], run)
                     remove_tree(run)
                     figures = " | ".join(f"{row[name]:.4f}" for name in SHOWN)
-                    tell(f"{name} {row['epochs']} | {row['minutes']:.1f} | {figures} | {row['settings']}; "
-                         f"{row['threads']} threads, {row['precision']}, {cpu_name()} |", a.table)
+                    tell(
+                        f"{name} {row['epochs']} | {row['minutes']:.1f} | {figures} | {row['settings']}; "
+                        f"{row['threads']} threads, {row['precision']}, {cpu_name()} |",
+                        a.table,
+                    )
 
 
 if __name__ == "__main__":

@@ -43,8 +43,9 @@ def write_raw(folder: Path) -> None:
     weight = rng.uniform(0.1, 2, len(src)).astype(np.float32)
     lines = [f"node{s}\trel{r}\tnode{d}" for s, r, d in zip(src, rel, dst)]
     (folder / "kg.tsv").write_text("\n".join(lines) + "\n")
-    (folder / "kg.csv").write_text("head,relation,tail,weight\n" + "".join(
-        f"node{s},rel{r},node{d},{w}\n" for s, r, d, w in zip(src, rel, dst, weight)))
+    (folder / "kg.csv").write_text(
+        "head,relation,tail,weight\n" + "".join(f"node{s},rel{r},node{d},{w}\n" for s, r, d, w in zip(src, rel, dst, weight))
+    )
     (folder / "kg.nt").write_text("".join(f"<http://x/{s}> <http://x/r{r}> <http://x/{d}> .\n" for s, r, d in zip(src, rel, dst)))
     pq.write_table(pa.table({"src": src, "rel": rel, "dst": dst, "weight": weight}), folder / "kg.parquet")
     np.save(folder / "kg.npy", np.stack([src, rel, dst], 1))
@@ -64,8 +65,18 @@ COMMON = ["--split", "0.8,0.1,0.1"]
 NODE_DATA = ["--features", "features.npy", "--node-ids", "ids.txt"]
 DATASETS: dict[str, list[str]] = {
     "kg": ["kg.tsv", *COMMON, "--partitions", "4", "--adjacency", "in"],
-    "csv": ["kg.csv", *COMMON, "--columns", "head,relation,tail", "--edge-weight", "weight", "--partitions", "4",
-            "--adjacency", "in"],
+    "csv": [
+        "kg.csv",
+        *COMMON,
+        "--columns",
+        "head,relation,tail",
+        "--edge-weight",
+        "weight",
+        "--partitions",
+        "4",
+        "--adjacency",
+        "in",
+    ],
     "nt": ["kg.nt", *COMMON, "--partitions", "3"],
     "parquet": ["kg.parquet", *COMMON, "--partitions", "8"],
     "npy": ["kg.npy", *COMMON, "--partitions", "2"],
@@ -75,21 +86,67 @@ DATASETS: dict[str, list[str]] = {
     "types": ["kg.tsv", *COMMON, "--partitions", "4", "--node-types", "types.tsv"],
     "featured": ["kg.tsv", *COMMON, "--partitions", "4", "--adjacency", "in", *NODE_DATA, "--feature-dtype", "float16"],
     "int8": ["kg.tsv", *COMMON, "--partitions", "4", "--adjacency", "in", *NODE_DATA, "--feature-dtype", "int8"],
-    "classes": ["plain.npy", "--undirected", "--partitions", "4", "--features", "features.npy", "--labels", "labels.npy",
-                "--node-split", "0.3,0.3,0.4"],
-    "several": ["plain.npy", "--undirected", "--partitions", "4", "--features", "features.npy", "--labels", "several.npy",
-                "--node-split", "0.3,0.3,0.4"],
-    "related": ["kg.tsv", "--partitions", "4", "--adjacency", "in", *NODE_DATA, "--labels", "labels.npy",
-                "--node-split", "0.3,0.3,0.4"],
+    "classes": [
+        "plain.npy",
+        "--undirected",
+        "--partitions",
+        "4",
+        "--features",
+        "features.npy",
+        "--labels",
+        "labels.npy",
+        "--node-split",
+        "0.3,0.3,0.4",
+    ],
+    "several": [
+        "plain.npy",
+        "--undirected",
+        "--partitions",
+        "4",
+        "--features",
+        "features.npy",
+        "--labels",
+        "several.npy",
+        "--node-split",
+        "0.3,0.3,0.4",
+    ],
+    "related": [
+        "kg.tsv",
+        "--partitions",
+        "4",
+        "--adjacency",
+        "in",
+        *NODE_DATA,
+        "--labels",
+        "labels.npy",
+        "--node-split",
+        "0.3,0.3,0.4",
+    ],
 }
 
 # ---- runs
 
-SHORT = ["training.threads=1", "training.epochs=2", "training.batch_size=500", "model.dim=12", "negatives.count=30",
-         "negatives.chunks=2", "evaluation.max_edges=100", "checkpoint.keep=2", "storage.memory=200MB"]
+SHORT = [
+    "training.threads=1",
+    "training.epochs=2",
+    "training.batch_size=500",
+    "model.dim=12",
+    "negatives.count=30",
+    "negatives.chunks=2",
+    "evaluation.max_edges=100",
+    "checkpoint.keep=2",
+    "storage.memory=200MB",
+]
 PAGED = ["storage.capacity=2", "storage.ordering=comet"]
-NODE = ["task=node_classification", "training.threads=1", "training.epochs=3", "training.batch_size=40", "model.layers=[8]",
-        "sampling.fanouts=[5,3]", "storage.memory=200MB"]
+NODE = [
+    "task=node_classification",
+    "training.threads=1",
+    "training.epochs=3",
+    "training.batch_size=40",
+    "model.layers=[8]",
+    "sampling.fanouts=[5,3]",
+    "storage.memory=200MB",
+]
 ENCODED = [*SHORT, "model.layers=[8]", "sampling.fanouts=[5,3]", "training.batch_size=300"]
 
 
@@ -107,22 +164,45 @@ def runs() -> dict[str, tuple[str, list[str]]]:
         for path in ("zero_copy", "staged", "bulk"):
             made[f"device, {optimizer}, {path}"] = "kg", [*SHORT, *PAGED, *names, f"storage.device_path={path}"]
         rates = ["optimizer.rows.lr=0.001", "optimizer.dense.lr=0.001"] if optimizer == "sgd" else []
-        made[f"{optimizer}, features and rows"] = "featured", [*ENCODED, *PAGED, "model.encoder=sage", "model.inputs=both",
-                                                               *names, *rates]
+        made[f"{optimizer}, features and rows"] = (
+            "featured",
+            [*ENCODED, *PAGED, "model.encoder=sage", "model.inputs=both", *names, *rates],
+        )
     for loss in ("softmax", "logistic", "margin"):
-        made[f"{loss}, by degree"] = "kg", [*SHORT, *PAGED, f"loss.name={loss}", "negatives.degree_fraction=0.5",
-                                            "negatives.log_q=true", "negatives.mask_known=true"]
+        made[f"{loss}, by degree"] = (
+            "kg",
+            [
+                *SHORT,
+                *PAGED,
+                f"loss.name={loss}",
+                "negatives.degree_fraction=0.5",
+                "negatives.log_q=true",
+                "negatives.mask_known=true",
+            ],
+        )
     made["beta"] = "parquet", [*SHORT, "storage.capacity=3", "storage.ordering=beta", "storage.window_edges=200"]
-    made["n3, schedule"] = "npy", [*SHORT, "regularizer.name=n3", "regularizer.weight=0.1", "regularizer.decay=0.5",
-                                   "optimizer.schedule.name=plateau", "optimizer.schedule.warmup=0.5", "loss.relation_weight=0.3"]
+    made["n3, schedule"] = (
+        "npy",
+        [
+            *SHORT,
+            "regularizer.name=n3",
+            "regularizer.weight=0.1",
+            "regularizer.decay=0.5",
+            "optimizer.schedule.name=plateau",
+            "optimizer.schedule.warmup=0.5",
+            "loss.relation_weight=0.3",
+        ],
+    )
     made["cosine, not reciprocal"] = "nt", [*SHORT, "optimizer.schedule.name=cosine", "model.reciprocal=false"]
     made["mixed"] = "kg", [*SHORT, "training.precision=mixed"]
     made["plain"] = "mtx", [*SHORT, "model.decoder=dot"]
     made["early"] = "kg", [*SHORT, "training.epochs=6", "training.early_stopping=1", "optimizer.rows.lr=0.5"]
     for encoder, dataset in (("sage", "kg"), ("gcn", "locality"), ("gat", "featured"), ("rgcn", "int8")):
         made[f"links by {encoder}, in memory"] = dataset, [*ENCODED, f"model.encoder={encoder}"]
-        made[f"links by {encoder}, paged"] = dataset, [*ENCODED, *PAGED, f"model.encoder={encoder}", "model.norm=layer",
-                                                       "model.residual=true", "model.dropout=0.1"]
+        made[f"links by {encoder}, paged"] = (
+            dataset,
+            [*ENCODED, *PAGED, f"model.encoder={encoder}", "model.norm=layer", "model.residual=true", "model.dropout=0.1"],
+        )
         made[f"device, links by {encoder}"] = dataset, [*ENCODED, *PAGED, f"model.encoder={encoder}"]
     made["links by weights"] = "csv", [*ENCODED, "model.encoder=sage", "sampling.weighted=true"]
     for encoder in ("sage", "gcn", "gat", "torch_geometric.nn.models:GraphSAGE"):
@@ -131,10 +211,14 @@ def runs() -> dict[str, tuple[str, list[str]]]:
             made[f"{name} by {encoder}"] = dataset, [*NODE, f"model.encoder={encoder}"]
             made[f"{name} by {encoder}, paged"] = dataset, [*both, "model.normalize_features=true"]
             if ":" not in encoder:
-                made[f"device, {name} by {encoder}"] = dataset, [*both, "storage.device_path=zero_copy",
-                                                                          "storage.device_cache=4kB"]
-    made["classes by rgcn"] = "related", [*NODE, "model.encoder=rgcn", "loss.class_weights=balanced",
-                                          "sampling.fanouts=[{rel0: 3, default: 1}, 4]"]
+                made[f"device, {name} by {encoder}"] = (
+                    dataset,
+                    [*both, "storage.device_path=zero_copy", "storage.device_cache=4kB"],
+                )
+    made["classes by rgcn"] = (
+        "related",
+        [*NODE, "model.encoder=rgcn", "loss.class_weights=balanced", "sampling.fanouts=[{rel0: 3, default: 1}, 4]"],
+    )
     made["device, features alone"] = "classes", [*NODE, "storage.capacity=2", "model.encoder=sage", "storage.device_path=bulk"]
     return made
 
@@ -157,8 +241,11 @@ def on_the_host(folder: Path) -> None:
 
 def digests(folder: Path) -> dict[str, str]:
     """Of every file, by its path; of JSON without what depends on the clock, the machine or where the folder is."""
-    return {str(path.relative_to(folder)): hashlib.sha256(stable(path)).hexdigest()[:16]
-            for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()}
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(stable(path)).hexdigest()[:16]
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
 
 
 CHANGING = ("machine", "time", "seconds", "absolute", "metrics_length", "checksum")
@@ -264,9 +351,12 @@ def main() -> None:
     if len(sys.argv) > 2:
         other = Path(sys.argv[2]).absolute()
         before = json.loads((other / "digests.json").read_text())
-        differ = [f"{name}: {file}" for name in sorted({*found, *before})
-                  for file in sorted({*found.get(name, {}), *before.get(name, {})})
-                  if found.get(name, {}).get(file) != before.get(name, {}).get(file)]
+        differ = [
+            f"{name}: {file}"
+            for name in sorted({*found, *before})
+            for file in sorted({*found.get(name, {}), *before.get(name, {})})
+            if found.get(name, {}).get(file) != before.get(name, {}).get(file)
+        ]
         differ += reopen(other, folder / "reopened")
         print("\n".join(differ) or "every file is the same, and the other's runs are read and resumed")
         sys.exit(bool(differ))

@@ -38,8 +38,13 @@ def sampling_round(lists: NeighbourLists, seeds: np.ndarray, a: argparse.Namespa
         nodes += len(sample.nodes)
         missing += sample.missing
         neighbours += sample.neighbours
-    return {"edges_per_s": round(edges / sum(seconds)), "batch_s": round(statistics.median(seconds), 5),
-            "edges": edges // len(seeds), "nodes": nodes // len(seeds), "missing_share": round(missing / neighbours, 3)}
+    return {
+        "edges_per_s": round(edges / sum(seconds)),
+        "batch_s": round(statistics.median(seconds), 5),
+        "edges": edges // len(seeds),
+        "nodes": nodes // len(seeds),
+        "missing_share": round(missing / neighbours, 3),
+    }
 
 
 def main() -> None:
@@ -72,9 +77,16 @@ def main() -> None:
             rounds.append(found)
             print(json.dumps(found), flush=True)
     medians = {name: statistics.median(found[name] for found in rounds) for name in rounds[0]}
-    settings = {"fanouts": a.fanouts, "batch": a.batch, "threads": a.threads or len(os.sched_getaffinity(0)),
-                "graph_nodes": part.nodes, "graph_edges": dataset.manifest.edges["train"], "partitions": part.partitions,
-                "resident": len(resident), "load": round(os.getloadavg()[0], 2)}
+    settings = {
+        "fanouts": a.fanouts,
+        "batch": a.batch,
+        "threads": a.threads or len(os.sched_getaffinity(0)),
+        "graph_nodes": part.nodes,
+        "graph_edges": dataset.manifest.edges["train"],
+        "partitions": part.partitions,
+        "resident": len(resident),
+        "load": round(os.getloadavg()[0], 2),
+    }
     print(json.dumps({"median": medians, "settings": settings}))
     lists.close()
 

@@ -43,7 +43,8 @@ def main() -> None:
     query, positive = (torch.randn(a.queries, a.dim).mul_(0.3) for _ in range(2))
     negatives = torch.randn(a.chunks, a.negatives, a.dim).mul_(0.3)
     ways: dict[str, Callable[[], SideGrads]] = {
-        "tiles": lambda: scoring.score_in_tiles(inner, Softmax(), query, positive, negatives, workspace)}
+        "tiles": lambda: scoring.score_in_tiles(inner, Softmax(), query, positive, negatives, workspace)
+    }
     if shared_softmax_usable():
         ways["no scores"] = lambda: untiled.score_side(inner, query, positive, negatives)
     times = defaultdict(list)
@@ -53,8 +54,10 @@ def main() -> None:
                 start = time.perf_counter()
                 work()
                 times[name].append(time.perf_counter() - start)
-    print(f"{cpu_name()}, torch {torch.__version__}, {a.threads} threads, {a.queries} queries, {a.chunks} x {a.negatives} "
-          f"negatives, dim {a.dim}, mixed precision")
+    print(
+        f"{cpu_name()}, torch {torch.__version__}, {a.threads} threads, {a.queries} queries, {a.chunks} x {a.negatives} "
+        f"negatives, dim {a.dim}, mixed precision"
+    )
     products = 6 * a.queries * a.negatives * a.dim  # scores and both gradients, a multiplication and an addition each
     middle = {name: statistics.median(seconds[1:]) for name, seconds in times.items()}
     for name, seconds in middle.items():

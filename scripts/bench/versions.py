@@ -56,8 +56,13 @@ class Version:
 def begin(python: str, run: Path, a: argparse.Namespace) -> Version:
     settings = [*a.set, f"training.epochs={a.epochs}", "evaluation.every_epochs=0"]
     command = [python, "-c", PROGRAM, "train", str(a.dataset), "--run", str(run), "--quiet", "--config", a.config]
-    process = subprocess.Popen([*command, *(part for each in settings for part in ("--set", each))], cwd=run.parent,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(
+        [*command, *(part for each in settings for part in ("--set", each))],
+        cwd=run.parent,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     os.killpg(process.pid, signal.SIGSTOP)
     return Version(process)
 
@@ -99,11 +104,16 @@ def main() -> None:
         assert other.processor is not None
         speeds.append(other.active / this.active)
         work.append(other.processor / this.processor)
-        print(f"round {number + 1}: this {this.active:.1f} s, other {other.active:.1f} s, speed {speeds[-1]:.4f} of the other; "
-              f"processor {this.processor:.1f} s, {other.processor:.1f} s, {work[-1]:.4f}", flush=True)
-    print(f"{cpu_name()}, {len(os.sched_getaffinity(0))} CPUs, {a.epochs} epochs, {' '.join(a.set)}: speed "
-          f"{statistics.median(speeds):.4f} times the other's "
-          f"(by processor time {statistics.median(work):.4f}), median of {a.rounds} rounds")
+        print(
+            f"round {number + 1}: this {this.active:.1f} s, other {other.active:.1f} s, speed {speeds[-1]:.4f} of the other; "
+            f"processor {this.processor:.1f} s, {other.processor:.1f} s, {work[-1]:.4f}",
+            flush=True,
+        )
+    print(
+        f"{cpu_name()}, {len(os.sched_getaffinity(0))} CPUs, {a.epochs} epochs, {' '.join(a.set)}: speed "
+        f"{statistics.median(speeds):.4f} times the other's "
+        f"(by processor time {statistics.median(work):.4f}), median of {a.rounds} rounds"
+    )
 
 
 if __name__ == "__main__":

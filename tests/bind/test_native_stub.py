@@ -13,11 +13,23 @@ from marius_lite import _native
 ROOT = Path(__file__).parents[2]
 STUB = (ROOT / "marius_lite" / "_native.pyi").read_text()
 ARRAY = re.compile(r"(\w+): (?:Sequence\[)?Annotated\[NDArray\[numpy\.(\w+)\]")
-OTHER = {"float32": "float64", "float64": "float32", "int64": "int16", "int32": "int16", "int8": "int16", "uint8": "int16",
-         "uint16": "int32", "uint32": "int16", "uint64": "int16", "bool": "int16"}
+OTHER = {
+    "float32": "float64",
+    "float64": "float32",
+    "int64": "int16",
+    "int32": "int16",
+    "int8": "int16",
+    "uint8": "int16",
+    "uint16": "int32",
+    "uint32": "int16",
+    "uint64": "int16",
+    "bool": "int16",
+}
 """A type that no overload takes in place of each."""
-FITTING = {"RefinePass": {"loads": np.zeros((2, 4), np.int64), "room": np.zeros((2, 4), np.int64)},
-           "ListsBetween": {"begin": 0, "end": 3, "nodes": 3}}
+FITTING = {
+    "RefinePass": {"loads": np.zeros((2, 4), np.int64), "room": np.zeros((2, 4), np.int64)},
+    "ListsBetween": {"begin": 0, "end": 3, "nodes": 3},
+}
 """Arguments that make an object, where those of `example` do not."""
 
 
@@ -94,8 +106,11 @@ def strided(array):
 
 
 def examples(line):
-    return {key: example(kind.partition(" = ")[0]) for key, _, kind in (part.partition(": ") for part in parameters(line))
-            if key not in ("self", "*")}
+    return {
+        key: example(kind.partition(" = ")[0])
+        for key, _, kind in (part.partition(": ") for part in parameters(line))
+        if key not in ("self", "*")
+    }
 
 
 def parameters(line):

@@ -73,7 +73,11 @@ def test_a_checkpoint_keeps_its_rows_while_live_ones_change(run):
     assert [np.fromfile(file, np.float32)[0] for file in chunks(first)] == [0, 1, 2, 3]
     assert [np.fromfile(file, np.float32)[0] for file in chunks(second)] == [0, 1, 50, 3]
     assert [one.stat().st_ino == two.stat().st_ino for one, two in zip(chunks(first), chunks(second))] == [
-        True, True, False, True]
+        True,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_state_and_tensors_come_back(run):

@@ -11,9 +11,17 @@ from marius_lite.sealed import checksum_of
 
 counts = st.integers(0, 2**40)
 states = st.builds(
-    State, st.builds(Cursor, counts, counts, counts), st.text(), st.dictionaries(counts, counts), counts,
-    st.floats(allow_nan=False, allow_infinity=False), counts, st.booleans(),
-    st.none() | st.builds(BestCheckpoint, st.text(), st.floats(0, 1)), counts)
+    State,
+    st.builds(Cursor, counts, counts, counts),
+    st.text(),
+    st.dictionaries(counts, counts),
+    counts,
+    st.floats(allow_nan=False, allow_infinity=False),
+    counts,
+    st.booleans(),
+    st.none() | st.builds(BestCheckpoint, st.text(), st.floats(0, 1)),
+    counts,
+)
 
 
 @given(state=states)
@@ -23,8 +31,10 @@ def test_every_state_comes_back_bit_by_bit(tmp_path_factory, state):
 
 def stored(folder, tree):
     """The checkpoint 0.0.0 or another with this state."""
-    checkpoint = folder / ".".join(str(tree.get("cursor", {}).get(part, 0)) if isinstance(tree.get("cursor", {}), dict) else "0"
-                                   for part in ("epoch", "step", "batch"))
+    checkpoint = folder / ".".join(
+        str(tree.get("cursor", {}).get(part, 0)) if isinstance(tree.get("cursor", {}), dict) else "0"
+        for part in ("epoch", "step", "batch")
+    )
     checkpoint.mkdir()
     (checkpoint / "state.json").write_text(json.dumps(tree))
     return checkpoint
@@ -36,8 +46,12 @@ VALUES = State(Cursor(1, 2, 3), "print", {0: 7, 1: 8}, 99, 1.25, 5, True, BestCh
 @given(data=st.data())
 def test_any_changed_value_is_noticed(tmp_path_factory, data):
     tree = json.loads(VALUES.to_json())
-    place = data.draw(st.sampled_from([(name,) for name in tree if name not in ("cursor", "checksums", "best", "version")]
-                                      + [("cursor", "step"), ("checksums", "1"), ("best", "value")]))
+    place = data.draw(
+        st.sampled_from(
+            [(name,) for name in tree if name not in ("cursor", "checksums", "best", "version")]
+            + [("cursor", "step"), ("checksums", "1"), ("best", "value")]
+        )
+    )
     inner = tree
     for name in place[:-1]:
         inner = inner[name]
@@ -54,7 +68,7 @@ def test_a_cut_or_flipped_file_is_noticed(tmp_path):
     (tmp_path / "1.2.3").mkdir()
     file = tmp_path / "1.2.3" / "state.json"
     for at in range(len(good)):
-        for bad in (good[:at], good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1:]):
+        for bad in (good[:at], good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1 :]):
             file.write_bytes(bad)
             with suppress(UserError):
                 assert read_state(file.parent) == VALUES, bad
@@ -76,9 +90,16 @@ def test_a_state_without_its_checksum_is_refused(tmp_path):
         read_state(stored(tmp_path, tree))
 
 
-@pytest.mark.parametrize("change", [
-    lambda tree: tree.pop("cursor"), lambda tree: tree.update(more=1), lambda tree: tree.update(cursor=3),
-    lambda tree: tree.update(checksums=[1]), lambda tree: tree.update(best=1)])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tree: tree.pop("cursor"),
+        lambda tree: tree.update(more=1),
+        lambda tree: tree.update(cursor=3),
+        lambda tree: tree.update(checksums=[1]),
+        lambda tree: tree.update(best=1),
+    ],
+)
 def test_what_is_no_state_is_refused(tmp_path, change):
     tree = json.loads(State(Cursor(), "", {}, 0).to_json())
     change(tree)
@@ -99,19 +120,27 @@ def test_another_version_is_refused(tmp_path):
         read_state(stored(tmp_path, tree))
 
 
-@pytest.mark.parametrize(("metric", "before", "value", "best"), [
-    ("mrr", None, 0.0, BestCheckpoint("2.0.0", 0.0)), ("mrr", BestCheckpoint("1.0.0", 0.5), 0.5, BestCheckpoint("1.0.0", 0.5)),
-    ("mrr", BestCheckpoint("1.0.0", 0.5), 0.6, BestCheckpoint("2.0.0", 0.6)),
-    ("log_loss", BestCheckpoint("1.0.0", 0.5), 0.6, BestCheckpoint("1.0.0", 0.5)),
-    ("log_loss", BestCheckpoint("1.0.0", 0.5), 0.4, BestCheckpoint("2.0.0", 0.4)), ("roc_auc", None, None, None),
-    ("roc_auc", BestCheckpoint("1.0.0", 0.5), None, BestCheckpoint("1.0.0", 0.5))])
+@pytest.mark.parametrize(
+    ("metric", "before", "value", "best"),
+    [
+        ("mrr", None, 0.0, BestCheckpoint("2.0.0", 0.0)),
+        ("mrr", BestCheckpoint("1.0.0", 0.5), 0.5, BestCheckpoint("1.0.0", 0.5)),
+        ("mrr", BestCheckpoint("1.0.0", 0.5), 0.6, BestCheckpoint("2.0.0", 0.6)),
+        ("log_loss", BestCheckpoint("1.0.0", 0.5), 0.6, BestCheckpoint("1.0.0", 0.5)),
+        ("log_loss", BestCheckpoint("1.0.0", 0.5), 0.4, BestCheckpoint("2.0.0", 0.4)),
+        ("roc_auc", None, None, None),
+        ("roc_auc", BestCheckpoint("1.0.0", 0.5), None, BestCheckpoint("1.0.0", 0.5)),
+    ],
+)
 def test_the_best_is_the_first_of_the_best_figures(metric, before, value, best):
     after = State(Cursor(2), "", {}, 0, evaluate=True, best=before).ranked(metric, value)
     assert after == State(Cursor(2), "", {}, 0, best=best)
 
 
-@pytest.mark.parametrize(("metric", "values", "since"), [("mrr", [0.1, 0.3, 0.2, 0.3], 2), ("mean_rank", [9, 8, 8, 7], 0),
-                                                         ("roc_auc", [None, None, 0.1, None], 1)])
+@pytest.mark.parametrize(
+    ("metric", "values", "since"),
+    [("mrr", [0.1, 0.3, 0.2, 0.3], 2), ("mean_rank", [9, 8, 8, 7], 0), ("roc_auc", [None, None, 0.1, None], 1)],
+)
 def test_evaluations_since_the_best_are_counted(metric, values, since):
     state = State(Cursor(), "", {}, 0)
     for value in values:

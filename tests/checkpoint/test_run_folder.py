@@ -71,10 +71,17 @@ def test_a_record_is_refused_unless_it_is_as_it_was_written(tmp_path, dataset, d
         assert run_folder.read_record(run) == record
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    (None, "not a run folder"), ("", "damaged"), ("a: [", "damaged"), ("format_version: 1", "damaged"),
-    ("format_version: 1\nconfig: {}\ndataset: 3", "damaged"),
-    ("format_version: 9\nprogram_version: 4.0\nconfig: {}\ndataset: {fingerprint: a}", "written by marius_lite 4.0")])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "not a run folder"),
+        ("", "damaged"),
+        ("a: [", "damaged"),
+        ("format_version: 1", "damaged"),
+        ("format_version: 1\nconfig: {}\ndataset: 3", "damaged"),
+        ("format_version: 9\nprogram_version: 4.0\nconfig: {}\ndataset: {fingerprint: a}", "written by marius_lite 4.0"),
+    ],
+)
 def test_what_is_no_record_is_refused(tmp_path, text, said):
     if text is not None:
         (tmp_path / "config.yaml").write_text(text)

@@ -12,6 +12,7 @@ import pytest
 @pytest.fixture
 def refused(cli, capfd):
     """Runs a command that must be refused; its one line on standard error."""
+
     def run(*arguments):
         capfd.readouterr()
         assert cli(*arguments) == 2
@@ -22,21 +23,25 @@ def refused(cli, capfd):
         assert out == ""
         assert "Traceback" not in err
         return lines[0]
+
     return run
 
 
-@pytest.mark.parametrize(("key", "said"), [
-    ("model.dims=8", "did you mean `model.dim`"),
-    ("model.dim=-1", "`model.dim` is -1"),
-    ("loss.margin=2", "`loss.margin` is 2.0"),
-    ("storage.capacity=5", "the dataset has 4 partitions"),
-    ("storage.capacity=1", "needs"),
-    ("storage.memory=1MB", "`storage.memory` is 1.00 MB"),
-    ("training.epochs=soon", "`training.epochs` is 'soon'"),
-    ("device=cuda:99", "CUDA"),
-    ("evaluation.split=test2", "`evaluation.split`"),
-    ("epochs=3", "unknown key `epochs`"),
-])
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("model.dims=8", "did you mean `model.dim`"),
+        ("model.dim=-1", "`model.dim` is -1"),
+        ("loss.margin=2", "`loss.margin` is 2.0"),
+        ("storage.capacity=5", "the dataset has 4 partitions"),
+        ("storage.capacity=1", "needs"),
+        ("storage.memory=1MB", "`storage.memory` is 1.00 MB"),
+        ("training.epochs=soon", "`training.epochs` is 'soon'"),
+        ("device=cuda:99", "CUDA"),
+        ("evaluation.split=test2", "`evaluation.split`"),
+        ("epochs=3", "unknown key `epochs`"),
+    ],
+)
 @pytest.mark.parametrize("command", ["train", "plan"])
 def test_settings(refused, tiny_dataset, tmp_path, command, key, said):
     if command == "plan" and key.startswith("device"):
@@ -103,6 +108,7 @@ def test_advice_of_python_is_not_passed_on(refused, tiny_dataset):
 def test_an_error_that_nobody_thought_of(cli, tiny_dataset, capfd, monkeypatch):
     def stumble(*_):
         raise LookupError("some\nthing")
+
     monkeypatch.setattr("marius_lite.graph.describe.describe_dataset", stumble)
     capfd.readouterr()
     assert cli("info", tiny_dataset) == 1
@@ -129,16 +135,22 @@ def test_control_characters_never_reach_the_terminal(refused, tmp_path, capfd, c
 
 @pytest.mark.parametrize("name", ["d\udcff", "d\nx", "d\x1b"])
 def test_names_that_nobody_can_write(refused, tiny_dataset, tmp_path, name):
-    for command, option in ((("train", tiny_dataset), "--run"), (("repartition", tiny_dataset, "--partitions", 2), "--output"),
-                            (("export", tmp_path), "--output")):
+    for command, option in (
+        (("train", tiny_dataset), "--run"),
+        (("repartition", tiny_dataset, "--partitions", 2), "--output"),
+        (("export", tmp_path), "--output"),
+    ):
         assert option in refused(*command, option, tmp_path / name)
 
 
 def test_a_folder_whose_name_is_not_utf_8(refused, cli, tiny_dataset, tmp_path):
     odd = tmp_path / "d\udcff"
     shutil.copytree(tiny_dataset, odd)
-    for command in (("info", odd), ("train", odd, "--run", tmp_path / "run"),
-                    ("repartition", odd, "--partitions", 2, "--output", tmp_path / "e")):
+    for command in (
+        ("info", odd),
+        ("train", odd, "--run", tmp_path / "run"),
+        ("repartition", odd, "--partitions", 2, "--output", tmp_path / "e"),
+    ):
         assert r"d\udcff: the name is not UTF-8: rename it" in refused(*command)
 
 

@@ -59,8 +59,20 @@ def test_labels_from_the_command_line(tmp_path):
     np.save(tmp_path / "y.npy", np.arange(9) % 3)
     for name, ids in {"train": "0\n1\n2\n3\n", "valid": "4\n", "test": "5\n6\n"}.items():
         (tmp_path / name).write_text(ids)
-    made = run("preprocess", tmp_path / "e.npy", "--output", tmp_path / "d", "--labels", tmp_path / "y.npy", "--train-nodes",
-               tmp_path / "train", "--valid-nodes", tmp_path / "valid", "--test-nodes", tmp_path / "test")
+    made = run(
+        "preprocess",
+        tmp_path / "e.npy",
+        "--output",
+        tmp_path / "d",
+        "--labels",
+        tmp_path / "y.npy",
+        "--train-nodes",
+        tmp_path / "train",
+        "--valid-nodes",
+        tmp_path / "valid",
+        "--test-nodes",
+        tmp_path / "test",
+    )
     assert made.returncode == 0, made.stderr
     assert "9 nodes with 3 classes (4 train, 1 valid, 2 test)" in made.stdout
     facts = json.loads(run("info", tmp_path / "d", "--verify", "--json").stdout)

@@ -11,9 +11,29 @@ import pytest
 @pytest.fixture(scope="module")
 def run(tiny_dataset, tmp_path_factory, cli):
     folder = tmp_path_factory.mktemp("commands") / "run"
-    assert cli("train", tiny_dataset, "--run", folder, "--set", "storage.capacity=2", "--set", "model.dim=16",
-               "--set", "training.epochs=12", "--set", "training.batch_size=100", "--set", "negatives.count=50",
-               "--set", "negatives.chunks=1", "--set", "evaluation.every_epochs=6") == 0
+    assert (
+        cli(
+            "train",
+            tiny_dataset,
+            "--run",
+            folder,
+            "--set",
+            "storage.capacity=2",
+            "--set",
+            "model.dim=16",
+            "--set",
+            "training.epochs=12",
+            "--set",
+            "training.batch_size=100",
+            "--set",
+            "negatives.count=50",
+            "--set",
+            "negatives.chunks=1",
+            "--set",
+            "evaluation.every_epochs=6",
+        )
+        == 0
+    )
     return folder
 
 
@@ -23,13 +43,26 @@ def printed(cli, capfd):
         capfd.readouterr()
         assert cli(*arguments, "--json") == 0
         return json.loads(capfd.readouterr().out)
+
     return call
 
 
 def test_eval_prints_the_contract_and_beats_chance(printed, run):
     result = printed("eval", run, "--split", "test")
-    assert {"split", "mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "candidates", "filtered", "ties", "count",
-            "per_side", "per_relation"} <= set(result)
+    assert {
+        "split",
+        "mrr",
+        "hits@1",
+        "hits@3",
+        "hits@10",
+        "mean_rank",
+        "candidates",
+        "filtered",
+        "ties",
+        "count",
+        "per_side",
+        "per_relation",
+    } <= set(result)
     assert result["count"] == pytest.approx(240, abs=60)
     assert result["mrr"] > 0.1  # 300 candidates at random: 0.02
     assert set(result["per_relation"]) == {"rel0", "rel1", "rel2"}
@@ -52,8 +85,14 @@ def test_a_node_is_no_answer_to_its_own_question_where_training_has_no_self_loop
     (tmp_path / "loops.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
     (tmp_path / "none.tsv").write_text("".join("\t".join(row) + "\n" for row in rows if row[0] != row[2]))
     (tmp_path / "q").write_text("".join(f"node{n}\trel0\t?\n" for n in range(0, 300, 10)))
-    sets = ["model.decoder=dot", "model.dim=8", "training.epochs=1", "training.batch_size=500", "negatives.count=50",
-            "negatives.chunks=1"]  # a node's product with itself is mostly the largest
+    sets = [
+        "model.decoder=dot",
+        "model.dim=8",
+        "training.epochs=1",
+        "training.batch_size=500",
+        "negatives.count=50",
+        "negatives.chunks=1",
+    ]  # a node's product with itself is mostly the largest
 
     def answers(*more):
         given = printed("predict", tmp_path / "run", "--queries", tmp_path / "q", "--topk", "300", "--known", *more)["queries"]
@@ -77,8 +116,19 @@ def test_eval_warns_where_nodes_are_their_own_best_answers(printed, cli, tiny_ed
     (tmp_path / "e.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
     (tmp_path / "t.tsv").write_text("".join("\t".join(row) + "\n" for row in rows[:200]))
     assert cli("preprocess", tmp_path / "e.tsv", "--test", tmp_path / "t.tsv", "--output", tmp_path / "data") == 0
-    assert cli("train", tmp_path / "data", "--run", tmp_path / "run", "--set=model.decoder=dot", "--set=model.dim=8",
-               "--set=training.epochs=1", "--set=negatives.count=50") == 0
+    assert (
+        cli(
+            "train",
+            tmp_path / "data",
+            "--run",
+            tmp_path / "run",
+            "--set=model.decoder=dot",
+            "--set=model.dim=8",
+            "--set=training.epochs=1",
+            "--set=negatives.count=50",
+        )
+        == 0
+    )
     capfd.readouterr()
     assert cli("eval", tmp_path / "run", "--json") == 0
     told = capfd.readouterr()

@@ -24,29 +24,35 @@ def test_fanouts_are_numbers_or_numbers_by_relation():
     assert load(values=yaml.safe_load(yaml.safe_dump(config.model_dump(mode="json")))) == config
 
 
-@pytest.mark.parametrize(("sets", "said"), [
-    (["model.dims=3"], "unknown key `model.dims`: did you mean `model.dim`?"),
-    (["modle.dim=3"], "did you mean `model`?"),
-    (["zzz=3"], "unknown key `zzz`: known keys here: task, model"),
-    (["model.dim=abc"], "`model.dim` is 'abc'"),
-    (["model.dim=0"], "greater than 0"),
-    (["model.decoder=foo"], "'dot', 'distmult', 'complex', 'transe', 'transe_l1' or 'rotate'"),
-    (["storage.memory=4XB"], "not a size"),
-    (["storage.capacity=some"], "`storage.capacity` is 'some'"),
-    (["device=tpu"], "`device` is 'tpu'"),
-    (["model=3"], "`model` is 3"),
-    (["training.epochs"], "write key.path=value"),
-    (["optimizer.rows.lr=nan"], "`optimizer.rows.lr`"),
-    (["model.decoder=complex", "model.dim=5"], "even dim"),
-    (["loss.margin=2"], "`loss.margin` is 2.0"),
-    (["loss.adversarial_temperature=1"], "only logistic"),
-    (["regularizer.weight=0.1"], "`regularizer.name` is none"),
-    (["negatives.chunks=20", "training.batch_size=10"], "more than `training.batch_size`"),
-    (["negatives.degree_fraction=1.5"], "less than or equal to 1"),
-    (["sampling.fanouts=[{cites: -2}]"], "`sampling.fanouts` is {'cites': -2}: Input should be a valid integer; Input should be"),
-    (["sampling.fanouts=[{}]"], "`sampling.fanouts` is {}"),
-    (["sampling.weighted=true"], "`model.encoder` is none: only an encoder samples neighbours"),
-])
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        (["model.dims=3"], "unknown key `model.dims`: did you mean `model.dim`?"),
+        (["modle.dim=3"], "did you mean `model`?"),
+        (["zzz=3"], "unknown key `zzz`: known keys here: task, model"),
+        (["model.dim=abc"], "`model.dim` is 'abc'"),
+        (["model.dim=0"], "greater than 0"),
+        (["model.decoder=foo"], "'dot', 'distmult', 'complex', 'transe', 'transe_l1' or 'rotate'"),
+        (["storage.memory=4XB"], "not a size"),
+        (["storage.capacity=some"], "`storage.capacity` is 'some'"),
+        (["device=tpu"], "`device` is 'tpu'"),
+        (["model=3"], "`model` is 3"),
+        (["training.epochs"], "write key.path=value"),
+        (["optimizer.rows.lr=nan"], "`optimizer.rows.lr`"),
+        (["model.decoder=complex", "model.dim=5"], "even dim"),
+        (["loss.margin=2"], "`loss.margin` is 2.0"),
+        (["loss.adversarial_temperature=1"], "only logistic"),
+        (["regularizer.weight=0.1"], "`regularizer.name` is none"),
+        (["negatives.chunks=20", "training.batch_size=10"], "more than `training.batch_size`"),
+        (["negatives.degree_fraction=1.5"], "less than or equal to 1"),
+        (
+            ["sampling.fanouts=[{cites: -2}]"],
+            "`sampling.fanouts` is {'cites': -2}: Input should be a valid integer; Input should be",
+        ),
+        (["sampling.fanouts=[{}]"], "`sampling.fanouts` is {}"),
+        (["sampling.weighted=true"], "`model.encoder` is none: only an encoder samples neighbours"),
+    ],
+)
 def test_what_is_wrong_is_named_in_one_line(sets, said):
     with pytest.raises(UserError) as error:
         load(sets=sets)
@@ -54,8 +60,10 @@ def test_what_is_wrong_is_named_in_one_line(sets, said):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("text", "said"), [("- 1\n", "expected sections"), ("a: [", "not valid YAML"),
-                                            ("training: {epohcs: 1}", "did you mean `training.epochs`?")])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("- 1\n", "expected sections"), ("a: [", "not valid YAML"), ("training: {epohcs: 1}", "did you mean `training.epochs`?")],
+)
 def test_a_bad_file_is_named(tmp_path, text, said):
     file = tmp_path / "c.yaml"
     file.write_text(text)
@@ -73,5 +81,6 @@ def test_every_key_is_explained():
                 yield from leaves(field.annotation)
             else:
                 yield name, field
+
     for name, field in leaves(Config):
         assert field.description, name

@@ -22,8 +22,14 @@ from marius_lite.config.node_planning import node_sizes
 from marius_lite.config.resolve import device_needs, resolve
 from marius_lite.errors import UserError
 
-NODES = ["task=node_classification", "model.encoder=sage", "model.layers=[32]", "sampling.fanouts=[4,2]", "model.dim=16",
-         "training.batch_size=10"]
+NODES = [
+    "task=node_classification",
+    "model.encoder=sage",
+    "model.layers=[32]",
+    "sampling.fanouts=[4,2]",
+    "model.dim=16",
+    "training.batch_size=10",
+]
 LINKS = ["model.encoder=sage", "sampling.fanouts=[4]", "training.batch_size=100", "negatives.chunks=2", "negatives.count=50"]
 TO_CLASSIFY = NodeFacts(classes=7, training=500, training_partitions=1)
 WITH_NODES = replace(facts(), nodes_to_classify=TO_CLASSIFY, features=208, feature_width=100, stride=80, lists=10**6)
@@ -39,8 +45,9 @@ def test_what_a_batch_reaches():
     assert reached(by_relation, 10, EVERYTHING) == ([10, 60, 180], [10 * 5, 60 * 2])
 
 
-@pytest.mark.parametrize(("inputs", "width", "stride", "tables"), [("features", 100, 208, 1), ("embeddings", 16, 80, 1),
-                                                                  ("both", 116, 288, 2)])
+@pytest.mark.parametrize(
+    ("inputs", "width", "stride", "tables"), [("features", 100, 208, 1), ("embeddings", 16, 80, 1), ("both", 116, 288, 2)]
+)
 def test_sizes_of_nodes(inputs, width, stride, tables):
     found = node_sizes(load(sets=[*NODES, f"model.inputs={inputs}"]), WITH_NODES, TO_CLASSIFY, 5)
     assert found == EncoderSizes(10, ResidentGraph(5000, 5 * 10**6 // 4, 3, ranges=5), width, 7, stride, tables)
@@ -76,14 +83,12 @@ def test_a_wide_batch_is_planned_by_the_nodes_there_are(more, copies):
     assert planned == pytest.approx(22_000 * 4 * (150 * copies + 50 * 3), rel=0.05)
 
 
-@pytest.mark.parametrize(("sets", "known"), [(NODES, WITH_NODES),
-                                             (LINKS, replace(facts(), lists=1000))])
+@pytest.mark.parametrize(("sets", "known"), [(NODES, WITH_NODES), (LINKS, replace(facts(), lists=1000))])
 def test_the_plan_counts_what_the_host_keeps_for_the_device(sets, known):
     on_cpu, cpu = resolve(load(sets=[*sets, "device=cpu"]), known)
     config, memory = resolve(load(sets=[*sets, "device=cuda"]), known)
     capacity, on_nodes = int(config.storage.capacity), known.nodes_to_classify
-    sizes = (node_sizes(config, known, on_nodes, capacity) if on_nodes
-             else link_sizes(config, known, capacity))
+    sizes = node_sizes(config, known, on_nodes, capacity) if on_nodes else link_sizes(config, known, capacity)
     assert memory.workspace == encoder_host_bytes_for_device(config, sizes) != cpu.workspace
     needed = device_needs(config, known, capacity, memory)
     assert needed == encoder_device_bytes(config, sizes, 0)

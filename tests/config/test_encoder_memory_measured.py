@@ -39,9 +39,14 @@ def most_bytes(run) -> int:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("encoder", "heads", "learned"), [
-    *((name, 1, learned) for name in ("sage", "gcn", "rgcn", "gat") for learned in (False, True)), ("gat", 4, True),
-    *((name, 1, False) for name in OWN)])
+@pytest.mark.parametrize(
+    ("encoder", "heads", "learned"),
+    [
+        *((name, 1, learned) for name in ("sage", "gcn", "rgcn", "gat") for learned in (False, True)),
+        ("gat", 4, True),
+        *((name, 1, False) for name in OWN),
+    ],
+)
 def test_a_step_takes_no_more_than_was_planned(shape, encoder, heads, learned):
     pytest.importorskip("torch_geometric")
     given, more = SHAPES[shape], {} if ":" in encoder else {"norm": "layer", "residual": True}
@@ -55,8 +60,13 @@ def test_a_step_takes_no_more_than_was_planned(shape, encoder, heads, learned):
 
     step()  # parameters' gradients are there from now on
     model = {"encoder": encoder, "layers": given["layers"], "heads": heads, "dropout": 0.1, **more}
-    config = load(sets=["task=node_classification", f"sampling.fanouts={given['fanouts']}",
-                        *(f"model.{key}={value}" for key, value in model.items())])
+    config = load(
+        sets=[
+            "task=node_classification",
+            f"sampling.fanouts={given['fanouts']}",
+            *(f"model.{key}={value}" for key, value in model.items()),
+        ]
+    )
     sizes = EncoderSizes(given["seeds"], ResidentGraph(given["nodes"], 10**9, RELATIONS), given["width"], OUT, 4 * given["width"])
     planned, taken = encoder_bytes(config, sizes, learned), most_bytes(step) + rows.nbytes
     assert taken <= planned <= (14 if encoder in OWN else 3.5) * taken

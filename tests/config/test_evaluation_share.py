@@ -49,8 +49,9 @@ def encoded(training, nodes=100_000, edges=1_000_000, sets=()):
     known = facts(nodes, edges, 5000)
     known.relations, known.nodes_to_classify = 1, None if training is None else SimpleNamespace(training=training)
     task = "link_prediction" if training is None else "node_classification"
-    config = load(sets=[f"task={task}", "model.encoder=sage", "model.layers=[64]", "training.epochs=200",
-                        "evaluation.split=valid", *sets])
+    config = load(
+        sets=[f"task={task}", "model.encoder=sage", "model.layers=[64]", "training.epochs=200", "evaluation.split=valid", *sets]
+    )
     return with_share(config, known).every_epochs
 
 

@@ -42,17 +42,20 @@ def test_an_unknown_preset_names_the_known_ones():
         load("preset:foo")
 
 
-@pytest.mark.parametrize(("shape", "expected"), [
-    (SMALL, "kg-small"),
-    (replace(SMALL, nodes=10**6), "kg"),
-    (replace(SMALL, nodes=10**8), "kg-large"),
-    (replace(SMALL, available_memory=1 << 27), "kg"),  # holds 256 numbers a node, not 1,024
-    (replace(SMALL, available_memory=1 << 20), "kg-large"),
-    (replace(SMALL, relations=1), "social"),
-    (replace(SMALL, relations=1, nodes=10**8), "kg-large"),
-    (replace(SMALL, classified=True), "gcn"),
-    (replace(SMALL, classified=True, nodes=10**6), "sage"),
-])
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        (SMALL, "kg-small"),
+        (replace(SMALL, nodes=10**6), "kg"),
+        (replace(SMALL, nodes=10**8), "kg-large"),
+        (replace(SMALL, available_memory=1 << 27), "kg"),  # holds 256 numbers a node, not 1,024
+        (replace(SMALL, available_memory=1 << 20), "kg-large"),
+        (replace(SMALL, relations=1), "social"),
+        (replace(SMALL, relations=1, nodes=10**8), "kg-large"),
+        (replace(SMALL, classified=True), "gcn"),
+        (replace(SMALL, classified=True, nodes=10**6), "sage"),
+    ],
+)
 def test_each_kind_of_graph_gets_its_own(shape, expected):
     name, why = suitable(shape)
     assert name == expected

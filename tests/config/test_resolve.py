@@ -17,10 +17,18 @@ from marius_lite.ordering.plan import make_plan
 
 
 def facts(partitions=16, rows=1000, edges_per_bucket=100, memory=10**12):
-    return Facts(nodes=partitions * rows, relations=3, splits={"train": 1000, "valid": 100}, partitions=partitions,
-                 rows_per_partition=rows,
-                 bucket_counts=np.full((partitions, partitions), edges_per_bucket), stride=416, available_memory=memory,
-                 threads=2, cuda=False)
+    return Facts(
+        nodes=partitions * rows,
+        relations=3,
+        splits={"train": 1000, "valid": 100},
+        partitions=partitions,
+        rows_per_partition=rows,
+        bucket_counts=np.full((partitions, partitions), edges_per_bucket),
+        stride=416,
+        available_memory=memory,
+        threads=2,
+        cuda=False,
+    )
 
 
 def autos(tree):
@@ -31,16 +39,24 @@ def autos(tree):
 def test_nothing_stays_auto_and_resolving_again_changes_nothing():
     config, memory = resolve(load(), facts())
     assert list(autos(config.model_dump())) == [
-        "kind", "scale", "kind", "scale",  # the decoder's own; only first rows are drawn
-        "device_path", "device_memory"]  # of the GPU a run finds; they change no result
+        "kind",
+        "scale",
+        "kind",
+        "scale",  # the decoder's own; only first rows are drawn
+        "device_path",
+        "device_memory",
+    ]  # of the GPU a run finds; they change no result
     assert resolve(config, facts(memory=10**9)) == (config, memory)
 
 
-@pytest.mark.parametrize(("sets", "said"), [
-    ([], "batches 7.* tensors .* scores 201.* held 0"),
-    (["storage.device_path=bulk"], "held 6.82 MB"),
-    (["storage.device_cache=5MB"], "held 5.00 MB"),
-])
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        ([], "batches 7.* tensors .* scores 201.* held 0"),
+        (["storage.device_path=bulk"], "held 6.82 MB"),
+        (["storage.device_cache=5MB"], "held 5.00 MB"),
+    ],
+)
 def test_too_little_memory_on_the_device(sets, said):
     asked = load(sets=["storage.device_memory=200MB", "device=cuda", *sets])
     with pytest.raises(UserError, match=f"`storage.device_memory` is 200.00 MB, but the device needs .*{said}"):
@@ -80,10 +96,14 @@ def test_windows_hold_the_steps_of_every_epoch_where_memory_allows():
         assert largest_window([s.buckets for s in plan.steps], counts) <= memory.window_edges
 
 
-@pytest.mark.parametrize(("sets", "rows", "advice"), [
-    (["training.batch_size=1000000"], 1000, "lower training.batch_size or negatives.count"),
-    (["training.batch_size=10", "negatives.count=9"], 10**6, "more partitions (or `repartition`) or lower model.dim"),
-    (["training.batch_size=10", "negatives.count=9"], 1000, "set evaluation.every_epochs to 0")])
+@pytest.mark.parametrize(
+    ("sets", "rows", "advice"),
+    [
+        (["training.batch_size=1000000"], 1000, "lower training.batch_size or negatives.count"),
+        (["training.batch_size=10", "negatives.count=9"], 10**6, "more partitions (or `repartition`) or lower model.dim"),
+        (["training.batch_size=10", "negatives.count=9"], 1000, "set evaluation.every_epochs to 0"),
+    ],
+)
 def test_too_little_memory_is_told_by_what_takes_it(sets, rows, advice):
     with pytest.raises(UserError) as error:
         resolve(load(sets=[*sets, "storage.memory=1MB"]), facts(rows=rows))
@@ -91,9 +111,17 @@ def test_too_little_memory_is_told_by_what_takes_it(sets, rows, advice):
     assert len(re.findall(r"(?:slots|edges|a batch|evaluation) [\d.]+ [MGK]?B[,)]", str(error.value))) == 4
 
 
-@pytest.mark.parametrize(("task", "metric", "resolved"), [
-    ("link_prediction", "auto", "mrr"), ("link_prediction", "hits@10", "hits@10"), ("node_classification", "auto", "accuracy"),
-    ("node_classification", "log_loss", "log_loss"), ("link_prediction", "roc_auc", None), ("node_classification", "mrr", None)])
+@pytest.mark.parametrize(
+    ("task", "metric", "resolved"),
+    [
+        ("link_prediction", "auto", "mrr"),
+        ("link_prediction", "hits@10", "hits@10"),
+        ("node_classification", "auto", "accuracy"),
+        ("node_classification", "log_loss", "log_loss"),
+        ("link_prediction", "roc_auc", None),
+        ("node_classification", "mrr", None),
+    ],
+)
 def test_the_metric_is_one_of_the_task(task, metric, resolved):
     sets = [f"task={task}", f"training.metric={metric}", *(["model.encoder=sage"] if task == "node_classification" else [])]
     known = replace(facts(), lists=1000, features=64, feature_width=16, nodes_to_classify=NodeFacts(3, 100, 1))
@@ -106,8 +134,10 @@ def test_the_metric_is_one_of_the_task(task, metric, resolved):
 
 
 def test_nodes_of_several_classes():
-    one, several = (replace(facts(), lists=1000, features=64, feature_width=16, nodes_to_classify=NodeFacts(
-        30, 100, 1, multi_label=many)) for many in (False, True))
+    one, several = (
+        replace(facts(), lists=1000, features=64, feature_width=16, nodes_to_classify=NodeFacts(30, 100, 1, multi_label=many))
+        for many in (False, True)
+    )
     sets = ["task=node_classification", "model.encoder=sage", "training.batch_size=50", "storage.capacity=4"]
     (config, memory), (of_one, less) = resolve(load(sets=sets), several), resolve(load(sets=sets), one)
     assert (config.training.metric, config.loss.name) == ("micro_f1", "binary_cross_entropy")
@@ -116,8 +146,10 @@ def test_nodes_of_several_classes():
     assert memory.edges - less.edges == 100 * 30  # a byte for each class of the training nodes
     assert memory.workspace - less.workspace >= 50 * 30 * (2 + 4)
     assert (memory.buffer, memory.evaluation) == (less.buffer, less.evaluation)
-    for known, name, said in ((several, "cross_entropy", "have any number of classes: use binary_cross_entropy"),
-                              (one, "binary_cross_entropy", "have one class: use cross_entropy")):
+    for known, name, said in (
+        (several, "cross_entropy", "have any number of classes: use binary_cross_entropy"),
+        (one, "binary_cross_entropy", "have one class: use cross_entropy"),
+    ):
         with pytest.raises(UserError, match=f"`loss.name` is {name}, but nodes of the dataset {said}, or leave it out"):
             resolve(load(sets=[*sets, f"loss.name={name}"]), known)
     with pytest.raises(UserError, match=r"`loss.name` is binary_cross_entropy, but `task` is link_prediction"):
@@ -134,13 +166,16 @@ def test_class_weights_are_one_for_each_class():
         load(sets=["loss.class_weights=balanced"])
 
 
-@pytest.mark.parametrize(("sets", "said"), [
-    (["storage.capacity=17"], "`storage.capacity` is 17"),
-    (["storage.capacity=1"], "`storage.capacity` is 1"),
-    (["storage.capacity=4", "storage.ordering=in_memory"], "in_memory"),
-    (["storage.capacity=8", "storage.memory=1MB"], "`storage.capacity` 8 needs"),
-    (["storage.memory=1MB"], "`storage.memory` is 1.00 MB, but two resident partitions"),
-])
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        (["storage.capacity=17"], "`storage.capacity` is 17"),
+        (["storage.capacity=1"], "`storage.capacity` is 1"),
+        (["storage.capacity=4", "storage.ordering=in_memory"], "in_memory"),
+        (["storage.capacity=8", "storage.memory=1MB"], "`storage.capacity` 8 needs"),
+        (["storage.memory=1MB"], "`storage.memory` is 1.00 MB, but two resident partitions"),
+    ],
+)
 def test_what_cannot_be_is_refused(sets, said):
     with pytest.raises(UserError) as error:
         resolve(load(sets=sets), facts())
@@ -200,7 +235,10 @@ def test_the_gpu_samples_where_it_trains_and_draws_alike():
         found(facts(), "sampling.device=cuda")
     with pytest.raises(UserError, match=r"`sampling.device` is cuda, but `device` is cpu"):
         found(cuda, "sampling.device=cuda", "device=cpu")
-    for more, why in (("sampling.weighted=true", "is true or `sampling.fanouts` differ by relation"),
-                      ("sampling.fanouts=[{default: 3}]", "differ by relation"), ("model.encoder=none", "only an encoder")):
+    for more, why in (
+        ("sampling.weighted=true", "is true or `sampling.fanouts` differ by relation"),
+        ("sampling.fanouts=[{default: 3}]", "differ by relation"),
+        ("model.encoder=none", "only an encoder"),
+    ):
         with pytest.raises(UserError, match=why):
             found(cuda, "sampling.device=cuda", more)

@@ -6,8 +6,17 @@ from marius_lite.config.load import load
 from marius_lite.config.yaml_text import parse_yaml, shown
 from marius_lite.errors import UserError
 
-WRONG = ["9" * 5000, "2001-99-99", "[" * 5000, "!!int ''", "!!bool x", "!!timestamp x", "{a: *b}", "a: b: c",
-         "!!python/name:os.system"]
+WRONG = [
+    "9" * 5000,
+    "2001-99-99",
+    "[" * 5000,
+    "!!int ''",
+    "!!bool x",
+    "!!timestamp x",
+    "{a: *b}",
+    "a: b: c",
+    "!!python/name:os.system",
+]
 
 
 @pytest.mark.parametrize("text", WRONG)
@@ -24,8 +33,11 @@ def test_wrong_text(text, tmp_path):
 
 
 def test_values_are_shown_in_few_words():
-    many = parse_yaml("[&a [1, 1, 1, 1, 1, 1, 1, 1, 1], " + ", ".join(f"&{n} [*{p}, *{p}, *{p}, *{p}, *{p}, *{p}, *{p}, *{p}]"
-                      for p, n in zip("abcdefghijk", "bcdefghijkl")) + "]")
+    many = parse_yaml(
+        "[&a [1, 1, 1, 1, 1, 1, 1, 1, 1], "
+        + ", ".join(f"&{n} [*{p}, *{p}, *{p}, *{p}, *{p}, *{p}, *{p}, *{p}]" for p, n in zip("abcdefghijk", "bcdefghijkl"))
+        + "]"
+    )
     assert len(shown(many)) < 10_000
     assert len(shown("x" * 10_000)) < 300
     assert shown(int("f" * 5000, 16)) == "an integer beyond all bounds"

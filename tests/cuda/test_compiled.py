@@ -19,8 +19,23 @@ needs_library = pytest.mark.skipif(not LIBRARY.exists(), reason="built without C
 def compiled(tmp_path_factory) -> tuple[str, str]:
     """(what ptxas says, the PTX) of the kernels for one architecture."""
     folder = tmp_path_factory.mktemp("kernels")
-    command = ["nvcc", "-std=c++20", "-O3", "-fmad=false", "-arch=sm_80", "-Xptxas", "-v", "--keep", "--keep-dir", folder,
-               f"-I{ROOT / 'csrc'}", "-c", ROOT / "csrc/cuda/kernels.cu", "-o", folder / "kernels.o"]
+    command = [
+        "nvcc",
+        "-std=c++20",
+        "-O3",
+        "-fmad=false",
+        "-arch=sm_80",
+        "-Xptxas",
+        "-v",
+        "--keep",
+        "--keep-dir",
+        folder,
+        f"-I{ROOT / 'csrc'}",
+        "-c",
+        ROOT / "csrc/cuda/kernels.cu",
+        "-o",
+        folder / "kernels.o",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr, next(folder.glob("*.ptx")).read_text()
@@ -66,9 +81,13 @@ def test_the_library_loads_without_a_driver():
 def test_the_library_needs_no_part_of_cuda_and_exports_one_name():
     def readelf(*options: str) -> str:
         return subprocess.run(["readelf", "--wide", *options, LIBRARY], capture_output=True, text=True, check=True).stdout
+
     needed = re.findall(r"NEEDED.*\[(.*)\]", readelf("--dynamic"))
     assert needed
     assert [name for name in needed if "cuda" in name] == []
-    exported = [line.split()[-1] for line in readelf("--dyn-syms").splitlines()
-                if re.search(r" (GLOBAL|WEAK|UNIQUE) +DEFAULT +\d+ ", line)]
+    exported = [
+        line.split()[-1]
+        for line in readelf("--dyn-syms").splitlines()
+        if re.search(r" (GLOBAL|WEAK|UNIQUE) +DEFAULT +\d+ ", line)
+    ]
     assert exported == ["marius_cuda"]

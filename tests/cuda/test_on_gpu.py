@@ -9,8 +9,7 @@ import torch
 from marius_lite import _native
 
 LIBRARY = Path(_native.__file__).parent / "libmarius_cuda.so"
-RATES = {"sgd": {}, "row_adagrad": {"eps": 1e-10}, "adagrad": {"eps": 1e-10},
-         "adam": {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}}
+RATES = {"sgd": {}, "row_adagrad": {"eps": 1e-10}, "adagrad": {"eps": 1e-10}, "adam": {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}}
 STATE = {"sgd": lambda dim: 0, "row_adagrad": lambda dim: 1, "adagrad": lambda dim: dim, "adam": lambda dim: 2 * dim + 1}
 
 
@@ -52,7 +51,7 @@ def machine(request) -> Machine:
 def page_aligned(array: np.ndarray) -> np.ndarray:
     memory = np.empty(array.nbytes + 4096, np.uint8)
     start = -memory.__array_interface__["data"][0] % 4096
-    aligned = memory[start:start + array.nbytes].view(array.dtype).reshape(array.shape)
+    aligned = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     aligned[:] = array
     return aligned
 
@@ -72,8 +71,15 @@ def test_rows_come_from_pinned_memory_and_go_back(machine, width, sms):
     pinned = machine.library.pin(table.view(np.uint8), boundary=4096, device=0)
     flags = machine.put(np.zeros(1024, np.int32))
     block = machine.put(np.zeros((count, width), np.float32))
-    both = {**machine.here, "count": count, "source_stride": stride, "target_stride": stride, "columns": width,
-            "max_sms": sms, "sm_flags": flags.data_ptr()}
+    both = {
+        **machine.here,
+        "count": count,
+        "source_stride": stride,
+        "target_stride": stride,
+        "columns": width,
+        "max_sms": sms,
+        "sm_flags": flags.data_ptr(),
+    }
     machine.library.copy_rows(source=pinned.address, target=block.data_ptr(), source_rows=index.data_ptr(), **both)
     assert same_bits(machine.get(block), before[rows])
     assert 1 <= machine.get(flags).sum() <= (sms or machine.facts["multiprocessors"])
@@ -92,12 +98,22 @@ def test_every_half_converts_as_on_the_host(machine, host_library, name):
     floats = (rng.standard_normal((4096, 256)) * 10.0 ** rng.integers(-45, 38, (4096, 256))).astype(np.float32)
     for values, to, source_type, target_type in [(halves, np.float32, name, "float32"), (floats, np.int16, "float32", name)]:
         outs = []
-        for library, place, here in [(machine.library, machine.put, machine.here),
-                                     (host_library, torch.from_numpy, {"device": 0, "stream": 0})]:
+        for library, place, here in [
+            (machine.library, machine.put, machine.here),
+            (host_library, torch.from_numpy, {"device": 0, "stream": 0}),
+        ]:
             source, target = place(values), place(np.zeros(values.shape, to))
-            library.copy_rows(**here, source=source.data_ptr(), target=target.data_ptr(), count=len(values), columns=256,
-                              source_stride=256 * values.itemsize, target_stride=256 * target.element_size(),
-                              source_type=source_type, target_type=target_type)
+            library.copy_rows(
+                **here,
+                source=source.data_ptr(),
+                target=target.data_ptr(),
+                count=len(values),
+                columns=256,
+                source_stride=256 * values.itemsize,
+                target_stride=256 * target.element_size(),
+                source_type=source_type,
+                target_type=target_type,
+            )
             outs.append(machine.get(target))
         numbers = ~np.isnan(outs[1]) if to == np.float32 else slice(None)
         assert same_bits(outs[0][numbers], outs[1][numbers])
@@ -113,8 +129,15 @@ def test_segment_sum_has_the_cpus_bits(machine, dim):
     _native.segment_sum(parts, order, starts, wanted)
     device_parts, out = [machine.put(p) for p in parts], machine.put(np.full_like(wanted, np.nan))
     order, starts = machine.put(order), machine.put(starts)
-    machine.library.segment_sum(**machine.here, parts=[(p.data_ptr(), len(p)) for p in device_parts], order=order.data_ptr(),
-                                starts=starts.data_ptr(), segments=len(unique), out=out.data_ptr(), dim=dim)
+    machine.library.segment_sum(
+        **machine.here,
+        parts=[(p.data_ptr(), len(p)) for p in device_parts],
+        order=order.data_ptr(),
+        starts=starts.data_ptr(),
+        segments=len(unique),
+        out=out.data_ptr(),
+        dim=dim,
+    )
     assert same_bits(machine.get(out), wanted)
 
 
@@ -132,8 +155,17 @@ def test_row_step_has_the_cpus_bits(machine, kind, dim):
         grads = (rng.standard_normal((count, dim)) * 10.0 ** rng.integers(-20, 15, (count, 1))).astype(np.float32)
         _native.row_step(kind, wanted, rows, grads, lr=0.1, **RATES[kind])
         device_grads = machine.put(grads)
-        machine.library.row_step(**machine.here, kind=kind, block=block.data_ptr(), count=count, stride=4 * width, dim=dim,
-                                 grads=device_grads.data_ptr(), lr=0.1, **RATES[kind])
+        machine.library.row_step(
+            **machine.here,
+            kind=kind,
+            block=block.data_ptr(),
+            count=count,
+            stride=4 * width,
+            dim=dim,
+            grads=device_grads.data_ptr(),
+            lr=0.1,
+            **RATES[kind],
+        )
         machine.wait()
     assert same_bits(machine.get(block), wanted)
 
@@ -144,8 +176,17 @@ def test_the_cpu_gathers_and_scatters_in_the_streams_order(machine):
     before, staged, rows = table.copy(), page_aligned(np.zeros((1000, 64), np.float32)), rng.permutation(4000)[:1000]
     pinned = machine.library.pin(staged.view(np.uint8), boundary=4096, device=0)
     block = machine.put(np.zeros((1000, 64), np.float32))
-    host = {**machine.here, "table": table.ctypes.data, "table_stride": 256, "rows": rows.ctypes.data, "count": 1000,
-            "block": staged.ctypes.data, "block_stride": 256, "bytes": 256, "threads": 2}
+    host = {
+        **machine.here,
+        "table": table.ctypes.data,
+        "table_stride": 256,
+        "rows": rows.ctypes.data,
+        "count": 1000,
+        "block": staged.ctypes.data,
+        "block_stride": 256,
+        "bytes": 256,
+        "threads": 2,
+    }
     machine.library.host_gather(**host)
     machine.library.copy(**machine.here, target=block.data_ptr(), source=pinned.address, bytes=staged.nbytes)
     block += 1
@@ -163,8 +204,11 @@ def test_a_hop_has_the_cpus_neighbours(machine, fanout):
     rng = np.random.default_rng(fanout + 2)
     rows, seeds = 3000, rng.permutation(3000)[:500]
     sources = np.sort(rng.integers(0, 2 * rows, (rows, 60)).astype(np.uint32), 1)
-    lists = {"indptr": page_aligned(np.arange(0, 60 * rows + 1, 60)), "sources": page_aligned(sources.reshape(-1)),
-             "rel": page_aligned(rng.integers(0, 5, 60 * rows).astype(np.uint32))}
+    lists = {
+        "indptr": page_aligned(np.arange(0, 60 * rows + 1, 60)),
+        "sources": page_aligned(sources.reshape(-1)),
+        "rel": page_aligned(rng.integers(0, 5, 60 * rows).astype(np.uint32)),
+    }
     exclude = np.stack([sources[seeds[:100], 7], seeds[:100]], 1).astype(np.int64)
     cpu = _native.NeighbourSampler(rows, 2 * rows)
     cpu.enter(0, 900, *lists.values())
@@ -173,11 +217,21 @@ def test_a_hop_has_the_cpus_neighbours(machine, fanout):
     pinned = [machine.library.pin(array.view(np.uint8), array.nbytes, 0) for array in lists.values()]
     table = np.array([[*(each.address for each in pinned), 900], [0, 0, 0, 0]])
     dst, src = exclude[np.lexsort(exclude.T)].T[::-1]
-    job = {"lists": machine.put(table), "resident": machine.put(np.array([0, rows])), "resident_count": 1,
-           "rows_per_partition": rows, "excluded_dst": machine.put(dst), "excluded_src": machine.put(src),
-           "excluded_count": len(dst), "removed": machine.put(np.zeros(2 * len(dst), np.int64)), "seed": 5, "fanout": fanout,
-           "keys": machine.put(np.full(1 << 13, -1)), "mask": (1 << 13) - 1,
-           "values": machine.put(np.full(1 << 13, 2**31 - 1, np.int32))}
+    job = {
+        "lists": machine.put(table),
+        "resident": machine.put(np.array([0, rows])),
+        "resident_count": 1,
+        "rows_per_partition": rows,
+        "excluded_dst": machine.put(dst),
+        "excluded_src": machine.put(src),
+        "excluded_count": len(dst),
+        "removed": machine.put(np.zeros(2 * len(dst), np.int64)),
+        "seed": 5,
+        "fanout": fanout,
+        "keys": machine.put(np.full(1 << 13, -1)),
+        "mask": (1 << 13) - 1,
+        "values": machine.put(np.full(1 << 13, 2**31 - 1, np.int32)),
+    }
 
     def stage(name, count, **more):
         job.update(more)
@@ -203,13 +257,23 @@ def test_a_hop_has_the_cpus_neighbours(machine, fanout):
     stage("expand", count, nodes=machine.put(nodes), node_count=count)
     starts = np.concatenate([[0], machine.get(job["counts"]).cumsum()])
     edges = int(starts[-1])
-    stage("draw", count, starts=machine.put(starts), drawn=machine.put(np.zeros(edges, np.int64)),
-          drawn_set=machine.put(np.full(2 * edges, -1)))
+    stage(
+        "draw",
+        count,
+        starts=machine.put(starts),
+        drawn=machine.put(np.zeros(edges, np.int64)),
+        drawn_set=machine.put(np.full(2 * edges, -1)),
+    )
     stage("fetch", edges, ids=machine.put(np.zeros(edges, np.int64)), rel=machine.put(np.zeros(edges, np.int32)))
     rel, ids = machine.get(job["rel"]).view(np.uint32), job["ids"]
     indices, more_nodes, more_rows = insert(ids, count)
-    found = {"nodes": np.concatenate([nodes, more_nodes]), "rows": np.concatenate([first_rows, more_rows]), "indptr": starts,
-             "indices": indices, "rel": rel}
+    found = {
+        "nodes": np.concatenate([nodes, more_nodes]),
+        "rows": np.concatenate([first_rows, more_rows]),
+        "indptr": starts,
+        "indices": indices,
+        "rel": rel,
+    }
     for name, array in found.items():
         np.testing.assert_array_equal(array, expected[name], name)
     assert machine.get(job["in_edges"]).reshape(-1, 2).sum(0).tolist() == [expected["neighbours"], expected["missing"]]

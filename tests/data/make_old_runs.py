@@ -21,15 +21,28 @@ from pathlib import Path
 
 import numpy as np
 
-COMMON = ["training.threads=1", "training.precision=float32", "training.epochs=4", "evaluation.every_epochs=1",
-          "checkpoint.keep=1", "checkpoint.keep_best=false", "storage.direct_io=false"]
+COMMON = [
+    "training.threads=1",
+    "training.precision=float32",
+    "training.epochs=4",
+    "evaluation.every_epochs=1",
+    "checkpoint.keep=1",
+    "checkpoint.keep_best=false",
+    "storage.direct_io=false",
+]
 LINKS = ["model.dim=8", "training.batch_size=20", "negatives.count=20", "negatives.chunks=1", "storage.capacity=2"]
 ENCODER = ["model.encoder=sage", "model.layers=[8]", "sampling.fanouts=[5,5]"]
 SETTINGS = {
     "links": [*LINKS, "storage.ordering=comet"],
     "encoded": [*LINKS, *ENCODER, "model.decoder=distmult", "model.inputs=features", "training.batch_size=40"],
-    "classes": [*ENCODER, "task=node_classification", "training.batch_size=10", "optimizer.dense.name=adam",
-                "optimizer.dense.lr=0.01", "storage.capacity=4"],
+    "classes": [
+        *ENCODER,
+        "task=node_classification",
+        "training.batch_size=10",
+        "optimizer.dense.name=adam",
+        "optimizer.dense.lr=0.01",
+        "storage.capacity=4",
+    ],
 }
 NODES = 200
 
@@ -55,10 +68,12 @@ def write_raw(raw):
     rng = np.random.default_rng(0)
     src, rel = rng.integers(NODES, size=1200), rng.integers(3, size=1200)
     dst = (src + 10 * rel + rng.integers(5, size=1200)) % NODES
-    lines = {"edges.tsv": [f"node{s}\trel{r}\tnode{d}" for s, r, d in zip(src, rel, dst)],
-             "types.tsv": [f"node{n}\t{('odd', 'even')[n % 2]}" for n in range(NODES)],
-             "ids.txt": [f"node{n}" for n in range(NODES)],
-             "labels.tsv": [f"node{n}\tclass{4 * n // NODES}" for n in range(NODES)]}
+    lines = {
+        "edges.tsv": [f"node{s}\trel{r}\tnode{d}" for s, r, d in zip(src, rel, dst)],
+        "types.tsv": [f"node{n}\t{('odd', 'even')[n % 2]}" for n in range(NODES)],
+        "ids.txt": [f"node{n}" for n in range(NODES)],
+        "labels.tsv": [f"node{n}\tclass{4 * n // NODES}" for n in range(NODES)],
+    }
     for name, text in lines.items():
         (raw / name).write_text("\n".join(text) + "\n")
     angles = np.arange(NODES)[:, None] * (2 * np.pi / NODES) * np.array([1, 5, 20])
@@ -67,9 +82,14 @@ def write_raw(raw):
 
 def preprocessing(raw, kind):
     known, split = ["--features", raw / "features.npy", "--node-ids", raw / "ids.txt"], ["--split", "0.8,0.1,0.1"]
-    return [raw / "edges.tsv", *{"links": [*split, "--node-types", raw / "types.tsv"],
-                                 "encoded": [*split, "--adjacency", "in", *known],
-                                 "classes": ["--labels", raw / "labels.tsv", "--node-split", "0.5,0.2,0.3", *known]}[kind]]
+    return [
+        raw / "edges.tsv",
+        *{
+            "links": [*split, "--node-types", raw / "types.tsv"],
+            "encoded": [*split, "--adjacency", "in", *known],
+            "classes": ["--labels", raw / "labels.tsv", "--node-split", "0.5,0.2,0.3", *known],
+        }[kind],
+    ]
 
 
 def stop_in_third_epoch(program, folder, settings):
@@ -91,10 +111,12 @@ def record(program, folder, copy):
     """What the program makes of the run: as it is, then finished."""
     shutil.copytree(folder, copy, symlinks=True)
     run, queries = copy / "run", ["--queries", copy / "queries.tsv"]
-    found = {"cursor": (run / "checkpoints/latest").readlink().name,
-             "eval": call(program, "eval", run, "--checkpoint", "latest"),
-             "predict": call(program, "predict", run, "--checkpoint", "latest", *queries),
-             "export": call(program, "export", run, "--checkpoint", "latest", "--format", "npy", "--output", folder / "exported")}
+    found = {
+        "cursor": (run / "checkpoints/latest").readlink().name,
+        "eval": call(program, "eval", run, "--checkpoint", "latest"),
+        "predict": call(program, "predict", run, "--checkpoint", "latest", *queries),
+        "export": call(program, "export", run, "--checkpoint", "latest", "--format", "npy", "--output", folder / "exported"),
+    }
     call(program, "resume", run)
     found |= {"epochs": lines(run, "epoch"), "evaluations": lines(run, "evaluation")}
     shutil.rmtree(copy)
@@ -105,8 +127,11 @@ def lines(run, kind):
     """What metrics.jsonl says that does not depend on the machine."""
     path = run / "metrics.jsonl"
     whole = path.read_text().rpartition("\n")[0].splitlines() if path.exists() else []
-    return [{key: value for key, value in line.items() if key not in ("time", "machine")}
-            for line in map(json.loads, whole) if line["kind"] == kind]
+    return [
+        {key: value for key, value in line.items() if key not in ("time", "machine")}
+        for line in map(json.loads, whole)
+        if line["kind"] == kind
+    ]
 
 
 def call(program, *arguments):

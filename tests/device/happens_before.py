@@ -94,11 +94,21 @@ class Trace:
             for a, earlier in enumerate(self.nodes[:b]):
                 if later.before >> a & 1 or earlier.before >> b & 1:
                     continue
-                pairs = [(earlier.writes, later.writes, None, None), (earlier.reads, later.writes, a, None),
-                         (earlier.writes, later.reads, None, b)]
-                found += [(earlier.name, later.name, left, right) for lefts, rights, reader_a, reader_b in pairs
-                          for left in lefts for right in rights if left[0] < right[1] and right[0] < left[1]
-                          and (reader_a, left) not in ignored and (reader_b, right) not in ignored]
+                pairs = [
+                    (earlier.writes, later.writes, None, None),
+                    (earlier.reads, later.writes, a, None),
+                    (earlier.writes, later.reads, None, b),
+                ]
+                found += [
+                    (earlier.name, later.name, left, right)
+                    for lefts, rights, reader_a, reader_b in pairs
+                    for left in lefts
+                    for right in rights
+                    if left[0] < right[1]
+                    and right[0] < left[1]
+                    and (reader_a, left) not in ignored
+                    and (reader_b, right) not in ignored
+                ]
         return found
 
 
@@ -121,19 +131,25 @@ class TracedLibrary:
     def _copy(self, *, target, source, bytes, **_):
         self.trace.touch([(source, source + bytes)], [(target, target + bytes)])
 
-    def _copy_rows(self, *, source, target, count, columns, source_stride, target_stride, source_rows=0, target_rows=0,
-                   index_bytes=8, **_):
+    def _copy_rows(
+        self, *, source, target, count, columns, source_stride, target_stride, source_rows=0, target_rows=0, index_bytes=8, **_
+    ):
         index = [(rows, rows + count * index_bytes) for rows in (source_rows, target_rows) if rows]
-        self.trace.touch([*index, *spans(source, source_stride, source_rows, index_bytes, count, columns * 4)],
-                         spans(target, target_stride, target_rows, index_bytes, count, columns * 4))
+        self.trace.touch(
+            [*index, *spans(source, source_stride, source_rows, index_bytes, count, columns * 4)],
+            spans(target, target_stride, target_rows, index_bytes, count, columns * 4),
+        )
 
     def _host_gather(self, *, table, table_stride, rows, count, block, block_stride, bytes, **_):
-        self.trace.touch([(rows, rows + count * 8), *spans(table, table_stride, rows, 8, count, bytes)],
-                         [(block, block + count * block_stride)])
+        self.trace.touch(
+            [(rows, rows + count * 8), *spans(table, table_stride, rows, 8, count, bytes)],
+            [(block, block + count * block_stride)],
+        )
 
     def _host_scatter(self, *, table, table_stride, rows, count, block, block_stride, bytes, **_):
-        self.trace.touch([(rows, rows + count * 8), (block, block + count * block_stride)],
-                         spans(table, table_stride, rows, 8, count, bytes))
+        self.trace.touch(
+            [(rows, rows + count * 8), (block, block + count * block_stride)], spans(table, table_stride, rows, 8, count, bytes)
+        )
 
     def _row_step(self, *, block, count, stride, **_):
         self.trace.touch([(block, block + count * stride)], [(block, block + count * stride)])

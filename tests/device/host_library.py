@@ -14,8 +14,19 @@ from marius_lite import _native
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [ROOT / "tests/native/host_cuda.cpp", *(ROOT / "csrc/cuda").glob("*.cpp"), ROOT / "csrc/base/parallel.cpp"]
-FLAGS = ["-std=c++20", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-maybe-uninitialized",
-         "-shared", "-fPIC", "-pthread", f"-I{ROOT / 'csrc'}"]
+FLAGS = [
+    "-std=c++20",
+    "-O2",
+    "-ffp-contract=off",
+    "-Wall",
+    "-Wextra",
+    "-Wno-unknown-pragmas",
+    "-Wno-maybe-uninitialized",
+    "-shared",
+    "-fPIC",
+    "-pthread",
+    f"-I{ROOT / 'csrc'}",
+]
 
 
 def build_host_library(folder: Path) -> Path:

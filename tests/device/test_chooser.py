@@ -49,8 +49,9 @@ def test_loads_follow_the_plan():
     plan = make_plan("comet", 8, 4, 0, 0)
     loads = expected_loads(plan, counts, 50, 1000, 10)
     assert [load.moved for load in loads] == [50 * len(step.load) for step in plan.steps]
-    assert all(0 < load.touched <= 200 * -(-len(step.buckets) * 100 // 1000)
-               for load, step in zip(loads, plan.steps) if step.buckets)
+    assert all(
+        0 < load.touched <= 200 * -(-len(step.buckets) * 100 // 1000) for load, step in zip(loads, plan.steps) if step.buckets
+    )
 
 
 def test_loads_of_nodes_follow_the_plan():

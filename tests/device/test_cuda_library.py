@@ -15,11 +15,14 @@ from marius_lite import _native
 
 POISON = 0xA5
 HERE = {"device": 0, "stream": 0}
-TYPES = {"float32": np.dtype(np.float32), "float16": np.dtype(np.uint16), "bfloat16": np.dtype(np.uint16),
-         "bytes": np.dtype(np.uint8)}
+TYPES = {
+    "float32": np.dtype(np.float32),
+    "float16": np.dtype(np.uint16),
+    "bfloat16": np.dtype(np.uint16),
+    "bytes": np.dtype(np.uint8),
+}
 HALVES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
-RATES = {"sgd": {}, "row_adagrad": {"eps": 1e-10}, "adagrad": {"eps": 1e-10},
-         "adam": {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}}
+RATES = {"sgd": {}, "row_adagrad": {"eps": 1e-10}, "adagrad": {"eps": 1e-10}, "adam": {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}}
 STATE = {"sgd": lambda dim: 0, "row_adagrad": lambda dim: 1, "adagrad": lambda dim: dim, "adam": lambda dim: 2 * dim + 1}
 
 
@@ -66,9 +69,17 @@ conversions = st.sampled_from([(a, b) for a in TYPES for b in TYPES if (a == "by
 
 
 @settings(deadline=None, max_examples=150)
-@given(types=conversions, columns=st.integers(1, 300), count=st.integers(0, 40), wide=st.booleans(),
-       sides=st.sampled_from(["source", "target", "both", "none"]), padding=st.integers(0, 20),
-       offset=st.integers(0, 20), sms=st.integers(0, 3), seed=st.integers(0, 99))
+@given(
+    types=conversions,
+    columns=st.integers(1, 300),
+    count=st.integers(0, 40),
+    wide=st.booleans(),
+    sides=st.sampled_from(["source", "target", "both", "none"]),
+    padding=st.integers(0, 20),
+    offset=st.integers(0, 20),
+    sms=st.integers(0, 3),
+    seed=st.integers(0, 99),
+)
 def test_copy_rows_is_indexing(host_library, types, columns, count, wide, sides, padding, offset, sms, seed):
     rng = np.random.default_rng(seed)
     index = np.int64 if wide else np.int32
@@ -83,16 +94,27 @@ def test_copy_rows_is_indexing(host_library, types, columns, count, wide, sides,
     to_rows = target_rows if sides in ("target", "both") else np.arange(count)
     seen = np.zeros(1024, np.uint32)
     host_library.copy_rows(
-        **HERE, source=source.address, target=target.address, count=count, source_stride=source.stride,
-        target_stride=target.stride, columns=columns, source_type=types[0], target_type=types[1],
+        **HERE,
+        source=source.address,
+        target=target.address,
+        count=count,
+        source_stride=source.stride,
+        target_stride=target.stride,
+        columns=columns,
+        source_type=types[0],
+        target_type=types[1],
         source_rows=address(source_rows) if sides in ("source", "both") else 0,
         target_rows=address(target_rows) if sides in ("target", "both") else 0,
-        index_bytes=8 if wide else 4, max_sms=sms, sm_flags=address(seen))
+        index_bytes=8 if wide else 4,
+        max_sms=sms,
+        sm_flags=address(seen),
+    )
     wanted = source.rows[from_rows]
     if unit > 1:
         wanted = from_floats(to_floats(wanted.copy(), types[0]), types[1])
-    expected_rows = np.ndarray(target.rows.shape, target_type, expected, 64 + unit * (offset // 3),
-                               (target.stride, target_type.itemsize))
+    expected_rows = np.ndarray(
+        target.rows.shape, target_type, expected, 64 + unit * (offset // 3), (target.stride, target_type.itemsize)
+    )
     expected_rows[to_rows] = wanted
     np.testing.assert_array_equal(target.memory, expected)
     assert (seen.sum() > 0) == (count > 0)
@@ -104,10 +126,18 @@ def test_every_half_becomes_its_float_and_back(host_library):
         halves = np.arange(1 << 16, dtype=np.uint16).reshape(-1, 256)
         floats, back = np.empty(halves.shape, np.float32), np.empty_like(halves)
         rows = {"count": len(halves), "columns": 256}
-        host_library.copy_rows(**HERE, **rows, source=address(halves), target=address(floats), source_stride=512,
-                               target_stride=1024, source_type=name)
-        host_library.copy_rows(**HERE, **rows, source=address(floats), target=address(back), source_stride=1024,
-                               target_stride=512, target_type=name)
+        host_library.copy_rows(
+            **HERE,
+            **rows,
+            source=address(halves),
+            target=address(floats),
+            source_stride=512,
+            target_stride=1024,
+            source_type=name,
+        )
+        host_library.copy_rows(
+            **HERE, **rows, source=address(floats), target=address(back), source_stride=1024, target_stride=512, target_type=name
+        )
         wanted = to_floats(halves, name)
         number = ~np.isnan(wanted)
         np.testing.assert_array_equal(bits(floats[number]), bits(wanted[number]))
@@ -117,8 +147,12 @@ def test_every_half_becomes_its_float_and_back(host_library):
 
 
 @settings(deadline=None, max_examples=60)
-@given(counts=st.lists(st.integers(0, 60), min_size=1, max_size=8), dim=st.integers(1, 70), nodes=st.integers(1, 40),
-       seed=st.integers(0, 99))
+@given(
+    counts=st.lists(st.integers(0, 60), min_size=1, max_size=8),
+    dim=st.integers(1, 70),
+    nodes=st.integers(1, 40),
+    seed=st.integers(0, 99),
+)
 def test_segment_sum_has_the_cpus_bits(host_library, counts, dim, nodes, seed):
     rng = np.random.default_rng(seed)
     parts = [rng.standard_normal((n, dim), np.float32) for n in counts]
@@ -127,24 +161,38 @@ def test_segment_sum_has_the_cpus_bits(host_library, counts, dim, nodes, seed):
     wanted = np.empty((len(unique), dim), np.float32)
     _native.segment_sum(parts, order, starts, wanted)
     out = np.full_like(wanted, np.nan)
-    host_library.segment_sum(**HERE, parts=[(address(p), len(p)) for p in parts], order=address(order),
-                             starts=address(starts), segments=len(unique), out=address(out), dim=dim)
+    host_library.segment_sum(
+        **HERE,
+        parts=[(address(p), len(p)) for p in parts],
+        order=address(order),
+        starts=address(starts),
+        segments=len(unique),
+        out=address(out),
+        dim=dim,
+    )
     np.testing.assert_array_equal(bits(out), bits(wanted))
 
 
 def test_a_segment_of_nothing_is_zero_and_of_one_keeps_its_sign(host_library):
     grads, out = np.full((1, 3), -0.0, np.float32), np.full((2, 3), np.nan, np.float32)
     order, starts = np.array([0], np.int32), np.array([0, 0, 1], np.int32)
-    host_library.segment_sum(**HERE, parts=[(address(grads), 1)], order=address(order), starts=address(starts),
-                             segments=2, out=address(out), dim=3)
+    host_library.segment_sum(
+        **HERE, parts=[(address(grads), 1)], order=address(order), starts=address(starts), segments=2, out=address(out), dim=3
+    )
     np.testing.assert_array_equal(np.signbit(out), [[False] * 3, [True] * 3])
     assert (out == 0).all()
 
 
 @pytest.mark.parametrize("kind", RATES)
 @settings(deadline=None, max_examples=40)
-@given(dim=st.integers(1, 70), extra=st.integers(0, 5), count=st.integers(0, 30), steps=st.integers(1, 3),
-       done=st.sampled_from([0, 1, 1000, 1 << 24]), seed=st.integers(0, 99))
+@given(
+    dim=st.integers(1, 70),
+    extra=st.integers(0, 5),
+    count=st.integers(0, 30),
+    steps=st.integers(1, 3),
+    done=st.sampled_from([0, 1, 1000, 1 << 24]),
+    seed=st.integers(0, 99),
+)
 def test_row_step_has_the_cpus_bits(host_library, kind, dim, extra, count, steps, done, seed):
     rng = np.random.default_rng(seed)
     width = dim + STATE[kind](dim) + extra
@@ -154,8 +202,17 @@ def test_row_step_has_the_cpus_bits(host_library, kind, dim, extra, count, steps
     wanted, grads = block.copy(), rng.standard_normal((count, dim), np.float32)
     for _ in range(steps):
         _native.row_step(kind, wanted, np.arange(count), grads, lr=0.1, **RATES[kind])
-        host_library.row_step(**HERE, kind=kind, block=address(block), count=count, stride=4 * width, dim=dim,
-                              grads=address(grads), lr=0.1, **RATES[kind])
+        host_library.row_step(
+            **HERE,
+            kind=kind,
+            block=address(block),
+            count=count,
+            stride=4 * width,
+            dim=dim,
+            grads=address(grads),
+            lr=0.1,
+            **RATES[kind],
+        )
     np.testing.assert_array_equal(bits(block), bits(wanted))
 
 
@@ -166,8 +223,16 @@ def test_host_rows_go_out_and_back(host_library, size, padding, count, threads):
     table = rng.integers(0, 256, (1000, size + padding), np.uint8)
     block = np.full((count, size + 2 * padding), POISON, np.uint8)
     rows, other = rng.permutation(1000)[:count], np.full_like(table, POISON)
-    common = {"rows": address(rows), "count": count, "block": address(block), "block_stride": block.shape[1],
-              "table_stride": table.shape[1], "bytes": size, "threads": threads, **HERE}
+    common = {
+        "rows": address(rows),
+        "count": count,
+        "block": address(block),
+        "block_stride": block.shape[1],
+        "table_stride": table.shape[1],
+        "bytes": size,
+        "threads": threads,
+        **HERE,
+    }
     host_library.host_gather(table=address(table), **common)
     np.testing.assert_array_equal(block[:, :size], table[rows, :size])
     assert (block[:, size:] == POISON).all()
@@ -227,21 +292,24 @@ SUM = {**HERE, "parts": [], "order": 0, "starts": 0, "segments": 0, "out": 0, "d
 STEP = {**HERE, "kind": "adam", "block": 64, "count": 1, "stride": 52, "dim": 4, "grads": 64, "lr": 0.1}
 
 
-@pytest.mark.parametrize(("call", "arguments", "error", "text"), [
-    ("copy_rows", COPY | {"count": -1}, RuntimeError, "copy_rows: -1 rows"),
-    ("copy_rows", COPY | {"target_stride": 12}, RuntimeError, "target rows are 12 bytes apart, 16 wide"),
-    ("copy_rows", COPY | {"source": 0}, RuntimeError, "source or target is null"),
-    ("copy_rows", COPY | {"index_bytes": 2}, RuntimeError, "indices of 2 bytes"),
-    ("copy_rows", COPY | {"target_type": "bytes"}, RuntimeError, "bytes do not convert"),
-    ("copy_rows", COPY | {"target_type": "float16", "source": 66}, RuntimeError, "not aligned"),
-    ("copy_rows", COPY | {"source_type": "double"}, ValueError, "type 'double' is none of float32"),
-    ("copy_rows", COPY | {"device": 5}, RuntimeError, r"on device 5: invalid device ordinal \(101\)"),
-    ("segment_sum", SUM | {"parts": [(64, 1)] * 9}, RuntimeError, "9 parts, at most 8"),
-    ("segment_sum", SUM | {"segments": -2}, RuntimeError, "-2 segments"),
-    ("row_step", STEP | {"stride": 48}, RuntimeError, "records are 48 bytes apart; .* at least 52"),
-    ("row_step", STEP | {"kind": "lion"}, ValueError, "row step 'lion' is none of sgd"),
-    ("copy", {**HERE, "device": 9, "target": 64, "source": 64, "bytes": 8}, RuntimeError, "8 bytes on device 9"),
-])
+@pytest.mark.parametrize(
+    ("call", "arguments", "error", "text"),
+    [
+        ("copy_rows", COPY | {"count": -1}, RuntimeError, "copy_rows: -1 rows"),
+        ("copy_rows", COPY | {"target_stride": 12}, RuntimeError, "target rows are 12 bytes apart, 16 wide"),
+        ("copy_rows", COPY | {"source": 0}, RuntimeError, "source or target is null"),
+        ("copy_rows", COPY | {"index_bytes": 2}, RuntimeError, "indices of 2 bytes"),
+        ("copy_rows", COPY | {"target_type": "bytes"}, RuntimeError, "bytes do not convert"),
+        ("copy_rows", COPY | {"target_type": "float16", "source": 66}, RuntimeError, "not aligned"),
+        ("copy_rows", COPY | {"source_type": "double"}, ValueError, "type 'double' is none of float32"),
+        ("copy_rows", COPY | {"device": 5}, RuntimeError, r"on device 5: invalid device ordinal \(101\)"),
+        ("segment_sum", SUM | {"parts": [(64, 1)] * 9}, RuntimeError, "9 parts, at most 8"),
+        ("segment_sum", SUM | {"segments": -2}, RuntimeError, "-2 segments"),
+        ("row_step", STEP | {"stride": 48}, RuntimeError, "records are 48 bytes apart; .* at least 52"),
+        ("row_step", STEP | {"kind": "lion"}, ValueError, "row step 'lion' is none of sgd"),
+        ("copy", {**HERE, "device": 9, "target": 64, "source": 64, "bytes": 8}, RuntimeError, "8 bytes on device 9"),
+    ],
+)
 def test_misfits_are_named(host_library, call, arguments, error, text):
     with pytest.raises(error, match=text):
         getattr(host_library, call)(**arguments)
@@ -266,11 +334,16 @@ def test_another_version_is_refused(tmp_path):
         _native.CudaLibrary(path)
 
 
-@pytest.mark.parametrize(("message", "stage", "fields"), [
-    ("stage 'sort' is none of find_excluded, expand", "sort", {}), ("there is no field knwon", "insert", {"knwon": 1}),
-    ("partitions of 0 rows", "insert", {"count": 1}),
-    ("less than 2.31 are allowed", "insert", {"count": 2**31 - 5, "known": 9, "rows_per_partition": 1}),
-    ("a power of 2", "insert", {"count": 1, "mask": 2, "rows_per_partition": 1})])
+@pytest.mark.parametrize(
+    ("message", "stage", "fields"),
+    [
+        ("stage 'sort' is none of find_excluded, expand", "sort", {}),
+        ("there is no field knwon", "insert", {"knwon": 1}),
+        ("partitions of 0 rows", "insert", {"count": 1}),
+        ("less than 2.31 are allowed", "insert", {"count": 2**31 - 5, "known": 9, "rows_per_partition": 1}),
+        ("a power of 2", "insert", {"count": 1, "mask": 2, "rows_per_partition": 1}),
+    ],
+)
 def test_neighbours_refuse_what_does_not_fit(host_library, message, stage, fields):
     with pytest.raises((ValueError, RuntimeError), match=message):
         host_library.neighbours(0, 0, stage, **fields)

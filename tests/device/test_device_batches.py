@@ -139,6 +139,7 @@ class Forgetful:
 @pytest.fixture
 def traced(host_library, monkeypatch):
     """Runs batches over a path; the trace, and for each batch whether its room was made anew."""
+
     def run(path, cached=0, **streams):
         device, schedule = accelerator(host_library, 3)
         if streams:  # what comes too early must not name rows that are nowhere
@@ -174,6 +175,7 @@ def traced(host_library, monkeypatch):
             if table.cache:
                 table.cache.leave(())
         return trace, grown, trace.unordered(ignored)
+
     return run
 
 
@@ -184,8 +186,10 @@ def test_every_access_is_ordered(traced, path, cached):
     assert len(trace.nodes) > 40
 
 
-@pytest.mark.parametrize(("stream", "other"), [("computing", "gathering"), ("gathering", "computing"),
-                                               ("gathering", "scattering"), ("scattering", "computing")])
+@pytest.mark.parametrize(
+    ("stream", "other"),
+    [("computing", "gathering"), ("gathering", "computing"), ("gathering", "scattering"), ("scattering", "computing")],
+)
 def test_a_forgotten_event_is_found(traced, stream, other):
     assert traced("zero_copy", **{stream: other})[2]
 
@@ -193,8 +197,10 @@ def test_a_forgotten_event_is_found(traced, stream, other):
 def test_a_batch_is_gathered_while_the_one_before_computes(traced):
     """Memory made anew alone waits: the allocator may hand the gathering stream what the computing one still works with."""
     trace, grown, _ = traced("zero_copy")
-    gathered, computed = ([(index, node) for index, node in enumerate(trace.nodes) if node.name.startswith(name)]
-                          for name in ("gathering", "computing"))
+    gathered, computed = (
+        [(index, node) for index, node in enumerate(trace.nodes) if node.name.startswith(name)]
+        for name in ("gathering", "computing")
+    )
     assert len(gathered) == len(computed) == len(grown) == 12
     for batch in range(1, 12):
         behind = [bool(gathered[batch][1].before >> index & 1) for index, _ in computed[:batch]]

@@ -75,8 +75,14 @@ def random_edges(rng, nodes, count):
     return np.stack([rng.integers(0, nodes, count), rng.integers(0, nodes, count) ** 3 // nodes**2, rng.integers(0, 3, count)], 1)
 
 
-@given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 9), st.integers(0, 400), st.booleans(),
-       st.lists(st.sampled_from([-1, 0, 1, 2, 5, 32, 33, 60]), max_size=3))
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 60),
+    st.integers(1, 9),
+    st.integers(0, 400),
+    st.booleans(),
+    st.lists(st.sampled_from([-1, 0, 1, 2, 5, 32, 33, 60]), max_size=3),
+)
 @settings(max_examples=150, deadline=None)
 def test_any_batch(make_device, seed, nodes, partitions, count, relations, fanouts):
     rng = np.random.default_rng(seed)

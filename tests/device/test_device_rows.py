@@ -47,8 +47,12 @@ def make_batches(count, seed, nodes=20):
 def learn(batch):
     """Any function of the gathered rows whose gradients depend on all of them, with the same bits on every device: there are no
     sums, and the only products are with powers of two."""
-    grads = (batch.src * 2 + batch.rel[:, None], batch.dst / 2 - batch.src, batch.negatives[0].reshape(-1, DIM),
-             batch.negatives[1].reshape(-1, DIM) / 4)
+    grads = (
+        batch.src * 2 + batch.rel[:, None],
+        batch.dst / 2 - batch.src,
+        batch.negatives[0].reshape(-1, DIM),
+        batch.negatives[1].reshape(-1, DIM) / 4,
+    )
     return torch.stack([grad.max() for grad in grads]).max().double(), grads
 
 
@@ -88,8 +92,9 @@ def through_streams(rows, batches):
 
     def begin(pair):
         sampled, touched = pair
-        return rows.begin([touched], {"rel": sampled.edges.rel},
-                          lambda here: learn(DeviceBatch.of(sampled, here.values[0], here.tensor("rel"))))
+        return rows.begin(
+            [touched], {"rel": sampled.edges.rel}, lambda here: learn(DeviceBatch.of(sampled, here.values[0], here.tensor("rel")))
+        )
 
     stages = Streamed(lambda b: (b, tracker.track(b.places)), begin, RING)
     return [finished.loss for finished in run(batches, stages, 0, lambda: False)]

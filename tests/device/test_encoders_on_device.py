@@ -19,26 +19,61 @@ from marius_lite.errors import RunError, UserError
 from marius_lite.train import build
 from marius_lite.train.run import resume_run, train_run
 
-COMMON = ["model.encoder=sage", "model.dropout=0.2", "training.threads=1", "training.epochs=3", "checkpoint.keep=9",
-          "checkpoint.every_minutes=0.0005", "storage.capacity=2", "evaluation.every_epochs=1"]
-NODES = [*COMMON, "task=node_classification", "model.layers=[16]", "sampling.fanouts=[4,3]", "training.batch_size=20",
-         "optimizer.dense.name=adam", "optimizer.dense.lr=0.02", "model.dim=6"]
-LINKS = [*COMMON, "model.decoder=distmult", "model.dim=12", "sampling.fanouts=[4]", "training.batch_size=300",
-         "negatives.count=30", "negatives.chunks=2", "evaluation.max_edges=50"]
-KINDS = {"features": [*NODES, "model.inputs=features"], "embeddings": [*NODES, "model.inputs=embeddings"],
-         "both": [*NODES, "model.inputs=both"], "links": LINKS, "links, features": [*LINKS, "model.inputs=features"],
-         "links, both": [*LINKS, "model.inputs=both"]}
-PATHS = {"zero_copy": ["storage.device_path=zero_copy"], "staged": ["storage.device_path=staged"],
-         "bulk": ["storage.device_path=bulk"], "zero_copy, cached": ["storage.device_path=zero_copy", "storage.device_cache=4kB"],
-         "staged, cached": ["storage.device_path=staged", "storage.device_cache=4kB", "training.staleness=2"]}
+COMMON = [
+    "model.encoder=sage",
+    "model.dropout=0.2",
+    "training.threads=1",
+    "training.epochs=3",
+    "checkpoint.keep=9",
+    "checkpoint.every_minutes=0.0005",
+    "storage.capacity=2",
+    "evaluation.every_epochs=1",
+]
+NODES = [
+    *COMMON,
+    "task=node_classification",
+    "model.layers=[16]",
+    "sampling.fanouts=[4,3]",
+    "training.batch_size=20",
+    "optimizer.dense.name=adam",
+    "optimizer.dense.lr=0.02",
+    "model.dim=6",
+]
+LINKS = [
+    *COMMON,
+    "model.decoder=distmult",
+    "model.dim=12",
+    "sampling.fanouts=[4]",
+    "training.batch_size=300",
+    "negatives.count=30",
+    "negatives.chunks=2",
+    "evaluation.max_edges=50",
+]
+KINDS = {
+    "features": [*NODES, "model.inputs=features"],
+    "embeddings": [*NODES, "model.inputs=embeddings"],
+    "both": [*NODES, "model.inputs=both"],
+    "links": LINKS,
+    "links, features": [*LINKS, "model.inputs=features"],
+    "links, both": [*LINKS, "model.inputs=both"],
+}
+PATHS = {
+    "zero_copy": ["storage.device_path=zero_copy"],
+    "staged": ["storage.device_path=staged"],
+    "bulk": ["storage.device_path=bulk"],
+    "zero_copy, cached": ["storage.device_path=zero_copy", "storage.device_cache=4kB"],
+    "staged, cached": ["storage.device_path=staged", "storage.device_cache=4kB", "training.staleness=2"],
+}
 
 
 def amounts_to(run):
     """Rows, dense weights and losses at the end of a run."""
     place = (run / "checkpoints" / "latest").resolve()
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    told = [(line["kind"], line["epoch"], line["step"], line["batch"], line.get("loss"), line.get("mrr"), line.get("accuracy"))
-            for line in lines]
+    told = [
+        (line["kind"], line["epoch"], line["step"], line["batch"], line.get("loss"), line.get("mrr"), line.get("accuracy"))
+        for line in lines
+    ]
     rows = zarr.open(place / "nodes", mode="r")[:] if (place / "nodes").exists() else None
     return rows, (place / "dense.safetensors").read_bytes(), told
 
@@ -111,9 +146,11 @@ def test_neighbours_by_relation_and_by_weight_have(communities, surrounded, emul
     plain = surrounded if kind == "links" else communities
     weighted = with_weights(plain, tmp_path / "dataset", lambda src, dst, rel: src % 5).path
     results = {}
-    for run, train, more in (("cpu", train_on_the_cpu, ["sampling.weighted=true"]),
-                             ("device", train_run, ["sampling.weighted=true", *PATHS["zero_copy, cached"]]),
-                             ("uniform", train_run, PATHS["zero_copy, cached"])):
+    for run, train, more in (
+        ("cpu", train_on_the_cpu, ["sampling.weighted=true"]),
+        ("device", train_run, ["sampling.weighted=true", *PATHS["zero_copy, cached"]]),
+        ("uniform", train_run, PATHS["zero_copy, cached"]),
+    ):
         config = load(sets=[*KINDS[kind], "training.epochs=1", f"sampling.fanouts={json.dumps(fanouts)}", *more])
         train(weighted, tmp_path / run, config)
         results[run] = amounts_to(tmp_path / run)
@@ -136,9 +173,30 @@ def test_resumed_over_another_path_it_has_the_same_bits(on_the_cpu, emulated, tm
 @pytest.mark.parametrize("path", ["zero_copy", "staged, cached"])
 def test_features_of_any_type_are_decoded_on_the_device(cli, communities, emulated, tmp_path, dtype, path):
     files = {name: communities.parent / f"{name}.npy" for name in ("edges", "features", "labels", "train", "valid", "test")}
-    assert cli("preprocess", files["edges"], "--undirected", "--features", files["features"], "--labels", files["labels"],
-               "--train-nodes", files["train"], "--valid-nodes", files["valid"], "--test-nodes", files["test"],
-               "--output", tmp_path / "dataset", "--partitions", "8", "--feature-dtype", dtype) == 0
+    assert (
+        cli(
+            "preprocess",
+            files["edges"],
+            "--undirected",
+            "--features",
+            files["features"],
+            "--labels",
+            files["labels"],
+            "--train-nodes",
+            files["train"],
+            "--valid-nodes",
+            files["valid"],
+            "--test-nodes",
+            files["test"],
+            "--output",
+            tmp_path / "dataset",
+            "--partitions",
+            "8",
+            "--feature-dtype",
+            dtype,
+        )
+        == 0
+    )
     settings = [*KINDS["features"], "training.epochs=1"]
     train_on_the_cpu(tmp_path / "dataset", tmp_path / "cpu", load(sets=settings))
     train_run(tmp_path / "dataset", tmp_path / "run", load(sets=[*settings, *PATHS[path]]))
@@ -153,8 +211,19 @@ def test_the_rows_that_most_edges_lead_from_are_cached(communities, emulated, tm
         chosen.append((self.hot, touched))
 
     monkeypatch.setattr(cache.HotRowCache, "choose", noted)
-    train_run(communities, tmp_path / "run", load(sets=[*KINDS["features"], "training.epochs=4", "storage.device_cache=1kB",
-                                                        "storage.capacity=8", "storage.device_path=zero_copy"]))
+    train_run(
+        communities,
+        tmp_path / "run",
+        load(
+            sets=[
+                *KINDS["features"],
+                "training.epochs=4",
+                "storage.device_cache=1kB",
+                "storage.capacity=8",
+                "storage.device_path=zero_copy",
+            ]
+        ),
+    )
     assert len(chosen) == 1, "nothing changes them, and the same partitions stay"
     hot, touched = chosen[0]
     counts = np.bincount(touched)

@@ -15,6 +15,7 @@ from marius_lite.device.packet import ALIGNMENT, ARRAYS, Packet
 @pytest.fixture
 def traced(host_library, monkeypatch):
     """Runs batches over a path; the pairs of accesses in no sure order, and the trace."""
+
     def run(path, cached=0, count=10):
         device, schedule = accelerator(host_library, 3)
         trace = Trace(schedule)
@@ -45,6 +46,7 @@ def traced(host_library, monkeypatch):
         if rows.tables[0].cache:
             rows.tables[0].cache.leave(())
         return trace.unordered(ignored), trace
+
     return run
 
 

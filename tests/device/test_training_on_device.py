@@ -13,9 +13,19 @@ from marius_lite.errors import UserError
 from marius_lite.train import build
 from marius_lite.train.run import resume_run, train_run
 
-SETTINGS = ["storage.capacity=2", "model.dim=12", "model.dropout=0.2", "training.epochs=3", "training.batch_size=100",
-            "training.threads=1", "negatives.count=30", "negatives.chunks=2", "checkpoint.keep=9", "evaluation.max_edges=50",
-            "checkpoint.every_minutes=0.0005"]
+SETTINGS = [
+    "storage.capacity=2",
+    "model.dim=12",
+    "model.dropout=0.2",
+    "training.epochs=3",
+    "training.batch_size=100",
+    "training.threads=1",
+    "negatives.count=30",
+    "negatives.chunks=2",
+    "checkpoint.keep=9",
+    "evaluation.max_edges=50",
+    "checkpoint.every_minutes=0.0005",
+]
 
 
 def amounts_to(run):
@@ -43,9 +53,16 @@ def same(left, right):
     assert left[1:] == right[1:]
 
 
-@pytest.mark.parametrize("more", [["storage.device_path=zero_copy"], ["storage.device_path=staged"], ["storage.device_path=bulk"],
-                                  ["storage.device_path=zero_copy", "storage.device_cache=4kB"],
-                                  ["storage.device_path=staged", "storage.device_cache=4kB", "training.staleness=2"]])
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["storage.device_path=zero_copy"],
+        ["storage.device_path=staged"],
+        ["storage.device_path=bulk"],
+        ["storage.device_path=zero_copy", "storage.device_cache=4kB"],
+        ["storage.device_path=staged", "storage.device_cache=4kB", "training.staleness=2"],
+    ],
+)
 def test_a_run_has_the_bits_of_the_cpu(emulated, tiny_dataset, tmp_path, on_the_cpu, more):
     train_run(tiny_dataset, tmp_path / "run", load(sets=[*SETTINGS, *more]))
     same(amounts_to(tmp_path / "run"), on_the_cpu)

@@ -8,8 +8,10 @@ import pytest
 from marius_lite.device import library
 
 
-@pytest.mark.parametrize(("cuda", "devices", "there", "expected"), [
-    ("'13.0'", 1, True, True), ("None", 1, True, False), ("'13.0'", 0, True, False), ("'13.0'", 1, False, False)])
+@pytest.mark.parametrize(
+    ("cuda", "devices", "there", "expected"),
+    [("'13.0'", 1, True, True), ("None", 1, True, False), ("'13.0'", 0, True, False), ("'13.0'", 1, False, False)],
+)
 def test_all_three_are_needed(tmp_path, monkeypatch, cuda, devices, there, expected):
     (tmp_path / "version.py").write_text(f"__version__ = '2.13.0'\ncuda: Optional[str] = {cuda}\nhip = None\n")
     if there:

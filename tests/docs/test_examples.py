@@ -27,5 +27,6 @@ def test_an_example_trains(example, tiny_dataset, surrounded, communities, tmp_p
 def test_the_list_of_settings_is_current():
     from marius_lite.config.describe import as_markdown
 
-    assert (DOCS / "configuration.md").read_text() == as_markdown(), \
+    assert (DOCS / "configuration.md").read_text() == as_markdown(), (
         "write it anew: python -m marius_lite.config.describe docs/configuration.md"
+    )

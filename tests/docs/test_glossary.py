@@ -10,8 +10,36 @@ ROOT = Path(__file__).parents[2]
 OFTEN = 3
 """A word in the names of so many classes is explained in the glossary, or is one of the ORDINARY words."""
 ORDINARY = {
-    "array", "best", "check", "class", "dense", "disk", "error", "file", "host", "in", "line", "list", "memory", "model", "multi",
-    "name", "number", "of", "on", "option", "reader", "section", "shape", "size", "source", "training", "type", "value", "writer"}
+    "array",
+    "best",
+    "check",
+    "class",
+    "dense",
+    "disk",
+    "error",
+    "file",
+    "host",
+    "in",
+    "line",
+    "list",
+    "memory",
+    "model",
+    "multi",
+    "name",
+    "number",
+    "of",
+    "on",
+    "option",
+    "reader",
+    "section",
+    "shape",
+    "size",
+    "source",
+    "training",
+    "type",
+    "value",
+    "writer",
+}
 
 
 def words_of(name):
@@ -53,8 +81,11 @@ def test_words_that_classes_are_named_with_are_explained():
         for word in words_of(name):
             places[word].add(name)
     explained = {word for head in glossary() for word in words_of(head)}
-    missing = {word: sorted(names) for word, names in places.items()
-               if len(names) >= OFTEN and len(word) > 1 and word not in explained | ORDINARY}
+    missing = {
+        word: sorted(names)
+        for word, names in places.items()
+        if len(names) >= OFTEN and len(word) > 1 and word not in explained | ORDINARY
+    }
     assert missing == {}, "add them to the glossary of docs/design.md, or here to ORDINARY"
 
 

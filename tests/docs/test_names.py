@@ -33,8 +33,11 @@ def test_files_exist(doc):
 @pytest.mark.parametrize("doc", DOCS, ids=lambda doc: doc.stem)
 def test_modules_exist(doc):
     packages = {path.name for path in PACKAGE.iterdir() if path.is_dir()} | {path.stem for path in PACKAGE.glob("*.py")}
-    named = {name for name in re.findall(r"`([a-z_]+(?:\.\w+)+)[`(]", text_of(doc))
-             if name.partition(".")[0] in packages and name.rpartition(".")[2] not in FILES}
+    named = {
+        name
+        for name in re.findall(r"`([a-z_]+(?:\.\w+)+)[`(]", text_of(doc))
+        if name.partition(".")[0] in packages and name.rpartition(".")[2] not in FILES
+    }
     assert [name for name in sorted(named - settings()) if not resolves(name)] == []
 
 

@@ -30,8 +30,9 @@ def test_numbers_that_a_node_begins_with(featured, inputs, features, learned):
 
 @pytest.mark.parametrize("name", ["sage", "gcn", "gat", "rgcn"])
 def test_weights_follow_from_the_seed(name):
-    first, again, other = (initial_encoder(config_of(f"model.encoder={name}", f"training.seed={seed}"), 8, 4, 3).state_dict()
-                           for seed in (0, 0, 1))
+    first, again, other = (
+        initial_encoder(config_of(f"model.encoder={name}", f"training.seed={seed}"), 8, 4, 3).state_dict() for seed in (0, 0, 1)
+    )
     assert all(torch.equal(first[key], again[key]) for key in first)
     assert any(not torch.equal(first[key], other[key]) for key in first)
 

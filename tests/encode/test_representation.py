@@ -15,8 +15,11 @@ NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))
 def arrived_of(rows, prepared):
     """What a batch's places hold, gathered from the buffers as they are."""
     buffers = rows.buffers
-    features = [torch.from_numpy(buffers.features.rows[prepared.rows[0], : buffers.stored.width].astype(np.float32))] \
-        if buffers.features else []
+    features = (
+        [torch.from_numpy(buffers.features.rows[prepared.rows[0], : buffers.stored.width].astype(np.float32))]
+        if buffers.features
+        else []
+    )
     return OnHost([*features, torch.from_numpy(buffers.learned.rows[prepared.rows[-1], : buffers.dim].copy())], prepared.arrays)
 
 

@@ -21,8 +21,9 @@ with _scratch(Path(sys.argv[1])) as place:
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_what_another_process_works_on_is_removed_only_when_it_is_gone(tmp_path, killed):
-    with subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
         place = holder.stdout.readline().strip()
         remove_left_vectors(tmp_path)
         assert os.listdir(place) == ["rows.tmp"]

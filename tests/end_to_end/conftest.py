@@ -21,12 +21,14 @@ def program(fault_library, tmp_path_factory, tiny_edges):  # noqa: F811
     config.write_text(yaml.safe_dump(CONFIG))
     environment = os.environ | {"LD_PRELOAD": str(fault_library), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     server = Path(__file__).parent / "fork_server.py"
-    with subprocess.Popen([sys.executable, server, folder / "socket"], env=environment, stdout=subprocess.PIPE,
-                          text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, server, folder / "socket"], env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout.readline() == "ready\n"
         made = Program(str(folder / "socket"), folder / "dataset", config)
-        code, told = made.start("preprocess", tiny_edges, "--output", made.dataset,
-                                "--partitions", "6", "--split", "0.9,0.1,0").wait()
+        code, told = made.start(
+            "preprocess", tiny_edges, "--output", made.dataset, "--partitions", "6", "--split", "0.9,0.1,0"
+        ).wait()
         assert code == 0, told
         yield made
         process.send_signal(signal.SIGTERM)

@@ -52,7 +52,7 @@ class File:
                 length = max(length, offset + len(data))
                 for at in range(0, len(data), BLOCK):
                     if chance.random() < share:
-                        _put(found, offset + at, data[at:at + BLOCK])
+                        _put(found, offset + at, data[at : at + BLOCK])
             lengths.add(length)
         lengths.add(chance.randint(min(lengths), max(lengths)))
         _resize(found, length if share == 1 else chance.choice(sorted(lengths)))
@@ -66,7 +66,7 @@ def _resize(data: bytearray, length: int) -> None:
 
 def _put(data: bytearray, offset: int, part: bytes) -> None:
     _resize(data, max(len(data), offset + len(part)))
-    data[offset:offset + len(part)] = part
+    data[offset : offset + len(part)] = part
 
 
 @dataclass
@@ -159,7 +159,7 @@ class Disk:
 
     def _at(self, path: str) -> tuple[Folder, str]:
         assert path.startswith(self.root), path
-        *parents, name = path[len(self.root):].strip("/").split("/")
+        *parents, name = path[len(self.root) :].strip("/").split("/")
         folder = self.tree
         for part in parents:
             folder = folder.now[part]

@@ -9,8 +9,15 @@ import yaml
 
 from marius_lite.sealed import checksum_of
 
-SETTINGS = ["model.dim=8", "training.threads=1", "training.batch_size=200", "training.epochs=2", "negatives.count=20",
-            "negatives.chunks=1", "storage.capacity=2"]
+SETTINGS = [
+    "model.dim=8",
+    "training.threads=1",
+    "training.batch_size=200",
+    "training.epochs=2",
+    "negatives.count=20",
+    "negatives.chunks=1",
+    "storage.capacity=2",
+]
 ENCODER = ["model.encoder=sage", "model.decoder=distmult", "sampling.fanouts=[4]"]
 
 
@@ -42,6 +49,7 @@ def copied(trained, tmp_path):
 @pytest.fixture
 def refused(cli, capfd):
     """Runs a command that must end with this code and one line, which says all of ``said``."""
+
     def run(code, said, *arguments):
         capfd.readouterr()
         assert cli(*arguments) == code
@@ -52,6 +60,7 @@ def refused(cli, capfd):
         for part in said:
             assert part in line
         assert told.out == ""
+
     return run
 
 

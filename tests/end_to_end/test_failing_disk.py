@@ -24,8 +24,9 @@ PARTS = 40
 
 def data_files(folder):
     """But for reports, which hold timings."""
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*")
-            if path.is_file() and path.name != "report.json"}
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "report.json"
+    }
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,26 @@ class Place:
 
     def command(self, name, **faults):
         root = self.root
-        words = {"train": ["train", root / "dataset", "--run", root / "run", "--config", self.program.config, *SMALL],
-                 "resume": ["resume", root / "run"],
-                 "eval": ["eval", root / "run", "--split", "valid"],
-                 "preprocess": ["preprocess", root / "edges.tsv", "--output", root / "dataset", "--partitions", "6",
-                                "--split", "0.9,0.1,0", "--adjacency", "in", "--memory", "1MiB"],
-                 "info": ["info", root / "dataset", "--verify"]}
+        words = {
+            "train": ["train", root / "dataset", "--run", root / "run", "--config", self.program.config, *SMALL],
+            "resume": ["resume", root / "run"],
+            "eval": ["eval", root / "run", "--split", "valid"],
+            "preprocess": [
+                "preprocess",
+                root / "edges.tsv",
+                "--output",
+                root / "dataset",
+                "--partitions",
+                "6",
+                "--split",
+                "0.9,0.1,0",
+                "--adjacency",
+                "in",
+                "--memory",
+                "1MiB",
+            ],
+            "info": ["info", root / "dataset", "--verify"],
+        }
         return self.program.start(*words[name], **faults).wait()
 
     def finish(self):
@@ -68,7 +83,7 @@ class Place:
     def made(self, name):
         """What the command has made."""
         if name == "eval":
-            file, = self.root.glob("run/eval/*.valid.all.json")
+            (file,) = self.root.glob("run/eval/*.valid.all.json")
             return json.loads(file.read_bytes())
         return outcome(self.root / "run") if name in ("train", "resume") else data_files(self.root / "dataset")
 

@@ -34,12 +34,28 @@ def counts(program, tmp_path_factory):
     return lambda op, part: sum(call.op == op and part in call.path + " " + call.other for call in calls)
 
 
-@pytest.mark.parametrize(("op", "part"), [
-    ("pwrite", "/live/"), ("create", "/live/"), ("rename", "/live/"), ("ftruncate", "/live/"), ("mkdir", "/live/"),
-    ("create", "/checkpoints/"), ("write", "/checkpoints/"), ("link", "/checkpoints/"), ("mkdir", "/checkpoints"),
-    ("rename", "/checkpoints/"), ("symlink", "/checkpoints/"), ("fsync", "/checkpoints"), ("write", "metrics.jsonl"),
-    ("create", "/eval"), ("write", "config.yaml"), ("create", "metrics.jsonl"), ("create", "zarr"),
-])
+@pytest.mark.parametrize(
+    ("op", "part"),
+    [
+        ("pwrite", "/live/"),
+        ("create", "/live/"),
+        ("rename", "/live/"),
+        ("ftruncate", "/live/"),
+        ("mkdir", "/live/"),
+        ("create", "/checkpoints/"),
+        ("write", "/checkpoints/"),
+        ("link", "/checkpoints/"),
+        ("mkdir", "/checkpoints"),
+        ("rename", "/checkpoints/"),
+        ("symlink", "/checkpoints/"),
+        ("fsync", "/checkpoints"),
+        ("write", "metrics.jsonl"),
+        ("create", "/eval"),
+        ("write", "config.yaml"),
+        ("create", "metrics.jsonl"),
+        ("create", "zarr"),
+    ],
+)
 def test_a_disk_that_fills_at_some_call(program, counts, expected_by_batch, tmp_path, op, part):
     total = counts(op, part)
     assert total

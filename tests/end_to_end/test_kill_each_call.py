@@ -50,8 +50,7 @@ def test_killed_at_each_call_the_run_ends_the_same(program, near_the_end, calls,
         shutil.rmtree(run)
         return differs
 
-    numbers = [number for number, call in enumerate(calls, 1)
-               if number % TRIED.get(call.op, 1) == 0][part::PARTS]
+    numbers = [number for number, call in enumerate(calls, 1) if number % TRIED.get(call.op, 1) == 0][part::PARTS]
     assert {call.op for call in calls} == set(CHANGES.split(","))
     with ThreadPoolExecutor(2) as pool:
         differing = [number for number, differs in zip(numbers, pool.map(differs_when_killed_at, numbers)) if differs]

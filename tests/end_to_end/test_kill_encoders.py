@@ -18,14 +18,23 @@ CONFIG = {
     "storage": {"capacity": 2, "io_threads": 2},
     "checkpoint": {"every_minutes": 0.001},
 }
-CLASSES = {"task": "node_classification", "training": {"epochs": 6, "batch_size": 10, "threads": 1},
-           "evaluation": {"every_epochs": 2}}
+CLASSES = {
+    "task": "node_classification",
+    "training": {"epochs": 6, "batch_size": 10, "threads": 1},
+    "evaluation": {"every_epochs": 2},
+}
 RUNS = {
     "a class a node": (community_graph.write, CLASSES),
     "several classes a node": (community_graph.write_several, CLASSES),
-    "links": (community_graph.write, {
-        "task": "link_prediction", "training": {"epochs": 2, "batch_size": 500, "threads": 1},
-        "negatives": {"count": 20, "chunks": 1}, "evaluation": {"split": "train", "max_edges": 60}}),
+    "links": (
+        community_graph.write,
+        {
+            "task": "link_prediction",
+            "training": {"epochs": 2, "batch_size": 500, "threads": 1},
+            "negatives": {"count": 20, "chunks": 1},
+            "evaluation": {"split": "train", "max_edges": 60},
+        },
+    ),
 }
 KILLS = 4
 

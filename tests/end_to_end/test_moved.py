@@ -9,8 +9,14 @@ import pytest
 import marius_lite as ml
 from marius_lite.errors import UserError
 
-SETTINGS = ["model.dim=8", "training.threads=1", "training.batch_size=200", "training.epochs=2", "negatives.count=20",
-            "negatives.chunks=1"]
+SETTINGS = [
+    "model.dim=8",
+    "training.threads=1",
+    "training.batch_size=200",
+    "training.epochs=2",
+    "negatives.count=20",
+    "negatives.chunks=1",
+]
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +64,12 @@ def test_another_dataset_at_the_relative_place_does_not_hide_the_right_one(cli, 
 def test_a_moved_dataset_is_named(cli, here, foreign, tmp_path, capfd):
     moved = shutil.move(here / "dataset", tmp_path / "elsewhere")
     (tmp_path / "q").write_text("node7\trel1\t?\n")
-    commands = [["eval", here / "run"], ["predict", here / "run", "--queries", tmp_path / "q"],
-                ["export", here / "run", "--output", tmp_path / "out"], ["resume", here / "run", "--set", "training.epochs=3"]]
+    commands = [
+        ["eval", here / "run"],
+        ["predict", here / "run", "--queries", tmp_path / "q"],
+        ["export", here / "run", "--output", tmp_path / "out"],
+        ["resume", here / "run", "--set", "training.epochs=3"],
+    ]
     for command in commands:
         assert cli(*command) == 2
         assert "say with --dataset where it is now" in capfd.readouterr().err

@@ -42,6 +42,7 @@ def recorded(old):
 @pytest.fixture
 def ask(cli, capfd):
     """What a command prints with --json."""
+
     def ask(*arguments):
         assert cli(*arguments, "--json") == 0, capfd.readouterr().err
         return json.loads(capfd.readouterr().out)
@@ -88,8 +89,9 @@ def test_a_checkpoint_answers_as_it_did(old, recorded, ask):
 
 def test_a_checkpoint_is_exported_as_it_was(old, recorded, ask, tmp_path):
     told = ask("export", old / "run", "--checkpoint", "latest", "--format", "npy", "--output", tmp_path / "now")
-    assert {key: told[key] for key in recorded["export"] if key != "output"} == \
-        {key: value for key, value in recorded["export"].items() if key != "output"}
+    assert {key: told[key] for key in recorded["export"] if key != "output"} == {
+        key: value for key, value in recorded["export"].items() if key != "output"
+    }
     for path in sorted((old / "exported").glob("*.npy")):
         now, before = np.load(tmp_path / "now" / path.name), np.load(path)
         if before.dtype.kind == "f":

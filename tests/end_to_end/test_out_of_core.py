@@ -11,8 +11,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DELAY_MS = 50
-HIERARCHIES = ((Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.max_usage_in_bytes"),
-               (Path("/sys/fs/cgroup"), "memory.max", "memory.peak"))
+HIERARCHIES = (
+    (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.max_usage_in_bytes"),
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.peak"),
+)
 
 
 def lines(run, kind):
@@ -25,13 +27,26 @@ def test_a_slow_disk_is_hidden_behind_training(program, tmp_path):
 
     What it waited is compared, not the seconds of two epochs: those differ by more when another process takes the CPU.
     """
-    settings = ["--set", "storage.capacity=2", "--set", "training.epochs=1", "--set", "evaluation.every_epochs=0",
-                "--set", "model.dim=64", "--set", "negatives.count=20000", "--set", "checkpoint.every_minutes=null"]
+    settings = [
+        "--set",
+        "storage.capacity=2",
+        "--set",
+        "training.epochs=1",
+        "--set",
+        "evaluation.every_epochs=0",
+        "--set",
+        "model.dim=64",
+        "--set",
+        "negatives.count=20000",
+        "--set",
+        "checkpoint.every_minutes=null",
+    ]
     waited = {}  # prefetch -> share of the delays
     for prefetch in ("true", "false"):
         run = tmp_path / prefetch
-        code, told = program.train(run, *settings, "--set", f"storage.prefetch={prefetch}",
-                                   DELAY=f"pread:/live/nodes/c/:{DELAY_MS}")
+        code, told = program.train(
+            run, *settings, "--set", f"storage.prefetch={prefetch}", DELAY=f"pread:/live/nodes/c/:{DELAY_MS}"
+        )
         assert code == 0, told
         (epoch,) = lines(run, "epoch")
         assert epoch["machine"]["loads"] >= 5
@@ -53,6 +68,7 @@ def limited_memory():
         def arm(size, group=group, limit=limit, peak=peak):
             (group / limit).write_text(str(size))
             return lambda: (group / "cgroup.procs").write_text(str(os.getpid())), group / peak
+
         yield arm
         group.rmdir()
         return
@@ -64,11 +80,27 @@ def test_memory_for_the_table_need_not_exist(tmp_path, cli, limited_memory):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "edges.npy", rng.integers(900_000, size=(1_000_000, 2)))
     assert cli("preprocess", tmp_path / "edges.npy", "--output", tmp_path / "dataset", "--partitions", "32") == 0
-    settings = {"model.dim": 200, "storage.memory": "190MB", "training.epochs": 1, "training.batch_size": 2000,
-                "negatives.count": 20, "negatives.chunks": 2, "model.decoder": "dot", "training.threads": 1}
+    settings = {
+        "model.dim": 200,
+        "storage.memory": "190MB",
+        "training.epochs": 1,
+        "training.batch_size": 2000,
+        "negatives.count": 20,
+        "negatives.chunks": 2,
+        "model.decoder": "dot",
+        "training.threads": 1,
+    }
     join, peak = limited_memory(620 << 20)
-    command = [sys.executable, "-c", "from marius_lite.cli.main import main; main()", "train", tmp_path / "dataset",
-               "--run", tmp_path / "run", *(f"--set={key}={value}" for key, value in settings.items())]
+    command = [
+        sys.executable,
+        "-c",
+        "from marius_lite.cli.main import main; main()",
+        "train",
+        tmp_path / "dataset",
+        "--run",
+        tmp_path / "run",
+        *(f"--set={key}={value}" for key, value in settings.items()),
+    ]
     done = subprocess.run(command, preexec_fn=join, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     table = sum(file.stat().st_size for file in (tmp_path / "run/live").rglob("0"))
@@ -83,8 +115,18 @@ def test_bytes_moved_are_the_bytes_planned(tmp_path, cli, capfd):
     rng = np.random.default_rng(1)
     np.save(tmp_path / "edges.npy", rng.integers(200_000, size=(400_000, 2)))
     assert cli("preprocess", tmp_path / "edges.npy", "--output", tmp_path / "dataset", "--partitions", "16") == 0
-    settings = [f"--set={pair}" for pair in ("model.dim=100", "model.decoder=dot", "storage.capacity=4", "training.epochs=2",
-                                             "training.batch_size=20000", "negatives.count=20", "negatives.chunks=2")]
+    settings = [
+        f"--set={pair}"
+        for pair in (
+            "model.dim=100",
+            "model.decoder=dot",
+            "storage.capacity=4",
+            "training.epochs=2",
+            "training.batch_size=20000",
+            "negatives.count=20",
+            "negatives.chunks=2",
+        )
+    ]
     capfd.readouterr()
     assert cli("plan", tmp_path / "dataset", *settings, "--json") == 0
     plan = json.loads(capfd.readouterr().out)

@@ -15,9 +15,13 @@ STATES = 300
 FEW = 4
 """States that are tried, of a run and of preprocess each: all of them, and in the ordinary suite."""
 PARTS = 15
-GROUPS = [*[(FEW * part // 2, FEW * (part + 1) // 2) for part in range(2)],
-          *(pytest.param((FEW + (STATES - FEW) * part // PARTS, FEW + (STATES - FEW) * (part + 1) // PARTS),
-                         marks=pytest.mark.slow) for part in range(PARTS))]
+GROUPS = [
+    *[(FEW * part // 2, FEW * (part + 1) // 2) for part in range(2)],
+    *(
+        pytest.param((FEW + (STATES - FEW) * part // PARTS, FEW + (STATES - FEW) * (part + 1) // PARTS), marks=pytest.mark.slow)
+        for part in range(PARTS)
+    ),
+]
 
 
 def recording(folder, root):
@@ -54,8 +58,20 @@ def calls_of_preprocess(program, tiny_edges, tmp_path_factory):
 
 def making(edges, output):
     """In little memory, so that there are sorted runs on disk."""
-    return ["preprocess", edges, "--output", output, "--partitions", "6", "--split", "0.9,0.1,0", "--adjacency", "in",
-            "--memory", "1MiB"]
+    return [
+        "preprocess",
+        edges,
+        "--output",
+        output,
+        "--partitions",
+        "6",
+        "--split",
+        "0.9,0.1,0",
+        "--adjacency",
+        "in",
+        "--memory",
+        "1MiB",
+    ]
 
 
 def same(folder, path):
@@ -106,8 +122,9 @@ def test_a_run_after_a_power_cut_ends_the_same(program, expected_by_batch, calls
 
 def data_files(folder):
     """But for the report, which holds timings."""
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*")
-            if path.is_file() and path.name != "report.json"}
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "report.json"
+    }
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=str)

@@ -41,8 +41,17 @@ def test_a_held_run_is_refused(program, expected, tmp_path):
     assert differences(outcome(run), expected) == []
 
 
-@pytest.mark.parametrize("moment", ["create:config.yaml:1", "rename:config.yaml:1", "mkdir:/live:1", "pwrite:/live/:4",
-                                    "create:metrics.jsonl:1", "symlink:/checkpoints/:1"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "create:config.yaml:1",
+        "rename:config.yaml:1",
+        "mkdir:/live:1",
+        "pwrite:/live/:4",
+        "create:metrics.jsonl:1",
+        "symlink:/checkpoints/:1",
+    ],
+)
 def test_killed_before_its_first_checkpoint_a_run_starts_again(program, expected, tmp_path, moment):
     run = tmp_path / "run"
     assert program.train(run, KILL=moment)[0] == -signal.SIGKILL
@@ -83,8 +92,17 @@ def test_a_changed_number_of_epochs_survives_a_kill(program, run, tmp_path):
     assert differences(program.finish(run), whole) == []
 
 
-@pytest.mark.parametrize("setting", ["model.dim=16", "training.seed=1", "training.batch_size=20", "storage.capacity=4",
-                                     "optimizer.rows.name=sgd", "storage.window_edges=500"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "model.dim=16",
+        "training.seed=1",
+        "training.batch_size=20",
+        "storage.capacity=4",
+        "optimizer.rows.name=sgd",
+        "storage.window_edges=500",
+    ],
+)
 def test_what_shapes_the_work_cannot_change(program, run, setting):
     refused(program.resume(run, "--set", setting), setting.split("=")[0], "cannot change")
 
@@ -100,8 +118,17 @@ def test_going_back_makes_the_same_again(program, expected, run):
     refused(program.resume(run, "--checkpoint", "9.9.9"), "no checkpoint 9.9.9", "2.0.0")
 
 
-@pytest.mark.parametrize("moment", ["rename:/checkpoints/.latest.tmp:1", "fsync:/checkpoints:1", "mkdir:/.live.tmp:1",
-                                    "rename:/live/:1", "link:/checkpoints/:10", "symlink:/checkpoints/:2"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "rename:/checkpoints/.latest.tmp:1",
+        "fsync:/checkpoints:1",
+        "mkdir:/.live.tmp:1",
+        "rename:/live/:1",
+        "link:/checkpoints/:10",
+        "symlink:/checkpoints/:2",
+    ],
+)
 def test_killed_after_going_back_it_goes_on_from_there(program, expected_by_batch, tmp_path, moment):
     """At once it is the older checkpoint that counts, not the later ones that still stand."""
     run = tmp_path / "run"
@@ -136,8 +163,11 @@ def test_a_checkpoint_that_is_read_is_not_pruned(program, tmp_path, command):
         code, told = reading.wait()
         assert code == 0, told
         assert not training.over_within(0)
-        name = json.loads((tmp_path / "out/export.json").read_text())["checkpoint"] if command == "export" else next(
-            path.name.split(".valid")[0] for path in (run / "eval").iterdir())
+        name = (
+            json.loads((tmp_path / "out/export.json").read_text())["checkpoint"]
+            if command == "export"
+            else next(path.name.split(".valid")[0] for path in (run / "eval").iterdir())
+        )
         last = os.readlink(run / "checkpoints" / "latest")
         assert last != name
         while os.readlink(run / "checkpoints" / "latest") == last:  # the next save clears it: nobody holds it now
@@ -206,8 +236,12 @@ def test_another_dataset_in_its_place_is_refused(program, run, tmp_path, tiny_ed
     assert program.resume(run)[0] == 0
     shutil.rmtree(dataset)
     refused(program.resume(run), "dataset")
-    assert program.start("preprocess", tiny_edges, "--output", dataset, "--partitions", "6", "--seed", "1",
-                         "--split", "0.9,0.1,0").wait()[0] == 0
+    assert (
+        program.start(
+            "preprocess", tiny_edges, "--output", dataset, "--partitions", "6", "--seed", "1", "--split", "0.9,0.1,0"
+        ).wait()[0]
+        == 0
+    )
     refused(program.resume(run), "fingerprint")
 
 
@@ -217,8 +251,7 @@ def test_a_killed_run_with_stale_updates_resumes_and_finishes(program, tmp_path)
     found = program.finish(run, *settings)
     batches = [line for line in found["metrics"] if line["kind"] == "batch"]
     assert found["state"]["cursor"] == {"epoch": 2, "step": 0, "batch": 0}
-    assert sum(line["edges"] for line in batches) == 2 * sum(
-        line["edges"] for line in batches if line["epoch"] == 0)
+    assert sum(line["edges"] for line in batches) == 2 * sum(line["edges"] for line in batches if line["epoch"] == 0)
 
 
 @pytest.mark.parametrize("setting", ["storage.direct_io=false", "storage.prefetch=false", "storage.io_threads=1"])

@@ -51,12 +51,14 @@ def test_what_a_power_cut_leaves_is_whole(program, tmp_path, keep):
     root = tmp_path / "disk"
     root.mkdir()
     run, trace = root / "work" / "run", f"*:{root}:{tmp_path}/trace"
-    code, told = program.train(run, *EACH_BATCH, "--set", f"checkpoint.keep={keep}", TRACE=trace,
-                               KILL="rename:/checkpoints/.latest.tmp:6")
+    code, told = program.train(
+        run, *EACH_BATCH, "--set", f"checkpoint.keep={keep}", TRACE=trace, KILL="rename:/checkpoints/.latest.tmp:6"
+    )
     assert code == -signal.SIGKILL, told
     assert program.resume(run, TRACE=trace)[0] == 0
-    lengths = {path.parent.name: json.loads(path.read_text())["metrics_length"]
-               for path in run.glob("checkpoints/[0-9]*/state.json")}
+    lengths = {
+        path.parent.name: json.loads(path.read_text())["metrics_length"] for path in run.glob("checkpoints/[0-9]*/state.json")
+    }
     disk, published = Disk(str(root)), set()
     for call in disk.replay(Faults.read_trace(tmp_path / "trace")):
         wrong = broken(disk, lengths)

@@ -111,8 +111,9 @@ def rows(group: Path) -> dict[str, bytes]:
 
 def differences(found: dict, expected: dict) -> list[str]:
     """Which parts of two outcomes differ, in few words."""
-    return [f"{part}: {_told(found[part])} instead of {_told(expected[part])}"
-            for part in expected if found[part] != expected[part]]
+    return [
+        f"{part}: {_told(found[part])} instead of {_told(expected[part])}" for part in expected if found[part] != expected[part]
+    ]
 
 
 def _told(part: object) -> str:

@@ -18,7 +18,7 @@ class FakeBuffer:
         self.loads = 0
 
     def enter(self, now, next=()):
-        wanted = [*now, *next][:self.slots]
+        wanted = [*now, *next][: self.slots]
         assert len(now) <= self.slots
         for k in [k for k in self.held if k not in wanted]:
             self.rows[self._range(self.held.pop(k))] = np.nan
@@ -27,8 +27,8 @@ class FakeBuffer:
                 slot = max(set(range(self.slots)) - set(self.held.values()))
                 self.held[k] = slot
                 ids = self.partitioning.range(k)
-                rows = self.rows[slot * self.slot_rows:][:len(ids)]
-                rows[:, :self.table.shape[1]] = self.table[ids.start:ids.stop]
+                rows = self.rows[slot * self.slot_rows :][: len(ids)]
+                rows[:, : self.table.shape[1]] = self.table[ids.start : ids.stop]
                 self.loads += 1
 
     def base_row(self, k):

@@ -29,7 +29,7 @@ def test_equal_to_the_definition_however_streamed(classes, nodes, batch, seed):
     scores = rng.integers(0, 3, (nodes, classes)).astype(np.float32)
     counts = ClassCounts(classes)
     for start in range(0, nodes, batch):
-        counts.add(scores[start:start + batch], labels[start:start + batch])
+        counts.add(scores[start : start + batch], labels[start : start + batch])
     answers = [row.index(max(row)) for row in scores.tolist()]
     accuracy, macro_f1 = by_definition(answers, labels.tolist())
     result = counts.summary("valid")
@@ -41,8 +41,9 @@ def test_equal_to_the_definition_however_streamed(classes, nodes, batch, seed):
     given = [(row, label) for row, label in zip(scores.astype(float), labels) if label >= 0]
     losses = [-np.log(np.exp(row[label]) / np.exp(row).sum()) for row, label in given]
     assert result["log_loss"] == (pytest.approx(np.mean(losses)) if losses else None)
-    assert result["confusion"] == [[sum(a == said and b == are for a, b in zip(answers, labels)) for said in range(classes)]
-                                   for are in range(classes)]
+    assert result["confusion"] == [
+        [sum(a == said and b == are for a, b in zip(answers, labels)) for said in range(classes)] for are in range(classes)
+    ]
 
 
 def test_scores_that_are_no_numbers_and_labels_that_are_no_classes():
@@ -52,8 +53,16 @@ def test_scores_that_are_no_numbers_and_labels_that_are_no_classes():
     with pytest.raises(ValueError, match="found class 3, there are 3"):
         counts.add(np.zeros((1, 3), np.float32), np.array([3]))
     counts.add(np.full((1, 3), np.nan, np.float32), np.array([-1]))  # no label, no answer asked for
-    assert counts.summary("test") == {"split": "test", "accuracy": None, "macro_f1": None, "micro_f1": None, "log_loss": None,
-                                      "count": 0, "classes": 0, "confusion": [[0] * 3] * 3}
+    assert counts.summary("test") == {
+        "split": "test",
+        "accuracy": None,
+        "macro_f1": None,
+        "micro_f1": None,
+        "log_loss": None,
+        "count": 0,
+        "classes": 0,
+        "confusion": [[0] * 3] * 3,
+    }
 
 
 def test_many_classes_have_no_matrix():

@@ -26,8 +26,7 @@ def dataset(tmp_path_factory):
     triples = np.stack([rng.integers(0, limit, 1500) for limit in (NODES, 3, NODES)], axis=1)
     triples[:NODES, 0] = np.arange(NODES)
     (folder / "edges.tsv").write_text("".join(f"n{s}\tr{r}\tn{t}\n" for s, r, t in triples))
-    options = Options.parse(edges=[str(folder / "edges.tsv")], output=folder / "dataset",
-                            split="0.8,0.1,0.1", partitions=P)
+    options = Options.parse(edges=[str(folder / "edges.tsv")], output=folder / "dataset", split="0.8,0.1,0.1", partitions=P)
     preprocess(options)
     return Dataset.open(folder / "dataset")
 
@@ -43,7 +42,7 @@ def table(dataset, values, tmp_path):
     with PartitionBuffer(table, P) as buffer:
         for k in range(P):
             ids = dataset.partitioning.range(k)
-            buffer.adopt(k)[:, :DIM] = values[ids.start:ids.stop]
+            buffer.adopt(k)[:, :DIM] = values[ids.start : ids.stop]
     return table
 
 
@@ -69,8 +68,12 @@ def test_the_filter_is_complete(dataset, table, model):
     """Where all scores are equal, the worst rank counts every candidate that is not left out."""
     model.relations.data.zero_()
     splits = list(dataset.manifest.edges)
-    true = {edge for split in splits for block in select_edges(dataset.edges(split), None, 0)
-            for edge in zip(*(column.tolist() for column in block))}
+    true = {
+        edge
+        for split in splits
+        for block in select_edges(dataset.edges(split), None, 0)
+        for edge in zip(*(column.tolist() for column in block))
+    }
     known = [dataset.edges(split) for split in splits]
     src, rel, dst = (np.array([value]) for value in sorted(true)[0])
     with PartitionBuffer(table, 2) as buffer:
@@ -83,8 +86,16 @@ def test_the_filter_is_complete(dataset, table, model):
 def test_relations_are_named(dataset, table, model):
     with PartitionBuffer(table, 2) as buffer:
         edges = select_edges(dataset.edges("valid"), 40, 0)
-        result = rank(buffer, dataset.partitioning, DIM, model, edges, [dataset.edges("train")],
-                      RankingOptions(candidates=30, split="valid"), dataset.relation_names())
+        result = rank(
+            buffer,
+            dataset.partitioning,
+            DIM,
+            model,
+            edges,
+            [dataset.edges("train")],
+            RankingOptions(candidates=30, split="valid"),
+            dataset.relation_names(),
+        )
     assert set(result["per_relation"]) == {"r0", "r1", "r2"}
     assert (result["split"], result["count"], result["candidates"]) == ("valid", 40, "sampled(30)")
 

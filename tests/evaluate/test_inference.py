@@ -41,10 +41,13 @@ class Lists:
 
     def read(self, k):
         ids = self.partitioning.range(k)
-        indptr = self.graph.indptr[ids.start:ids.stop + 1]
+        indptr = self.graph.indptr[ids.start : ids.stop + 1]
         stretch = slice(indptr[0], indptr[-1])
-        return SimpleNamespace(indptr=indptr - indptr[0], sources=self.graph.edges[0][stretch].astype(np.uint32),
-                               rel=self.graph.rel[stretch].astype(np.uint32))
+        return SimpleNamespace(
+            indptr=indptr - indptr[0],
+            sources=self.graph.edges[0][stretch].astype(np.uint32),
+            rel=self.graph.rel[stretch].astype(np.uint32),
+        )
 
 
 class Features:
@@ -53,7 +56,7 @@ class Features:
 
     def read(self, k):
         ids = self.partitioning.range(k)
-        return self.x[ids.start:ids.stop]
+        return self.x[ids.start : ids.stop]
 
 
 def set_up(seed, nodes, edges, partitions, dtype=np.float32):
@@ -80,8 +83,15 @@ def all_rows(table):
 
 @pytest.mark.parametrize("name", ENCODERS)
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.integers(0, 10_000), st.integers(1, 60), st.integers(0, 500), st.integers(1, 5), st.booleans(),
-       st.sampled_from([np.float32, np.float16]), st.sampled_from(["none", "batch"]))
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 60),
+    st.integers(0, 500),
+    st.integers(1, 5),
+    st.booleans(),
+    st.sampled_from([np.float32, np.float16]),
+    st.sampled_from(["none", "batch"]),
+)
 def test_equal_to_the_whole_graph(tmp_path_factory, name, seed, nodes, edges, partitions, tight, dtype, norm):
     graph, partitioning, x = set_up(seed, nodes, edges, partitions, dtype)
     torch.manual_seed(seed)
@@ -105,10 +115,18 @@ def test_equal_to_the_whole_graph(tmp_path_factory, name, seed, nodes, edges, pa
     assert [path.name for path in folder.iterdir()] == ["vectors"]
 
 
-BASIC = [("GraphSAGE", {}), ("GraphSAGE", {"norm": "batch_norm", "act_first": True, "jk": "last"}), ("GCN", {}),
-         ("GCN", {"jk": "cat", "norm": "layer_norm", "norm_kwargs": {"mode": "node"}}), ("GCN", {"normalize": False}),
-         ("GIN", {"jk": "max"}), ("GAT", {"jk": "lstm", "act": "elu"}), ("GAT", {"v2": True}), ("EdgeCNN", {}),
-         ("PNA", {"aggregators": ["mean", "max"], "scalers": ["identity", "amplification"], "deg": torch.tensor([4, 20, 5])})]
+BASIC = [
+    ("GraphSAGE", {}),
+    ("GraphSAGE", {"norm": "batch_norm", "act_first": True, "jk": "last"}),
+    ("GCN", {}),
+    ("GCN", {"jk": "cat", "norm": "layer_norm", "norm_kwargs": {"mode": "node"}}),
+    ("GCN", {"normalize": False}),
+    ("GIN", {"jk": "max"}),
+    ("GAT", {"jk": "lstm", "act": "elu"}),
+    ("GAT", {"v2": True}),
+    ("EdgeCNN", {}),
+    ("PNA", {"aggregators": ["mean", "max"], "scalers": ["identity", "amplification"], "deg": torch.tensor([4, 20, 5])}),
+]
 
 
 @pytest.mark.parametrize(("name", "options"), BASIC, ids=lambda value: str(value)[:30])
@@ -151,8 +169,14 @@ def test_chunks_of_any_size(tmp_path, tight, monkeypatch):
     monkeypatch.setattr(type(encoder), "layer", counted)
     if tight:
         nothing_resident(monkeypatch)
-    vectors = infer(encoder, Features(x, partitioning), Lists(graph, partitioning), partitioning, 60_000 if tight else LARGE,
-                    tmp_path / "vectors")
+    vectors = infer(
+        encoder,
+        Features(x, partitioning),
+        Lists(graph, partitioning),
+        partitioning,
+        60_000 if tight else LARGE,
+        tmp_path / "vectors",
+    )
     np.testing.assert_allclose(all_rows(vectors)[:, :6], expected, rtol=1e-5, atol=1e-5)
     assert len(sizes) > 30 if tight else len(sizes) == 9
     assert sum(sizes) == 3 * 500
@@ -191,8 +215,14 @@ def test_a_full_disk_is_said_in_one_line(tmp_path, monkeypatch, held):
 
     monkeypatch.setattr(RowsOnDisk, "writing", full)
     with pytest.raises(RunError, match="the disk is full"):
-        infer(make_encoder("sage", EncoderShape(IN, WIDTHS)), Features(x, partitioning), Lists(graph, partitioning), partitioning,
-              LARGE, tmp_path / "vectors")
+        infer(
+            make_encoder("sage", EncoderShape(IN, WIDTHS)),
+            Features(x, partitioning),
+            Lists(graph, partitioning),
+            partitioning,
+            LARGE,
+            tmp_path / "vectors",
+        )
     assert len(written) == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -239,6 +269,11 @@ def test_memory_does_not_grow_with_the_edges(tmp_path, name, degree):
 
     With so many edges a node the sources' rows of one partition, gathered at once, would be 72 MB, and gat's messages 130 MB.
     """
-    done = subprocess.run([sys.executable, "-c", MEASURE, name, str(degree), str(tmp_path)], capture_output=True, text=True,
-                          cwd=Path(__file__).parents[2], check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, name, str(degree), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=True,
+    )
     assert int(done.stdout) < 1.25 * (32 << 10)

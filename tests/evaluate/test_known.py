@@ -20,8 +20,7 @@ from marius_lite.graph.partitioning import Partitioning
 def test_exactly_the_true_answers_are_found(nodes, p, edges, asked, seed):
     rng = np.random.default_rng(seed)
     partitioning = Partitioning(nodes, p)
-    splits = [np.stack([rng.integers(0, limit, edges) for limit in (nodes, 2, nodes)], axis=1)
-              for _ in range(2)]
+    splits = [np.stack([rng.integers(0, limit, edges) for limit in (nodes, 2, nodes)], axis=1) for _ in range(2)]
     true = {tuple(edge) for split in splits for edge in split.tolist()}
     src, rel, dst = rng.integers(0, nodes, asked), rng.integers(0, 2, asked), rng.integers(0, nodes, asked)
     queries = Queries.of_edges(EdgeBlock(src, rel, dst), 2)
@@ -33,10 +32,17 @@ def test_exactly_the_true_answers_are_found(nodes, p, edges, asked, seed):
             answers = known.find(queries, k, first, last)
             for key, position in zip(answers.key.tolist(), answers.position.tolist()):
                 row = queries.starts[key]
-                found.add((int(queries.side[row]), int(queries.node[row]), int(queries.rel[row]),
-                           position + partitioning.range(k).start))
+                found.add(
+                    (
+                        int(queries.side[row]),
+                        int(queries.node[row]),
+                        int(queries.rel[row]),
+                        position + partitioning.range(k).start,
+                    )
+                )
     assert found == {(0, s, r, t) for s, r, t in true if (s, r) in set(zip(src.tolist(), rel.tolist()))} | {
-        (1, t, r, s) for s, r, t in true if (t, r) in set(zip(dst.tolist(), rel.tolist()))}
+        (1, t, r, s) for s, r, t in true if (t, r) in set(zip(dst.tolist(), rel.tolist()))
+    }
 
 
 def test_more_than_the_limit_is_not_kept():

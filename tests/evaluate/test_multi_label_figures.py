@@ -37,7 +37,7 @@ def test_equal_to_the_definition_however_streamed(tmp_path_factory, classes, nod
     folder = tmp_path_factory.mktemp("odds")
     with MultiLabelFigures(nodes, classes, folder) as figures:
         for start in range(0, nodes, batch):
-            figures.add(scores[start:start + batch], labels[start:start + batch])
+            figures.add(scores[start : start + batch], labels[start : start + batch])
         found = figures.summary("valid", [f"c{c}" for c in range(classes)])
     assert os.listdir(folder) == []
     scores, labels = scores[labels[:, 0] >= 0], labels[labels[:, 0] >= 0]
@@ -57,9 +57,15 @@ def test_equal_to_the_definition_however_streamed(tmp_path_factory, classes, nod
         "average_precision": mean(list(precisions.values())),
         "count": count,
         "classes": len(occurs),
-        "per_class": {f"c{c}": {"f1": near(f1(has[:, c], said[:, c]) if c in occurs else None), "roc_auc": near(areas.get(c)),
-                                "average_precision": near(precisions.get(c)), "count": int(has[:, c].sum())}
-                      for c in range(classes)},
+        "per_class": {
+            f"c{c}": {
+                "f1": near(f1(has[:, c], said[:, c]) if c in occurs else None),
+                "roc_auc": near(areas.get(c)),
+                "average_precision": near(precisions.get(c)),
+                "count": int(has[:, c].sum()),
+            }
+            for c in range(classes)
+        },
     }
 
 

@@ -46,9 +46,17 @@ def naive(table, model, triples, asked, candidates):
 def test_equal_to_one_question_at_a_time(seed, p, count):
     table, model, triples = world(seed)
     asked, partitioning = triples[:20], Partitioning(NODES, p)
-    ranker, published = (Ranker(FakeBuffer(table, partitioning), partitioning, DIM, model, [FakeEdges(triples, partitioning)],
-                                RankingOptions(candidates=count, seed=seed, compared=compared))
-                         for compared in (True, False))
+    ranker, published = (
+        Ranker(
+            FakeBuffer(table, partitioning),
+            partitioning,
+            DIM,
+            model,
+            [FakeEdges(triples, partitioning)],
+            RankingOptions(candidates=count, seed=seed, compared=compared),
+        )
+        for compared in (True, False)
+    )
     chosen = range(NODES) if count is None else ranker._candidates._chosen.tolist()
     ranks, best = naive(table, model, triples, asked, set(chosen))
     block = EdgeBlock(*(column.copy() for column in asked.T))
@@ -72,8 +80,10 @@ def test_figures_of_both_kinds(query_node, compared):
     published, result = figures(), figures(query_node=query_node, compared=compared)
     assert "self_best" not in published
     ranks, best = naive(table, model, triples, triples, set(range(NODES)))
-    expected = {"with_self": {name: published[name] for name in ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")},
-                "without_self": {"mrr": (1 / ranks).mean(), "hits@1": (ranks <= 1).mean(), "mean_rank": ranks.mean()}}
+    expected = {
+        "with_self": {name: published[name] for name in ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")},
+        "without_self": {"mrr": (1 / ranks).mean(), "hits@1": (ranks <= 1).mean(), "mean_rank": ranks.mean()},
+    }
     assert expected["without_self"]["mrr"] > published["mrr"]
     main, other = ("without_self", "with_self") if query_node == "left_out" else ("with_self", "without_self")
     for name, value in expected[main].items():

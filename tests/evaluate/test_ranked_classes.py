@@ -43,7 +43,7 @@ def test_means_over_classes_however_streamed(tmp_path_factory, classes, nodes, b
     scores, labels = rng.integers(-2, 3, (nodes, classes)).astype(np.float32), rng.integers(classes, size=nodes)
     with Odds(nodes, classes, folder) as odds:
         for start in range(0, nodes, batch):
-            odds.add(scores[start:start + batch], labels[start:start + batch])
+            odds.add(scores[start : start + batch], labels[start : start + batch])
         found = odds.means()
     values = log_odds(scores)
     told = [c for c in ([1] if classes == 2 else range(classes)) if 0 < (labels == c).sum() < nodes]

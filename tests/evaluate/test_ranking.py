@@ -36,7 +36,7 @@ def world(decoder="distmult", reciprocal=False, seed=0, nodes=NODES, edges=300):
     if decoder_class(decoder).similarity not in ("inner", "l1"):
         table, relations = (each + rng.random(each.shape, np.float32) for each in (table, relations))
     triples = np.stack([rng.integers(0, limit, edges) for limit in (nodes, RELATIONS, nodes)], axis=1)
-    triples[:edges // 4, :2] = triples[0, :2]  # a hub question
+    triples[: edges // 4, :2] = triples[0, :2]  # a hub question
     rng.shuffle(triples)
     parts = np.split(triples, [edges * 3 // 5, edges * 4 // 5])
     return table, torch.from_numpy(relations), dict(zip(SPLITS, parts))
@@ -56,8 +56,7 @@ def block(triples):
 def ranker_of(table, scorer, splits, p=4, slots=2, **options):
     partitioning = Partitioning(len(table), p)
     known = [FakeEdges(edges, partitioning) for edges in splits.values()]
-    return Ranker(FakeBuffer(table, partitioning, slots), partitioning, table.shape[1], scorer, known,
-                  RankingOptions(**options))
+    return Ranker(FakeBuffer(table, partitioning, slots), partitioning, table.shape[1], scorer, known, RankingOptions(**options))
 
 
 def naive_ranks(table, scorer, splits, triples, filtered, ties):
@@ -68,8 +67,9 @@ def naive_ranks(table, scorer, splits, triples, filtered, ties):
     for at, (s, r, t) in enumerate(triples.tolist()):
         for side, (node, answer) in enumerate(((s, t), (t, s))):
             scores = scorer.scores(scorer.query(rows[[node]], torch.tensor([r]), side), rows)[0]
-            others = [c for c in range(len(table)) if c != answer and not (
-                filtered and ((s, r, c) if side == 0 else (c, r, t)) in true)]
+            others = [
+                c for c in range(len(table)) if c != answer and not (filtered and ((s, r, c) if side == 0 else (c, r, t)) in true)
+            ]
             above = int((scores[others] > scores[answer]).sum())
             equal = int((scores[others] == scores[answer]).sum())
             shared = {"realistic": equal / 2, "optimistic": 0, "pessimistic": equal}
@@ -102,7 +102,8 @@ def test_realistic_is_the_mean_of_the_other_two():
     table, relations, splits = world()
     scorer = scorer_of("distmult", relations)
     realistic, optimistic, pessimistic = (
-        ranker_of(table, scorer, splits, ties=ties).ranks(block(splits["test"])) for ties in TIES)
+        ranker_of(table, scorer, splits, ties=ties).ranks(block(splits["test"])) for ties in TIES
+    )
     np.testing.assert_array_equal(realistic, (optimistic + pessimistic) / 2)
     assert (optimistic < pessimistic).any()
 
@@ -115,8 +116,10 @@ def test_partitions_do_not_change_a_bit(decoder):
     table = rng.standard_normal((NODES, 50)).astype(np.float32)[rng.integers(0, 12, NODES)]
     relations = rng.standard_normal((RELATIONS, decoder_class(decoder).relation_dim(50))).astype(np.float32)
     scorer = scorer_of(decoder, torch.from_numpy(relations))
-    results = [ranker_of(table, scorer, splits, p, slots).ranks(block(splits["test"]))
-               for p, slots in ((1, 1), (16, 2), (16, 16), (31, 1))]
+    results = [
+        ranker_of(table, scorer, splits, p, slots).ranks(block(splits["test"]))
+        for p, slots in ((1, 1), (16, 2), (16, 16), (31, 1))
+    ]
     for other in results[1:]:
         np.testing.assert_array_equal(results[0], other)
     assert (results[0] % 1 == 0.5).any()
@@ -139,8 +142,9 @@ def test_a_constant_scorer_is_no_better_than_chance():
     table, relations, splits = world()
     scorer = scorer_of("distmult", torch.zeros_like(relations))
     partitioning = Partitioning(NODES, 4)
-    result = rank(FakeBuffer(table, partitioning), partitioning, DIM, scorer, [block(splits["test"])], [],
-                  RankingOptions(filtered=False))
+    result = rank(
+        FakeBuffer(table, partitioning), partitioning, DIM, scorer, [block(splits["test"])], [], RankingOptions(filtered=False)
+    )
     assert result["mean_rank"] == (NODES + 1) / 2
     assert result["mrr"] == pytest.approx(2 / (NODES + 1))
     assert result["hits@1"] == result["hits@10"] == 0
@@ -165,8 +169,9 @@ def test_infinite_scores_are_ranked():
     table[5, 0] = np.inf
     edges = splits["test"][(splits["test"][:, [0, 2]] != 5).all(axis=1)]
     scorer = scorer_of("distmult", relations)
-    np.testing.assert_array_equal(ranker_of(table, scorer, splits).ranks(block(edges)),
-                                  naive_ranks(table, scorer, splits, edges, True, "realistic"))
+    np.testing.assert_array_equal(
+        ranker_of(table, scorer, splits).ranks(block(edges)), naive_ranks(table, scorer, splits, edges, True, "realistic")
+    )
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -188,8 +193,9 @@ def test_little_memory_changes_nothing():
     small = ranker_of(table, scorer, splits, memory=0)
     calls = []
     small._known.find, find = lambda *a: calls.append(find(*a)) or calls[-1], small._known.find
-    np.testing.assert_array_equal(small.ranks(block(splits["test"])),
-                                  ranker_of(table, scorer, splits).ranks(block(splits["test"])))
+    np.testing.assert_array_equal(
+        small.ranks(block(splits["test"])), ranker_of(table, scorer, splits).ranks(block(splits["test"]))
+    )
     assert None in calls
     assert small.block_size < ranker_of(table, scorer, splits).block_size
 
@@ -244,8 +250,16 @@ def test_result_is_ready_for_json():
     partitioning = Partitioning(NODES, 4)
     known = [FakeEdges(edges, partitioning) for edges in splits.values()]
     scorer = scorer_of("distmult", relations)
-    result = rank(FakeBuffer(table, partitioning), partitioning, DIM, scorer, block(splits["test"]).split(9),
-                  known, RankingOptions(), ["likes", "knows", "is"])
+    result = rank(
+        FakeBuffer(table, partitioning),
+        partitioning,
+        DIM,
+        scorer,
+        block(splits["test"]).split(9),
+        known,
+        RankingOptions(),
+        ["likes", "knows", "is"],
+    )
     ranks = naive_ranks(table, scorer, splits, splits["test"], True, "realistic")
     assert list(result)[:2] == ["split", "mrr"]
     assert json.loads(json.dumps(result)) == result
@@ -260,9 +274,12 @@ def test_result_is_ready_for_json():
     for rel, name in enumerate(("likes", "knows", "is")):
         of = splits["test"][:, 1] == rel
         assert result["per_relation"][name] == {
-            "mrr": pytest.approx((1 / ranks[:, of]).mean()), "destination_mrr": pytest.approx((1 / ranks[0, of]).mean()),
-            "source_mrr": pytest.approx((1 / ranks[1, of]).mean()), "count": int(of.sum()),
-            "hits@10": pytest.approx((ranks[:, of] <= 10).mean())}
+            "mrr": pytest.approx((1 / ranks[:, of]).mean()),
+            "destination_mrr": pytest.approx((1 / ranks[0, of]).mean()),
+            "source_mrr": pytest.approx((1 / ranks[1, of]).mean()),
+            "count": int(of.sum()),
+            "hits@10": pytest.approx((ranks[:, of] <= 10).mean()),
+        }
 
 
 def test_no_edges_give_no_numbers():

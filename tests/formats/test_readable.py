@@ -13,8 +13,25 @@ from marius_lite.storage.record import record_of
 @pytest.fixture(scope="module")
 def finished(tiny_dataset, tmp_path_factory, cli):
     run = tmp_path_factory.mktemp("formats") / "run"
-    assert cli("train", tiny_dataset, "--run", run, "--set", "storage.capacity=2", "--set", "model.dim=6",
-               "--set", "training.epochs=1", "--set", "training.batch_size=100", "--set", "negatives.count=10") == 0
+    assert (
+        cli(
+            "train",
+            tiny_dataset,
+            "--run",
+            run,
+            "--set",
+            "storage.capacity=2",
+            "--set",
+            "model.dim=6",
+            "--set",
+            "training.epochs=1",
+            "--set",
+            "training.batch_size=100",
+            "--set",
+            "negatives.count=10",
+        )
+        == 0
+    )
     return run
 
 
@@ -38,8 +55,21 @@ def test_zarr_opens_features(tmp_path, cli, dtype):
     np.save(tmp_path / "x.npy", source)
     (tmp_path / "ids.txt").write_text("".join(f"{name}\n" for name in names))
     (tmp_path / "edges.tsv").write_text("".join(f"node{s}\tnode{d}\n" for s, d in rng.integers(0, 150, (400, 2))))
-    assert cli("preprocess", tmp_path / "edges.tsv", "--output", tmp_path / "d", "--partitions", "3",
-               "--features", tmp_path / "x.npy", "--node-ids", tmp_path / "ids.txt") == 0
+    assert (
+        cli(
+            "preprocess",
+            tmp_path / "edges.tsv",
+            "--output",
+            tmp_path / "d",
+            "--partitions",
+            "3",
+            "--features",
+            tmp_path / "x.npy",
+            "--node-ids",
+            tmp_path / "ids.txt",
+        )
+        == 0
+    )
     nodes = pyarrow.parquet.read_table(tmp_path / "d/nodes.parquet")
     assert nodes["node_id"].to_pylist() == list(range(200))
     features = zarr.open(tmp_path / "d", mode="r")["tables/features"]
@@ -69,8 +99,21 @@ def test_three_readers_agree_on_the_dictionaries(tiny_dataset):
 def test_zarr_opens_labels_and_splits(tmp_path, cli):
     np.save(tmp_path / "e.npy", np.random.default_rng(0).integers(0, 50, (200, 2)))
     np.save(tmp_path / "y.npy", np.arange(50))
-    assert cli("preprocess", tmp_path / "e.npy", "--output", tmp_path / "d", "--partitions", "3", "--labels", tmp_path / "y.npy",
-               "--node-split", "0.5,0.2,0.3") == 0
+    assert (
+        cli(
+            "preprocess",
+            tmp_path / "e.npy",
+            "--output",
+            tmp_path / "d",
+            "--partitions",
+            "3",
+            "--labels",
+            tmp_path / "y.npy",
+            "--node-split",
+            "0.5,0.2,0.3",
+        )
+        == 0
+    )
     raw = pyarrow.parquet.read_table(tmp_path / "d/nodes.parquet")["raw_id"].to_pylist()
     tables = zarr.open(tmp_path / "d", mode="r")["tables"]
     assert tables["labels"].dtype == np.int64

@@ -3,17 +3,113 @@
 import re
 from random import Random
 
-TOKENS = [text.encode("utf-8", "surrogatepass") for text in (
-    "", " ", "0", "1", "7", "-1", "-0", "+1", "01", "1.0", "1e5", "1e999", "0x10", "nan", "inf", "1_000", "\u0661", "9" * 25,
-    "9" * 4400, "-" + "1" * 5000, "0" * 5000, "9223372036854775807", "9223372036854775808", "-9223372036854775809",
-    "18446744073709551616", "4294967296", "\u00a0", "1\u00a02", "\u2028", "\x00", "\x0b", "1\x0b2", "\x1f", "1\x1f2", "\x1b[31m",
-    "\u202eevil", "\x9b2J", "é", "e\u0301", "\ufeff", "\ud800", '"', '""', '"a', '"a,b"', "'", "#", "%", "c", "p", "p tw 3 2",
-    "?", "<a>", "<a> <b> <c> .", "_:b", '"lit"@en', "\r", "\r\n", "\n", "\n\n", "\t", ",", ";", "|", "None", "true", "src",
-    "weight", "\\", "x" * 70_000)] + [
-    b"\xff", b"\xe9", b"\xff\xfe", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80",
-    b"PK\x03\x04", b"\x93NUMPY", b"PAR1", b"\x1f\x8b"]
-NUMBERS = [0, 1, -1, 2, 3, 7, 255, 256, 2**15, 2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63,
-           2**64, -(2**63), 10**30]
+TOKENS = [
+    text.encode("utf-8", "surrogatepass")
+    for text in (
+        "",
+        " ",
+        "0",
+        "1",
+        "7",
+        "-1",
+        "-0",
+        "+1",
+        "01",
+        "1.0",
+        "1e5",
+        "1e999",
+        "0x10",
+        "nan",
+        "inf",
+        "1_000",
+        "\u0661",
+        "9" * 25,
+        "9" * 4400,
+        "-" + "1" * 5000,
+        "0" * 5000,
+        "9223372036854775807",
+        "9223372036854775808",
+        "-9223372036854775809",
+        "18446744073709551616",
+        "4294967296",
+        "\u00a0",
+        "1\u00a02",
+        "\u2028",
+        "\x00",
+        "\x0b",
+        "1\x0b2",
+        "\x1f",
+        "1\x1f2",
+        "\x1b[31m",
+        "\u202eevil",
+        "\x9b2J",
+        "é",
+        "e\u0301",
+        "\ufeff",
+        "\ud800",
+        '"',
+        '""',
+        '"a',
+        '"a,b"',
+        "'",
+        "#",
+        "%",
+        "c",
+        "p",
+        "p tw 3 2",
+        "?",
+        "<a>",
+        "<a> <b> <c> .",
+        "_:b",
+        '"lit"@en',
+        "\r",
+        "\r\n",
+        "\n",
+        "\n\n",
+        "\t",
+        ",",
+        ";",
+        "|",
+        "None",
+        "true",
+        "src",
+        "weight",
+        "\\",
+        "x" * 70_000,
+    )
+] + [
+    b"\xff",
+    b"\xe9",
+    b"\xff\xfe",
+    b"\xed\xa0\x80",
+    b"\xc0\x80",
+    b"\xf4\x90\x80\x80",
+    b"PK\x03\x04",
+    b"\x93NUMPY",
+    b"PAR1",
+    b"\x1f\x8b",
+]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    255,
+    256,
+    2**15,
+    2**31 - 1,
+    2**31,
+    2**32,
+    2**53 + 1,
+    2**62,
+    2**63 - 1,
+    2**63,
+    2**64,
+    -(2**63),
+    10**30,
+]
 
 
 def damaged(rng: Random, data: bytes, tokens: bool = False) -> bytes:
@@ -27,14 +123,14 @@ def _flip(rng: Random, data: bytes) -> bytes:
     if not data:
         return data
     at = rng.randrange(len(data))
-    return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]
+    return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
 
 
 def _set(rng: Random, data: bytes) -> bytes:
     if not data:
         return data
     at = rng.randrange(len(data))
-    return data[:at] + bytes([rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))]) + data[at + 1:]
+    return data[:at] + bytes([rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))]) + data[at + 1 :]
 
 
 def _zero(rng: Random, data: bytes) -> bytes:
@@ -71,7 +167,7 @@ def _word(rng: Random, data: bytes) -> bytes:
     if not words:
         return data
     word = rng.choice(words)
-    return data[: word.start()] + rng.choice(TOKENS) + data[word.end():]
+    return data[: word.start()] + rng.choice(TOKENS) + data[word.end() :]
 
 
 def _number(rng: Random, data: bytes) -> bytes:
@@ -80,7 +176,7 @@ def _number(rng: Random, data: bytes) -> bytes:
         return data
     number = rng.choice(numbers)
     near = [int(number[0]) + 1, int(number[0]) - 1] if len(number[0]) < 20 else []
-    return data[: number.start()] + str(rng.choice(NUMBERS + near * 5)).encode() + data[number.end():]
+    return data[: number.start()] + str(rng.choice(NUMBERS + near * 5)).encode() + data[number.end() :]
 
 
 def _insert(rng: Random, data: bytes) -> bytes:

@@ -20,8 +20,21 @@ from fuzz_damage import NUMBERS, damaged
 from fuzz_judge import Command
 
 NAMES = ["e.tsv", "e.csv", "e.txt", "e", "é e.tsv", "a:b.tsv", "-e.tsv", "[e].tsv"]
-MEMBERS = ["e.tsv", "a/e.tsv", "../e.tsv", "/abs.tsv", "\x1b[31me.tsv", "e\u202e.tsv", "é.tsv", "a b.tsv", ":x", "e.npy", "",
-           ".", "a/"]
+MEMBERS = [
+    "e.tsv",
+    "a/e.tsv",
+    "../e.tsv",
+    "/abs.tsv",
+    "\x1b[31me.tsv",
+    "e\u202e.tsv",
+    "é.tsv",
+    "a b.tsv",
+    ":x",
+    "e.npy",
+    "",
+    ".",
+    "a/",
+]
 
 
 def preprocess(rng: Random, edges: list[str], *more: str) -> list[Command]:
@@ -50,11 +63,19 @@ def arrays(rng: Random, folder: Path) -> list[Command]:
     if rng.random() < 0.5:
         (folder / "e.npy").write_bytes(damaged(rng, _npy(_edges(rng)), rng.random() < 0.5))
         return preprocess(rng, ["e.npy"])
-    parts: dict[str, Any] = rng.choice((
-        {"edges": _edges(rng)},
-        {"row": np.arange(9), "col": np.arange(9)[::-1].copy(), "shape": np.array([9, 9]), "w": np.linspace(0, 1, 9)},
-        {"indptr": np.array([0, 2, 2, 3]), "indices": np.array([1, 2, 0]), "shape": np.array([3, 3]), "format": np.array(b"csr")},
-        {rng.choice(MEMBERS) or "x": _edges(rng), "other": _edges(rng)}))
+    parts: dict[str, Any] = rng.choice(
+        (
+            {"edges": _edges(rng)},
+            {"row": np.arange(9), "col": np.arange(9)[::-1].copy(), "shape": np.array([9, 9]), "w": np.linspace(0, 1, 9)},
+            {
+                "indptr": np.array([0, 2, 2, 3]),
+                "indices": np.array([1, 2, 0]),
+                "shape": np.array([3, 3]),
+                "format": np.array(b"csr"),
+            },
+            {rng.choice(MEMBERS) or "x": _edges(rng), "other": _edges(rng)},
+        )
+    )
     for key in list(parts):
         if rng.random() < 0.2:
             parts[key] = _odd_array(rng)
@@ -66,14 +87,19 @@ def arrays(rng: Random, folder: Path) -> list[Command]:
 def archives(rng: Random, folder: Path) -> list[Command]:
     """Text that is packed, in archives or alone."""
     rows, member = _rows(rng), rng.choice(MEMBERS)
-    name, data = rng.choice((
-        ("e.tsv.gz", gzip.compress), ("e.tsv.bz2", bz2.compress), ("e.tsv.xz", lzma.compress),
-        ("e.tsv.zst", lambda data: pa.compress(data, "zstd", asbytes=True)),
-        ("e.zip", lambda data: _zip({member: data, **rng.choice(({}, {"more.txt": data}))}, rng)),
-        ("e.tar.gz", lambda data: gzip.compress(_tar({member: data}))),
-        ("e.tar", lambda data: _tar({member: data, "b": data})),
-        ("e.zip", lambda data: _zip({"e.gz": gzip.compress(data)}, rng)),
-        ("e.zip", lambda _: _zip({"e.npy": _npy(_edges(rng))}, rng))))
+    name, data = rng.choice(
+        (
+            ("e.tsv.gz", gzip.compress),
+            ("e.tsv.bz2", bz2.compress),
+            ("e.tsv.xz", lzma.compress),
+            ("e.tsv.zst", lambda data: pa.compress(data, "zstd", asbytes=True)),
+            ("e.zip", lambda data: _zip({member: data, **rng.choice(({}, {"more.txt": data}))}, rng)),
+            ("e.tar.gz", lambda data: gzip.compress(_tar({member: data}))),
+            ("e.tar", lambda data: _tar({member: data, "b": data})),
+            ("e.zip", lambda data: _zip({"e.gz": gzip.compress(data)}, rng)),
+            ("e.zip", lambda _: _zip({"e.npy": _npy(_edges(rng))}, rng)),
+        )
+    )
     packed = data(rows)
     (folder / name).write_bytes(damaged(rng, packed) if rng.random() < 0.7 else packed)
     key = rng.choice(("", "", f":{member}", ":*.tsv", ":*", ":nothing")) if "zip" in name or "tar" in name else ""
@@ -123,8 +149,13 @@ def torch_save(rng: Random, folder: Path) -> list[Command]:
 def nodes(rng: Random, folder: Path) -> list[Command]:
     """What is said of nodes: features, labels, ids, types, splits."""
     (folder / "e.tsv").write_bytes(b"".join(b"%d\t%d\n" % (i, (3 * i + 1) % 12) for i in range(12)))
-    given = {"--features": _features(rng, folder), "--labels": "y.npy", "--node-types": "t.tsv", "--node-ids": "ids.txt",
-             "--train-nodes": "train.txt"}
+    given = {
+        "--features": _features(rng, folder),
+        "--labels": "y.npy",
+        "--node-types": "t.tsv",
+        "--node-ids": "ids.txt",
+        "--train-nodes": "train.txt",
+    }
     np.save(folder / "y.npy", np.arange(12) % 3 if rng.random() < 0.6 else _classes(rng))
     (folder / "t.tsv").write_text("".join(f"{i}\tkind{i % 3}\n" for i in range(12)))
     (folder / "ids.txt").write_text("".join(f"{i}\n" for i in range(12)))
@@ -146,8 +177,17 @@ def nodes(rng: Random, folder: Path) -> list[Command]:
 def _classes(rng: Random) -> Any:
     """For each node and class whether it has it, NaN or -1 where that is not known."""
     numbers = np.arange(12 * 9).reshape(12, 9) % 5 % 2
-    return rng.choice((numbers, numbers.astype(bool), numbers.astype(np.float32), np.where(numbers, np.nan, 0), numbers[:, :1],
-                       numbers - (numbers[:, :1] * 2), numbers[:5]))
+    return rng.choice(
+        (
+            numbers,
+            numbers.astype(bool),
+            numbers.astype(np.float32),
+            np.where(numbers, np.nan, 0),
+            numbers[:, :1],
+            numbers - (numbers[:, :1] * 2),
+            numbers[:5],
+        )
+    )
 
 
 def _features(rng: Random, folder: Path) -> str:
@@ -167,11 +207,21 @@ def _features(rng: Random, folder: Path) -> str:
 
 def _options(rng: Random) -> list[str]:
     found = []
-    for values in (["--ids=auto", "--ids=int", "--ids=str"], ["--header=yes", "--header=no"], ["--on-bad-row=skip"] * 3,
-                   ["--undirected"], ["--drop-duplicates"], ["--drop-self-loops"], ["--adjacency=in"], ["--split=0.8,0.1,0.1"],
-                   ["--columns=src,dst", "--columns=src,rel,dst", "--columns=src,_,dst", "--columns=src,dst,weight"],
-                   ["--delimiter=comma", "--delimiter=whitespace", "--delimiter=;"], ["--comment=", "--comment=c", "--comment=%"],
-                   ["--partitioner=locality"], ["--seed=7"]):
+    for values in (
+        ["--ids=auto", "--ids=int", "--ids=str"],
+        ["--header=yes", "--header=no"],
+        ["--on-bad-row=skip"] * 3,
+        ["--undirected"],
+        ["--drop-duplicates"],
+        ["--drop-self-loops"],
+        ["--adjacency=in"],
+        ["--split=0.8,0.1,0.1"],
+        ["--columns=src,dst", "--columns=src,rel,dst", "--columns=src,_,dst", "--columns=src,dst,weight"],
+        ["--delimiter=comma", "--delimiter=whitespace", "--delimiter=;"],
+        ["--comment=", "--comment=c", "--comment=%"],
+        ["--partitioner=locality"],
+        ["--seed=7"],
+    ):
         if rng.random() < 0.12:
             found.append(rng.choice(values))
     return found
@@ -182,8 +232,10 @@ def _rows(rng: Random) -> bytes:
     between = rng.choice((b"\t", b",", b" ", b";", b"|", b"  ", b" \t"))
     width, words = rng.choice((2, 2, 3, 3, 4)), rng.random() < 0.4
     end = rng.choice((b"\n", b"\n", b"\r\n"))
-    rows = [between.join(b"%s%d" % (b"n" if words else b"", rng.randrange(20)) for _ in range(width))
-            for _ in range(rng.choice((0, 1, 3, 30)))]
+    rows = [
+        between.join(b"%s%d" % (b"n" if words else b"", rng.randrange(20)) for _ in range(width))
+        for _ in range(rng.choice((0, 1, 3, 30)))
+    ]
     if rng.random() < 0.3:
         rows.insert(0, between.join([b"src", b"rel", b"dst", b"weight"][:width] if width > 2 else [b"src", b"dst"]))
     data = end.join([*rows, b""])
@@ -217,27 +269,59 @@ def _edges(rng: Random) -> Any:
 
 
 def _odd_array(rng: Random) -> Any:
-    return rng.choice((
-        np.zeros((2**40, 0)), np.ones(12, "f2"), np.array([], int), np.array(5), np.array(["a", "b"]), np.array([b"x"]),
-        np.zeros((2, 2, 2), int),
-        np.array([1.5, np.nan]),
-        np.array([2**63, 1], np.uint64), np.array([-1, 2]), np.array([1 + 2j]), np.array([True, False]),
-        np.array(["2020"], "M8[s]"),
-        np.zeros(3, [("a", "i4"), ("b", "f8")]), np.zeros((0, 3)), np.array(["", ""])))
+    return rng.choice(
+        (
+            np.zeros((2**40, 0)),
+            np.ones(12, "f2"),
+            np.array([], int),
+            np.array(5),
+            np.array(["a", "b"]),
+            np.array([b"x"]),
+            np.zeros((2, 2, 2), int),
+            np.array([1.5, np.nan]),
+            np.array([2**63, 1], np.uint64),
+            np.array([-1, 2]),
+            np.array([1 + 2j]),
+            np.array([True, False]),
+            np.array(["2020"], "M8[s]"),
+            np.zeros(3, [("a", "i4"), ("b", "f8")]),
+            np.zeros((0, 3)),
+            np.array(["", ""]),
+        )
+    )
 
 
 def _column(rng: Random) -> Any:
     ints = [rng.randrange(9) for _ in range(12)]
     texts = [rng.choice(("a", "b", "é", "")) for _ in range(12)]
-    return rng.choice((
-        pa.array(ints), pa.array(ints, pa.int16()), pa.array(ints, pa.uint64()), pa.array([*ints[:-1], None]), pa.array(texts),
-        pa.array(map(str, ints)), pa.array(texts, pa.large_string()), pa.array(texts, pa.string_view()),
-        pa.array(texts).dictionary_encode(), pa.array(ints).dictionary_encode(), pa.array([*texts[:-1], None]),
-        pa.array([i / 2 for i in ints]), pa.array([[i] for i in ints]), pa.array([{"a": i} for i in ints]), pa.array([None] * 12),
-        pa.array([i % 2 == 0 for i in ints]), pa.array(ints, pa.timestamp("s")), pa.array([b"\xff"] * 12),
-        pa.array([-1, *ints[1:]]),
-        pa.array([2**64 - 1, *ints[1:]], pa.uint64()), pa.array([float("nan"), *ints[1:]], pa.float32()),
-        pa.array([str(rng.choice(NUMBERS)) for _ in ints]), pa.array(ints, pa.decimal128(9)), pa.array(ints, pa.date32())))
+    return rng.choice(
+        (
+            pa.array(ints),
+            pa.array(ints, pa.int16()),
+            pa.array(ints, pa.uint64()),
+            pa.array([*ints[:-1], None]),
+            pa.array(texts),
+            pa.array(map(str, ints)),
+            pa.array(texts, pa.large_string()),
+            pa.array(texts, pa.string_view()),
+            pa.array(texts).dictionary_encode(),
+            pa.array(ints).dictionary_encode(),
+            pa.array([*texts[:-1], None]),
+            pa.array([i / 2 for i in ints]),
+            pa.array([[i] for i in ints]),
+            pa.array([{"a": i} for i in ints]),
+            pa.array([None] * 12),
+            pa.array([i % 2 == 0 for i in ints]),
+            pa.array(ints, pa.timestamp("s")),
+            pa.array([b"\xff"] * 12),
+            pa.array([-1, *ints[1:]]),
+            pa.array([2**64 - 1, *ints[1:]], pa.uint64()),
+            pa.array([float("nan"), *ints[1:]], pa.float32()),
+            pa.array([str(rng.choice(NUMBERS)) for _ in ints]),
+            pa.array(ints, pa.decimal128(9)),
+            pa.array(ints, pa.date32()),
+        )
+    )
 
 
 def _npy(array: Any) -> bytes:
@@ -274,4 +358,11 @@ def _tar(members: dict[str, bytes]) -> bytes:
 
 
 AREAS: dict[str, Callable[[Random, Path], list[Command]]] = {
-    "text": text, "lines": lines, "arrays": arrays, "archives": archives, "tables": tables, "torch": torch_save, "nodes": nodes}
+    "text": text,
+    "lines": lines,
+    "arrays": arrays,
+    "archives": archives,
+    "tables": tables,
+    "torch": torch_save,
+    "nodes": nodes,
+}

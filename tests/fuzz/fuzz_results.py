@@ -9,8 +9,22 @@ import numpy as np
 from fuzz_damage import damaged
 from fuzz_judge import Command
 
-TRAINING = ["--set", "training.epochs=1", "--set", "training.threads=1", "--set", "training.batch_size=64",
-            "--set", "negatives.count=8", "--set", "negatives.chunks=2", "--set", "model.dim=8", "--set", "storage.io_threads=1"]
+TRAINING = [
+    "--set",
+    "training.epochs=1",
+    "--set",
+    "training.threads=1",
+    "--set",
+    "training.batch_size=64",
+    "--set",
+    "negatives.count=8",
+    "--set",
+    "negatives.chunks=2",
+    "--set",
+    "model.dim=8",
+    "--set",
+    "storage.io_threads=1",
+]
 ENCODED = [*TRAINING, "--set", "task=node_classification", "--set", "model.encoder=sage", "--set", "sampling.fanouts=[3]"]
 SETTINGS = {"links": TRAINING, "labelled": ENCODED, "several": ENCODED}  # a node has a class, or several
 NAMES = ("links", "links", "labelled", "several")
@@ -29,10 +43,38 @@ def make_bases(folder: Path) -> list[list[str]]:
     (folder / "queries.tsv").write_text("node1\trel0\t?\n?\trel1\tnode5\n")
     return [
         ["preprocess", "e.tsv", "--output", "links", "--partitions", "3", "--split", "0.8,0.1,0.1"],
-        ["preprocess", "e.npy", "--output", "labelled", "--partitions", "3", "--features", "x.npy", "--labels", "y.npy",
-         "--node-types", "t.tsv", "--node-split", "0.6,0.2,0.2", "--adjacency", "in"],
-        ["preprocess", "e.npy", "--output", "several", "--partitions", "3", "--features", "x.npy", "--labels", "several.npy",
-         "--node-split", "0.6,0.2,0.2"],
+        [
+            "preprocess",
+            "e.npy",
+            "--output",
+            "labelled",
+            "--partitions",
+            "3",
+            "--features",
+            "x.npy",
+            "--labels",
+            "y.npy",
+            "--node-types",
+            "t.tsv",
+            "--node-split",
+            "0.6,0.2,0.2",
+            "--adjacency",
+            "in",
+        ],
+        [
+            "preprocess",
+            "e.npy",
+            "--output",
+            "several",
+            "--partitions",
+            "3",
+            "--features",
+            "x.npy",
+            "--labels",
+            "several.npy",
+            "--node-split",
+            "0.6,0.2,0.2",
+        ],
         *(["train", name, "--run", f"{name}.run", *settings] for name, settings in SETTINGS.items()),
     ]
 
@@ -40,17 +82,23 @@ def make_bases(folder: Path) -> list[list[str]]:
 def commands(area: str, name: str) -> list[Command]:
     """What is done to a damaged dataset, or run, called ``name``."""
     if area == "datasets":
-        return [Command(["info", name, "--json"], compared=True), Command(["info", name, "--verify", "--json"], compared=True),
-                Command(["train", name, "--run", "r", *SETTINGS[name], "--json"], compared=True),
-                Command(["export", "r", "--output", "x", "--format", "npy", "--json"], ["x/*"], compared=True, makes="x"),
-                *([Command(["eval", "r", "--json"], compared=True)] if name == "links" else [])]
+        return [
+            Command(["info", name, "--json"], compared=True),
+            Command(["info", name, "--verify", "--json"], compared=True),
+            Command(["train", name, "--run", "r", *SETTINGS[name], "--json"], compared=True),
+            Command(["export", "r", "--output", "x", "--format", "npy", "--json"], ["x/*"], compared=True, makes="x"),
+            *([Command(["eval", "r", "--json"], compared=True)] if name == "links" else []),
+        ]
     run = f"{name}.run"
-    return [Command(["info", run, "--json"], compared=True), Command(["info", run, "--verify", "--json"], compared=True),
-            Command(["eval", run, "--json"], compared=True),
-            *([Command(["predict", run, "--queries", "queries.tsv"], compared=True)] if name == "links" else []),
-            Command(["export", run, "--output", "x", "--format", "npy", "--json"], ["x/*"], compared=True, makes="x"),
-            Command(["resume", run, "--set", "training.epochs=2", "--json"], compared=True),
-            Command(["export", run, "--output", "y", "--format", "npy", "--json"], ["y/*"], compared=True, makes="y")]
+    return [
+        Command(["info", run, "--json"], compared=True),
+        Command(["info", run, "--verify", "--json"], compared=True),
+        Command(["eval", run, "--json"], compared=True),
+        *([Command(["predict", run, "--queries", "queries.tsv"], compared=True)] if name == "links" else []),
+        Command(["export", run, "--output", "x", "--format", "npy", "--json"], ["x/*"], compared=True, makes="x"),
+        Command(["resume", run, "--set", "training.epochs=2", "--json"], compared=True),
+        Command(["export", run, "--output", "y", "--format", "npy", "--json"], ["y/*"], compared=True, makes="y"),
+    ]
 
 
 def copy(base: Path, folder: Path) -> None:

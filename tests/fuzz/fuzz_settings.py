@@ -12,11 +12,55 @@ from marius_lite.config.describe import keys
 from marius_lite.config.schema import Config
 
 KEYS = [key for key, _ in keys(Config)]
-VALUES = ["auto", "none", "true", "null", "[]", "[1, 2]", "{}", "{a: 1}", "{1: 2, default: 3}", "1e-320", "1e308", ".inf", ".nan",
-          "2001-99-99", "0x" + "f" * 5000, "[" * 3000, "&a [*a]", "&a {b: *a}", "!!int ''", "!!bool x", "!!timestamp x", "=",
-          "!!python/name:os.system", "1GB", "1e999GB", "-1MB", "sage", "os:system", "no.such:Thing", "'\\ud800'", "\"\\e[31m\"",
-          "cuda:0", "cuda:99", "0.5", "1.5", "0.1,0.2", "12:30:45", "0o17", "~", "zero_copy", "in_memory", "comet", "rotate",
-          "*x", "<<: 1", "? [a, b] : c", "- 1\n- 2"]
+VALUES = [
+    "auto",
+    "none",
+    "true",
+    "null",
+    "[]",
+    "[1, 2]",
+    "{}",
+    "{a: 1}",
+    "{1: 2, default: 3}",
+    "1e-320",
+    "1e308",
+    ".inf",
+    ".nan",
+    "2001-99-99",
+    "0x" + "f" * 5000,
+    "[" * 3000,
+    "&a [*a]",
+    "&a {b: *a}",
+    "!!int ''",
+    "!!bool x",
+    "!!timestamp x",
+    "=",
+    "!!python/name:os.system",
+    "1GB",
+    "1e999GB",
+    "-1MB",
+    "sage",
+    "os:system",
+    "no.such:Thing",
+    "'\\ud800'",
+    '"\\e[31m"',
+    "cuda:0",
+    "cuda:99",
+    "0.5",
+    "1.5",
+    "0.1,0.2",
+    "12:30:45",
+    "0o17",
+    "~",
+    "zero_copy",
+    "in_memory",
+    "comet",
+    "rotate",
+    "*x",
+    "<<: 1",
+    "? [a, b] : c",
+    "- 1\n- 2",
+]
 
 
 def settings(rng: Random, folder: Path) -> list[Command]:
@@ -38,10 +82,33 @@ def options(rng: Random, folder: Path) -> list[Command]:
     """Values of the commands' options; the files are good."""
     (folder / "e.tsv").write_text("a\tb\nb\tc\nc\ta\n")
     given = {"preprocess": ["e.tsv", "--output", "d"], "repartition": ["links", "--output", "d", "--partitions", "2"]}
-    known = {"preprocess": ["--split", "--format", "--ids", "--columns", "--edge-weight", "--timestamp", "--features", "--labels",
-                            "--node-ids", "--node-types", "--train-nodes", "--node-split", "--delimiter", "--header", "--comment",
-                            "--partitions", "--memory", "--seed", "--adjacency", "--on-bad-row", "--output", "--valid"],
-             "repartition": ["--partitions", "--memory", "--output"]}
+    known = {
+        "preprocess": [
+            "--split",
+            "--format",
+            "--ids",
+            "--columns",
+            "--edge-weight",
+            "--timestamp",
+            "--features",
+            "--labels",
+            "--node-ids",
+            "--node-types",
+            "--train-nodes",
+            "--node-split",
+            "--delimiter",
+            "--header",
+            "--comment",
+            "--partitions",
+            "--memory",
+            "--seed",
+            "--adjacency",
+            "--on-bad-row",
+            "--output",
+            "--valid",
+        ],
+        "repartition": ["--partitions", "--memory", "--output"],
+    }
     command = rng.choice(("preprocess", "preprocess", "preprocess", "repartition"))
     arguments = [command, *given[command]]
     for _ in range(rng.choice((1, 1, 2))):

@@ -34,12 +34,29 @@ AREAS = [*fuzz_inputs.AREAS, *fuzz_settings.AREAS, *fuzz_results.AREAS]
 BY_FUNCTION = {**fuzz_inputs.AREAS, **fuzz_settings.AREAS}
 BASE = "base"
 READING = ("info", "eval", "predict", "export")
-LIGHT = ["marius_lite.preprocess.build", "marius_lite.preprocess.report", "marius_lite.preprocess.repartition",
-         "marius_lite.preprocess.readers.csr_rows", "marius_lite.preprocess.partition.locality", "marius_lite.graph.verify",
-         "marius_lite.graph.describe", "marius_lite.config.load", "marius_lite.estimate",
-         *(place.partition(":")[0] for place in FORMATS.values()), *(f"marius_lite.cli.{name}" for name in main.COMMANDS)]
-HEAVY = ["torch._dynamo", "torch._inductor", "torch.onnx", "marius_lite.train.run", "marius_lite.train.evaluate_run",
-         "marius_lite.export", "marius_lite.predict", "marius_lite.checkpoint.describe"]
+LIGHT = [
+    "marius_lite.preprocess.build",
+    "marius_lite.preprocess.report",
+    "marius_lite.preprocess.repartition",
+    "marius_lite.preprocess.readers.csr_rows",
+    "marius_lite.preprocess.partition.locality",
+    "marius_lite.graph.verify",
+    "marius_lite.graph.describe",
+    "marius_lite.config.load",
+    "marius_lite.estimate",
+    *(place.partition(":")[0] for place in FORMATS.values()),
+    *(f"marius_lite.cli.{name}" for name in main.COMMANDS),
+]
+HEAVY = [
+    "torch._dynamo",
+    "torch._inductor",
+    "torch.onnx",
+    "marius_lite.train.run",
+    "marius_lite.train.evaluate_run",
+    "marius_lite.export",
+    "marius_lite.predict",
+    "marius_lite.checkpoint.describe",
+]
 Results = dict[str, dict[int, dict[str, str]]]
 
 
@@ -91,8 +108,10 @@ class Fuzzer:
             self.ended[f"{area}: exit code {ended.code}"] += 1
             said = fuzz_judge.finding(command, ended, place) or self._differs(area, names[0], at, command, ended)
             if tell:
-                print(f"$ marius-lite {' '.join(map(ascii, command.arguments))[:3000]}\n{ended.out[:2000]}{ended.err[-6000:]}"
-                      f"exit code {ended.code}, {ended.grown >> 20} MB more" + (f"\nFINDING: {said}" if said else ""))
+                print(
+                    f"$ marius-lite {' '.join(map(ascii, command.arguments))[:3000]}\n{ended.out[:2000]}{ended.err[-6000:]}"
+                    f"exit code {ended.code}, {ended.grown >> 20} MB more" + (f"\nFINDING: {said}" if said else "")
+                )
             if said:
                 found.append(f"{seed}:{number}: {area}: {command.arguments[0]}: {said}")
             if ended.code != 0 and not (command.compared and command.arguments[0] in READING):
@@ -113,6 +132,7 @@ class Fuzzer:
         expected, result = self.expected[f"{area} {name}"][at], fuzz_judge.result(command, ended, place)
         parts = [part for part in {*expected, *result} if expected.get(part) != result.get(part)]
         return f"exit code 0, and {', '.join(sorted(parts))} is not as without the damage" if parts else None
+
 
 def run(arguments: list[str]) -> int:
     """The command line; the exit code."""
@@ -150,8 +170,10 @@ def _search(fuzzer: Fuzzer, given: argparse.Namespace, started: float) -> list[s
         for line in said:
             print(line, flush=True)
     counted = ", ".join(f"{name} {count}" for name, count in sorted(fuzzer.ended.items()))
-    print(f"{done} cases (seed {given.seed}, numbers {given.first} to {number - 1}), {len(found)} findings; {counted}",
-          file=sys.stderr)
+    print(
+        f"{done} cases (seed {given.seed}, numbers {given.first} to {number - 1}), {len(found)} findings; {counted}",
+        file=sys.stderr,
+    )
     return found
 
 

@@ -37,19 +37,22 @@ def test_many_cases():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("code", "err", "said"), [
-    (0, "e.tsv: read as text\n", None),
-    (2, "e.tsv: read as text\nmarius-lite: e.tsv:1: empty\n", None),
-    (1, 'Traceback (most recent call last):\n  File "x"\nmarius-lite: unexpected error\n', "traceback"),
-    (2, "marius-lite: one\ntwo\n", "no error"),
-    (2, "", "no error"),
-    (-11, "", "signal 11"),
-    (3, "marius-lite: x\n", "exit code 3"),
-    (130, "marius-lite: stopped\n", None),
-    (None, "", "not over"),
-    (2, "marius-lite: \x1b[31m\n", "control characters"),
-    (1, "marius-lite: out of memory: x\n", "out of memory"),
-])
+@pytest.mark.parametrize(
+    ("code", "err", "said"),
+    [
+        (0, "e.tsv: read as text\n", None),
+        (2, "e.tsv: read as text\nmarius-lite: e.tsv:1: empty\n", None),
+        (1, 'Traceback (most recent call last):\n  File "x"\nmarius-lite: unexpected error\n', "traceback"),
+        (2, "marius-lite: one\ntwo\n", "no error"),
+        (2, "", "no error"),
+        (-11, "", "signal 11"),
+        (3, "marius-lite: x\n", "exit code 3"),
+        (130, "marius-lite: stopped\n", None),
+        (None, "", "not over"),
+        (2, "marius-lite: \x1b[31m\n", "control characters"),
+        (1, "marius-lite: out of memory: x\n", "out of memory"),
+    ],
+)
 def test_what_is_a_finding(tmp_path, code, err, said):
     found = fuzz_judge.finding(Command(["info"]), Ended(code, "", err, 0), tmp_path)
     assert (found is None) if said is None else said in (found or "")

@@ -18,7 +18,5 @@ def edge_file(tmp_path_factory):
 
 @pytest.fixture
 def dataset(edge_file, tmp_path):
-    preprocess(
-        Options.parse(edges=[str(edge_file)], output=tmp_path / "d", partitions=3, split="0.8,0.1,0.1")
-    )
+    preprocess(Options.parse(edges=[str(edge_file)], output=tmp_path / "d", partitions=3, split="0.8,0.1,0.1"))
     return Dataset.open(tmp_path / "d")

@@ -48,15 +48,21 @@ def lists_of(dataset):
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.lists(st.tuples(node, st.integers(0, 2), node), min_size=1, max_size=80), st.integers(1, 7), st.booleans(),
-       st.booleans(), st.booleans())
+@given(
+    st.lists(st.tuples(node, st.integers(0, 2), node), min_size=1, max_size=80),
+    st.integers(1, 7),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
 def test_lists_are_the_training_edges(edges, partitions, with_relations, undirected, split):
     rows = np.array(edges) if with_relations else np.array(edges)[:, [0, 2]]
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "e.npy", rows)
         options = {"split": "0.6,0.2,0.2"} if split else {}
-        dataset = make_dataset(Path(folder) / "e.npy", Path(folder) / "d", partitions=partitions, undirected=undirected,
-                               adjacency="in", **options)
+        dataset = make_dataset(
+            Path(folder) / "e.npy", Path(folder) / "d", partitions=partitions, undirected=undirected, adjacency="in", **options
+        )
         assert lists_of(dataset) == edges_of(dataset)
         dataset.verify()
 
@@ -86,8 +92,8 @@ def test_any_zarr_reader_opens_the_lists(with_lists):
     assert found["starts"][-1] == found["sources"].shape[0] == with_lists.manifest.edges["train"]
     assert found["checksums"].shape == (3, 3)
     lists = with_lists.adjacency.read(1)
-    assert np.array_equal(found["sources"][found["starts"][1]:found["starts"][2]], lists.sources)
-    assert np.array_equal(found["indptr"][p.rows + 1:2 * (p.rows + 1)], lists.indptr)
+    assert np.array_equal(found["sources"][found["starts"][1] : found["starts"][2]], lists.sources)
+    assert np.array_equal(found["indptr"][p.rows + 1 : 2 * (p.rows + 1)], lists.indptr)
 
 
 @pytest.mark.parametrize("array", ["indptr", "sources", "rel"])
@@ -98,7 +104,7 @@ def test_every_changed_byte_is_noticed(with_lists, array):
     first = 2 * (p.rows + 1) if array == "indptr" else int(with_lists.adjacency.starts[2])
     end = p.nodes + 3 if array == "indptr" else int(with_lists.adjacency.starts[3])
     for place in (first * itemsize, (first + end) // 2 * itemsize, end * itemsize - 1):
-        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1:])
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with_lists.adjacency.read(1)
         with pytest.raises(UserError, match=f"adjacency/in/{array}: the lists of partition 2 do not match their checksum"):
             with_lists.adjacency.read(2)

@@ -22,18 +22,34 @@ def sound(edge_file, tmp_path_factory):
     np.save(folder / "y.npy", rng.integers(0, 4, 200))
     (folder / "ids.txt").write_text("".join(f"{each}\n" for each in ids))
     (folder / "types.tsv").write_text("".join(f"{each}\ttype{n % 3}\n" for n, each in enumerate(ids)))
-    preprocess(Options.parse(
-        edges=[str(edge_file)], output=folder / "d", partitions=3, split="0.8,0.1,0.1", adjacency="in", labels=folder / "y.npy",
-        features=folder / "x.npy", node_ids=folder / "ids.txt", node_split="0.6,0.2,0.2", node_types=folder / "types.tsv",
-        feature_dtype="int8"))
+    preprocess(
+        Options.parse(
+            edges=[str(edge_file)],
+            output=folder / "d",
+            partitions=3,
+            split="0.8,0.1,0.1",
+            adjacency="in",
+            labels=folder / "y.npy",
+            features=folder / "x.npy",
+            node_ids=folder / "ids.txt",
+            node_split="0.6,0.2,0.2",
+            node_types=folder / "types.tsv",
+            feature_dtype="int8",
+        )
+    )
     return folder / "d"
 
 
 def everything(path):
     """All that commands read of a dataset."""
     dataset = Dataset.open(path)
-    found = [dataset.relation_names(), dataset.raw_ids(0, 200).to_pylist(), dataset.node_types(0, 200).to_pylist(),
-             dataset.lookup_nodes(["n3", "n7"]).tolist(), dataset.lookup_relations(["r1"]).tolist()]
+    found = [
+        dataset.relation_names(),
+        dataset.raw_ids(0, 200).to_pylist(),
+        dataset.node_types(0, 200).to_pylist(),
+        dataset.lookup_nodes(["n3", "n7"]).tolist(),
+        dataset.lookup_relations(["r1"]).tolist(),
+    ]
     for split in dataset.manifest.edges:
         edges = dataset.edges(split)
         found.append([column.tolist() for _, columns in edges.pieces(100) for column in columns])
@@ -76,9 +92,18 @@ def test_no_flipped_bit_of_any_file_goes_unnoticed(sound, expected, tmp_path):
     assert all(name == "zarr.json" or "/c/" in name for name in unnoticed)  # white space; what fills chunks up
 
 
-@pytest.mark.parametrize("name", ["edges/train/bucket_offsets/c/0", "edges/valid/bucket_offsets/c/0",
-                                  "edges/train/bucket_checksums/c/0/0", "adjacency/in/starts/c/0",
-                                  "adjacency/in/checksums/c/0/0", "relations.parquet", "nodes.parquet"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "edges/train/bucket_offsets/c/0",
+        "edges/valid/bucket_offsets/c/0",
+        "edges/train/bucket_checksums/c/0/0",
+        "adjacency/in/starts/c/0",
+        "adjacency/in/checksums/c/0/0",
+        "relations.parquet",
+        "nodes.parquet",
+    ],
+)
 def test_files_of_zeros_are_named(sound, tmp_path, name):
     """As a power cut may leave them."""
     copied = shutil.copytree(sound, tmp_path / "d")

@@ -59,8 +59,10 @@ def test_columns_are_streamed_by_name(dataset):
     assert [np.concatenate(column).tolist() for column in zip(*pieces)] == [rel.tolist(), src.tolist()]
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(range(3), range(3)), (range(1, 2), range(3)), (range(3), range(1, 3)),
-                                               (range(3), range(2, 3)), (range(1, 3), range(2))])
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [(range(3), range(3)), (range(1, 2), range(3)), (range(3), range(1, 3)), (range(3), range(2, 3)), (range(1, 3), range(2))],
+)
 @pytest.mark.parametrize("edges", [1, 7, 1000])
 def test_a_block_of_buckets_is_read_row_after_row(dataset, rows, columns, edges):
     split = dataset.edges("train")

@@ -10,8 +10,13 @@ from marius_lite.preprocess import make_dataset
 
 
 def asked(fanouts):
-    return load(sets=["model.encoder=sage", f"model.layers={[8] * (fanouts.count(';'))}",
-                      f"sampling.fanouts=[{fanouts.replace(';', ',')}]"])
+    return load(
+        sets=[
+            "model.encoder=sage",
+            f"model.layers={[8] * (fanouts.count(';'))}",
+            f"sampling.fanouts=[{fanouts.replace(';', ',')}]",
+        ]
+    )
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def test_every_changed_byte_is_noticed(featured):
     path = featured.features.table.chunk_path(2)
     data = path.read_bytes()
     for place in (0, len(data) // 2, len(data) - 1):
-        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1:])
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         featured.features.read(1)
         with pytest.raises(UserError, match=r"c/2/0: does not match its checksum"):
             featured.features.read(2)

@@ -40,13 +40,16 @@ def test_edge_columns_are_stored_where_there_are_any(dataset):
     assert json.loads(other.root_json())["attributes"]["marius_lite"]["edge_columns"] == ["weight", "time"]
 
 
-@pytest.mark.parametrize(("fields", "message"), [
-    ({"format_version": 99, "program_version": "7.1"}, "format version 99, written by marius_lite 7.1"),
-    ({"nodes": "many"}, "damaged at nodes"),
-    ({"unheard": 1}, "damaged at unheard"),
-    ({"nodes": 12}, "does not match its fingerprint"),
-    ({"kind": "run"}, "not a dataset"),
-])
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"format_version": 99, "program_version": "7.1"}, "format version 99, written by marius_lite 7.1"),
+        ({"nodes": "many"}, "damaged at nodes"),
+        ({"unheard": 1}, "damaged at unheard"),
+        ({"nodes": 12}, "does not match its fingerprint"),
+        ({"kind": "run"}, "not a dataset"),
+    ],
+)
 def test_what_cannot_be_trusted_is_refused(dataset, fields, message):
     change(dataset, **fields)
     with pytest.raises(UserError, match=message) as raised:

@@ -39,7 +39,7 @@ def test_every_changed_byte_is_noticed(labelled):
     path = labelled.path / LABELS / "c/1/0"
     sound = path.read_bytes()
     for place in range(0, len(sound), 7):
-        path.write_bytes(sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1:])
+        path.write_bytes(sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :])
         dataset = Dataset.open(labelled.path)
         with pytest.raises(UserError, match=r"tables/labels/c/1/0.* checksum"):
             dataset.verify()
@@ -50,11 +50,14 @@ def test_every_changed_byte_is_noticed(labelled):
     Dataset.open(labelled.path).verify()
 
 
-@pytest.mark.parametrize(("fields", "message"), [
-    ({"labels": LabelShape(classes=4)}, r"labels: nodes, rows of a chunk, .* are .*\[0, 5\]\), by the manifest .*\[0, 4\]"),
-    ({"labels": None}, "zarr.json: multi_label without labels"),
-    ({"multi_label": None}, "describes no array|expected one dimension"),
-])
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"labels": LabelShape(classes=4)}, r"labels: nodes, rows of a chunk, .* are .*\[0, 5\]\), by the manifest .*\[0, 4\]"),
+        ({"labels": None}, "zarr.json: multi_label without labels"),
+        ({"multi_label": None}, "describes no array|expected one dimension"),
+    ],
+)
 def test_verify_compares_with_the_manifest(labelled, fields, message):
     with pytest.raises(UserError, match=message):
         Dataset(labelled.path, labelled.manifest.model_copy(update=fields)).verify()

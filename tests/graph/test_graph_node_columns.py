@@ -17,8 +17,14 @@ def labelled(tmp_path):
     np.save(tmp_path / "y.npy", np.arange(100))
     np.save(tmp_path / "train.npy", np.arange(0, 100, 5))
     np.save(tmp_path / "test.npy", np.arange(1, 100, 5))
-    return make_dataset(tmp_path / "e.npy", tmp_path / "d", labels=tmp_path / "y.npy", train_nodes=tmp_path / "train.npy",
-                        test_nodes=tmp_path / "test.npy", partitions=3)
+    return make_dataset(
+        tmp_path / "e.npy",
+        tmp_path / "d",
+        labels=tmp_path / "y.npy",
+        train_nodes=tmp_path / "train.npy",
+        test_nodes=tmp_path / "test.npy",
+        partitions=3,
+    )
 
 
 def test_each_partition(labelled):
@@ -56,7 +62,7 @@ def test_every_changed_byte_is_noticed(labelled, column):
     path = labelled.path / column / "c/1"
     data = path.read_bytes()
     for place in (0, len(data) - 1):
-        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1:])
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with pytest.raises(UserError, match="does not match its checksum"):
             labelled.verify()
         with pytest.raises(UserError, match="does not match its checksum"):
@@ -77,11 +83,14 @@ def test_a_dataset_without_labels(dataset):
         dataset.node_split("train")
 
 
-@pytest.mark.parametrize(("fields", "message"), [
-    ({"labels": LabelShape(classes=50)}, r"labels: node \d+ has a label outside 50 classes"),
-    ({"node_split": {"train": 20, "test": 21}}, "split: 20 nodes for test, the manifest says 21"),
-    ({"node_split": {"train": 20, "valid": 1}}, "split: 0 nodes for valid, the manifest says 1"),
-])
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"labels": LabelShape(classes=50)}, r"labels: node \d+ has a label outside 50 classes"),
+        ({"node_split": {"train": 20, "test": 21}}, "split: 20 nodes for test, the manifest says 21"),
+        ({"node_split": {"train": 20, "valid": 1}}, "split: 0 nodes for valid, the manifest says 1"),
+    ],
+)
 def test_verify_compares_with_the_manifest(labelled, fields, message):
     labelled.verify()
     with pytest.raises(UserError, match=message):

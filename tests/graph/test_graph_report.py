@@ -30,11 +30,23 @@ def test_what_is_told(tmp_path):
     assert unseen.endswith("(3 such nodes)")
 
 
-@pytest.mark.parametrize("text", [
-    "", "[]", "null", "5", '{"edges": 5, "warnings": []}', '{"edges": {"test": 5}, "warnings": []}', "{}",
-    '{"edges": {"test": {"stored": null}}}',
-    '{"edges": {"test": {"stored": "4", "also_in_train": "1"}}, "warnings": []}', '{"edges": {}, "warnings": 5}',
-    '{"edges": {}, "warnings": [5]}', '{"edges": {"test": {"also_in_train": 1}}, "warnings": []}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "null",
+        "5",
+        '{"edges": 5, "warnings": []}',
+        '{"edges": {"test": 5}, "warnings": []}',
+        "{}",
+        '{"edges": {"test": {"stored": null}}}',
+        '{"edges": {"test": {"stored": "4", "also_in_train": "1"}}, "warnings": []}',
+        '{"edges": {}, "warnings": 5}',
+        '{"edges": {}, "warnings": [5]}',
+        '{"edges": {"test": {"also_in_train": 1}}, "warnings": []}',
+    ],
+)
 def test_what_is_no_report(tmp_path, text):
     (tmp_path / "report.json").write_text(text)
     assert read_report(tmp_path) == {}

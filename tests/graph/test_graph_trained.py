@@ -16,8 +16,9 @@ def test_what_training_edges_have(tmp_path, partitions):
     train[:, 1] %= 6
     for name, edges in (("train", train), ("test", test)):
         np.savetxt(tmp_path / name, edges, "%d", delimiter="\t")
-    dataset = make_dataset(tmp_path / "train", tmp_path / "d", test=tmp_path / "test", partitions=partitions,
-                           drop_duplicates=True)
+    dataset = make_dataset(
+        tmp_path / "train", tmp_path / "d", test=tmp_path / "test", partitions=partitions, drop_duplicates=True
+    )
     raw = dataset.raw_ids(0, dataset.manifest.nodes).to_pylist()
     ends, nodes = {*train[:, 0].tolist(), *train[:, 2].tolist()}, rng.permutation(len(raw))
     expected = [raw[node] in ends for node in nodes]

@@ -42,8 +42,9 @@ def sound(tmp_path_factory):
     for type in ("float32", "bfloat16", "int8"):
         make_dataset(folder / "e.npy", folder / type, partitions=PARTITIONS, feature_dtype=type, **data)
     np.save(folder / "several.npy", np.arange(NODES)[:, None] >> np.arange(5) & 1)
-    make_dataset(folder / "e.npy", folder / "several", partitions=PARTITIONS, labels=folder / "several.npy",
-                 node_split="0.4,0.3,0.3")
+    make_dataset(
+        folder / "e.npy", folder / "several", partitions=PARTITIONS, labels=folder / "several.npy", node_split="0.4,0.3,0.3"
+    )
     np.save(folder / "t.npy", np.array(["a", "b", "c"])[np.arange(NODES) % 3])
     make_dataset(folder / "e.npy", folder / "types", partitions=PARTITIONS, node_types=folder / "t.npy")
     make_dataset(folder / "e.npy", folder / "locality", partitions=PARTITIONS, partitioner="locality")
@@ -60,11 +61,17 @@ def mended(folder, **fields):
         store_sums(folder / f"edges/{split}/bucket_checksums", columns, [offsets] * 3)
     if dataset.adjacency is not None:
         starts, bounds = entries(folder, f"{LISTS}/starts"), range(0, NODES + PARTITIONS + 1, NODES // PARTITIONS + 1)
-        arrays = [np.fromfile(folder / LISTS / name / "c/0", dtype) for name, dtype in
-                  (("indptr", np.int64), ("sources", np.uint32), ("rel", np.uint32)) if (folder / LISTS / name).exists()]
+        arrays = [
+            np.fromfile(folder / LISTS / name / "c/0", dtype)
+            for name, dtype in (("indptr", np.int64), ("sources", np.uint32), ("rel", np.uint32))
+            if (folder / LISTS / name).exists()
+        ]
         store_sums(folder / LISTS / "checksums", arrays, [bounds, starts, starts])
-    files = {name: ((folder / name).stat().st_size, file_checksum(folder / name, (folder / name).stat().st_size))
-             for name in manifest.files if (folder / name).exists()}
+    files = {
+        name: ((folder / name).stat().st_size, file_checksum(folder / name, (folder / name).stat().st_size))
+        for name in manifest.files
+        if (folder / name).exists()
+    }
     manifest = manifest.model_copy(update={"files": files, **fields}).sealed()
     (folder / "zarr.json").write_bytes(manifest.root_json())
     return Dataset.open(folder)
@@ -73,7 +80,7 @@ def mended(folder, **fields):
 def store_sums(path, arrays, bounds):
     sums = np.zeros((len(bounds[0]) - 1, 3), np.uint32)
     for column, (values, ends) in enumerate(zip(arrays, bounds)):
-        sums[:, column] = [crc32c(values[low:max(low, high)].view(np.uint8)) for low, high in pairwise(ends)]
+        sums[:, column] = [crc32c(values[low : max(low, high)].view(np.uint8)) for low, high in pairwise(ends)]
     sums.tofile(path / "c/0/0")
 
 
@@ -84,10 +91,12 @@ def entries(folder, name):
 
 def put(name, place, value, dtype=np.uint32):
     """Damage: one entry of an array's first chunk; ``value`` may be a function of the old one."""
+
     def damage(folder):
         values = np.fromfile(folder / name, dtype)
         values[place] = value(values[place]) if callable(value) else value
         values.tofile(folder / name)
+
     return damage
 
 
@@ -97,25 +106,29 @@ def swap(name, first, second, dtype=np.uint32):
         assert values[first] != values[second]
         values[[first, second]] = values[[second, first]]
         values.tofile(folder / name)
+
     return damage
 
 
 def table(name, change):
     """Damage: ``change`` (columns as lists) of a Parquet file."""
+
     def damage(folder):
         old = pq.read_table(folder / name)
         columns = old.to_pydict()
         groups = change(columns) or NODES // PARTITIONS
-        pq.write_table(pa.table(columns, schema=old.schema), folder / name, row_group_size=groups,
-                       store_schema="type" in columns)
+        pq.write_table(pa.table(columns, schema=old.schema), folder / name, row_group_size=groups, store_schema="type" in columns)
+
     return damage
 
 
 def described(name, **fields):
     """Damage: fields of an array's metadata."""
+
     def damage(folder):
         found = json.loads((folder / name / "zarr.json").read_text())
         (folder / name / "zarr.json").write_text(json.dumps({**found, **fields}))
+
     return damage
 
 
@@ -126,8 +139,9 @@ def both(column, value):
 
 def other_edge(folder):
     """A training edge has another source in the lists: order and numbers are as before."""
-    indptr, sources = (np.fromfile(folder / LISTS / name / "c/0", dtype) for name, dtype in
-                       (("indptr", np.int64), ("sources", np.uint32)))
+    indptr, sources = (
+        np.fromfile(folder / LISTS / name / "c/0", dtype) for name, dtype in (("indptr", np.int64), ("sources", np.uint32))
+    )
     last = int(indptr[NODES // PARTITIONS]) - 1
     sources[last] = sources[last] - 1 if sources[last] > sources[last - 1] else sources[last] + 1
     sources.tofile(folder / LISTS / "sources/c/0")
@@ -139,8 +153,8 @@ def other_owner(folder):
     indptr, sources, rel = (np.fromfile(folder / LISTS / name / "c/0", dtype) for name, dtype in names)
     owners = np.repeat([0, 1], np.diff(indptr[:3]))
     owners[0] = 1
-    order = np.lexsort((sources[:indptr[2]], owners))
-    sources[:indptr[2]], rel[:indptr[2]] = sources[order], rel[order]
+    order = np.lexsort((sources[: indptr[2]], owners))
+    sources[: indptr[2]], rel[: indptr[2]] = sources[order], rel[order]
     indptr[1] -= 1
     for (name, _), values in zip(names, (indptr, sources, rel)):
         values.tofile(folder / LISTS / name / "c/0")
@@ -151,8 +165,12 @@ def twice_in_order(folder):
     dataset = Dataset.open(folder)
     training, raw = dataset.node_counts["train"], dataset.raw_ids(0, NODES)
     hashes = hash_raw_ids(raw, order_key(dataset.manifest.seed))
-    node, other = next((node, other) for node in range(1, training - 1) for other in range(training, NODES)
-                       if hashes[node - 1] < hashes[other] < hashes[node + 1])
+    node, other = next(
+        (node, other)
+        for node in range(1, training - 1)
+        for other in range(training, NODES)
+        if hashes[node - 1] < hashes[other] < hashes[node + 1]
+    )
     table("nodes.parquet", lambda columns: columns["raw_id"].__setitem__(node, raw[other].as_py()))(folder)
 
 
@@ -163,17 +181,29 @@ CASES = {
     "dst order": ("edges", put(f"{TRAIN}/dst/c/0", 9, 29), r"edges/train: edge 10 of bucket \(0, 0\) is out of order"),
     "src order": ("edges", put(f"{TRAIN}/src/c/0", 0, 29), r"edges/train: edge 1 of bucket \(0, 0\) is out of order"),
     "offsets fall": ("edges", put(f"{TRAIN}/bucket_offsets/c/0", 4, 1, np.int64), r"bucket_offsets: bucket \(1, 0\) ends before"),
-    "offsets begin": ("edges", put(f"{TRAIN}/bucket_offsets/c/0", 0, 1, np.int64),
-        r"bucket_offsets: the first bucket begins at 1"),
-    "another bucket": ("edges", put(f"{TRAIN}/bucket_offsets/c/0", 1, lambda end: end + 1, np.int64),
-        r"train: edge \d+ of bucket \(0, 0\) is out of order"),
+    "offsets begin": (
+        "edges",
+        put(f"{TRAIN}/bucket_offsets/c/0", 0, 1, np.int64),
+        r"bucket_offsets: the first bucket begins at 1",
+    ),
+    "another bucket": (
+        "edges",
+        put(f"{TRAIN}/bucket_offsets/c/0", 1, lambda end: end + 1, np.int64),
+        r"train: edge \d+ of bucket \(0, 0\) is out of order",
+    ),
     "length": ("edges", described(f"{TRAIN}/rel", shape=[10]), r"train/rel: 10 entries of uint32, [\d,]+ of uint32 belong there"),
     "type": ("edges", described(f"{TRAIN}/src", data_type="float32"), r"train/src: [\d,]+ entries of float32"),
     "no array": ("edges", described(f"{TRAIN}/src", shape="far"), r"train/src/zarr.json: describes no array"),
-    "chunks": ("edges", described(f"{TRAIN}/dst", chunk_grid={"configuration": {"chunk_shape": [9]}}),
-               r"dst/c/0: [\d,]+ bytes, 36 belong there"),
-    "relation counts": ("edges", table("relations.parquet", lambda c: c["count"].__setitem__(2, 7)),
-                        r"relations.parquet: relation 2 has 7 edges there, \d+ in edges/"),
+    "chunks": (
+        "edges",
+        described(f"{TRAIN}/dst", chunk_grid={"configuration": {"chunk_shape": [9]}}),
+        r"dst/c/0: [\d,]+ bytes, 36 belong there",
+    ),
+    "relation counts": (
+        "edges",
+        table("relations.parquet", lambda c: c["count"].__setitem__(2, 7)),
+        r"relations.parquet: relation 2 has 7 edges there, \d+ in edges/",
+    ),
     "relation ids": ("edges", table("relations.parquet", lambda c: c["relation_id"].reverse()), "row 0 has relation_id 3"),
     "relation twice": ("edges", table("relations.parquet", lambda c: c["raw_id"].__setitem__(2, "r1")), "stands twice"),
     "node ids": ("edges", both("node_id", lambda _: 80), "nodes.parquet: row 7 has node_id 80"),
@@ -182,57 +212,107 @@ CASES = {
     "no raw id": ("edges", both("raw_id", lambda _: None), "nodes.parquet: node 7 has no raw_id"),
     "too few nodes": ("edges", table("nodes.parquet", lambda c: [column.pop() for column in c.values()] and 30), "89 rows, the"),
     "row groups": ("edges", table("nodes.parquet", lambda c: 40), "row group 0, nodes 0 to 39, is of several partitions"),
-    "no parquet": ("edges", lambda folder: (folder / "nodes.parquet").write_bytes(b"PAR1 not"),
-        "nodes.parquet: is no Parquet file"),
+    "no parquet": (
+        "edges",
+        lambda folder: (folder / "nodes.parquet").write_bytes(b"PAR1 not"),
+        "nodes.parquet: is no Parquet file",
+    ),
     "twice in splits": ("float32", twice_in_order, r"nodes.parquet: node \d+ has the raw_id of node \d+, \d+:"),
-    "twice by locality": ("locality", both("raw_id", lambda ids: ids[80]),
-        r"nodes.parquet: node 80 has the raw_id of node 7, \d+"),
-    "type of another name": ("types", both("type", lambda _: "d"),
-        "nodes.parquet: node 7 is of type 'd', which the manifest has not"),
+    "twice by locality": (
+        "locality",
+        both("raw_id", lambda ids: ids[80]),
+        r"nodes.parquet: node 80 has the raw_id of node 7, \d+",
+    ),
+    "type of another name": (
+        "types",
+        both("type", lambda _: "d"),
+        "nodes.parquet: node 7 is of type 'd', which the manifest has not",
+    ),
     "no type": ("types", both("type", lambda _: None), "nodes.parquet: node 7 is of type None, which the manifest has not"),
     "lists: source": ("edges", other_edge, f"{LISTS}: the lists of partition 0 are not those of its training"),
     "lists: owner": ("edges", other_owner, f"{LISTS}: the lists of partition 0 are not those of its training"),
-    "lists: relation": ("edges", put(f"{LISTS}/rel/c/0", -1, lambda rel: (rel + 1) % 4),
-        "the lists of partition 2 are not those"),
+    "lists: relation": (
+        "edges",
+        put(f"{LISTS}/rel/c/0", -1, lambda rel: (rel + 1) % 4),
+        "the lists of partition 2 are not those",
+    ),
     "lists: order": ("edges", put(f"{LISTS}/sources/c/0", 0, NODES - 1), "sources: the list of node 0 is not in ascending order"),
-    "lists: no node": ("edges", put(f"{LISTS}/sources/c/0", 3, NODES),
-        "sources: the list of node 0 has source 90, there are 90 nodes"),
+    "lists: no node": (
+        "edges",
+        put(f"{LISTS}/sources/c/0", 3, NODES),
+        "sources: the list of node 0 has source 90, there are 90 nodes",
+    ),
     "lists: bounds": ("edges", put(f"{LISTS}/indptr/c/0", 33, 5000, np.int64), "indptr: the list of node 31 is not inside the"),
     "lists: begin": ("edges", put(f"{LISTS}/indptr/c/0", 31, 1, np.int64), "indptr: the list of node 30 is not inside the"),
-    "lists: end": ("edges", put(f"{LISTS}/indptr/c/0", 30, lambda end: end - 1, np.int64),
-        "indptr: the list of node 29 is not inside"),
-    "lists: starts": ("edges", put(f"{LISTS}/starts/c/0", 1, lambda start: start + 1, np.int64),
-        "starts: the lists of partition 1 begin"),
+    "lists: end": (
+        "edges",
+        put(f"{LISTS}/indptr/c/0", 30, lambda end: end - 1, np.int64),
+        "indptr: the list of node 29 is not inside",
+    ),
+    "lists: starts": (
+        "edges",
+        put(f"{LISTS}/starts/c/0", 1, lambda start: start + 1, np.int64),
+        "starts: the lists of partition 1 begin",
+    ),
     "nan": ("float32", put(FEATURES / "c/1/0", 8 * 3 + 4, np.nan, np.float32), "features: a feature of node 33 is not finite"),
     "infinity": ("bfloat16", put(FEATURES / "c/2/0", 8 * 2, 0x7F80, np.uint16), "features: a feature of node 62 is not finite"),
     "filling": ("float32", put(FEATURES / "c/0/0", 8 + 5, 1, np.float32), "the row of node 1 is not filled up with 0"),
-    "width": ("float32", described(FEATURES, attributes={"values": [0, 4]}),
-        "features: nodes, rows of a chunk, type and columns are"),
+    "width": (
+        "float32",
+        described(FEATURES, attributes={"values": [0, 4]}),
+        "features: nodes, rows of a chunk, type and columns are",
+    ),
     "scales": ("int8", described(FEATURES, attributes={"values": [0, 5], "scales": [1, 1, 1, 0, 1]}), "the scales of 5 columns"),
     "label": ("float32", put("tables/labels/c/2", 4, 6, np.int64), "labels: node 64 has a label outside 6 classes"),
     "code": ("float32", put("tables/split/c/2", 4, 4, np.uint8), "split: node 64 has a code above 3"),
-    "training node": ("float32", put("tables/split/c/2", 4, 1, np.uint8),
-        r"split: node 64 is out of place: the \d+ training nodes"),
-    "split counts": ("float32", put("tables/split/c/2", 4, 0, np.uint8),
-        r"split: \d+ nodes for (valid|test), the manifest says \d+"),
+    "training node": (
+        "float32",
+        put("tables/split/c/2", 4, 1, np.uint8),
+        r"split: node 64 is out of place: the \d+ training nodes",
+    ),
+    "split counts": (
+        "float32",
+        put("tables/split/c/2", 4, 0, np.uint8),
+        r"split: \d+ nodes for (valid|test), the manifest says \d+",
+    ),
     "label missing": ("float32", put("tables/labels/c/0", 0, -1, np.int64), "split: node 0 is of a split and has no label"),
-    "label chunks": ("float32", described("tables/labels", chunk_grid={"configuration": {"chunk_shape": [45]}}),
-                     "labels: chunks of 45 entries, 30 make a partition"),
-    "several: value": ("several", put("tables/labels/c/1/0", 16 * 3 + 4, 2, np.int8),
-        "labels: the label of node 33 is not 0 or 1 for each class, nor -1 for all"),
-    "several: none in part": ("several", put("tables/labels/c/2/0", 16 * 3 + 4, -1, np.int8),
-        "labels: the label of node 63 is not"),
-    "several: missing": ("several", put("tables/labels/c/0/0", slice(0, 5), -1, np.int8),
-        "split: node 0 is of a split and has no label"),
+    "label chunks": (
+        "float32",
+        described("tables/labels", chunk_grid={"configuration": {"chunk_shape": [45]}}),
+        "labels: chunks of 45 entries, 30 make a partition",
+    ),
+    "several: value": (
+        "several",
+        put("tables/labels/c/1/0", 16 * 3 + 4, 2, np.int8),
+        "labels: the label of node 33 is not 0 or 1 for each class, nor -1 for all",
+    ),
+    "several: none in part": (
+        "several",
+        put("tables/labels/c/2/0", 16 * 3 + 4, -1, np.int8),
+        "labels: the label of node 63 is not",
+    ),
+    "several: missing": (
+        "several",
+        put("tables/labels/c/0/0", slice(0, 5), -1, np.int8),
+        "split: node 0 is of a split and has no label",
+    ),
     "several: filling": ("several", put("tables/labels/c/0/0", 16 + 5, 1, np.int8), "the row of node 1 is not filled up with 0"),
-    "several: width": ("several", described("tables/labels", attributes={"values": [0, 4]}),
-        "labels: nodes, rows of a chunk, type and columns are"),
+    "several: width": (
+        "several",
+        described("tables/labels", attributes={"values": [0, 4]}),
+        "labels: nodes, rows of a chunk, type and columns are",
+    ),
 }
 
 
 def in_small_pieces(monkeypatch):
-    for module, name, size in ((verify, "EDGES_AT_ONCE", 7), (verify, "LISTS_AT_ONCE", 4), (verify_nodes, "NODES_AT_ONCE", 16),
-                               (verify_nodes, "HASHES_AT_ONCE", 20), (verify_nodes, "BYTES_AT_ONCE", 64)):
+    for module, name, size in (
+        (verify, "EDGES_AT_ONCE", 7),
+        (verify, "LISTS_AT_ONCE", 4),
+        (verify_nodes, "NODES_AT_ONCE", 16),
+        (verify_nodes, "HASHES_AT_ONCE", 20),
+        (verify_nodes, "BYTES_AT_ONCE", 64),
+    ):
         monkeypatch.setattr(module, name, size)
 
 
@@ -266,28 +346,34 @@ def test_what_is_sound_passes(sound, copied, name, monkeypatch):
     Dataset.open(sound / name).verify()
 
 
-@pytest.mark.parametrize(("name", "fields", "message"), [
-    ("edges", {"edges": {"train": 5, "valid": 1, "test": 1}}, r"edges/train: [\d,]+ edges, the manifest says 5"),
-    ("edges", {"rows_per_partition": 29}, "zarr.json: 3 partitions of 29 nodes do not hold 90 nodes"),
-    ("float32", {"training_partitions": 3}, "zarr.json: training_partitions is 3, 2 hold the training nodes"),
-    ("edges", {"relations": 3}, "relations.parquet: 4 rows, the manifest says 3"),
-    ("edges", {"ids": "int"}, "nodes.parquet: columns .* it should have"),
-    ("edges", {"node_types": ("a",)}, "nodes.parquet: columns .* it should have"),
-    ("types", {"node_types": None}, "nodes.parquet: columns .* it should have"),
-    ("types", {"node_types": ("a", "b", "c", "d")}, "nodes.parquet: no node is of type 'd', which the manifest has"),
-    ("types", {"node_types": ("a", "b", "c", "b")}, "zarr.json: a type stands twice in node_types"),
-    ("types", {"node_types": ("a", "c", "b")}, "zarr.json: node_types are not in order"),
-    ("edges", {"seed": 1}, r"nodes.parquet: node \d+, 'n\d+', is out of order"),
-])
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        ("edges", {"edges": {"train": 5, "valid": 1, "test": 1}}, r"edges/train: [\d,]+ edges, the manifest says 5"),
+        ("edges", {"rows_per_partition": 29}, "zarr.json: 3 partitions of 29 nodes do not hold 90 nodes"),
+        ("float32", {"training_partitions": 3}, "zarr.json: training_partitions is 3, 2 hold the training nodes"),
+        ("edges", {"relations": 3}, "relations.parquet: 4 rows, the manifest says 3"),
+        ("edges", {"ids": "int"}, "nodes.parquet: columns .* it should have"),
+        ("edges", {"node_types": ("a",)}, "nodes.parquet: columns .* it should have"),
+        ("types", {"node_types": None}, "nodes.parquet: columns .* it should have"),
+        ("types", {"node_types": ("a", "b", "c", "d")}, "nodes.parquet: no node is of type 'd', which the manifest has"),
+        ("types", {"node_types": ("a", "b", "c", "b")}, "zarr.json: a type stands twice in node_types"),
+        ("types", {"node_types": ("a", "c", "b")}, "zarr.json: node_types are not in order"),
+        ("edges", {"seed": 1}, r"nodes.parquet: node \d+, 'n\d+', is out of order"),
+    ],
+)
 def test_a_manifest_that_says_something_else(copied, name, fields, message):
     with pytest.raises(UserError, match=message):
         mended(copied(name), **fields).verify()
 
 
-@pytest.mark.parametrize(("name", "place", "message"), [
-    (f"{TRAIN}/bucket_checksums", 14, r"rel: bucket \(1, 1\) does not match its checksum"),
-    (f"{LISTS}/checksums", 4, "sources: the lists of partition 1 do not match"),
-])
+@pytest.mark.parametrize(
+    ("name", "place", "message"),
+    [
+        (f"{TRAIN}/bucket_checksums", 14, r"rel: bucket \(1, 1\) does not match its checksum"),
+        (f"{LISTS}/checksums", 4, "sources: the lists of partition 1 do not match"),
+    ],
+)
 def test_checksums_inside_the_dataset_are_compared(copied, name, place, message):
     folder = copied("edges")
     dataset, path = Dataset.open(folder), folder / name / "c/0/0"

@@ -28,8 +28,16 @@ def by_definition(x, indptr, indices, weights, mean):
 
 @pytest.mark.parametrize("native", [True, False])
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10_000), st.integers(0, 40), st.integers(0, 60), st.integers(0, 300), st.sampled_from([1, 7, 32, 130]),
-       st.booleans(), st.booleans(), st.sampled_from([torch.int32, torch.int64]))
+@given(
+    st.integers(0, 10_000),
+    st.integers(0, 40),
+    st.integers(0, 60),
+    st.integers(0, 300),
+    st.sampled_from([1, 7, 32, 130]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([torch.int32, torch.int64]),
+)
 def test_values_and_gradients(native, seed, targets, sources, edges, width, weighted, mean, dtype):
     torch.manual_seed(seed)
     indptr, indices = random_lists(seed, targets, sources, edges, dtype)
@@ -91,8 +99,10 @@ def test_base():
     np.testing.assert_allclose(out, plain, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("indptr", "indices"), [([0, 2, 1], [0, 1]), ([0, 1, 3], [0, 1]), ([-1, 1, 2], [0, 1]),
-                                                 ([0, 1, 2], [0, 5]), ([0, 1, 2], [-1, 0])])
+@pytest.mark.parametrize(
+    ("indptr", "indices"),
+    [([0, 2, 1], [0, 1]), ([0, 1, 3], [0, 1]), ([-1, 1, 2], [0, 1]), ([0, 1, 2], [0, 5]), ([0, 1, 2], [-1, 0])],
+)
 def test_what_is_not_there_is_refused(indptr, indices):
     indptr, indices = np.array(indptr), np.array(indices)
     x, out = np.ones((5, 3), np.float32), np.ones((2, 3), np.float32)

@@ -13,7 +13,7 @@ from marius_lite.own_code import VARIABLE
 
 pyg = pytest.importorskip("torch_geometric.nn")
 
-SOURCE = '''
+SOURCE = """
 import torch
 from torch_geometric.nn import GraphSAGE, RGCNConv, SAGEConv, TAGConv
 from torch_geometric.nn.models.basic_gnn import BasicGNN
@@ -65,7 +65,7 @@ class Changed(GraphSAGE):
 
 class Plain:
     pass
-'''
+"""
 
 
 @pytest.fixture
@@ -113,16 +113,19 @@ def test_a_module_that_asks_for_relations(package):
     torch.testing.assert_close(model(rows, around), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "options", "why"), [
-    ("{}:Two", {}, "has layers of its own"),
-    ("{}:Changed", {}, "has layers of its own"),
-    ("{}:Own", {}, "has layers of kind TAGConv, which may look further"),
-    ("torch_geometric.nn:GCN", {"improved": True}, "has layers of kind GCNConv"),
-    ("torch_geometric.nn:GAT", {"norm": "pair_norm"}, "has norms of kind PairNorm, which may look at all nodes"),
-    ("torch_geometric.nn:GAT", {"norm": "layer_norm"}, "has norms of kind LayerNorm"),
-    ("torch_geometric.nn:GIN", {"num_layers": 1, "norm": "graph_norm"}, "has norms of kind GraphNorm"),
-    ("torch_geometric.nn:GraphSAGE", {"norm": "batch_norm"}, None),
-])
+@pytest.mark.parametrize(
+    ("name", "options", "why"),
+    [
+        ("{}:Two", {}, "has layers of its own"),
+        ("{}:Changed", {}, "has layers of its own"),
+        ("{}:Own", {}, "has layers of kind TAGConv, which may look further"),
+        ("torch_geometric.nn:GCN", {"improved": True}, "has layers of kind GCNConv"),
+        ("torch_geometric.nn:GAT", {"norm": "pair_norm"}, "has norms of kind PairNorm, which may look at all nodes"),
+        ("torch_geometric.nn:GAT", {"norm": "layer_norm"}, "has norms of kind LayerNorm"),
+        ("torch_geometric.nn:GIN", {"num_layers": 1, "norm": "graph_norm"}, "has norms of kind GraphNorm"),
+        ("torch_geometric.nn:GraphSAGE", {"norm": "batch_norm"}, None),
+    ],
+)
 def test_what_cannot_be_run_by_layers_says_why(package, name, options, why):
     encoder = make_encoder(name.format(package), EncoderShape(5, [7, 4]), options=options)
     assert isinstance(encoder, Layered) == (why is None)
@@ -135,16 +138,19 @@ def test_models_of_torch_geometric():
     torch.testing.assert_close(model(rows, around), model.module(x, graph.edge_index)[[3, 1, 8]], rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize(("name", "text"), [
-    ("no_such_package:Model", "cannot import no_such_package"),
-    ("{}:Nothing", "Nothing has no such name, expected a class of torch.nn.Module in own_package.models"),
-    ("{}:answer", "answer is int"),
-    ("{}:Plain", "Plain is <class"),
-    ("{}:", "expected package.module:Class"),
-    (":Two", "expected package.module:Class"),
-    ("{}:Fails", "making own_package.models:Fails failed: RuntimeError: out of luck"),
-    ("{}:Asks", "asks for temperature, allowed are in_channels"),
-])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("no_such_package:Model", "cannot import no_such_package"),
+        ("{}:Nothing", "Nothing has no such name, expected a class of torch.nn.Module in own_package.models"),
+        ("{}:answer", "answer is int"),
+        ("{}:Plain", "Plain is <class"),
+        ("{}:", "expected package.module:Class"),
+        (":Two", "expected package.module:Class"),
+        ("{}:Fails", "making own_package.models:Fails failed: RuntimeError: out of luck"),
+        ("{}:Asks", "asks for temperature, allowed are in_channels"),
+    ],
+)
 def test_wrong_names_are_refused(package, name, text):
     with pytest.raises(UserError, match=text) as refused:
         make_encoder(name.format(package), EncoderShape(5, [7, 4]))

@@ -43,8 +43,12 @@ def test_asked_for_relations_the_edges_score_is_the_same(name):
     rng, decoder = np.random.default_rng(3), make_decoder(name, 8)
     src, dst, rel = (torch.from_numpy(rng.standard_normal((7, 8), np.float32)) for _ in range(3))
     similarity = SIMILARITIES[decoder.similarity]
-    torch.testing.assert_close(similarity.pairs(decoder.relation_query(src, dst), rel),
-                               similarity.pairs(decoder.query(src, EdgeContext(rel), 0), dst), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        similarity.pairs(decoder.relation_query(src, dst), rel),
+        similarity.pairs(decoder.query(src, EdgeContext(rel), 0), dst),
+        rtol=1e-4,
+        atol=1e-5,
+    )
 
 
 @pytest.mark.parametrize("kind", ["normal", "uniform"])

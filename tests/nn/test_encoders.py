@@ -58,8 +58,14 @@ def drawn(seed, nodes, edges):
 
 @pytest.mark.parametrize("name", ENCODERS)
 @settings(max_examples=20, deadline=None)
-@given(st.integers(0, 10_000), st.integers(2, 25), st.integers(0, 120), st.integers(1, 3),
-       st.sampled_from(["none", "layer", "batch"]), st.sampled_from([torch.int32, torch.int64]))
+@given(
+    st.integers(0, 10_000),
+    st.integers(2, 25),
+    st.integers(0, 120),
+    st.integers(1, 3),
+    st.sampled_from(["none", "layer", "batch"]),
+    st.sampled_from([torch.int32, torch.int64]),
+)
 def test_full_neighbours_equal_the_whole_graph(name, seed, nodes, edges, layers, norm, dtype):
     rng, graph, x = drawn(seed, nodes, edges)
     ours = encoder(name, layers, norm=norm).eval()
@@ -194,13 +200,16 @@ def test_residual_norm_and_dropout(name):
     assert 0.3 < share < 0.7
 
 
-@pytest.mark.parametrize(("name", "options", "text"), [
-    ("sagee", {}, "model.encoder: found 'sagee', allowed are sage, gcn, gat, rgcn or package.module:Class"),
-    ("sage", {"norm": "group"}, "model.norm: found 'group', allowed are none, layer, batch"),
-    ("gat", {"heads": 3}, r"model.heads: found 3 for layers \[8, 6\]"),
-    ("gat", {"heads": 0}, "model.heads: found 0"),
-    ("sage", {"widths": []}, "model.layers: "),
-])
+@pytest.mark.parametrize(
+    ("name", "options", "text"),
+    [
+        ("sagee", {}, "model.encoder: found 'sagee', allowed are sage, gcn, gat, rgcn or package.module:Class"),
+        ("sage", {"norm": "group"}, "model.norm: found 'group', allowed are none, layer, batch"),
+        ("gat", {"heads": 3}, r"model.heads: found 3 for layers \[8, 6\]"),
+        ("gat", {"heads": 0}, "model.heads: found 0"),
+        ("sage", {"widths": []}, "model.layers: "),
+    ],
+)
 def test_what_is_not_allowed_is_refused(name, options, text):
     with pytest.raises(UserError, match=text):
         make_encoder(name, EncoderShape(**{"in_width": IN, "widths": WIDTHS[2], **options}))

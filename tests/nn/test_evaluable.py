@@ -11,6 +11,8 @@ def test_a_missing_library_is_told_before_anything_is_done(cli, surrounded, tmp_
     capfd.readouterr()
     where = ["--run", tmp_path / "run"] if command == "train" else []
     assert cli(command, surrounded, *where, "--set", "model.encoder=gat") == 2
-    assert capfd.readouterr().err == ("marius-lite: model.encoder: graph neural networks need torch_geometric, which cannot be "
-                                      "imported (No module named 'torch_geometric'): pip install 'marius-lite[gnn]'\n")
+    assert capfd.readouterr().err == (
+        "marius-lite: model.encoder: graph neural networks need torch_geometric, which cannot be "
+        "imported (No module named 'torch_geometric'): pip install 'marius-lite[gnn]'\n"
+    )
     assert not (tmp_path / "run").exists()

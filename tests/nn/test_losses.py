@@ -16,23 +16,29 @@ def softmax(scores):
 
 def logistic(scores, margin=0.0, temperature=0.0):
     weights = torch.softmax(temperature * (scores[:, 1:] + margin), 1).detach()
-    return (F.softplus(-margin - scores[:, 0], threshold=80).sum()
-            + (weights * F.softplus(margin + scores[:, 1:], threshold=80)).sum())
+    return (
+        F.softplus(-margin - scores[:, 0], threshold=80).sum()
+        + (weights * F.softplus(margin + scores[:, 1:], threshold=80)).sum()
+    )
 
 
 def margin_ranking(scores, margin=1.0):
     return F.relu(margin + scores[:, 1:] - scores[:, :1]).mean(1).sum()
 
 
-CASES = [(Softmax(), softmax), (Logistic(), logistic), (Logistic(margin=2.0), lambda s: logistic(s, 2.0)),
-         (Logistic(temperature=1.5), lambda s: logistic(s, 0.0, 1.5)), (Margin(), margin_ranking),
-         (Margin(margin=0.3), lambda s: margin_ranking(s, 0.3))]
+CASES = [
+    (Softmax(), softmax),
+    (Logistic(), logistic),
+    (Logistic(margin=2.0), lambda s: logistic(s, 2.0)),
+    (Logistic(temperature=1.5), lambda s: logistic(s, 0.0, 1.5)),
+    (Margin(), margin_ranking),
+    (Margin(margin=0.3), lambda s: margin_ranking(s, 0.3)),
+]
 
 
 @pytest.mark.parametrize(("loss", "reference"), CASES, ids=lambda c: str(c) if not callable(c) else "")
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 12),
-       st.sampled_from([0.01, 1.0, 30.0, 300.0]))
+@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 12), st.sampled_from([0.01, 1.0, 30.0, 300.0]))
 def test_gradients_equal_autograd(loss, reference, seed, edges, negatives, scale):
     scores = torch.randn(edges, 1 + negatives, generator=torch.Generator().manual_seed(seed)) * scale
     exact = scores.double().requires_grad_()

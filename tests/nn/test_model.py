@@ -18,13 +18,11 @@ def make(decoder="complex", **options):
 
 def make_batch(seed=0, sides=2, scale=0.5, mask_seed=9, shared=False):
     rng = np.random.default_rng(seed)
-    edges = EdgeBatch(3, 4, 5, rng.integers(0, NODES, EDGES), rng.integers(0, NODES, EDGES),
-                      rng.integers(0, RELATIONS, EDGES))
+    edges = EdgeBatch(3, 4, 5, rng.integers(0, NODES, EDGES), rng.integers(0, NODES, EDGES), rng.integers(0, RELATIONS, EDGES))
     shape = (1, 1, 7) if shared else (sides, 3, 7)
     sampled = SampledBatch(edges, rng.integers(0, NODES, shape), mask_seed, shared)
     table = torch.from_numpy(rng.normal(0, scale, (NODES, DIM)).astype(np.float32))
-    return DeviceBatch(sampled, table[edges.src], table[edges.dst], table[sampled.negatives],
-                       torch.from_numpy(edges.rel))
+    return DeviceBatch(sampled, table[edges.src], table[edges.dst], table[sampled.negatives], torch.from_numpy(edges.rel))
 
 
 def parts(grads):
@@ -67,9 +65,13 @@ def test_dropout_gradients_are_derivatives(decoder, shared):
     slope = sum(float(g.double().square().sum()) for g in (d_src, d_dst, d_relations, *d_negatives))
     losses = []
     for sign in (1, -1):
-        moved = DeviceBatch(batch.sampled, batch.src + sign * step * d_src, batch.dst + sign * step * d_dst,
-                            batch.negatives + sign * step * torch.stack(d_negatives).view_as(batch.negatives),
-                            batch.rel)
+        moved = DeviceBatch(
+            batch.sampled,
+            batch.src + sign * step * d_src,
+            batch.dst + sign * step * d_dst,
+            batch.negatives + sign * step * torch.stack(d_negatives).view_as(batch.negatives),
+            batch.rel,
+        )
         model.relations.data += sign * step * d_relations
         losses.append(learn(model, moved)[0] * 2 * EDGES)
         model.relations.data -= sign * step * d_relations

@@ -14,8 +14,12 @@ from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
 from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch
 
 NODES, RELATIONS, DIM, EDGES, CHUNKS, COUNT, LR = 60, 5, 8, 37, 4, 11, 0.1
-LOSSES = {"softmax": {}, "logistic": {"margin": 1.0}, "margin": {"margin": 1.5},
-          "self_adversarial": {"margin": 1.0, "temperature": 0.7}}
+LOSSES = {
+    "softmax": {},
+    "logistic": {"margin": 1.0},
+    "margin": {"margin": 1.5},
+    "self_adversarial": {"margin": 1.0, "temperature": 0.7},
+}
 
 
 def score(decoder, src, rel, dst):
@@ -66,21 +70,22 @@ def reference_loss(decoder, loss, reciprocal, entities, relations, sampled):
 
 
 def sampled_batch(rng, index=0, sides=2):
-    edges = EdgeBatch(1, 2, index, rng.integers(0, NODES, EDGES), rng.integers(0, NODES, EDGES),
-                      rng.integers(0, RELATIONS, EDGES))
+    edges = EdgeBatch(
+        1, 2, index, rng.integers(0, NODES, EDGES), rng.integers(0, NODES, EDGES), rng.integers(0, RELATIONS, EDGES)
+    )
     return SampledBatch(edges, rng.integers(0, NODES, (sides, CHUNKS, COUNT)), seed=5)
 
 
 def device_batch(sampled, table):
     rows = torch.from_numpy(table[:, :DIM])
-    return DeviceBatch(sampled, rows[sampled.edges.src], rows[sampled.edges.dst], rows[sampled.negatives],
-                       torch.from_numpy(sampled.edges.rel))
+    return DeviceBatch(
+        sampled, rows[sampled.edges.src], rows[sampled.edges.dst], rows[sampled.negatives], torch.from_numpy(sampled.edges.rel)
+    )
 
 
 def make(decoder, loss, reciprocal, rng):
     name = "logistic" if loss == "self_adversarial" else loss
-    return make_model(decoder, RELATIONS, DIM, rng, reciprocal=reciprocal, loss=name,
-                               options=LOSSES[loss])
+    return make_model(decoder, RELATIONS, DIM, rng, reciprocal=reciprocal, loss=name, options=LOSSES[loss])
 
 
 def difference(ours, theirs):
@@ -148,8 +153,9 @@ def reference_step(name, table, rows, grad):
     table[rows] = np.concatenate([value, state], 1)
 
 
-@pytest.mark.parametrize(("decoder", "optimizer"),
-                         list(itertools.product(["dot", "distmult", "complex"], ["sgd", "row_adagrad"])))
+@pytest.mark.parametrize(
+    ("decoder", "optimizer"), list(itertools.product(["dot", "distmult", "complex"], ["sgd", "row_adagrad"]))
+)
 def test_rows_after_fifty_batches(decoder, optimizer):
     rng = np.random.default_rng(12)
     model = make(decoder, "softmax", decoder == "complex", rng)

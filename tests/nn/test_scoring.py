@@ -34,8 +34,7 @@ def random(seed, *shapes):
 
 @pytest.mark.parametrize("kind", SIMILARITIES)
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 13), st.integers(1, 5), st.integers(1, 9),
-       st.sampled_from([1, 100, 1 << 20]))
+@given(st.integers(0, 10_000), st.integers(1, 13), st.integers(1, 5), st.integers(1, 9), st.sampled_from([1, 100, 1 << 20]))
 def test_gradients_equal_autograd(kind, seed, edges, chunks, count, budget):
     tensors = random(seed, (edges, DIM), (edges, DIM), (chunks, count, DIM))
     exact = [tensor.double().requires_grad_() for tensor in tensors]
@@ -50,8 +49,7 @@ def test_gradients_equal_autograd(kind, seed, edges, chunks, count, budget):
         grads = scoring.score_side(SIMILARITIES[kind], Softmax(), *tensors, Workspace())
     torch.testing.assert_close(grads.loss, expected.detach(), rtol=1e-5, atol=1e-5)
     assert grads.negatives.shape == (chunks, count, DIM)
-    for ours, theirs in [(grads.query, query.grad), (grads.positive, positive.grad),
-                         (grads.negatives, negatives.grad)]:
+    for ours, theirs in [(grads.query, query.grad), (grads.positive, positive.grad), (grads.negatives, negatives.grad)]:
         torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=2e-5)
 
 
@@ -102,7 +100,7 @@ def test_scores_for_ranking(kind, budget, columns, monkeypatch):
 @pytest.mark.parametrize("kind", SIMILARITIES)
 def test_equal_vectors_give_finite_small_gradients(kind):
     """The norm has no direction at zero; whatever stands in for it must not blow up."""
-    query, = random(2, (4, DIM))
+    (query,) = random(2, (4, DIM))
     same = query.clone()
     grads = scoring.score_side(SIMILARITIES[kind], Softmax(), query, same, same[None], Workspace())
     for grad in (grads.query, grads.positive, grads.negatives):
@@ -133,8 +131,15 @@ def test_a_correction_is_taken_from_scores(budget, monkeypatch):
     monkeypatch.setattr(scoring, "CPU_TILE", budget)
     monkeypatch.setattr(scoring, "TILE_QUERIES", 1)
     query, positive, negatives, answers, others = random(5, (7, DIM), (7, DIM), (2, 5, DIM), (7,), (2, 5))
-    grads = scoring.score_side(SIMILARITIES["inner"], Softmax(), query, positive, negatives, Workspace(),
-                               correction=Correction(answers.numpy(), others.numpy()))
+    grads = scoring.score_side(
+        SIMILARITIES["inner"],
+        Softmax(),
+        query,
+        positive,
+        negatives,
+        Workspace(),
+        correction=Correction(answers.numpy(), others.numpy()),
+    )
     exact = [tensor.double().requires_grad_() for tensor in (query, positive, negatives)]
     chunk_of = torch.arange(7) // 4
     scores = all_scores("inner", exact[0], torch.cat([exact[1][:, None], exact[2][chunk_of]], 1))

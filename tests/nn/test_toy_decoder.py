@@ -15,9 +15,13 @@ from marius_lite.nn.decoders import Decoder, decoder_class, make_decoder
 from marius_lite.types import DeviceBatch, EdgeBatch, SampledBatch
 
 NODES, RELATIONS, DIM, EDGES = 30, 3, 6, 17
-SETTINGS = {"model": {"decoder": "toy", "dim": 8}, "training": {"epochs": 2, "batch_size": 100, "threads": 1},
-            "negatives": {"count": 20, "chunks": 2}, "optimizer": {"dense": {"clip": 0.5}},
-            "checkpoint": {"every_minutes": 0.0005, "keep": 99}}
+SETTINGS = {
+    "model": {"decoder": "toy", "dim": 8},
+    "training": {"epochs": 2, "batch_size": 100, "threads": 1},
+    "negatives": {"count": 20, "chunks": 2},
+    "optimizer": {"dense": {"clip": 0.5}},
+    "checkpoint": {"every_minutes": 0.0005, "keep": 99},
+}
 OWN = ["decoder.turn.bias", "decoder.turn.weight"]
 
 

@@ -30,8 +30,15 @@ def close(ours, theirs):
 
 @needs_amx
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 70), st.integers(1, 5), st.integers(1, 300), st.integers(1, 70), st.booleans(),
-       st.sampled_from([1, 32, 1024]))
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 70),
+    st.integers(1, 5),
+    st.integers(1, 300),
+    st.integers(1, 70),
+    st.booleans(),
+    st.sampled_from([1, 32, 1024]),
+)
 def test_gradients_are_those_of_tiles(seed, edges, chunks, count, dim, hides, queries):
     tensors = drawn(seed, edges, chunks, count, dim)
     pairs = Pairs(np.arange(edges), np.random.default_rng(seed).integers(count, size=edges)) if hides else None
@@ -68,8 +75,18 @@ def test_what_does_not_fit_is_refused():
     row, pairs = np.zeros(3, np.float32), np.array([2, 1])
 
     def call(hidden_queries=pairs, hidden_candidates=pairs, candidates=candidates):
-        shared_softmax(query, candidates, row, hidden_queries, hidden_candidates, row.copy(), row.copy(), query.copy(),
-                       candidates.copy(), False)
+        shared_softmax(
+            query,
+            candidates,
+            row,
+            hidden_queries,
+            hidden_candidates,
+            row.copy(),
+            row.copy(),
+            query.copy(),
+            candidates.copy(),
+            False,
+        )
 
     with pytest.raises(ValueError, match="ordered by candidate"):
         call()

@@ -44,8 +44,12 @@ def test_gather_names_the_row_outside(row):
 
 def test_arrays_of_other_kinds_are_refused():
     table, rows, out = np.zeros((3, 4), np.float32), np.array([0, 1]), np.zeros((2, 4), np.float32)
-    for wrong in [(table.astype(float), rows, out), (table, rows.astype(np.int32), out),
-                  (table[:, ::2], rows, out), (table, rows, out[::-1])]:
+    for wrong in [
+        (table.astype(float), rows, out),
+        (table, rows.astype(np.int32), out),
+        (table[:, ::2], rows, out),
+        (table, rows, out[::-1]),
+    ]:
         with pytest.raises(TypeError):
             _native.gather(*wrong)
     with pytest.raises(TypeError):

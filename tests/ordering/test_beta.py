@@ -10,9 +10,19 @@ from marius_lite.ordering.beta import beta_states
 SHAPES = [(p, c) for p in range(2, 65) for c in range(2, p + 1)]
 
 
-@pytest.mark.parametrize(("shape", "swaps", "bound"), [
-    ((4, 2), 5, 5), ((6, 3), 7, 6), ((8, 4), 9, 8), ((16, 4), 42, 38), ((16, 8), 17, 14), ((32, 8), 78, 67),
-    ((32, 16), 33, 26), ((64, 8), 308, 284)])
+@pytest.mark.parametrize(
+    ("shape", "swaps", "bound"),
+    [
+        ((4, 2), 5, 5),
+        ((6, 3), 7, 6),
+        ((8, 4), 9, 8),
+        ((16, 4), 42, 38),
+        ((16, 8), 17, 14),
+        ((32, 8), 78, 67),
+        ((32, 16), 33, 26),
+        ((64, 8), 308, 284),
+    ],
+)
 def test_published_counts(shape, swaps, bound):
     assert (beta_swaps(*shape), lower_bound(*shape)) == (swaps, bound)
 

@@ -25,7 +25,7 @@ def test_any_capacity_has_a_shape_that_fits():
         assert 2 <= held <= l <= p
         assert sum(sizes[:held]) <= c
         assert 2 * p <= l * c
-        assert held == l or sum(sizes[:held + 1]) > c
+        assert held == l or sum(sizes[: held + 1]) > c
 
 
 @pytest.mark.parametrize("p", range(1, 20))

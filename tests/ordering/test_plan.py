@@ -61,8 +61,9 @@ def test_same_arguments_same_plan(plan, seed):
 
 @pytest.mark.parametrize("ordering", ["beta", "comet"])
 def test_epochs_and_seeds_differ(ordering):
-    residents = {tuple(step.resident for step in make_plan(ordering, 16, 4, seed, epoch).steps)
-                 for seed in range(3) for epoch in range(3)}
+    residents = {
+        tuple(step.resident for step in make_plan(ordering, 16, 4, seed, epoch).steps) for seed in range(3) for epoch in range(3)
+    }
     assert len(residents) == 9
 
 
@@ -84,13 +85,16 @@ def test_automatic_ordering():
     assert [choose(8, 8), choose(8, 7)] == ["in_memory", "comet"]
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    (("beta", 8, 1), "`storage.capacity` is 1: .* 2 to 8"),
-    (("comet", 8, 0), "`storage.capacity` is 0"),
-    (("comet", 8, 9), "`storage.capacity` is 9, .* 8 partitions"),
-    (("in_memory", 8, 4), "in_memory, but `storage.capacity` 4"),
-    (("hilbert", 8, 4), "`storage.ordering` is 'hilbert': choose one of in_memory, beta, comet"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("beta", 8, 1), "`storage.capacity` is 1: .* 2 to 8"),
+        (("comet", 8, 0), "`storage.capacity` is 0"),
+        (("comet", 8, 9), "`storage.capacity` is 9, .* 8 partitions"),
+        (("in_memory", 8, 4), "in_memory, but `storage.capacity` 4"),
+        (("hilbert", 8, 4), "`storage.ordering` is 'hilbert': choose one of in_memory, beta, comet"),
+    ],
+)
 def test_what_cannot_work_is_refused(arguments, words):
     with pytest.raises(UserError, match=words):
         make_plan(*arguments, 0, 0)
@@ -99,6 +103,7 @@ def test_what_cannot_work_is_refused(arguments, words):
 @pytest.mark.parametrize("ordering", ["beta", "comet"])
 def test_planning_is_fast(ordering):
     """CPU time, best of three: the machine may be busy."""
+
     def seconds(capacity):
         start = time.process_time()
         make_plan(ordering, 64, capacity, 0, 0)

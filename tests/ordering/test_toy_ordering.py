@@ -7,8 +7,12 @@ import marius_lite as ml
 from marius_lite.errors import UserError
 from marius_lite.ordering import ORDERINGS, Ordering, Schedule, all_buckets, make_plan, spare_slots
 
-SETTINGS = {"model": {"decoder": "distmult", "dim": 8}, "storage": {"capacity": 2, "ordering": "pairs"},
-            "training": {"epochs": 2, "batch_size": 200, "threads": 1}, "negatives": {"count": 20, "chunks": 2}}
+SETTINGS = {
+    "model": {"decoder": "distmult", "dim": 8},
+    "storage": {"capacity": 2, "ordering": "pairs"},
+    "training": {"epochs": 2, "batch_size": 200, "threads": 1},
+    "negatives": {"count": 20, "chunks": 2},
+}
 
 
 def pairs(partitions, capacity, rng):

@@ -14,8 +14,7 @@ from faults import Faults, fault_library  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 CHANGES = "rename,write,pwrite,ftruncate,create,mkdir,unlink,rmdir,fsync"
-SMALL = {"ids.keys.TABLE_SHARE": 200, "plan.sort_memory": 20_000, "plan.pass_memory": 30_000,
-         "ids.numbering.MERGED_AT_ONCE": 50}
+SMALL = {"ids.keys.TABLE_SHARE": 200, "plan.sort_memory": 20_000, "plan.pass_memory": 30_000, "ids.numbering.MERGED_AT_ONCE": 50}
 
 
 @dataclass(frozen=True)

@@ -38,5 +38,8 @@ def shared(name):
 
 def data_files(folder):
     """Relative path -> bytes, but for the report (it holds timings)."""
-    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*"))
-            if path.is_file() and path.name != "report.json"}
+    return {
+        path.relative_to(folder): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "report.json"
+    }

@@ -32,11 +32,7 @@ CASES = {
     "carriage return": (ROWS + b"c\rd\tr\ta\n", {}, r"e\.tsv:3: a carriage return"),
     "negative id": (b"1\t2\n3\t-4\n", {"ids": "int"}, r"e\.tsv:2: column 2 \(dst\): negative id.*--ids str"),
     "negative id, auto": (b"1\t2\n3\t-4\n", {}, r"e\.tsv:2: column 2 \(dst\): negative id.*--ids str"),
-    "text with ids int": (
-        b"1\t2\n3\tx\n",
-        {"ids": "int"},
-        r"e\.tsv:2: column 2 \(dst\): not an integer id: '3\\tx'",
-    ),
+    "text with ids int": (b"1\t2\n3\tx\n", {"ids": "int"}, r"e\.tsv:2: column 2 \(dst\): not an integer id: '3\\tx'"),
     "id too large": (b"1\t2\n3\t9223372036854775808\n", {}, r"e\.tsv:2: .*id above 2\^63 - 1"),
     "id of thousands of digits": (b"1\t2\n3\t" + b"9" * 5000 + b"\n", {"ids": "int"}, r"e\.tsv:2: .*id above 2\^63 - 1: '3"),
     "negative id of thousands of digits": (b"1\t2\n-" + b"9" * 5000 + b"\t3\n", {"ids": "int"}, r"e\.tsv:2: .*negative id"),
@@ -176,7 +172,9 @@ def test_numbers_of_thousands_of_digits_are_bad_rows_too(tmp_path):
     dataset = make(tmp_path / "d", tmp_path / "e.tsv", ids="int", timestamp="t", on_bad_row="skip")
     assert decoded(dataset) == {(1, "", 2): 1, (7, "", 2): 1}
     assert json.loads((tmp_path / "d/report.json").read_text())["skipped_rows"]["reasons"] == {
-        "column 1 (src): id above 2^63 - 1": 1, "column 3 (time): no whole number of 64 bits": 1}
+        "column 1 (src): id above 2^63 - 1": 1,
+        "column 3 (time): no whole number of 64 bits": 1,
+    }
 
 
 @pytest.mark.parametrize("between", [" ", "  ", "\t", ","])

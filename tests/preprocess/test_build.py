@@ -24,9 +24,7 @@ from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk import sort
 
 INTS = st.integers(0, 2**63 - 1) | st.integers(0, 12)
-TEXTS = st.text(
-    st.characters(exclude_characters="\t\r\n", exclude_categories=["Cs"]), min_size=1, max_size=12
-)
+TEXTS = st.text(st.characters(exclude_characters="\t\r\n", exclude_categories=["Cs"]), min_size=1, max_size=12)
 
 
 @st.composite
@@ -116,12 +114,7 @@ def test_another_seed_is_another_order_of_the_same_edges(random_edges):
 def test_split_by_hash_keeps_equal_edges_together_and_to_its_fractions(random_edges):
     (random_edges / "twice.tsv").write_text((random_edges / "a.tsv").read_text() * 2)
     for undirected in (False, True):
-        dataset = make(
-            random_edges / f"d{undirected}",
-            random_edges / "twice.tsv",
-            split="0.7,0.2,0.1",
-            undirected=undirected,
-        )
+        dataset = make(random_edges / f"d{undirected}", random_edges / "twice.tsv", split="0.7,0.2,0.1", undirected=undirected)
         parts = {split: decoded(dataset, split) for split in ("train", "valid", "test")}
         assert not parts["train"].keys() & (parts["valid"].keys() | parts["test"].keys())
         assert not parts["valid"].keys() & parts["test"].keys()
@@ -143,12 +136,7 @@ def test_report_counts_what_it_says(tmp_path):
     make(tmp_path / "d", tmp_path / "train.tsv", valid=[tmp_path / "valid.tsv"])
     report = json.loads((tmp_path / "d/report.json").read_text())
     assert (report["rows_read"], report["comment_lines"], report["nodes"]) == (7, 2, 4)
-    assert report["edges"]["train"] == {
-        "stored": 4,
-        "self_loops": 1,
-        "duplicates": 1,
-        "duplicates_dropped": False,
-    }
+    assert report["edges"]["train"] == {"stored": 4, "self_loops": 1, "duplicates": 1, "duplicates_dropped": False}
     assert report["edges"]["valid"] == {
         "stored": 3,
         "self_loops": 0,
@@ -201,9 +189,7 @@ def test_other_programs_read_the_files(random_edges):
     frame = polars.read_parquet(nodes)
     assert frame["node_id"].to_list() == list(range(dataset.manifest.nodes))
     assert frame["raw_id"].to_list() == dataset.raw_ids(0, 500).to_pylist()
-    counts = duckdb.sql(
-        f"select raw_id, count from '{random_edges}/d/relations.parquet' order by relation_id"
-    ).fetchall()
+    counts = duckdb.sql(f"select raw_id, count from '{random_edges}/d/relations.parquet' order by relation_id").fetchall()
     assert counts == [(f"r{k}", int((rel == k).sum())) for k in range(7)]
 
 
@@ -214,8 +200,10 @@ def test_an_error_leaves_nothing(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["e.tsv"]
 
 
-@pytest.mark.parametrize("where", ["preprocess.disk.spool.write_file", "storage.columns.write_file_range",
-                                   "preprocess.disk.sort.write_file", "nodes.parquet"])
+@pytest.mark.parametrize(
+    "where",
+    ["preprocess.disk.spool.write_file", "storage.columns.write_file_range", "preprocess.disk.sort.write_file", "nodes.parquet"],
+)
 def test_after_a_full_disk_the_same_command_goes_on(random_edges, monkeypatch, where):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device", "some/file")

@@ -27,8 +27,9 @@ def load(name):
 
 
 def run(name, *arguments):
-    return subprocess.run([sys.executable, FOLDER / f"{name}.py", *map(str, arguments)], check=True,
-                          capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, FOLDER / f"{name}.py", *map(str, arguments)], check=True, capture_output=True, text=True
+    ).stdout
 
 
 def test_the_oracle_scores_what_ranking_all_candidates_gives():
@@ -59,14 +60,10 @@ def test_the_scores_of_ties():
 
 
 def test_planted_kg_files(tmp_path):
-    printed = run(
-        "planted_kg", tmp_path, "--nodes", 320, "--edges", 3000, "--relations", 4, "--held-out", 0.1
-    )
+    printed = run("planted_kg", tmp_path, "--nodes", 320, "--edges", 3000, "--relations", 4, "--held-out", 0.1)
     oracle = json.loads((tmp_path / "oracle.json").read_text())["oracle"]
     assert json.loads(printed) == oracle
-    rows = {
-        split: (tmp_path / f"{split}.tsv").read_text().splitlines() for split in ("train", "valid", "test")
-    }
+    rows = {split: (tmp_path / f"{split}.tsv").read_text().splitlines() for split in ("train", "valid", "test")}
     assert {split: len(lines) for split, lines in rows.items()} == {s: oracle[s]["count"] for s in rows}
     assert len(set().union(*rows.values())) == sum(map(len, rows.values()))
     assert 0.3 < oracle["test"]["mrr"] < 0.8
@@ -78,9 +75,7 @@ def test_power_law_shards_are_reproducible_and_skewed(tmp_path, monkeypatch):
     module = load("power_law")
     monkeypatch.setattr(module, "SHARD", 30_000)
     for name in ("a", "b"):
-        monkeypatch.setattr(
-            sys, "argv", ["power_law", str(tmp_path / name), "--nodes", "5000", "--edges", "100000"]
-        )
+        monkeypatch.setattr(sys, "argv", ["power_law", str(tmp_path / name), "--nodes", "5000", "--edges", "100000"])
         module.main()
     shards = sorted((tmp_path / "a").iterdir())
     assert [path.name for path in shards] == [f"edges-0000{k}.npy" for k in range(4)]
@@ -168,7 +163,8 @@ def test_nodes_that_are_no_multiple_of_the_classes():
 def test_the_attributed_graph_becomes_a_dataset(attributed, tmp_path):
     out, _ = attributed
     lists = {f"{name}_nodes": out / f"{name}.npy" for name in ("train", "valid", "test")}
-    dataset = make(tmp_path / "d", f"{out}/edges-*.npy", features=out / "features.npy", labels=out / "labels.npy", partitions=8,
-                   **lists)
+    dataset = make(
+        tmp_path / "d", f"{out}/edges-*.npy", features=out / "features.npy", labels=out / "labels.npy", partitions=8, **lists
+    )
     assert (dataset.manifest.training_partitions, dataset.labels.classes, dataset.features.type) == (1, 8, "float16")
     assert dataset.node_counts == {name.removesuffix("_nodes"): len(np.load(path)) for name, path in lists.items()}

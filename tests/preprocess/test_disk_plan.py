@@ -29,8 +29,9 @@ def inputs(tmp_path_factory):
     np.save(folder / "sparse.npy", large[ends])
     names = pa.array([f"user:{number:x}" for number in large.tolist()])
     table = pa.table([names.take(pa.array(column)) for column in ends.T], ["s", "d"])
-    pyarrow.csv.write_csv(table, folder / "strings.tsv",
-                          pyarrow.csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none"))
+    pyarrow.csv.write_csv(
+        table, folder / "strings.tsv", pyarrow.csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
+    )
     return folder
 
 
@@ -94,8 +95,16 @@ def test_what_is_given_about_nodes_is_counted(tmp_path, monkeypatch, partitioner
     np.save(tmp_path / "x.npy", rng.normal(size=(nodes, 50)).astype(np.float32))
     np.save(tmp_path / "y.npy", rng.integers(0, 2 if classes else 9, (nodes, *classes)))
     with Watch(tmp_path / ".d.tmp", monkeypatch) as watch:
-        make(tmp_path / "d", tmp_path / "e.npy", features=tmp_path / "x.npy", labels=tmp_path / "y.npy", partitions=8,
-             node_split="0.5,0.2,0.3", memory="3MB", partitioner=partitioner)
+        make(
+            tmp_path / "d",
+            tmp_path / "e.npy",
+            features=tmp_path / "x.npy",
+            labels=tmp_path / "y.npy",
+            partitions=8,
+            node_split="0.5,0.2,0.3",
+            memory="3MB",
+            partitioner=partitioner,
+        )
     planned, peak = watch.plans[-1].passes(), max(watch.most.values())
     assert peak <= watch.plans[-1].most <= 2 * peak
     assert all(taken <= planned[name] for name, taken in watch.most.items() if name in planned)

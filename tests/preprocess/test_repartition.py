@@ -152,8 +152,17 @@ def test_after_a_full_disk_the_same_command_goes_on(inputs, tmp_path, monkeypatc
     assert data_files(tmp_path / "new") == data_files(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("file", ["nodes.parquet", "relations.parquet", "tables/features/c/1/0", "tables/labels/c/0",
-                                  "edges/train/src/c/0", "edges/train/dst/c/0"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        "nodes.parquet",
+        "relations.parquet",
+        "tables/features/c/1/0",
+        "tables/labels/c/0",
+        "edges/train/src/c/0",
+        "edges/train/dst/c/0",
+    ],
+)
 def test_a_damaged_dataset_is_refused_and_nothing_left(inputs, tmp_path, file):
     preprocessed(inputs, tmp_path / "old", *KINDS["features and labels"], 3)
     damaged = bytearray((tmp_path / "old" / file).read_bytes())

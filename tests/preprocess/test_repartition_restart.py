@@ -22,8 +22,16 @@ def dataset(tmp_path_factory):
     np.save(folder / "e.npy", rng.integers(0, (300, 4, 300), (3000, 3)))
     np.save(folder / "x.npy", rng.normal(size=(300, 6)).astype(np.float32))
     np.save(folder / "y.npy", rng.integers(0, 5, 300))
-    return make(folder / "old", folder / "e.npy", features=folder / "x.npy", labels=folder / "y.npy", split="0.8,0.1,0.1",
-                node_split="0.5,0.3,0.2", adjacency="in", partitions=3).path
+    return make(
+        folder / "old",
+        folder / "e.npy",
+        features=folder / "x.npy",
+        labels=folder / "y.npy",
+        split="0.8,0.1,0.1",
+        node_split="0.5,0.3,0.2",
+        adjacency="in",
+        partitions=3,
+    ).path
 
 
 def arguments(run, dataset, in_place):
@@ -34,8 +42,9 @@ def arguments(run, dataset, in_place):
     return [run / "d", "--output", run / "d", *ASKED, "--overwrite"]
 
 
-@pytest.fixture(scope="module", params=[pytest.param(False, id="beside", marks=pytest.mark.slow),
-                                        pytest.param(True, id="in place")])
+@pytest.fixture(
+    scope="module", params=[pytest.param(False, id="beside", marks=pytest.mark.slow), pytest.param(True, id="in place")]
+)
 def undisturbed(request, server, dataset, tmp_path_factory):
     """(whether in place, the files of a run that nothing happens to, its calls)."""
     folder = tmp_path_factory.mktemp("undisturbed")

@@ -15,8 +15,23 @@ from preprocess_tools import data_files
 
 PASSES = ["read", "number", "nodes", "types", "partition", "names", "tables", "sort", "write", "adjacency", "edge types"]
 PARTS = 10  # of tests that try every call
-OPTIONS = ["--memory", "1MiB", "--undirected", "--split", "0.8,0.1,0.1", "--partitions", "3", "--partitioner", "locality",
-           "--adjacency", "in", "--node-split", "0.5,0.3,0.2", "--delimiter", "tab"]
+OPTIONS = [
+    "--memory",
+    "1MiB",
+    "--undirected",
+    "--split",
+    "0.8,0.1,0.1",
+    "--partitions",
+    "3",
+    "--partitioner",
+    "locality",
+    "--adjacency",
+    "in",
+    "--node-split",
+    "0.5,0.3,0.2",
+    "--delimiter",
+    "tab",
+]
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +46,18 @@ def command(tmp_path_factory):
     np.save(folder / "features.npy", rng.normal(size=(400, 6)).astype(np.float32))
     np.save(folder / "labels.npy", rng.integers(-1, 5, 400))
     (folder / "types.txt").write_text("".join(f"{name}\ttype {k % 3}\n" for k, name in enumerate(names)))
-    return [*sorted(folder.glob("*.tsv")), "--features", folder / "features.npy", "--labels", folder / "labels.npy",
-            "--node-ids", folder / "names.txt", "--node-types", folder / "types.txt", *OPTIONS]
+    return [
+        *sorted(folder.glob("*.tsv")),
+        "--features",
+        folder / "features.npy",
+        "--labels",
+        folder / "labels.npy",
+        "--node-ids",
+        folder / "names.txt",
+        "--node-types",
+        folder / "types.txt",
+        *OPTIONS,
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +89,12 @@ def spread(calls):
     folders that are no pass's own get their names or go."""
     found = pass_of_each(calls)
     starts = [0, *(place for place, (a, b) in enumerate(pairwise(found), 1) if a != b), len(found)]
-    special = {number for number, call in enumerate(calls, 1)
-               if (call.op == "rename" and Path(call.other).parent.name in (".d.tmp", "edges") and "progress" not in call.other)
-               or (call.op in ("unlink", "rmdir") and Path(call.path).parent.name == ".d.tmp")}
+    special = {
+        number
+        for number, call in enumerate(calls, 1)
+        if (call.op == "rename" and Path(call.other).parent.name in (".d.tmp", "edges") and "progress" not in call.other)
+        or (call.op in ("unlink", "rmdir") and Path(call.path).parent.name == ".d.tmp")
+    }
     return sorted(special | {number for start, end in pairwise(starts) for number in ((start + end) // 2, end)})
 
 
@@ -88,8 +116,7 @@ def last_calls(calls):
     """Numbers of the calls that put the dataset in place, and of those before that which change names."""
     begin = pass_of_each(calls).index("publish") + 1
     renamed = next(number for number, call in enumerate(calls, 1) if call.op == "rename" and call.other.endswith("/d"))
-    return [number for number in range(begin, len(calls) + 1)
-            if calls[number - 1].op != "fsync" or number >= renamed - 3]
+    return [number for number in range(begin, len(calls) + 1) if calls[number - 1].op != "fsync" or number >= renamed - 3]
 
 
 def killed(server, command, output, expected, number):
@@ -188,6 +215,7 @@ def test_a_full_disk_of_its_own(server, command, undisturbed, tmp_path):
 
 def test_a_pass_is_on_disk_before_it_is_remembered(undisturbed):
     """Names and contents, by a model of a disk that forgets what was not synced."""
+
     def unsure(folder, at=""):
         for name, node in folder.now.items():
             if name in ("lock", "progress.json.tmp", "progress.json", "row_ids"):
@@ -214,7 +242,7 @@ def cut_short(server, command, undisturbed, tmp_path):
     output = tmp_path / "run/d"
     number = pass_of_each(undisturbed[1]).index("tables") + 5
     assert server.run([*command, "--output", output], KILL=f"{CHANGES}:{output.parent}:{number}")[0] == -signal.SIGKILL
-    assert list(finished(output)) == PASSES[:PASSES.index("tables")]
+    assert list(finished(output)) == PASSES[: PASSES.index("tables")]
     return output
 
 
@@ -253,12 +281,13 @@ def test_a_changed_input_starts_over(server, command, cut_short, undisturbed, ch
 
 def test_a_changed_archive_starts_over(server, command, undisturbed, tmp_path):
     """FILE.npz:KEY is no file's name."""
+
     def save(values):
         np.savez(tmp_path / "all.npz", features=values)
 
     place = command.index("--features") + 1
     values = np.load(command[place])
-    arguments = [*command[:place], f"{tmp_path}/all.npz:features", *command[place + 1:]]
+    arguments = [*command[:place], f"{tmp_path}/all.npz:features", *command[place + 1 :]]
     save(values)
     output = tmp_path / "run/d"
     number = pass_of_each(undisturbed[1]).index("write") + 5
@@ -278,12 +307,21 @@ def test_a_moved_folder_starts_over(server, command, cut_short, undisturbed):
     assert data_files(moved / "d") == undisturbed[0]
 
 
-@pytest.mark.parametrize("damage", [
-    lambda data: b"", lambda data: data[:-1], lambda data: data[:1000], lambda data: b"[1]", lambda data: b"{}",
-    lambda data: b"7",
-    lambda data: b"[" * 100_000,
-    lambda data: b"\xff\xfe", lambda data: data.replace(b'400', b'401'), lambda data: data.replace(b'"passes"', b'"passed"'),
-])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:-1],
+        lambda data: data[:1000],
+        lambda data: b"[1]",
+        lambda data: b"{}",
+        lambda data: b"7",
+        lambda data: b"[" * 100_000,
+        lambda data: b"\xff\xfe",
+        lambda data: data.replace(b"400", b"401"),
+        lambda data: data.replace(b'"passes"', b'"passed"'),
+    ],
+)
 def test_damaged_progress_starts_over(server, command, cut_short, undisturbed, damage):
     progress = cut_short.parent / ".d.tmp/progress.json"
     progress.write_bytes(damage(progress.read_bytes()))
@@ -300,8 +338,12 @@ def test_a_changed_byte_starts_over(server, command, undisturbed, tmp_path, unti
     assert server.run([*command, "--output", output], KILL=f"{CHANGES}:{output.parent}:{number}")[0] == -signal.SIGKILL
     kept = shutil.copytree(output.parent, tmp_path / "kept")
     passes = json.loads(json.loads((kept / ".d.tmp/progress.json").read_bytes())["passes"])
-    names = sorted(name for entry in passes.values() for name, (size, _) in entry["files"].items()
-                   if size and (kept / ".d.tmp" / name).exists())
+    names = sorted(
+        name
+        for entry in passes.values()
+        for name, (size, _) in entry["files"].items()
+        if size and (kept / ".d.tmp" / name).exists()
+    )
     assert names
     for name in names[:: max(1, len(names) // 4)]:
         shutil.rmtree(output.parent)

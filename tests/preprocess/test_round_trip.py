@@ -23,8 +23,26 @@ from marius_lite.preprocess.ids import keys
 NOT_IN_TEXT = "\t\r\n\ufeff"  # the last, at the start of a file, is no part of its text
 DENSE = st.integers(0, 40)
 SPARSE = st.integers(0, 2**63 - 1) | st.sampled_from([0, 2**16 - 1, 2**16, 2**32 - 1, 2**32, 2**63 - 1])
-ODD = [" ", "\0", "\0\0", "a\0b", "a\ufeff", "é", "e\u0301", "\U0010ffff", "0", "00", "-0", "nan", "null", '"', "\\N",
-       "x" * 8, "x" * 9, "y" * 65_536]
+ODD = [
+    " ",
+    "\0",
+    "\0\0",
+    "a\0b",
+    "a\ufeff",
+    "é",
+    "e\u0301",
+    "\U0010ffff",
+    "0",
+    "00",
+    "-0",
+    "nan",
+    "null",
+    '"',
+    "\\N",
+    "x" * 8,
+    "x" * 9,
+    "y" * 65_536,
+]
 CHARACTERS = st.characters(exclude_characters=NOT_IN_TEXT, exclude_categories=["Cs"])
 TEXTS = st.text(CHARACTERS, min_size=1, max_size=12) | st.sampled_from(ODD)
 NAMES = {"dense": DENSE, "sparse": SPARSE, "text": TEXTS}
@@ -45,15 +63,23 @@ def graphs(draw, kinds=tuple(NAMES)):
 @st.composite
 def choices(draw):
     options = {name: draw(st.booleans()) for name in ("undirected", "drop_duplicates", "drop_self_loops")}
-    return options | {"partitions": draw(st.integers(1, 5)), "seed": draw(st.integers(0, 3)),
-                      "partitioner": draw(st.sampled_from(["random", "locality"])),
-                      "split": draw(st.sampled_from([None, "1,0,0", "0.6,0.2,0.2", "0.5,0,0.5"])),
-                      "memory": draw(st.sampled_from(["1MiB", "4GB"]))}
+    return options | {
+        "partitions": draw(st.integers(1, 5)),
+        "seed": draw(st.integers(0, 3)),
+        "partitioner": draw(st.sampled_from(["random", "locality"])),
+        "split": draw(st.sampled_from([None, "1,0,0", "0.6,0.2,0.2", "0.5,0,0.5"])),
+        "memory": draw(st.sampled_from(["1MiB", "4GB"])),
+    }
 
 
 def text_options(kind, with_relation):
-    return {"ids": "str" if kind == "text" else "int", "delimiter": "tab", "comment": "", "header": "no",
-            "columns": "src,rel,dst" if with_relation else "src,dst"}
+    return {
+        "ids": "str" if kind == "text" else "int",
+        "delimiter": "tab",
+        "comment": "",
+        "header": "no",
+        "columns": "src,rel,dst" if with_relation else "src,dst",
+    }
 
 
 def write_text(path, edges, with_relation):
@@ -103,10 +129,13 @@ def check(dataset, edges, options, mask=2**64 - 1):
     if options["partitioner"] == "random":
         assert ids == in_order(names, options["seed"], mask)
     splits = list(dataset.manifest.edges)
-    found = {split: Counter({(src, str(rel), dst): count for (src, rel, dst), count in decoded(dataset, split).items()})
-             for split in splits}
+    found = {
+        split: Counter({(src, str(rel), dst): count for (src, rel, dst), count in decoded(dataset, split).items()})
+        for split in splits
+    }
     assert sum(found.values(), Counter()) == cleaned(
-        edges, options["undirected"], options["drop_duplicates"], options["drop_self_loops"])
+        edges, options["undirected"], options["drop_duplicates"], options["drop_self_loops"]
+    )
     for a in splits:  # equal edges fall into the same split
         assert all(a == b or not set(found[a]) & set(found[b]) for b in splits)
 
@@ -177,8 +206,15 @@ def test_many_colliding_strings_in_many_runs(tmp_path, monkeypatch, mask):
     paths = write_files(tmp_path, edges, False, 5)
     collide(monkeypatch, mask)
     monkeypatch.setattr(keys, "TABLE_SHARE", 1 << 40)
-    options = {"undirected": True, "drop_duplicates": False, "drop_self_loops": True, "partitioner": "random", "seed": 2,
-               "partitions": 3, **text_options("text", False)}
+    options = {
+        "undirected": True,
+        "drop_duplicates": False,
+        "drop_self_loops": True,
+        "partitioner": "random",
+        "seed": 2,
+        "partitions": 3,
+        **text_options("text", False),
+    }
     assert checked(tmp_path / "d", edges, paths, options, mask)
 
 
@@ -199,8 +235,16 @@ def test_integers_around_the_bound_of_the_bitmap(tmp_path, memory, reach):
     """The last that is its own key, and the first that is not: what came before is keyed again."""
     bound = memory // keys.DENSE_SHARE
     edges = [(k, "", k + 1) for k in range(50)] + [(7, "", bound + reach), (bound + reach, "", 3)]
-    options = {"undirected": False, "drop_duplicates": False, "drop_self_loops": False, "partitioner": "random", "seed": 0,
-               "partitions": 2, "memory": memory, **text_options("dense", False)}
+    options = {
+        "undirected": False,
+        "drop_duplicates": False,
+        "drop_self_loops": False,
+        "partitioner": "random",
+        "seed": 0,
+        "partitions": 2,
+        "memory": memory,
+        **text_options("dense", False),
+    }
     write_text(tmp_path / "0.tsv", edges[:40], False)
     write_text(tmp_path / "1.tsv", edges[40:], False)
     assert checked(tmp_path / "d", edges, [tmp_path / "0.tsv", tmp_path / "1.tsv"], options)

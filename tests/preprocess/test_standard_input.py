@@ -20,8 +20,16 @@ TEXT = "".join(f"n{i % 97}\tr{i % 3}\tn{i * 2 % 101}\n" for i in range(2000)).en
 
 
 def run(tmp_path, data, *arguments):
-    command = [sys.executable, "-c", "from marius_lite.cli.main import main; main()", "preprocess", "-", *arguments, "--output",
-               str(tmp_path / "d")]
+    command = [
+        sys.executable,
+        "-c",
+        "from marius_lite.cli.main import main; main()",
+        "preprocess",
+        "-",
+        *arguments,
+        "--output",
+        str(tmp_path / "d"),
+    ]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.run(command, input=data, capture_output=True, env=environment)
 
@@ -33,7 +41,8 @@ def test_standard_input(tmp_path):
     named = data_files(make(tmp_path / "n", tmp_path / "e.tsv.gz", split="0.8,0.1,0.1").path)
     piped = data_files(tmp_path / "d")
     assert {name: data for name, data in piped.items() if name.name != "zarr.json"} == {
-        name: data for name, data in named.items() if name.name != "zarr.json"}
+        name: data for name, data in named.items() if name.name != "zarr.json"
+    }
 
 
 def test_bad_standard_input_leaves_nothing(tmp_path):

@@ -1,6 +1,5 @@
 """A format of edge files is one description, and a line in one table: a toy one, defined here, is read as the others are."""
 
-
 import pyarrow as pa
 import pytest
 from preprocess_tools import decoded, make

@@ -14,8 +14,14 @@ from marius_lite.train.evaluate_run import evaluate_run
 from marius_lite.train.run import train_run
 
 NODES, MAPS, PARTITIONS = 1000, 2, 4
-SHORT = ["model.dim=64", "training.epochs=15", "training.batch_size=250", "training.threads=1", "training.early_stopping=0",
-         "evaluation.every_epochs=5"]
+SHORT = [
+    "model.dim=64",
+    "training.epochs=15",
+    "training.batch_size=250",
+    "training.threads=1",
+    "training.early_stopping=0",
+    "evaluation.every_epochs=5",
+]
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +36,21 @@ def inverses(tmp_path_factory, cli):
     folder = tmp_path_factory.mktemp("inverses")
     for split, rows in edges.items():
         (folder / split).write_text("".join(f"{s}\t{r}\t{d}\n" for s, r, d in rows))
-    assert cli("preprocess", folder / "train", "--valid", folder / "valid", "--test", folder / "test", "--partitions", PARTITIONS,
-               "--output", folder / "dataset") == 0
+    assert (
+        cli(
+            "preprocess",
+            folder / "train",
+            "--valid",
+            folder / "valid",
+            "--test",
+            folder / "test",
+            "--partitions",
+            PARTITIONS,
+            "--output",
+            folder / "dataset",
+        )
+        == 0
+    )
     return folder / "dataset"
 
 
@@ -40,11 +59,14 @@ def trained(dataset, run, preset, *sets):
     return evaluate_run(run, "test")
 
 
-@pytest.mark.parametrize(("preset", "sets"), [
-    ("kg-small", ["storage.ordering=in_memory"]),
-    ("kg-small", ["storage.capacity=2"]),
-    ("kg", ["negatives.count=300", "storage.capacity=2"]),
-])
+@pytest.mark.parametrize(
+    ("preset", "sets"),
+    [
+        ("kg-small", ["storage.ordering=in_memory"]),
+        ("kg-small", ["storage.capacity=2"]),
+        ("kg", ["negatives.count=300", "storage.capacity=2"]),
+    ],
+)
 def test_what_follows_from_training_is_found(inverses, tmp_path, preset, sets):
     result = trained(inverses, tmp_path / "run", preset, *sets)
     assert result["mrr"] > 0.9
@@ -58,7 +80,7 @@ def test_relations_that_begin_as_the_identity_are_noticed(inverses, tmp_path, mo
     def alike(self, generator, count, dim):
         values = draw(self, generator, count, dim)
         if count <= 4 * MAPS:  # relations, in both directions
-            values[:, : dim // 2], values[:, dim // 2:] = 1, 0
+            values[:, : dim // 2], values[:, dim // 2 :] = 1, 0
         return values
 
     monkeypatch.setattr(Draw, "__call__", alike)

@@ -64,8 +64,10 @@ def test_at_rate_0_rows_stay(tmp_path, staleness):
         for each in rows.rated():
             each.rate = rate
         rows.mark_changed()
-        stages = rows.pipeline(lambda batch: PreparedBatch(batch, None, [rows.rows_of(0, batch.nodes)]),
-                               lambda prepared, arrived: (arrived.values().sum(), [torch.ones_like(arrived.values())]))
+        stages = rows.pipeline(
+            lambda batch: PreparedBatch(batch, None, [rows.rows_of(0, batch.nodes)]),
+            lambda prepared, arrived: (arrived.values().sum(), [torch.ones_like(arrived.values())]),
+        )
         assert len(list(run([BATCH, BATCH], stages, staleness, lambda: False))) == 2
         return buffers.main.view(0)[:3, :6].copy()
 

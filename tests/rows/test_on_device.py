@@ -21,9 +21,17 @@ PATHS = {"zero_copy": [], "staged": [], "bulk": [], "cached": ["storage.device_p
 def rows(request, host_library, tiny_dataset, tmp_path):
     """Learned rows of `tiny_dataset` by plain SGD, in the way of one path."""
     dataset = Dataset.open(tiny_dataset)
-    config = load(sets=["model.dim=8", "model.inputs=embeddings", "optimizer.rows.name=sgd", "optimizer.rows.lr=1",
-                        "training.threads=1", "storage.capacity=3",
-                        *(PATHS[request.param] or [f"storage.device_path={request.param}"])])
+    config = load(
+        sets=[
+            "model.dim=8",
+            "model.inputs=embeddings",
+            "optimizer.rows.name=sgd",
+            "optimizer.rows.lr=1",
+            "training.threads=1",
+            "storage.capacity=3",
+            *(PATHS[request.param] or [f"storage.device_path={request.param}"]),
+        ]
+    )
     buffers = open_buffers(dataset, config, 3, create_table(tmp_path / "live", dataset, config))
     initialise(buffers.main, config)
     made = device_rows(accelerator(host_library)[0], buffers, dataset, config, [])
@@ -35,8 +43,10 @@ def train(rows, nodes):
     """A batch whose loss is the sum of its nodes' numbers: at rate 1 each becomes less by 1."""
     rows.cache_most_touched(lambda: nodes)
     rows.mark_changed()
-    stages = rows.pipeline(lambda batch: PreparedBatch(batch, None, [rows.rows_of(0, batch.nodes)]),
-                           lambda prepared, arrived: (arrived.values().sum().double(), [torch.ones_like(arrived.values())]))
+    stages = rows.pipeline(
+        lambda batch: PreparedBatch(batch, None, [rows.rows_of(0, batch.nodes)]),
+        lambda prepared, arrived: (arrived.values().sum().double(), [torch.ones_like(arrived.values())]),
+    )
     assert len(list(run([NodeBatch(0, 0, 0, nodes)], stages, 0, lambda: False))) == 1
 
 

@@ -8,8 +8,11 @@ from marius_lite.rows.open import host_rows, host_tables, open_buffers
 from marius_lite.rows.table import create_table
 
 COMMON = ["model.dim=6", "training.threads=1", "storage.direct_io=false"]
-OF_INPUTS = {"features": ["model.encoder=sage", "model.inputs=features"], "embeddings": ["model.inputs=embeddings"],
-             "both": ["model.encoder=sage", "model.inputs=both"]}
+OF_INPUTS = {
+    "features": ["model.encoder=sage", "model.inputs=features"],
+    "embeddings": ["model.inputs=embeddings"],
+    "both": ["model.encoder=sage", "model.inputs=both"],
+}
 
 
 @pytest.fixture(params=OF_INPUTS)
@@ -33,8 +36,9 @@ def test_what_there_is_stands_in_order(opened):
 def test_only_learned_rows_have_a_step(opened):
     inputs, _, config, buffers = opened
     tables = host_tables(buffers, config)
-    assert [table.step is not None for table in tables] == {"features": [False], "embeddings": [True],
-                                                           "both": [False, True]}[inputs]
+    assert [table.step is not None for table in tables] == {"features": [False], "embeddings": [True], "both": [False, True]}[
+        inputs
+    ]
     assert [table.columns for table in tables] == {"features": [8], "embeddings": [6], "both": [8, 6]}[inputs]
     assert all(table.rows is buffer.rows for table, buffer in zip(tables, buffers.all))
 

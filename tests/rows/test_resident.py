@@ -26,9 +26,14 @@ from marius_lite.types import NodeBatch, RowGrads
 NODES, DIM, WIDTH = 90, 6, 3
 PARTITIONING = Partitioning(NODES, 4)
 STEPS = [(0, 1), (1, 2), (0, 3), (2, 3)]
-WAYS = {"host": [], "host, gathered ahead": ["training.staleness=2"], "zero_copy": ["storage.device_path=zero_copy"],
-        "staged": ["storage.device_path=staged"], "bulk": ["storage.device_path=bulk"],
-        "cached": ["storage.device_path=zero_copy", "storage.device_cache=1kB"]}
+WAYS = {
+    "host": [],
+    "host, gathered ahead": ["training.staleness=2"],
+    "zero_copy": ["storage.device_path=zero_copy"],
+    "staged": ["storage.device_path=staged"],
+    "bulk": ["storage.device_path=bulk"],
+    "cached": ["storage.device_path=zero_copy", "storage.device_cache=1kB"],
+}
 
 
 def first_rows():
@@ -61,8 +66,9 @@ def make_rows(request, tmp_path, way):
     made = []
 
     def make(with_features=False, seed=0):
-        config = load(sets=[f"model.dim={DIM}", "optimizer.rows.name=adagrad", "optimizer.rows.lr=0.1", "training.threads=1",
-                            *WAYS[way]])
+        config = load(
+            sets=[f"model.dim={DIM}", "optimizer.rows.name=adagrad", "optimizer.rows.lr=0.1", "training.threads=1", *WAYS[way]]
+        )
         stored = held = None
         if with_features:
             held = make_buffer(tmp_path, "features", features(), 4)
@@ -130,8 +136,9 @@ def in_a_plain_table(steps, with_features=False):
 
 def values_of(rows):
     table = rows.learned.expecting(rows.flush())
-    return np.concatenate([table.read_rows(k, np.arange(PARTITIONING.size(k)), slice(0, DIM))
-                           for k in range(PARTITIONING.partitions)])
+    return np.concatenate(
+        [table.read_rows(k, np.arange(PARTITIONING.size(k)), slice(0, DIM)) for k in range(PARTITIONING.partitions)]
+    )
 
 
 @pytest.mark.parametrize("with_features", [False, True])
@@ -163,8 +170,10 @@ def test_flushed_rows_stay_resident(make_rows):
     before = rows.counters()["bytes_read"]
     batches = batches_of(1, STEPS[0], rng)
     rows.mark_changed()
-    stages = rows.pipeline(lambda batch: PreparedBatch(batch, None, [rows.rows_of(0, batch.nodes)],
-                                                       {"more": (batch.nodes % 4).astype(np.float32)}), learn)
+    stages = rows.pipeline(
+        lambda batch: PreparedBatch(batch, None, [rows.rows_of(0, batch.nodes)], {"more": (batch.nodes % 4).astype(np.float32)}),
+        learn,
+    )
     assert len(list(run(batches, stages, 0, lambda: False))) == len(batches)
     assert rows.counters()["bytes_read"] == before
     np.testing.assert_array_equal(values_of(rows), in_a_plain_table([STEPS[0], STEPS[0]])[1])

@@ -15,7 +15,7 @@ def in_lists(nodes, rows, edges):
         mine = sorted((dst, src, *rest) for src, dst, *rest in edges if low <= dst < high)
         counts = np.bincount([dst - low for dst, *_ in mine], minlength=high - low)
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        dtypes = [np.uint32, np.uint32, np.float32][:len(edges[0]) - 1 if edges else 2]
+        dtypes = [np.uint32, np.uint32, np.float32][: len(edges[0]) - 1 if edges else 2]
         lists.append((indptr, *(np.array([edge[1 + x] for edge in mine], dtype) for x, dtype in enumerate(dtypes))))
     return lists
 
@@ -72,6 +72,14 @@ def naive_sample(rows, edges, base_rows, seeds, fanouts, seed, exclude=(), both=
         hop_nodes.append(len(nodes) - last)
         hop_edges.append(len(indices) - edges_before)
         first = last
-    return {"nodes": nodes, "rows": [base_rows[node // rows] + node % rows for node in nodes], "hop_nodes": hop_nodes,
-            "indptr": [0, *accumulate(degrees)], "indices": indices, "rel": rels, "hop_edges": hop_edges,
-            "neighbours": neighbours, "missing": missing}
+    return {
+        "nodes": nodes,
+        "rows": [base_rows[node // rows] + node % rows for node in nodes],
+        "hop_nodes": hop_nodes,
+        "indptr": [0, *accumulate(degrees)],
+        "indices": indices,
+        "rel": rels,
+        "hop_edges": hop_edges,
+        "neighbours": neighbours,
+        "missing": missing,
+    }

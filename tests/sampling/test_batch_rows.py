@@ -31,15 +31,15 @@ def test_rows_of_successive_batches(batches, look_back, hot):
         assert len(set(rows.rows.tolist())) == len(rows.rows)
         np.testing.assert_array_equal(rows.rows[rows.inverse], touched)
         for s, row in enumerate(rows.rows):
-            np.testing.assert_array_equal(rows.order[rows.starts[s]:rows.starts[s + 1]], np.flatnonzero(touched == row))
-        cold = rows.rows[:rows.cold]
+            np.testing.assert_array_equal(rows.order[rows.starts[s] : rows.starts[s + 1]], np.flatnonzero(touched == row))
+        cold = rows.rows[: rows.cold]
         assert (np.diff(cold) > 0).all()
         if hot is None:
             assert rows.cold == 0
             np.testing.assert_array_equal(rows.hot, rows.rows)
         else:
             assert not set(cold.tolist()) & hot
-            np.testing.assert_array_equal(cached[rows.hot], rows.rows[rows.cold:])
+            np.testing.assert_array_equal(cached[rows.hot], rows.rows[rows.cold :])
         shared = {distance: set(cold[here].tolist()) for distance, there, here in rows.again}
         for distance, there, here in rows.again:
             np.testing.assert_array_equal(before[-distance][there], cold[here])
@@ -57,7 +57,7 @@ def test_rows_that_are_only_read(touched, hot):
     np.testing.assert_array_equal(rows.rows[inverse], touched)
     assert rows.cold == (0 if hot is None else len(set(touched.tolist()) - hot))
     table = touched if hot is None else held
-    np.testing.assert_array_equal(rows.hot if hot is None else table[rows.hot], rows.rows[rows.cold:])
+    np.testing.assert_array_equal(rows.hot if hot is None else table[rows.hot], rows.rows[rows.cold :])
     assert rows.again == ()
 
 

@@ -33,8 +33,15 @@ by_relation = st.lists(count, min_size=RELATIONS, max_size=RELATIONS).map(lambda
 
 
 @settings(max_examples=300, deadline=None)
-@given(worlds(), st.lists(count | by_relation, max_size=4), st.integers(0, 2**64 - 1), st.sampled_from([1, 2]), st.booleans(),
-       st.booleans(), st.data())
+@given(
+    worlds(),
+    st.lists(count | by_relation, max_size=4),
+    st.integers(0, 2**64 - 1),
+    st.sampled_from([1, 2]),
+    st.booleans(),
+    st.booleans(),
+    st.data(),
+)
 def test_equals_the_naive_sampler(world, fanouts, seed, threads, weighted, wide, data):
     nodes, rows, edges, base_rows, seeds = world
     edges = edges if weighted else [edge[:3] for edge in edges]
@@ -70,7 +77,7 @@ def test_threads_change_nothing_and_no_edge_comes_twice(hubs, weighted, fanouts,
     one = found[0]
     assert len(one["indices"]) > 2000
     ends = one["nodes"]
-    dst = np.repeat(ends[:len(one["indptr"]) - 1], np.diff(one["indptr"])).tolist()
+    dst = np.repeat(ends[: len(one["indptr"]) - 1], np.diff(one["indptr"])).tolist()
     drawn = Counter(zip(ends[one["indices"]].tolist(), dst, one["rel"].tolist()))
     there = Counter(edge[:3] for edge in edges)
     assert all(there[edge] >= times for edge, times in drawn.items())
@@ -129,10 +136,17 @@ def assert_as_likely(found, expected):
 
 
 @pytest.mark.parametrize("varied", ["seed", "node"])
-@pytest.mark.parametrize(("weights", "wanted"), [
-    ([1, 2, 3, 4], 1), ([1, 2, 3, 4], 2), ([1, 1, 1, 1, 1], 3), ([5, 0, 1, 0, 1], 2), ([100, 1, 1, 1], 2),
-    ([0.1, 0.2, 0.4, 0.8, 1.6], 3),
-])
+@pytest.mark.parametrize(
+    ("weights", "wanted"),
+    [
+        ([1, 2, 3, 4], 1),
+        ([1, 2, 3, 4], 2),
+        ([1, 1, 1, 1, 1], 3),
+        ([5, 0, 1, 0, 1], 2),
+        ([100, 1, 1, 1], 2),
+        ([0.1, 0.2, 0.4, 0.8, 1.6], 3),
+    ],
+)
 def test_weighted_draws_are_sequential_draws(weights, wanted, varied):
     edges = [(src, 0, 0, weight) for src, weight in enumerate(weights)]
     assert_as_likely(frequencies(edges, wanted, varied, 6000), sequential(weights, wanted))
@@ -170,11 +184,14 @@ def test_an_edge_of_no_weight_is_taken_by_all_alone():
     assert [len(sampler.sample(np.array([0]), [fanout], 0)["indices"]) for fanout in (-1, 0, 1, 2)] == [2, 0, 1, 1]
 
 
-@pytest.mark.parametrize(("fanouts", "message"), [
-    ([np.array([1, -2])], "fanouts: a number of neighbours, or -1 for all"),
-    ([np.array([], np.int64)], "fanouts by relation: one for each relation"),
-    ([np.array([2, 2])], "relation 2: there are fanouts for 2"),
-])
+@pytest.mark.parametrize(
+    ("fanouts", "message"),
+    [
+        ([np.array([1, -2])], "fanouts: a number of neighbours, or -1 for all"),
+        ([np.array([], np.int64)], "fanouts by relation: one for each relation"),
+        ([np.array([2, 2])], "relation 2: there are fanouts for 2"),
+    ],
+)
 def test_refused_fanouts(fanouts, message):
     sampler = make_sampler(2, 2, in_lists(2, 2, [(1, 0, 0), (1, 0, 2)]), {0: 0})
     with pytest.raises(ValueError, match=message):

@@ -132,7 +132,10 @@ def test_edges_are_drawn_by_their_weights(weighted):
             found = lists.sample(seeds, fanouts, 4)
             expected = naive_sample(p.rows, edges, base_rows, seeds.tolist(), fanouts, 4)
             assert [found.nodes.tolist(), found.rows.tolist(), found.indices.tolist()] == [
-                expected["nodes"], expected["rows"], expected["indices"]]
+                expected["nodes"],
+                expected["rows"],
+                expected["indices"],
+            ]
 
 
 @pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
@@ -140,8 +143,10 @@ def test_weights_that_cannot_be_drawn_by_are_named(dataset, tmp_path, weight):
     bad = with_weights(dataset.path, tmp_path / "bad", lambda src, dst, rel: np.where(dst == 7, weight, 1))
     with closing(NeighbourLists(bad.adjacency)) as lists:
         lists.enter({0: 0})  # whoever does not draw by them does not mind
-    with (closing(NeighbourLists(bad.adjacency, weighted=True)) as lists,
-          pytest.raises(UserError, match=r"the edges into partition 0 have weights from .* takes finite weights of 0")):
+    with (
+        closing(NeighbourLists(bad.adjacency, weighted=True)) as lists,
+        pytest.raises(UserError, match=r"the edges into partition 0 have weights from .* takes finite weights of 0"),
+    ):
         lists.enter({0: 0})
 
 

@@ -10,8 +10,15 @@ from sampling_tools import in_lists, make_sampler, naive_sample
 
 from marius_lite import _native
 
-DTYPES = {"nodes": np.int64, "rows": np.int64, "hop_nodes": np.int32, "indptr": np.int64, "indices": np.int32,
-          "rel": np.uint32, "hop_edges": np.int32}
+DTYPES = {
+    "nodes": np.int64,
+    "rows": np.int64,
+    "hop_nodes": np.int32,
+    "indptr": np.int64,
+    "indices": np.int32,
+    "rel": np.uint32,
+    "hop_edges": np.int32,
+}
 
 
 @st.composite
@@ -39,8 +46,14 @@ fanouts = st.lists(st.sampled_from([-1, 0, 1, 2, 3, 5, 40]), max_size=4)
 @given(worlds(), fanouts, st.integers(0, 2**64 - 1), st.sampled_from([1, 2, 4]), st.booleans(), st.booleans(), st.data())
 def test_equals_the_naive_sampler(world, fanouts, seed, threads, wide, both, data):
     nodes, rows, edges, base_rows, seeds = world
-    exclude = data.draw(st.lists(st.tuples(*[st.integers(0, nodes - 1)] * 2) if not edges else
-                                 st.sampled_from([(s, d) for s, d, _ in edges] + [(0, 0)]), max_size=6))
+    exclude = data.draw(
+        st.lists(
+            st.tuples(*[st.integers(0, nodes - 1)] * 2)
+            if not edges
+            else st.sampled_from([(s, d) for s, d, _ in edges] + [(0, 0)]),
+            max_size=6,
+        )
+    )
     sampler = make_sampler(nodes, rows, in_lists(nodes, rows, edges), base_rows, wide=wide)
     given_pairs = np.array(exclude, np.int64).reshape(-1, 2) if exclude else None
     for again in (seed, seed ^ 1, seed):  # what a call leaves behind does not matter to the next
@@ -75,7 +88,7 @@ def test_threads_change_nothing(power_law, resident):
     assert len(found[0]["indices"]) > 10_000
     there = Counter((src, dst, rel) for src, dst, rel in edges)
     ends = found[0]["nodes"]
-    dst = np.repeat(ends[:len(found[0]["indptr"]) - 1], np.diff(found[0]["indptr"]))
+    dst = np.repeat(ends[: len(found[0]["indptr"]) - 1], np.diff(found[0]["indptr"]))
     sampled = Counter(zip(ends[found[0]["indices"]].tolist(), dst.tolist(), found[0]["rel"].tolist()))
     assert all(there[edge] >= count for edge, count in sampled.items())  # edges that exist, none more often than it does
 
@@ -128,13 +141,16 @@ def test_lists_live_as_long_as_they_are_here():
     assert found["rel"] is None
 
 
-@pytest.mark.parametrize(("seeds", "fanouts", "message"), [
-    ([0, 3], [2], "seed 3: the lists of partition 1 are not here"),
-    ([4], [2], "seed 4: no node"),
-    ([-1], [2], "seed -1: no node"),
-    ([1, 0, 1], [2], "seed 1: stands there twice"),
-    ([1], [2, -2], "fanouts: a number of neighbours, or -1 for all"),
-])
+@pytest.mark.parametrize(
+    ("seeds", "fanouts", "message"),
+    [
+        ([0, 3], [2], "seed 3: the lists of partition 1 are not here"),
+        ([4], [2], "seed 4: no node"),
+        ([-1], [2], "seed -1: no node"),
+        ([1, 0, 1], [2], "seed 1: stands there twice"),
+        ([1], [2, -2], "fanouts: a number of neighbours, or -1 for all"),
+    ],
+)
 def test_refused_samples(seeds, fanouts, message):
     sampler = make_sampler(4, 2, in_lists(4, 2, [(0, 1, 0)]), {0: 0})
     with pytest.raises(ValueError, match=message):
@@ -142,16 +158,19 @@ def test_refused_samples(seeds, fanouts, message):
     assert sampler.sample(np.array([1, 0]), [2], 0)["indices"].tolist() == [1]
 
 
-@pytest.mark.parametrize(("k", "indptr", "sources", "rel", "message"), [
-    (2, [0, 0, 0], [], None, "no such partition"),
-    (1, [0, 1], [0], None, "indptr: one more than the partition has nodes"),
-    (1, [0, 2, 1], [0], None, "partition 1: indptr does not lead"),
-    (1, [1, 1, 1], [0], None, "partition 1: indptr does not lead"),
-    (1, [0, 1, 1], [4], None, "one is no node"),
-    (1, [0, 1, 1], [3], [0, 0], "rel: one for each source"),
-    (1, [0, 1, 1], [3], [0], "has relations, those before have none"),
-    (0, [0, 1, 1], [3], None, "partition 0: its lists are here already"),
-])
+@pytest.mark.parametrize(
+    ("k", "indptr", "sources", "rel", "message"),
+    [
+        (2, [0, 0, 0], [], None, "no such partition"),
+        (1, [0, 1], [0], None, "indptr: one more than the partition has nodes"),
+        (1, [0, 2, 1], [0], None, "partition 1: indptr does not lead"),
+        (1, [1, 1, 1], [0], None, "partition 1: indptr does not lead"),
+        (1, [0, 1, 1], [4], None, "one is no node"),
+        (1, [0, 1, 1], [3], [0, 0], "rel: one for each source"),
+        (1, [0, 1, 1], [3], [0], "has relations, those before have none"),
+        (0, [0, 1, 1], [3], None, "partition 0: its lists are here already"),
+    ],
+)
 def test_refused_lists(k, indptr, sources, rel, message):
     sampler = _native.NeighbourSampler(2, 4)
     sampler.enter(0, 0, np.array([0, 1, 1]), np.array([1], np.uint32))

@@ -16,7 +16,11 @@ def test_every_true_negative_and_no_other(seed, edges, chunks, count, shared):
     true = {*zip(src.tolist(), rel.tolist(), dst.tolist(), strict=True)}
     for side, pairs in enumerate(found):
         drawn = negatives[0 if shared else side]
-        expected = {(i, c) for i in range(edges) for c in range(count)
-                    if ((src[i], rel[i], drawn[i // size, c]) if side == 0 else (drawn[i // size, c], rel[i], dst[i])) in true}
+        expected = {
+            (i, c)
+            for i in range(edges)
+            for c in range(count)
+            if ((src[i], rel[i], drawn[i // size, c]) if side == 0 else (drawn[i // size, c], rel[i], dst[i])) in true
+        }
         assert {*zip(pairs.edges.tolist(), pairs.columns.tolist(), strict=True)} == expected
         assert (np.diff(pairs.edges) >= 0).all()

@@ -18,7 +18,7 @@ class Edges:
         for i, j in buckets:
             n = int(self.counts[i, j])
             numbers = np.arange(self.first[i * p + j], self.first[i * p + j] + n)
-            src[at:at + n], dst[at:at + n], rel[at:at + n] = i, j, numbers
+            src[at : at + n], dst[at : at + n], rel[at : at + n] = i, j, numbers
             at += n
 
 

@@ -79,8 +79,9 @@ def test_chunks_are_all_the_files_but_the_description(make, tmp_path):
 @ARRAYS
 def test_what_was_written_is_told_with_its_checksum(make, tmp_path):
     chunks, _, files = make(tmp_path / "a")
-    assert files == {path: (path.stat().st_size, file_checksum(path, path.stat().st_size))
-                     for path in map(chunks.path, range(chunks.count))}
+    assert files == {
+        path: (path.stat().st_size, file_checksum(path, path.stat().st_size)) for path in map(chunks.path, range(chunks.count))
+    }
     manifest = {path.relative_to(tmp_path).as_posix(): entry for path, entry in files.items()}
     assert chunks.checksums(tmp_path, manifest) == {k: files[chunks.path(k)][1] for k in range(chunks.count)}
     with pytest.raises(KeyError):
@@ -109,8 +110,11 @@ def test_rows_are_read_where_they_were_written(tmp_path):
     _, values, files = rows(tmp_path / "a")
     table = RowTable.open(tmp_path / "a")
     assert np.array_equal(table.read_block(1, 1, 3), values[5:7])
-    checked = table.expecting(table.chunks.checksums(tmp_path / "a", {
-        path.relative_to(tmp_path / "a").as_posix(): entry for path, entry in files.items()}))
+    checked = table.expecting(
+        table.chunks.checksums(
+            tmp_path / "a", {path.relative_to(tmp_path / "a").as_posix(): entry for path, entry in files.items()}
+        )
+    )
     out = np.empty((2, 3), np.float32)
     checked.read_rows_into(2, np.array([0, 1]), out)
     assert np.array_equal(out, values[8:, :3])

@@ -15,8 +15,12 @@ from marius_lite.storage.columns import ColumnWriter
 
 
 @settings(max_examples=60, deadline=None)
-@given(lengths=st.lists(st.integers(0, 6000), max_size=6), chunk=st.integers(300, 9000), memory=st.integers(0, 80_000),
-       dtype=st.sampled_from([np.uint8, np.uint32, np.float64]))
+@given(
+    lengths=st.lists(st.integers(0, 6000), max_size=6),
+    chunk=st.integers(300, 9000),
+    memory=st.integers(0, 80_000),
+    dtype=st.sampled_from([np.uint8, np.uint32, np.float64]),
+)
 def test_columns_are_the_values(lengths, chunk, memory, dtype):
     values = [np.random.default_rng(n).integers(0, 200, length).astype(dtype) for n, length in enumerate(lengths)]
     with tempfile.TemporaryDirectory() as folder, patch.object(columns, "LEAST_BUFFER", 4096):

@@ -12,7 +12,7 @@ from marius_lite.storage.record import RecordLayout, record_of
 def test_columns_follow_each_other_and_rows_are_aligned(dim, state_columns):
     layout = RecordLayout(dim, state_columns)
     columns = list(range(layout.width))
-    assert columns[layout.values] + columns[layout.state] == columns[:dim + state_columns]
+    assert columns[layout.values] + columns[layout.state] == columns[: dim + state_columns]
     assert len(columns[layout.values]) == dim
     assert layout.stride % 16 == 0
     assert layout.stride == 4 * layout.width

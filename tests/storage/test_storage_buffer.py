@@ -8,14 +8,7 @@ import pytest
 import zarr
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
 import marius_lite._native as _native
 from marius_lite.errors import RunError
@@ -40,8 +33,10 @@ def part(values, table, k):
     return values[k * table.rows_per_partition : (k + 1) * table.rows_per_partition]
 
 
-@pytest.mark.parametrize(("width", "nodes", "rows"), [
-    (4, 1000, 256), (4, 1, 1), (8, 999, 500), (100, 2001, 667), (104, 3000, 1000), (12, 70_000, 30_000)])
+@pytest.mark.parametrize(
+    ("width", "nodes", "rows"),
+    [(4, 1000, 256), (4, 1, 1), (8, 999, 500), (100, 2001, 667), (104, 3000, 1000), (12, 70_000, 30_000)],
+)
 def test_what_was_loaded_is_what_zarr_wrote_and_back(tmp_path, direct, width, nodes, rows):
     table, values = filled(tmp_path / "t", nodes, width, rows)
     last = table.partitions - 1
@@ -186,8 +181,14 @@ class Model(RuleBasedStateMachine):
     folder = None
     direct = True
 
-    @initialize(partitions=st.integers(1, 6), rows=st.integers(1, 700), width=st.integers(1, 26),
-                slots=st.integers(1, 4), short=st.integers(0, 50), threads=st.integers(1, 4))
+    @initialize(
+        partitions=st.integers(1, 6),
+        rows=st.integers(1, 700),
+        width=st.integers(1, 26),
+        slots=st.integers(1, 4),
+        short=st.integers(0, 50),
+        threads=st.integers(1, 4),
+    )
     def start(self, partitions, rows, width, slots, short, threads):
         nodes = partitions * rows - min(short, rows - 1)
         self.table, values = filled(self.folder.mktemp("model") / "t", nodes, 4 * width, rows)

@@ -13,9 +13,16 @@ from marius_lite.storage.flat import read_array_range
 
 
 def make_array(path, values, chunk):
-    array = zarr.create_array(store=path, shape=values.shape, chunks=(chunk,), dtype=values.dtype,
-                              filters=None, compressors=None, overwrite=True,
-                              config={"write_empty_chunks": True})
+    array = zarr.create_array(
+        store=path,
+        shape=values.shape,
+        chunks=(chunk,),
+        dtype=values.dtype,
+        filters=None,
+        compressors=None,
+        overwrite=True,
+        config={"write_empty_chunks": True},
+    )
     array[:] = values
     return path
 
@@ -49,8 +56,11 @@ def test_room_for_a_range_lies_in_memory_as_in_its_file(start, count, name):
 
 
 def test_rooms_with_pages_of_their_own_share_none():
-    rooms = [empty_for_range(np.dtype(np.uint32), start, start + count, own_pages=True)
-             for start, count in ((0, 1), (1023, 2), (5, 5000), (0, 0)) for _ in range(3)]
+    rooms = [
+        empty_for_range(np.dtype(np.uint32), start, start + count, own_pages=True)
+        for start, count in ((0, 1), (1023, 2), (5, 5000), (0, 0))
+        for _ in range(3)
+    ]
     spans = [(room.ctypes.data, room.ctypes.data + room.nbytes - 1) for room in rooms if len(room)]
     pages = [page for first, last in spans for page in range(first >> 12, (last >> 12) + 1)]
     assert len(pages) == len(set(pages)) >= 3 * (1 + 2 + 5)
@@ -141,11 +151,21 @@ assert np.array_equal(out, data)
 
 
 @pytest.mark.parametrize("direct", [True, False])
-@pytest.mark.parametrize("fault", [
-    {"SHORT": "pread:file:2"}, {"SHORT": "pwrite:file:1+"}, {"SHORT": "pread:file:1+"},
-    {"FAIL": "pread:file:2:EINTR"}, {"FAIL": "pwrite:file:1:EAGAIN"}, {"FAIL": "open,create:file:1:EINTR"},
-    {"FAIL": "pread:file:1:EINVAL"}, {"FAIL": "pwrite:file:2:EINVAL"}, {"BUFFERED": "file"}],
-    ids=lambda fault: " ".join(f"{k}={v}" for k, v in fault.items()))
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"SHORT": "pread:file:2"},
+        {"SHORT": "pwrite:file:1+"},
+        {"SHORT": "pread:file:1+"},
+        {"FAIL": "pread:file:2:EINTR"},
+        {"FAIL": "pwrite:file:1:EAGAIN"},
+        {"FAIL": "open,create:file:1:EINTR"},
+        {"FAIL": "pread:file:1:EINVAL"},
+        {"FAIL": "pwrite:file:2:EINVAL"},
+        {"BUFFERED": "file"},
+    ],
+    ids=lambda fault: " ".join(f"{k}={v}" for k, v in fault.items()),
+)
 def test_interrupted_and_short_transfers_are_resumed(faults, tmp_path, fault, direct):
     refused = not direct and "EINVAL" in fault.get("FAIL", "")  # only direct I/O has a way out of EINVAL
     done = faults.run(TRANSFER.format(path=str(tmp_path / "file"), direct=direct), **fault)

@@ -38,21 +38,28 @@ def output(done):
 
 
 def test_prefetch_goes_on_while_the_caller_works(faults, program):
-    first, second, after = output(faults.run(program("""
+    first, second, after = output(
+        faults.run(
+            program("""
 with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     first = spent(lambda: buffer.enter([0], [1]))
     time.sleep(0.9)
     second = spent(lambda: buffer.enter([1], [2]))
     after = spent(lambda: buffer.enter([3]))
     print(json.dumps([first, second, after]))
-"""), DELAY="pread:/c/:600"))
+"""),
+            DELAY="pread:/c/:600",
+        )
+    )
     assert first > 0.6
     assert second < 0.3  # it came while the caller slept
     assert after > 0.6  # this one nobody announced
 
 
 def test_an_eviction_waits_for_nothing_and_its_slot_goes_to_the_next_load(faults, program):
-    enters, states, value = output(faults.run(program("""
+    enters, states, value = output(
+        faults.run(
+            program("""
 with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     buffer.enter([0, 1])
     fill(buffer, 0, 5)
@@ -61,7 +68,10 @@ with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     buffer.enter([1, 2])
     states += [buffer.state(k) for k in (0, 1, 2)]
     print(json.dumps([enters, states, float(table.read_rows(0, [299])[0, 0])]))
-"""), DELAY="pwrite:/c/:700"))
+"""),
+            DELAY="pwrite:/c/:700",
+        )
+    )
     assert enters < 0.4
     assert states == ["writing", "resident", "on_disk", "on_disk", "resident", "resident"]
     assert value == 5
@@ -69,19 +79,26 @@ with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
 
 def test_nothing_drains_globally(faults, program):
     """A step that needs only the free slot does not wait for the slow write of another partition."""
-    enters, state = output(faults.run(program("""
+    enters, state = output(
+        faults.run(
+            program("""
 with PartitionBuffer(table, 3, direct=DIRECT) as buffer:
     buffer.enter([0, 1])
     fill(buffer, 0, 5)
     enters = spent(lambda: buffer.enter([1, 2]))
     print(json.dumps([enters, buffer.state(0)]))
-"""), DELAY="pwrite:/c/0/:700"))
+"""),
+            DELAY="pwrite:/c/0/:700",
+        )
+    )
     assert enters < 0.4
     assert state == "writing"
 
 
 def test_a_partition_being_written_and_wanted_again_is_kept(faults, program):
-    states, loads, values = output(faults.run(program("""
+    states, loads, values = output(
+        faults.run(
+            program("""
 with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     buffer.enter([0, 1])
     fill(buffer, 0, 5)
@@ -90,7 +107,10 @@ with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     buffer.enter([0, 1])
     states += [buffer.state(0)]
     print(json.dumps([states, buffer.counters()["loads"], float(buffer.view(0)[7, 7])]))
-"""), DELAY="pwrite:/c/:500"))
+"""),
+            DELAY="pwrite:/c/:500",
+        )
+    )
     assert states == ["writing", "resident"]
     assert (loads, values) == (2, 5)
 
@@ -108,7 +128,11 @@ fill(buffer, 0, 5)
 
 @pytest.mark.parametrize("op", ["pwrite", "rename", "create"])
 def test_a_failed_eviction_keeps_the_data_and_is_told_at_the_next_call(faults, program, tmp_path, op):
-    told, states, left = output(faults.run(program(FULL + """
+    told, states, left = output(
+        faults.run(
+            program(
+                FULL
+                + """
 buffer.enter([1])
 while buffer.state(0) == "writing": time.sleep(0.01)
 states = [buffer.state(0), float(buffer.view(0)[0, 0])]
@@ -118,7 +142,11 @@ buffer.enter([1, 2])
 states += [buffer.state(0), float(table.read_rows(0, [0])[0, 0])]
 buffer.close()
 print(json.dumps([told, states, left]))
-"""), FAIL=f"{op}:/c/0/.0.tmp:1:ENOSPC"))
+"""
+            ),
+            FAIL=f"{op}:/c/0/.0.tmp:1:ENOSPC",
+        )
+    )
     assert len(told) == 1
     assert "the disk is full" in told[0]
     assert "/c/0/" in told[0]
@@ -126,45 +154,71 @@ print(json.dumps([told, states, left]))
     assert left == ["0"]
 
 
-@pytest.mark.parametrize("last", [
-    "buffer.enter([1, 2])", "buffer.enter([2, 3], [1])", "buffer.flush()", "buffer.adopt(3)"])
+@pytest.mark.parametrize("last", ["buffer.enter([1, 2])", "buffer.enter([2, 3], [1])", "buffer.flush()", "buffer.adopt(3)"])
 def test_a_disk_that_stays_full_neither_hangs_nor_loses(faults, program, last):
-    told, state, value = output(faults.run(program(FULL + f"""
+    told, state, value = output(
+        faults.run(
+            program(
+                FULL
+                + f"""
 attempt(lambda: buffer.enter([1], [2]))
 for _ in range(3):
     attempt(lambda: {last})
 state, value = buffer.state(0), float(buffer.view(0)[0, 0])
 attempt(buffer.close)
 print(json.dumps([told, state, value]))
-"""), FAIL="pwrite:/c/:1+:ENOSPC", timeout=20))
+"""
+            ),
+            FAIL="pwrite:/c/:1+:ENOSPC",
+            timeout=20,
+        )
+    )
     assert len(told) >= 3
     assert all("the disk is full" in text for text in told)
     assert (state, value) == ("dirty", 5)
 
 
 def test_close_tells_of_a_write_that_failed_unseen(faults, program):
-    told = output(faults.run(program(FULL + """
+    told = output(
+        faults.run(
+            program(
+                FULL
+                + """
 buffer.enter([1])
 attempt(buffer.close)
 attempt(buffer.close)
 print(json.dumps(told))
-"""), FAIL="pwrite:/c/:1+:EIO"))
+"""
+            ),
+            FAIL="pwrite:/c/:1+:EIO",
+        )
+    )
     assert len(told) == 1
     assert "write of" in told[0]
 
 
 def test_close_gives_up_loads_but_finishes_writes(faults, program):
-    seconds, value = output(faults.run(program(FULL + """
+    seconds, value = output(
+        faults.run(
+            program(
+                FULL
+                + """
 buffer.enter([1], [2])
 seconds = spent(buffer.close)
 print(json.dumps([seconds, float(table.read_rows(0, [0])[0, 0])]))
-"""), DELAY="pwrite:/c/:300"))
+"""
+            ),
+            DELAY="pwrite:/c/:300",
+        )
+    )
     assert seconds < 3
     assert value == 5
 
 
 def test_a_failed_prefetch_is_told_and_can_be_repeated(faults, program):
-    told, states = output(faults.run(program("""
+    told, states = output(
+        faults.run(
+            program("""
 told = []
 with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     buffer.enter([0], [1])
@@ -175,7 +229,11 @@ with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
     buffer.enter([1])
     states.append(buffer.state(1))
     print(json.dumps([told, states]))
-"""), FAIL="pread:/c/1/:1:EIO", DELAY="pread:/c/1/:200"))
+"""),
+            FAIL="pread:/c/1/:1:EIO",
+            DELAY="pread:/c/1/:200",
+        )
+    )
     assert len(told) == 1
     assert "/c/1/0: read of" in told[0]
     assert "at offset 0" in told[0]
@@ -197,13 +255,16 @@ with PartitionBuffer(table, 2, direct=DIRECT) as buffer:
 
 @pytest.mark.parametrize("op", ["create", "pwrite", "ftruncate", "rename"])
 def test_killed_at_any_moment_the_file_is_the_old_or_the_new(faults, program, tmp_path, op):
-    done = faults.run(program("""
+    done = faults.run(
+        program("""
 buffer = PartitionBuffer(table, 1, direct=DIRECT)
 for value in range(1, 4):
     buffer.enter([0])
     fill(buffer, 0, value)
     buffer.flush()
-"""), KILL=f"{op}:/c/0/.0.tmp:2")
+"""),
+        KILL=f"{op}:/c/0/.0.tmp:2",
+    )
     assert done.returncode == KILLED, done.stderr
     values = np.fromfile(tmp_path / "table" / "c" / "0" / "0", np.float32)
     assert values.shape == (300 * 16,)
@@ -211,11 +272,14 @@ for value in range(1, 4):
 
 
 def test_writes_go_beside_and_rename_without_syncs(faults, program, tmp_path):
-    calls = faults.trace(program("""
+    calls = faults.trace(
+        program("""
 with PartitionBuffer(table, 1, direct=DIRECT) as buffer:
     buffer.enter([0])
     fill(buffer, 0, 1)
-"""), "create,write,pwrite,ftruncate,rename,link,fsync,fdatasync:/c/0/.0.tmp")
+"""),
+        "create,write,pwrite,ftruncate,rename,link,fsync,fdatasync:/c/0/.0.tmp",
+    )
     folder = str(tmp_path / "table" / "c" / "0")
     assert {call.path for call in calls} == {f"{folder}/.0.tmp"}
     ops = [call.op for call in calls]
@@ -226,11 +290,16 @@ with PartitionBuffer(table, 1, direct=DIRECT) as buffer:
 
 
 def test_where_direct_io_is_refused_the_buffer_falls_back(faults, program):
-    used, value = output(faults.run(program("""
+    used, value = output(
+        faults.run(
+            program("""
 with PartitionBuffer(table, 1, direct=True) as buffer:
     buffer.enter([0])
     fill(buffer, 0, 3)
     print(json.dumps([buffer.direct, buffer.flush() != {} and float(table.read_rows(0, [1])[0, 0])]))
-"""), BUFFERED="/c/"))
+"""),
+            BUFFERED="/c/",
+        )
+    )
     assert used is False
     assert value == 3

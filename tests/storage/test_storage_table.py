@@ -76,9 +76,12 @@ def test_rows_of_half_precision(tmp_path):
 def test_what_cannot_be_paged_is_refused(tmp_path):
     with pytest.raises(UserError, match="no Zarr array"):
         RowTable.open(tmp_path / "absent")
-    for name, options in {"compressed": {}, "doubles": {"compressors": None, "dtype": "float64"},
-                          "split": {"compressors": None, "chunks": (5, 4)},
-                          "odd": {"compressors": None, "shape": (10, 6), "chunks": (5, 6)}}.items():
+    for name, options in {
+        "compressed": {},
+        "doubles": {"compressors": None, "dtype": "float64"},
+        "split": {"compressors": None, "chunks": (5, 4)},
+        "odd": {"compressors": None, "shape": (10, 6), "chunks": (5, 6)},
+    }.items():
         defaults = {"shape": (10, 8), "chunks": (5, 8), "dtype": "float32"}
         zarr.create_array(store=tmp_path / name, **(defaults | options))
         with pytest.raises(UserError, match=f"{name}: found shape"):

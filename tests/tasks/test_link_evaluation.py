@@ -12,8 +12,9 @@ from marius_lite.tasks.opened_links import open_run
 @pytest.fixture
 def evaluate(link_run):
     with closing(open_run(link_run, None)) as opened:
-        yield lambda *arguments, **options: evaluate_split(opened.dataset, opened.buffer, opened.model, opened.config,
-                                                           *arguments, **options)
+        yield lambda *arguments, **options: evaluate_split(
+            opened.dataset, opened.buffer, opened.model, opened.config, *arguments, **options
+        )
 
 
 def test_all_edges_or_so_many_of_them(evaluate):
@@ -32,8 +33,10 @@ def test_figures_with_and_without_the_query_node_stand_side_by_side(evaluate):
     assert evaluate("test", None)["mrr"] == apart[False]["mrr"], "here one training edge in 200 is a self-loop"
 
 
-@pytest.mark.parametrize(("share", "query_node", "told"), [
-    (0.5, "left_out", "left out here"), (0.5, "candidate", "--exclude-self"), (0.01, "candidate", ""), (None, "candidate", "")])
+@pytest.mark.parametrize(
+    ("share", "query_node", "told"),
+    [(0.5, "left_out", "left out here"), (0.5, "candidate", "--exclude-self"), (0.01, "candidate", ""), (None, "candidate", "")],
+)
 def test_nodes_that_answer_themselves_are_warned_of(tiny_dataset, caplog, share, query_node, told):
     warn_of_self_answers({"self_best": share, "query_node": query_node}, Dataset.open(tiny_dataset))
     assert told in caplog.text

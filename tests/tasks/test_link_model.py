@@ -37,5 +37,7 @@ def test_an_encoder_is_a_part_where_one_is_named(featured):
     assert model_of(featured).encoder is None
     pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
     encoder = model_of(featured, *ENCODER).encoder
-    assert {name for name, _ in model_of(featured, *ENCODER).named_parameters()} == \
-        {"relations", *(f"encoder.{name}" for name, _ in encoder.named_parameters())}
+    assert {name for name, _ in model_of(featured, *ENCODER).named_parameters()} == {
+        "relations",
+        *(f"encoder.{name}" for name, _ in encoder.named_parameters()),
+    }

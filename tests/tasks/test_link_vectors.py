@@ -30,8 +30,10 @@ def test_nodes_in_order_however_large_a_block(opened, monkeypatch, most):
         np.testing.assert_array_equal(vectors[opened.dataset.partitioning.range(k)], opened.buffer.view(k)[:, :8])
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(0, {}), (3, {"relations": [0, 1, 2]}),
-                                                (6, {"relations": [0, 1, 2], "reciprocal_relations": [3, 4, 5]})])
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [(0, {}), (3, {"relations": [0, 1, 2]}), (6, {"relations": [0, 1, 2], "reciprocal_relations": [3, 4, 5]})],
+)
 def test_relations_and_their_inverses(rows, expected):
     values = np.arange(rows, dtype=np.float32)[:, None]
     assert {name: part[:, 0].tolist() for name, part in link_vectors.relation_tables(values, 3)} == expected

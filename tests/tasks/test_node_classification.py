@@ -16,6 +16,7 @@ from marius_lite.predict import predict_links
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
+
 def amounts_to(run):
     told = [(line["epoch"], line["step"], line["batch"], line["loss"]) for line in lines(run, "batch")]
     accuracies = [(line["epoch"], line["accuracy"]) for line in lines(run, "evaluation")]
@@ -38,9 +39,30 @@ def test_every_encoder_learns_the_communities(cli, communities, tmp_path, capfd,
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
 def test_features_of_any_type_are_trained_on(cli, communities, tmp_path, capfd, dtype):
     files = {name: communities.parent / f"{name}.npy" for name in ("edges", "features", "labels", "train", "valid", "test")}
-    assert cli("preprocess", files["edges"], "--undirected", "--features", files["features"], "--labels", files["labels"],
-               "--train-nodes", files["train"], "--valid-nodes", files["valid"], "--test-nodes", files["test"],
-               "--output", tmp_path / "dataset", "--partitions", "8", "--feature-dtype", dtype) == 0
+    assert (
+        cli(
+            "preprocess",
+            files["edges"],
+            "--undirected",
+            "--features",
+            files["features"],
+            "--labels",
+            files["labels"],
+            "--train-nodes",
+            files["train"],
+            "--valid-nodes",
+            files["valid"],
+            "--test-nodes",
+            files["test"],
+            "--output",
+            tmp_path / "dataset",
+            "--partitions",
+            "8",
+            "--feature-dtype",
+            dtype,
+        )
+        == 0
+    )
     assert cli("train", tmp_path / "dataset", "--run", tmp_path / "run", *options()) == 0
     capfd.readouterr()
     assert cli("eval", tmp_path / "run", "--json") == 0
@@ -112,17 +134,22 @@ def test_in_memory_one_thread_or_two_are_the_same_batches(cli, communities, tmp_
     np.testing.assert_allclose([a["loss"] for a in one], [b["loss"] for b in two], rtol=1e-4)
 
 
-@pytest.mark.parametrize(("more", "said"), [
-    (["model.encoder=none"], "`model.encoder` is none: choose sage"),
-    (["sampling.fanouts=[5]"], "`sampling.fanouts` has 1 numbers, but `model.layers` makes 2 layers"),
-    (["loss.name=softmax"], "`loss.name` is softmax, but `task` is node_classification"),
-    (["storage.capacity=9"], "the dataset has 8 partitions"),
-    (["storage.memory=10kB"], "`storage.memory` is 10.00 KB, but one resident partition"),
-    (["optimizer.dense.weight_decay=[0.1]"], "must be one number, or one for each of the 2 layers"),
-    (["model.encoder=torch_geometric.nn:MLP", "optimizer.dense.weight_decay=[0.1,0]", "evaluation.every_epochs=0"],
-     "`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` torch_geometric.nn:MLP"),
-    (["model.encoder=nowhere.to:Be"], "nowhere"),
-])
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["model.encoder=none"], "`model.encoder` is none: choose sage"),
+        (["sampling.fanouts=[5]"], "`sampling.fanouts` has 1 numbers, but `model.layers` makes 2 layers"),
+        (["loss.name=softmax"], "`loss.name` is softmax, but `task` is node_classification"),
+        (["storage.capacity=9"], "the dataset has 8 partitions"),
+        (["storage.memory=10kB"], "`storage.memory` is 10.00 KB, but one resident partition"),
+        (["optimizer.dense.weight_decay=[0.1]"], "must be one number, or one for each of the 2 layers"),
+        (
+            ["model.encoder=torch_geometric.nn:MLP", "optimizer.dense.weight_decay=[0.1,0]", "evaluation.every_epochs=0"],
+            "`optimizer.dense.weight_decay` has a number for each layer, but `model.encoder` torch_geometric.nn:MLP",
+        ),
+        (["model.encoder=nowhere.to:Be"], "nowhere"),
+    ],
+)
 def test_what_cannot_work_is_refused(cli, communities, tmp_path, capfd, more, said):
     capfd.readouterr()
     assert cli("train", communities, "--run", tmp_path / "run", *options(*more)) == 2
@@ -160,7 +187,8 @@ def test_a_model_of_torch_geometric_is_evaluated_as_its_own_forward_would(cli, c
 def test_a_module_of_the_users_own_trains_and_is_not_evaluated(cli, communities, tmp_path, capfd, monkeypatch):
     (tmp_path / "own_encoder.py").write_text(
         "from torch_geometric.nn import GraphSAGE\nclass Own(GraphSAGE):\n    def forward(self, x, edge_index):\n"
-        "        return super().forward(x, edge_index)\n")
+        "        return super().forward(x, edge_index)\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     own = "model.encoder=own_encoder:Own"
     assert cli("train", communities, "--run", tmp_path / "run", *options(own)) == 2
@@ -212,8 +240,14 @@ def test_weights_of_each_layer_decay_as_they_are_told(cli, communities, tmp_path
         more = [f"model.encoder={encoder}", f"optimizer.dense.weight_decay={decay}", "evaluation.every_epochs=0"]
         assert cli("train", communities, "--run", tmp_path / name, *options(*more)) == 0
         weights = load_file(tmp_path / name / "checkpoints" / "latest" / "dense.safetensors")
-        layers = [sum(float(value.square().sum()) for key, value in weights.items() if key.startswith("model.")
-                      and f"convs.{layer}." in key) for layer in range(2)]
+        layers = [
+            sum(
+                float(value.square().sum())
+                for key, value in weights.items()
+                if key.startswith("model.") and f"convs.{layer}." in key
+            )
+            for layer in range(2)
+        ]
         found[name] = layers
     assert found["first"][0] < 0.5 * found["second"][0]
     assert found["second"][1] < 0.5 * found["first"][1]
@@ -226,9 +260,28 @@ def test_features_of_any_magnitude_are_the_same_once_normalised(cli, communities
     scaled = features * 2.0 ** np.random.default_rng(0).integers(-6, 7, len(features))[:, None]
     for name, values in (("as", features), ("scaled", scaled.astype(np.float32))):
         np.save(tmp_path / "x.npy", values)
-        assert cli("preprocess", files["edges"], "--undirected", "--features", tmp_path / "x.npy", "--labels", files["labels"],
-                   "--train-nodes", files["train"], "--valid-nodes", files["valid"], "--test-nodes", files["test"], "--output",
-                   tmp_path / name, "--partitions", "8") == 0
+        assert (
+            cli(
+                "preprocess",
+                files["edges"],
+                "--undirected",
+                "--features",
+                tmp_path / "x.npy",
+                "--labels",
+                files["labels"],
+                "--train-nodes",
+                files["train"],
+                "--valid-nodes",
+                files["valid"],
+                "--test-nodes",
+                files["test"],
+                "--output",
+                tmp_path / name,
+                "--partitions",
+                "8",
+            )
+            == 0
+        )
         for normalize in ("true", "false"):
             run, more = tmp_path / f"{name}-{normalize}", [f"model.normalize_features={normalize}", "training.epochs=4"]
             assert cli("train", tmp_path / name, "--run", run, *options(*more)) == 0
@@ -239,14 +292,19 @@ def test_features_of_any_magnitude_are_the_same_once_normalised(cli, communities
 
 @pytest.mark.parametrize("every", [1, 3])
 def test_early_stopping_ends_a_run_and_resuming_it_changes_nothing(cli, communities, tmp_path, every):
-    more = ["training.epochs=60", "evaluation.every_epochs=1", "training.early_stopping=3", "optimizer.dense.lr=0.1",
-            f"checkpoint.every_epochs={every}"]
+    more = [
+        "training.epochs=60",
+        "evaluation.every_epochs=1",
+        "training.early_stopping=3",
+        "optimizer.dense.lr=0.1",
+        f"checkpoint.every_epochs={every}",
+    ]
     run = tmp_path / "run"
     assert cli("train", communities, "--run", run, *options(*more)) == 0
     values = [line["accuracy"] for line in lines(run, "evaluation")]
     assert 4 <= len(values) < 60
     assert max(values[:-3]) >= max(values[-3:])
-    assert all(max(values[:stop - 3]) < max(values[stop - 3:stop]) for stop in range(4, len(values)))
+    assert all(max(values[: stop - 3]) < max(values[stop - 3 : stop]) for stop in range(4, len(values)))
     before = amounts_to(run)
     assert cli("resume", run) == 0
     assert amounts_to(run) == before

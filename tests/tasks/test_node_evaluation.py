@@ -35,6 +35,7 @@ def test_blocks_are_bounded_and_end_to_end(count, width):
 @pytest.mark.parametrize(("split", "count"), [("train", 120), ("valid", 180), ("test", 300)])
 def test_all_of_a_split_is_classified_however_large_a_block(class_run, monkeypatch, split, count):
     with closing(open_checkpoint(class_run, None)) as found:
+
         def classified():
             return classify_split(found.dataset, open_classifier(found), found.config, split, found.run.path, found.table)
 

@@ -7,8 +7,14 @@ from marius_lite.config.load import load
 from marius_lite.graph.dataset import Dataset
 from marius_lite.tasks.resolved import resolved
 
-SHAPES = {"model": ["inputs"], "loss": ["name"], "sampling": ["fanouts"], "training": ["precision", "threads", "metric"],
-          "storage": ["memory", "capacity", "ordering", "window_edges"], "evaluation": ["every_epochs", "split", "max_edges"]}
+SHAPES = {
+    "model": ["inputs"],
+    "loss": ["name"],
+    "sampling": ["fanouts"],
+    "training": ["precision", "threads", "metric"],
+    "storage": ["memory", "capacity", "ordering", "window_edges"],
+    "evaluation": ["every_epochs", "split", "max_edges"],
+}
 
 
 @pytest.mark.parametrize(("name", "sets"), [("tiny_dataset", LINKS), ("featured", [*LINKS, *ENCODER]), ("communities", CLASSES)])

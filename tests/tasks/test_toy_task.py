@@ -11,8 +11,15 @@ import marius_lite as ml
 from marius_lite.config.load import load
 from marius_lite.errors import UserError
 
-SETTINGS = ["task=toy", "model.dim=6", "training.epochs=3", "training.batch_size=100", "training.threads=1",
-            "optimizer.dense.lr=0.01", "checkpoint.every_minutes=null"]
+SETTINGS = [
+    "task=toy",
+    "model.dim=6",
+    "training.epochs=3",
+    "training.batch_size=100",
+    "training.threads=1",
+    "optimizer.dense.lr=0.01",
+    "checkpoint.every_minutes=null",
+]
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,18 @@ import pytest
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
-SETTINGS = ["model.encoder=sage", "model.decoder=distmult", "model.dim=16", "sampling.fanouts=[4]", "storage.capacity=2",
-            "training.threads=1", "training.batch_size=100", "negatives.count=50", "negatives.chunks=1", "training.epochs=3"]
+SETTINGS = [
+    "model.encoder=sage",
+    "model.decoder=distmult",
+    "model.dim=16",
+    "sampling.fanouts=[4]",
+    "storage.capacity=2",
+    "training.threads=1",
+    "training.batch_size=100",
+    "negatives.count=50",
+    "negatives.chunks=1",
+    "training.epochs=3",
+]
 
 
 def options(*more):
@@ -67,8 +77,12 @@ def test_exported_vectors_are_the_encoders_of_the_whole_graph(cli, featured, tmp
     encoder = opened.model.encoder
     features = np.concatenate([dataset.features.values(k) for k in range(4)])
     features /= np.abs(features).sum(1, keepdims=True)
-    rows = np.concatenate([np.fromfile(path, np.float32).reshape(75, -1) for path in
-                           sorted((run / "checkpoints" / "latest" / "nodes" / "c").glob("*/0"))])[:, :16]
+    rows = np.concatenate(
+        [
+            np.fromfile(path, np.float32).reshape(75, -1)
+            for path in sorted((run / "checkpoints" / "latest" / "nodes" / "c").glob("*/0"))
+        ]
+    )[:, :16]
     lists = [dataset.adjacency.read(k) for k in range(4)]
     targets = np.repeat(np.arange(300), np.concatenate([np.diff(each.indptr) for each in lists]))
     edge_index = torch.from_numpy(np.stack([np.concatenate([each.sources for each in lists]).astype(np.int64), targets]))
@@ -82,8 +96,9 @@ def test_exported_vectors_are_the_encoders_of_the_whole_graph(cli, featured, tmp
     np.testing.assert_allclose(np.concatenate(vectors), expected.numpy(), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("inputs", "buffers"), [("features", ["features"]), ("embeddings", ["embeddings"]),
-                                                 ("both", ["features", "embeddings"])])
+@pytest.mark.parametrize(
+    ("inputs", "buffers"), [("features", ["features"]), ("embeddings", ["embeddings"]), ("both", ["features", "embeddings"])]
+)
 def test_partitions_loaded_are_those_planned(cli, featured, tmp_path, capfd, inputs, buffers):
     bytes_a_node = {"features": 16, "embeddings": 4 * (16 + 4)}  # 8 of 2 bytes; 16 numbers and row-wise Adagrad's, padded
     loads = np.zeros(2)
@@ -102,11 +117,17 @@ def test_partitions_loaded_are_those_planned(cli, featured, tmp_path, capfd, inp
     assert [loaded[0], np.mean(loaded[1:])] == pytest.approx(loads)
 
 
-@pytest.mark.parametrize(("more", "said"), [
-    (["model.encoder=none", "model.inputs=features"], "without `model.encoder` the learned row is all there is"),
-    (["model.inputs=embeddings", "model.normalize_features=true"], "there are no features to learn from"),
-    (["model.encoder=none", "optimizer.dense.weight_decay=[0.1]"], "has a number for each layer, but `model.encoder` is none"),
-])
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["model.encoder=none", "model.inputs=features"], "without `model.encoder` the learned row is all there is"),
+        (["model.inputs=embeddings", "model.normalize_features=true"], "there are no features to learn from"),
+        (
+            ["model.encoder=none", "optimizer.dense.weight_decay=[0.1]"],
+            "has a number for each layer, but `model.encoder` is none",
+        ),
+    ],
+)
 def test_settings_that_contradict_are_refused(cli, featured, tmp_path, capfd, more, said):
     assert cli("train", featured, "--run", tmp_path / "run", *options(*more)) == 2
     assert said in capfd.readouterr().err

@@ -56,10 +56,13 @@ main.main()
 """
 
 
-@pytest.mark.parametrize(("then", "expected"), [
-    ("with Interrupt() as interrupt: return interrupt.signum", signal.SIGINT),
-    ("raise RuntimeError('a library could not be loaded')", 130),
-])
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ("with Interrupt() as interrupt: return interrupt.signum", signal.SIGINT),
+        ("raise RuntimeError('a library could not be loaded')", 130),
+    ],
+)
 def test_a_ctrl_c_that_python_or_a_library_drops_counts_all_the_same(then, expected):
     program = PRESSED_IN_A_CALLBACK.replace("THEN", then)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -69,8 +72,9 @@ def test_a_ctrl_c_that_python_or_a_library_drops_counts_all_the_same(then, expec
 
 
 def test_a_ctrl_c_in_an_import_ends_the_process_at_once(tmp_path):
-    (tmp_path / "loaded.py").write_text("import os, signal\n"
-                                        "try:\n    os.kill(os.getpid(), signal.SIGINT)\nfinally:\n    print('here')")
+    (tmp_path / "loaded.py").write_text(
+        "import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\nfinally:\n    print('here')"
+    )
     program = "from marius_lite.cli import main\nmain.app = lambda: lambda **_: __import__('loaded')\nmain.main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "marius-lite: stopped\n")

@@ -14,9 +14,21 @@ from marius_lite.config.load import load
 from marius_lite.errors import UserError
 from marius_lite.train.run import resume_run, train_run
 
-RECIPE = ["model.dim=8", "model.dropout=0.2", "negatives.count=all", "loss.relation_weight=0.2", "regularizer.name=n3",
-          "regularizer.weight=0.05", "optimizer.rows.name=adagrad", "optimizer.rows.clip=2", "optimizer.dense.clip=20",
-          "training.batch_size=64", "training.epochs=5", "training.threads=1", "evaluation.max_edges=40"]
+RECIPE = [
+    "model.dim=8",
+    "model.dropout=0.2",
+    "negatives.count=all",
+    "loss.relation_weight=0.2",
+    "regularizer.name=n3",
+    "regularizer.weight=0.05",
+    "optimizer.rows.name=adagrad",
+    "optimizer.rows.clip=2",
+    "optimizer.dense.clip=20",
+    "training.batch_size=64",
+    "training.epochs=5",
+    "training.threads=1",
+    "evaluation.max_edges=40",
+]
 EACH_BATCH = ["training.batch_size=200", "checkpoint.keep=20", "checkpoint.every_minutes=1e-9"]
 
 
@@ -27,9 +39,13 @@ def at_end(run):
 
 
 @pytest.mark.parametrize("storage", [["storage.ordering=in_memory"], ["storage.capacity=2"]])
-@pytest.mark.parametrize("schedule", [["optimizer.schedule.name=cosine", "optimizer.schedule.warmup=1.5"],
-                                      ["optimizer.schedule.name=plateau", "optimizer.schedule.patience=1",
-                                       "regularizer.decay=0.5"]])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        ["optimizer.schedule.name=cosine", "optimizer.schedule.warmup=1.5"],
+        ["optimizer.schedule.name=plateau", "optimizer.schedule.patience=1", "regularizer.decay=0.5"],
+    ],
+)
 def test_a_resumed_recipe_ends_with_the_same_bits(tiny_dataset, tmp_path, schedule, storage):
     config = load(sets=[*RECIPE, *EACH_BATCH, *schedule, *storage])
     train_run(tiny_dataset, tmp_path / "run", config)
@@ -56,8 +72,13 @@ def test_a_resumed_run_may_change_its_rates_and_its_record_says_so(tiny_dataset,
 
 def test_a_plateau_weakens_the_regularizer(tiny_dataset, tmp_path):
     """Nothing but its share tells two runs apart whose rates hardly drop."""
-    plateau = ["optimizer.schedule.name=plateau", "optimizer.schedule.patience=2", "optimizer.schedule.factor=0.999999",
-               "training.metric=hits@1", "regularizer.weight=3"]
+    plateau = [
+        "optimizer.schedule.name=plateau",
+        "optimizer.schedule.patience=2",
+        "optimizer.schedule.factor=0.999999",
+        "training.metric=hits@1",
+        "regularizer.weight=3",
+    ]
 
     def rows(name, *more):
         train_run(tiny_dataset, tmp_path / name, load(sets=[*RECIPE, *plateau, *more]))
@@ -71,8 +92,16 @@ def test_a_plateau_weakens_the_regularizer(tiny_dataset, tmp_path):
 
 
 def test_rates_drop_at_once_where_there_is_no_regularizer_to_change(tiny_dataset, tmp_path):
-    sets = ["model.dim=8", "regularizer.decay=0.5", "training.epochs=5", "evaluation.max_edges=40", "training.metric=hits@1",
-            "optimizer.schedule.name=plateau", "optimizer.schedule.patience=1", "optimizer.rows.lr=1e-9"]
+    sets = [
+        "model.dim=8",
+        "regularizer.decay=0.5",
+        "training.epochs=5",
+        "evaluation.max_edges=40",
+        "training.metric=hits@1",
+        "optimizer.schedule.name=plateau",
+        "optimizer.schedule.patience=1",
+        "optimizer.rows.lr=1e-9",
+    ]
     train_run(tiny_dataset, tmp_path / "run", load(sets=sets))
     state = at_end(tmp_path / "run")
     assert state["drops"] > 0
@@ -84,8 +113,24 @@ def test_a_weaker_and_a_stronger_regularizer_are_tried_before_rates_drop():
     for value in (1.0, 0.9, 0.8, 0.7, 0.6, 0.6, 0.6, 1.1, 1.0, 1.0, 1.2, 1.1, 1.1, 1.1, 1.3, 1.2):
         state = state.measured("mrr", value, patience=1, weakens=True)
         seen.append((state.weakened, state.drops))
-    assert seen == [(0, 0), (1, 0), (1, 0), (-1, 0), (-1, 0), (0, 1), (0, 2), (0, 2),
-                    (1, 2), (1, 2), (1, 2), (2, 2), (2, 2), (0, 2), (0, 2), (1, 2)]
+    assert seen == [
+        (0, 0),
+        (1, 0),
+        (1, 0),
+        (-1, 0),
+        (-1, 0),
+        (0, 1),
+        (0, 2),
+        (0, 2),
+        (1, 2),
+        (1, 2),
+        (1, 2),
+        (2, 2),
+        (2, 2),
+        (0, 2),
+        (0, 2),
+        (1, 2),
+    ]
 
 
 def test_rates_drop_only_after_evaluations_that_were_none_better():
@@ -97,7 +142,16 @@ def test_rates_drop_only_after_evaluations_that_were_none_better():
 
 
 def test_in_batch_negatives_corrected_and_masked_are_learned_from(tiny_dataset, tmp_path):
-    sets = ["negatives.count=60", "negatives.chunks=2", "negatives.degree_fraction=0.5", "negatives.log_q=true",
-            "negatives.mask_known=true", "storage.capacity=3", "training.batch_size=100", "training.epochs=4", "model.dim=16"]
+    sets = [
+        "negatives.count=60",
+        "negatives.chunks=2",
+        "negatives.degree_fraction=0.5",
+        "negatives.log_q=true",
+        "negatives.mask_known=true",
+        "storage.capacity=3",
+        "training.batch_size=100",
+        "training.epochs=4",
+        "model.dim=16",
+    ]
     summary = train_run(tiny_dataset, tmp_path / "run", load(sets=sets))
     assert summary["best_mrr"] > 0.1  # of 300 nodes; by chance 0.02

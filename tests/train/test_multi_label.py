@@ -25,8 +25,9 @@ def run(cli, several, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("more", [[], ["storage.capacity=2", "training.epochs=24"],
-                                  ["model.encoder=gcn", "model.inputs=both", "model.dim=8"]])
+@pytest.mark.parametrize(
+    "more", [[], ["storage.capacity=2", "training.epochs=24"], ["model.encoder=gcn", "model.inputs=both", "model.dim=8"]]
+)
 def test_it_learns_the_communities(several, cli, tmp_path, more):
     assert cli("train", several, "--run", tmp_path / "run", *options(*more)) == 0
     result = ml.evaluate_run(tmp_path / "run")
@@ -123,9 +124,14 @@ def test_stopped_and_resumed_it_has_the_same_bits(cli, several, tmp_path, monkey
     assert (code, stops) == (0, 3)
     for folder in ("whole", "parts"):
         assert len(lines(tmp_path / folder, "batch")) == 4 * 4
-    whole, parts = ([[(line["epoch"], line["batch"], line["loss"]) for line in lines(tmp_path / folder, "batch")],
-                     [line["log_loss"] for line in lines(tmp_path / folder, "evaluation")],
-                     (tmp_path / folder / "checkpoints/latest/dense.safetensors").read_bytes()] for folder in ("whole", "parts"))
+    whole, parts = (
+        [
+            [(line["epoch"], line["batch"], line["loss"]) for line in lines(tmp_path / folder, "batch")],
+            [line["log_loss"] for line in lines(tmp_path / folder, "evaluation")],
+            (tmp_path / folder / "checkpoints/latest/dense.safetensors").read_bytes(),
+        ]
+        for folder in ("whole", "parts")
+    )
     assert whole == parts
 
 
@@ -145,11 +151,14 @@ def test_a_weighty_class_is_said_more_often(cli, several, run, tmp_path):
     assert said(tmp_path / "run") > 1.2 * said(run)
 
 
-@pytest.mark.parametrize(("more", "said"), [
-    (["loss.name=cross_entropy"], "nodes of the dataset have any number of classes: use binary_cross_entropy"),
-    (["loss.class_weights=[1,2]"], "`loss.class_weights` has 2 numbers, the dataset has 5 classes"),
-    (["training.metric=mrr"], "`training.metric` is mrr, but an evaluation of node_classification tells accuracy"),
-])
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["loss.name=cross_entropy"], "nodes of the dataset have any number of classes: use binary_cross_entropy"),
+        (["loss.class_weights=[1,2]"], "`loss.class_weights` has 2 numbers, the dataset has 5 classes"),
+        (["training.metric=mrr"], "`training.metric` is mrr, but an evaluation of node_classification tells accuracy"),
+    ],
+)
 def test_what_cannot_work_is_refused(cli, several, tmp_path, capfd, more, said):
     capfd.readouterr()
     assert cli("train", several, "--run", tmp_path / "run", *options(*more)) == 2

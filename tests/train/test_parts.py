@@ -20,8 +20,9 @@ def test_another_run_goes_on_from_the_dense_state(tiny_dataset):
         learn(one, 0)
         state = {name: tensor.clone() for name, tensor in one.dense_state().items()}
         assert any(name.startswith("optimizer.") for name in state)
-        other.model.load_state_dict({name.removeprefix("model."): tensor for name, tensor in state.items()
-                                     if name.startswith("model.")})
+        other.model.load_state_dict(
+            {name.removeprefix("model."): tensor for name, tensor in state.items() if name.startswith("model.")}
+        )
         other.optimizer.load_state_tensors(optimizer_state(state))
         for parts in (one, other):
             learn(parts, 1)

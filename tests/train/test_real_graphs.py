@@ -32,12 +32,31 @@ def dense_features(data):
 
 
 # torch_geometric's GraphSAGE and GAT would hold a row of 8,415 numbers for each of coauthor-physics' half a million edges.
-@pytest.mark.parametrize(("name", "partitions", "encoders"), [("cora/cora.npz", 4, ["sage", "gcn", "gat"]),
-                                                               ("coauthor-physics/coauthor_physics.npz", 16, ["gcn"])])
+@pytest.mark.parametrize(
+    ("name", "partitions", "encoders"),
+    [("cora/cora.npz", 4, ["sage", "gcn", "gat"]), ("coauthor-physics/coauthor_physics.npz", 16, ["gcn"])],
+)
 def test_vectors_are_those_of_the_full_batch(cli, tmp_path, name, partitions, encoders):
     path = archive(name)
-    assert cli("preprocess", path, "--output", tmp_path / "dataset", "--features", path, "--labels", path, "--node-split",
-               "0.1,0.1,0.8", "--partitions", partitions, "--memory", "300MB") == 0
+    assert (
+        cli(
+            "preprocess",
+            path,
+            "--output",
+            tmp_path / "dataset",
+            "--features",
+            path,
+            "--labels",
+            path,
+            "--node-split",
+            "0.1,0.1,0.8",
+            "--partitions",
+            partitions,
+            "--memory",
+            "300MB",
+        )
+        == 0
+    )
     dataset, data = Dataset.open(tmp_path / "dataset"), np.load(path)
     x, edges = dense_features(data), torch.from_numpy(data["edges"].astype(np.int64).T)
     raw = dataset.raw_ids(0, dataset.manifest.nodes).to_numpy()

@@ -45,8 +45,17 @@ def test_a_run_that_goes_back_comes_to_the_same_place(run):
     assert "finished" in resume_run(run)
 
 
-@pytest.mark.parametrize("changed", ["model.dim=16", "training.seed=1", "training.batch_size=100", "storage.capacity=3",
-                                     "negatives.count=10", "task=node_classification"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "model.dim=16",
+        "training.seed=1",
+        "training.batch_size=100",
+        "storage.capacity=3",
+        "negatives.count=10",
+        "task=node_classification",
+    ],
+)
 def test_what_rows_depend_on_stays(run, changed):
     before = files_of(run)
     with pytest.raises(UserError, match=f"cannot change `{changed.partition('=')[0]}`"):

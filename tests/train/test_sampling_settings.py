@@ -12,10 +12,25 @@ from marius_lite.sampling.neighbours import NeighbourLists
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
-NODES = ["task=node_classification", "model.encoder=sage", "model.layers=[16]", "training.batch_size=40", "training.epochs=2",
-         "training.threads=1", "optimizer.dense.name=adam"]
-LINKS = ["model.encoder=sage", "model.decoder=distmult", "model.dim=16", "training.batch_size=100", "negatives.count=50",
-         "negatives.chunks=1", "training.epochs=2", "training.threads=1"]
+NODES = [
+    "task=node_classification",
+    "model.encoder=sage",
+    "model.layers=[16]",
+    "training.batch_size=40",
+    "training.epochs=2",
+    "training.threads=1",
+    "optimizer.dense.name=adam",
+]
+LINKS = [
+    "model.encoder=sage",
+    "model.decoder=distmult",
+    "model.dim=16",
+    "training.batch_size=100",
+    "negatives.count=50",
+    "negatives.chunks=1",
+    "training.epochs=2",
+    "training.threads=1",
+]
 
 
 def options(*settings):
@@ -35,8 +50,21 @@ def two_relations(communities, cli, tmp_path_factory):
     (folder / "edges.tsv").write_text("".join(f"{s}\t{r}\t{d}\n" for s, r, d in zip(src, names, dst)))
     about = [part for name in ("features", "labels") for part in (f"--{name}", files / f"{name}.npy")]
     about += [part for name in ("train", "valid", "test") for part in (f"--{name}-nodes", files / f"{name}.npy")]
-    assert cli("preprocess", folder / "edges.tsv", "--undirected", "--ids", "int", *about, "--output", folder / "plain",
-               "--partitions", "8") == 0
+    assert (
+        cli(
+            "preprocess",
+            folder / "edges.tsv",
+            "--undirected",
+            "--ids",
+            "int",
+            *about,
+            "--output",
+            folder / "plain",
+            "--partitions",
+            "8",
+        )
+        == 0
+    )
     near = Dataset.open(folder / "plain").relation_names().index("near")
     return with_weights(folder / "plain", folder / "dataset", lambda src, dst, rel: rel == near).path
 
@@ -63,22 +91,28 @@ def drawn(monkeypatch):
     return lambda dataset: dict(zip(Dataset.open(dataset).relation_names(), np.max(found, 0).tolist()))
 
 
-@pytest.mark.parametrize(("settings", "most"), [
-    (["sampling.fanouts=[{near: 3}, {near: 3}]"], {"near": 3, "far": 0}),
-    (["sampling.fanouts=[{near: 2, default: 1}, {far: 1, near: 3}]"], {"near": 3, "far": 1}),
-    (["sampling.fanouts=[4, 4]", "sampling.weighted=true"], {"near": 4, "far": 0}),
-    (["sampling.fanouts=[{near: 2, default: 2}, 1]", "sampling.weighted=true"], {"near": 2, "far": 0}),
-])
+@pytest.mark.parametrize(
+    ("settings", "most"),
+    [
+        (["sampling.fanouts=[{near: 3}, {near: 3}]"], {"near": 3, "far": 0}),
+        (["sampling.fanouts=[{near: 2, default: 1}, {far: 1, near: 3}]"], {"near": 3, "far": 1}),
+        (["sampling.fanouts=[4, 4]", "sampling.weighted=true"], {"near": 4, "far": 0}),
+        (["sampling.fanouts=[{near: 2, default: 2}, 1]", "sampling.weighted=true"], {"near": 2, "far": 0}),
+    ],
+)
 def test_nodes_are_classified_by_the_neighbours_asked_for(cli, two_relations, drawn, tmp_path, settings, most):
     assert cli("train", two_relations, "--run", tmp_path / "run", *options(*NODES, *settings, "storage.capacity=3")) == 0
     assert drawn(two_relations) == most
 
 
 @pytest.mark.parametrize("inputs", ["embeddings", "features", "both"])
-@pytest.mark.parametrize(("settings", "most"), [
-    (["sampling.fanouts=[{rel0: 2, default: 1}]"], {"rel0": 2, "rel1": 1, "rel2": 1}),
-    (["sampling.fanouts=[3]", "sampling.weighted=true"], {"rel0": 0, "rel1": 3, "rel2": 0}),
-])
+@pytest.mark.parametrize(
+    ("settings", "most"),
+    [
+        (["sampling.fanouts=[{rel0: 2, default: 1}]"], {"rel0": 2, "rel1": 1, "rel2": 1}),
+        (["sampling.fanouts=[3]", "sampling.weighted=true"], {"rel0": 0, "rel1": 3, "rel2": 0}),
+    ],
+)
 def test_links_are_predicted_from_the_neighbours_asked_for(cli, surrounded_by_weights, drawn, tmp_path, settings, most, inputs):
     if "sampling.weighted=true" in settings:  # relation 1 is the one that weighs something
         names = Dataset.open(surrounded_by_weights).relation_names()
@@ -109,8 +143,11 @@ def test_the_edges_that_swaps_move_are_those_of_what_was_loaded(cli, two_relatio
     assert cli("train", path, "--run", tmp_path / "run", *options(*settings, *more)) == 0
     counts, p, here, steps = np.diff(dataset.adjacency.starts), dataset.partitioning.partitions, set(), []
     for epoch in range(3):
-        plan = (make_node_plan(p, capacity, dataset.manifest.training_partitions, 0, epoch) if task == "nodes" else
-                make_plan("beta", p, capacity, 0, epoch))
+        plan = (
+            make_node_plan(p, capacity, dataset.manifest.training_partitions, 0, epoch)
+            if task == "nodes"
+            else make_plan("beta", p, capacity, 0, epoch)
+        )
         for step in plan.steps:
             steps.append((epoch, step.index, int(counts[sorted(set(step.resident) - here)].sum())))
             here = set(step.resident)
@@ -125,8 +162,9 @@ def test_the_plan_tells_them_and_counts_the_weights(cli, two_relations, capfd):
     plans = []
     for weighted in ("false", "true"):
         capfd.readouterr()
-        more = options(*NODES, "storage.capacity=3", "sampling.fanouts=[{near: 2, default: 1}, 3]",
-                       f"sampling.weighted={weighted}")
+        more = options(
+            *NODES, "storage.capacity=3", "sampling.fanouts=[{near: 2, default: 1}, 3]", f"sampling.weighted={weighted}"
+        )
         assert cli("plan", two_relations, *more, "--json") == 0
         plans.append(json.loads(capfd.readouterr().out))
     assert cli("plan", two_relations, *more) == 0
@@ -137,11 +175,14 @@ def test_the_plan_tells_them_and_counts_the_weights(cli, two_relations, capfd):
     assert weighted["first_epoch"]["edges_read"] > plain["first_epoch"]["edges_read"]
 
 
-@pytest.mark.parametrize(("settings", "said"), [
-    (["sampling.fanouts=[{nearby: 3}, 2]"], "`sampling.fanouts` names relation 'nearby'"),
-    (["sampling.fanouts=[{near: -2}, 2]"], "greater than or equal to -1"),
-    (["sampling.fanouts=[{near: 2}]"], "`sampling.fanouts` has 1 numbers"),
-])
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["sampling.fanouts=[{nearby: 3}, 2]"], "`sampling.fanouts` names relation 'nearby'"),
+        (["sampling.fanouts=[{near: -2}, 2]"], "greater than or equal to -1"),
+        (["sampling.fanouts=[{near: 2}]"], "`sampling.fanouts` has 1 numbers"),
+    ],
+)
 @pytest.mark.parametrize("command", ["train", "plan"])
 def test_what_cannot_work_is_refused(cli, two_relations, tmp_path, capfd, settings, said, command):
     capfd.readouterr()

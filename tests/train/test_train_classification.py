@@ -11,9 +11,18 @@ import marius_lite as ml
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
-SETTINGS = ["task=node_classification", "model.encoder=sage", "model.layers=[16]", "sampling.fanouts=[5,5]", "training.threads=1",
-            "training.batch_size=40", "optimizer.dense.name=adam", "optimizer.dense.lr=0.02", "training.epochs=4",
-            "evaluation.every_epochs=1"]
+SETTINGS = [
+    "task=node_classification",
+    "model.encoder=sage",
+    "model.layers=[16]",
+    "sampling.fanouts=[5,5]",
+    "training.threads=1",
+    "training.batch_size=40",
+    "optimizer.dense.name=adam",
+    "optimizer.dense.lr=0.02",
+    "training.epochs=4",
+    "evaluation.every_epochs=1",
+]
 
 
 def options(*more):
@@ -34,8 +43,13 @@ def exported(cli, run, communities, tmp_path):
     table = pq.read_table(tmp_path / "out" / "nodes.parquet")
     assert table.column_names == ["raw_id", "split", "class", "probabilities"]
     raw = table["raw_id"].to_numpy()
-    return (raw, np.array(table["split"].to_pylist()), table["class"].to_numpy(), np.stack(table["probabilities"].to_numpy()),
-            np.load(communities.parent / "labels.npy")[raw])
+    return (
+        raw,
+        np.array(table["split"].to_pylist()),
+        table["class"].to_numpy(),
+        np.stack(table["probabilities"].to_numpy()),
+        np.load(communities.parent / "labels.npy")[raw],
+    )
 
 
 def test_figures_are_those_of_the_probabilities(printed, run, exported):

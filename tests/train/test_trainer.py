@@ -10,8 +10,18 @@ import torch
 from marius_lite.train.meter import Meter
 from marius_lite.train.trainer import Trainer
 
-SETTINGS = ["model.dim=8", "model.decoder=distmult", "training.threads=1", "training.batch_size=200", "training.epochs=3",
-            "negatives.count=20", "negatives.chunks=1", "storage.capacity=2", "checkpoint.keep=1", "evaluation.every_epochs=0"]
+SETTINGS = [
+    "model.dim=8",
+    "model.decoder=distmult",
+    "training.threads=1",
+    "training.batch_size=200",
+    "training.epochs=3",
+    "negatives.count=20",
+    "negatives.chunks=1",
+    "storage.capacity=2",
+    "checkpoint.keep=1",
+    "evaluation.every_epochs=0",
+]
 OPTIONS = [part for item in SETTINGS for part in ("--set", item)]
 
 
@@ -35,8 +45,9 @@ def spoil_weights(work, model):
         model.relations[0, 0] = np.nan
 
 
-@pytest.mark.parametrize(("spoil", "said"), [(spoil_rows, "/0: a number is not finite"),
-                                             (spoil_weights, "model.relations: a number is not finite")])
+@pytest.mark.parametrize(
+    ("spoil", "said"), [(spoil_rows, "/0: a number is not finite"), (spoil_weights, "model.relations: a number is not finite")]
+)
 def test_the_last_good_checkpoint_stays(cli, tiny_dataset, tmp_path, monkeypatch, capfd, spoil, said):
     run, parts, end_epoch, new = tmp_path / "run", [], Meter.end_epoch, Trainer.__init__
 
@@ -64,8 +75,18 @@ def test_the_last_good_checkpoint_stays(cli, tiny_dataset, tmp_path, monkeypatch
 
 def test_learning_rates_beyond_all_measure(cli, tiny_dataset, tmp_path, capfd):
     """One batch makes rows that no batch after it would find."""
-    more = ["--config", "preset:plain", "--set", "optimizer.rows={name: sgd, lr: 1.0e30}", "--set", "training.batch_size=100000",
-            "--set", "storage.capacity=4", "--set", "init.nodes.scale=1.0e+9"]
+    more = [
+        "--config",
+        "preset:plain",
+        "--set",
+        "optimizer.rows={name: sgd, lr: 1.0e30}",
+        "--set",
+        "training.batch_size=100000",
+        "--set",
+        "storage.capacity=4",
+        "--set",
+        "init.nodes.scale=1.0e+9",
+    ]
     assert cli("train", tiny_dataset, "--run", tmp_path / "run", *OPTIONS, *more) == 1
     told = capfd.readouterr().err.splitlines()[-1]
     assert "a number is not finite: the model diverged" in told

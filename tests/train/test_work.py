@@ -13,9 +13,11 @@ from marius_lite.pipeline.batches import run
 def work(request):
     if request.param != "links":
         pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
-    dataset, *sets = {"links": ["tiny_dataset", *LINKS],
-                      "encoded": ["featured", *LINKS, *ENCODER],
-                      "classes": ["communities", *CLASSES, "storage.capacity=2", "model.inputs=both"]}[request.param]
+    dataset, *sets = {
+        "links": ["tiny_dataset", *LINKS],
+        "encoded": ["featured", *LINKS, *ENCODER],
+        "classes": ["communities", *CLASSES, "storage.capacity=2", "model.inputs=both"],
+    }[request.param]
     with open_parts(request.getfixturevalue(dataset), *sets) as parts:
         parts.work.initialise()
         yield parts.work

@@ -31,8 +31,9 @@ def check_dim(name: str, dim: int) -> None:
     kind = decoder_class(name)
     least = 2 if DECODERS[name].even else 1
     if dim < 1 or dim % least:
-        raise UserError(f"model.dim: found {dim}, decoder {kind.__name__} needs {'an even' if least == 2 else 'a'} "
-                        f"number >= {least}")
+        raise UserError(
+            f"model.dim: found {dim}, decoder {kind.__name__} needs {'an even' if least == 2 else 'a'} number >= {least}"
+        )
 
 
 __all__ = ["DECODERS", "Decoder", "Draw", "EdgeContext", "check_dim", "decoder_class", "make_decoder"]

@@ -87,5 +87,4 @@ def complex_product(left: torch.Tensor, right: torch.Tensor, conjugate: bool) ->
     other_real, other_imaginary = right.chunk(2, -1)
     if conjugate:
         other_imaginary = -other_imaginary
-    return torch.cat([real * other_real - imaginary * other_imaginary,
-                      real * other_imaginary + imaginary * other_real], -1)
+    return torch.cat([real * other_real - imaginary * other_imaginary, real * other_imaginary + imaginary * other_real], -1)

@@ -15,8 +15,18 @@ from marius_lite.nn.encoders.rgcn import Rgcn
 from marius_lite.nn.encoders.sage import Sage
 from marius_lite.nn.encoders.shape import EncoderShape
 
-__all__ = ["ENCODERS", "BasicGnnEncoder", "Block", "CustomEncoder", "Encoder", "EncoderShape", "LayerGraph", "Layered",
-           "make_encoder", "whole_graph_reason"]
+__all__ = [
+    "ENCODERS",
+    "BasicGnnEncoder",
+    "Block",
+    "CustomEncoder",
+    "Encoder",
+    "EncoderShape",
+    "LayerGraph",
+    "Layered",
+    "make_encoder",
+    "whole_graph_reason",
+]
 
 ENCODERS: dict[str, type[Encoder]] = {"sage": Sage, "gcn": Gcn, "gat": Gat, "rgcn": Rgcn}
 

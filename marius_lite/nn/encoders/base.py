@@ -75,8 +75,12 @@ class LayerGraph:
         hops = self.hops - layer
         targets = self.nodes(hops - 1)
         edges = sum(self.hop_edges[:hops]) if self.hop_edges is not None else int(self.indptr[targets])
-        return Block(self.indptr[: targets + 1], self.indices[:edges], None if self.rel is None else self.rel[:edges],
-                     None if self.degrees is None else self.degrees[: self.nodes(hops)])
+        return Block(
+            self.indptr[: targets + 1],
+            self.indices[:edges],
+            None if self.rel is None else self.rel[:edges],
+            None if self.degrees is None else self.degrees[: self.nodes(hops)],
+        )
 
 
 class Layered(torch.nn.Module, ABC):
@@ -126,14 +130,17 @@ class Encoder(Layered):
         super().__init__()
         in_width, widths = shape.in_width, tuple(shape.widths)
         if not widths or min(in_width, *widths) < 1:
-            raise UserError(f"model.layers: found input width {in_width} and layers {list(widths)}: "
-                            "at least one layer is needed, and no width below 1")
+            raise UserError(
+                f"model.layers: found input width {in_width} and layers {list(widths)}: "
+                "at least one layer is needed, and no width below 1"
+            )
         self.in_width, self.widths = in_width, widths
         self.asks_for_degrees = self.degrees
         self.dropout = shape.dropout
         ends = list(itertools.pairwise([in_width, *widths]))
         self.convs = torch.nn.ModuleList(
-            self._conv(inner, outer, last=layer == len(widths) - 1) for layer, (inner, outer) in enumerate(ends))
+            self._conv(inner, outer, last=layer == len(widths) - 1) for layer, (inner, outer) in enumerate(ends)
+        )
         self.norms = torch.nn.ModuleList(_norm(shape.norm, width) for width in widths[:-1])
         self.residuals = torch.nn.ModuleList(_skip(*each) for each in ends[:-1]) if shape.residual else None
 
@@ -161,7 +168,7 @@ class Encoder(Layered):
         return torch.cat([linear(x, weight, bias) for weight, bias in self._early_maps(layer)], 1)
 
     def late(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        skipped = x[: block.targets, x.shape[1] - self.widths[layer]:] if self._residual(layer) else None
+        skipped = x[: block.targets, x.shape[1] - self.widths[layer] :] if self._residual(layer) else None
         return self._finished(layer, self._combine(layer, x, block), skipped)
 
     def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:

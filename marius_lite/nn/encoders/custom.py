@@ -41,8 +41,10 @@ class CustomEncoder(torch.nn.Module):
         seeds = graph.hop_nodes[0]
         if not isinstance(out, Tensor) or out.ndim != 2 or len(out) < seeds or out.shape[1] != self.out_width:
             found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-            raise UserError(f"{KEY}: {type(self.module).__name__}.forward returned {found} for {len(x)} nodes: expected "
-                            f"({len(x)}, {self.out_width}), the {seeds} seeds first")
+            raise UserError(
+                f"{KEY}: {type(self.module).__name__}.forward returned {found} for {len(x)} nodes: expected "
+                f"({len(x)}, {self.out_width}), the {seeds} seeds first"
+            )
         return out[:seeds]
 
 
@@ -55,8 +57,16 @@ def load_module(name: str, shape: EncoderShape, options: Mapping[str, Any] | Non
     """
     kind, widths = _find(name), shape.widths
     hidden = {"hidden_channels": widths[0]} if len(set(widths[:-1])) <= 1 else {}
-    known = {"in_channels": shape.in_width, "out_channels": widths[-1], "num_layers": len(widths), "dropout": shape.dropout,
-             "heads": shape.heads, "num_relations": shape.relations, **hidden, **(options or {})}
+    known = {
+        "in_channels": shape.in_width,
+        "out_channels": widths[-1],
+        "num_layers": len(widths),
+        "dropout": shape.dropout,
+        "heads": shape.heads,
+        "num_relations": shape.relations,
+        **hidden,
+        **(options or {}),
+    }
     asked = inspect.signature(kind).parameters.values()
     names = [p.name for p in asked if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     unknown = [p.name for p in asked if p.name in names and p.default is p.empty and p.name not in known]

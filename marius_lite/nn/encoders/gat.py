@@ -17,23 +17,29 @@ class Gat(Encoder):
 
     def __init__(self, shape: EncoderShape) -> None:
         if shape.heads < 1 or any(width % shape.heads for width in shape.widths[:-1]):
-            raise UserError(f"model.heads: found {shape.heads} for layers {list(shape.widths)}: "
-                            "at least 1, and it must divide the width of every layer but the last")
+            raise UserError(
+                f"model.heads: found {shape.heads} for layers {list(shape.widths)}: "
+                "at least 1, and it must divide the width of every layer but the last"
+            )
         self.heads = shape.heads
         self._attention_dropout = shape.dropout
         super().__init__(shape)
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
         width = out_width if last else out_width // self.heads
-        conv: torch.nn.Module = geometric().GATv2Conv(in_width, width, heads=self.heads, concat=not last,
-                                                      dropout=self._attention_dropout)
+        conv: torch.nn.Module = geometric().GATv2Conv(
+            in_width, width, heads=self.heads, concat=not last, dropout=self._attention_dropout
+        )
         return conv
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         width = self.widths[layer] * (self.heads if layer == len(self.widths) - 1 else 1)
         attended = edges + targets  # each target attends to itself as well
-        return super().layer_bytes(layer, targets, sources, edges) + 4 * width * (sources + 2 * targets) \
+        return (
+            super().layer_bytes(layer, targets, sources, edges)
+            + 4 * width * (sources + 2 * targets)
             + attended * (4 * 5 * width + 4 * 8 * self.heads + 64)
+        )
 
     def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
         out: Tensor = conv((x, x[: block.targets]), block.edge_index())

@@ -54,8 +54,11 @@ class Passes:
     @property
     def files(self) -> Files:
         """The files that finished passes wrote, those included that later passes have removed."""
-        return {self._root / name: (size, checksum) for entry in self._done.values()
-                for name, (size, checksum) in entry.get("files", {}).items()}
+        return {
+            self._root / name: (size, checksum)
+            for entry in self._done.values()
+            for name, (size, checksum) in entry.get("files", {}).items()
+        }
 
     @property
     def any(self) -> bool:
@@ -66,8 +69,14 @@ class Passes:
         """Whether one of these passes is finished."""
         return not self._done.keys().isdisjoint(names)
 
-    def once(self, name: str, kind: type[Result], places: Sequence[Path], run: Callable[[], Result],
-             known: Callable[[Result], Files] = lambda _: {}) -> Result:
+    def once(
+        self,
+        name: str,
+        kind: type[Result],
+        places: Sequence[Path],
+        run: Callable[[], Result],
+        known: Callable[[Result], Files] = lambda _: {},
+    ) -> Result:
         """Return the result of pass ``name``: the remembered one, or that of ``run``, which writes only to ``places`` (files,
         folders).
 
@@ -100,8 +109,11 @@ class Passes:
     def _checksums(self, places: Sequence[Path], known: Files) -> dict[str, tuple[int, int]]:
         """Return (size, crc32c) of all files in ``places``, by path relative to the root."""
         inside = (path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*"))))
-        return {path.relative_to(self._root).as_posix(): known.get(path) or size_and_checksum(path)
-                for path in inside if path.is_file()}
+        return {
+            path.relative_to(self._root).as_posix(): known.get(path) or size_and_checksum(path)
+            for path in inside
+            if path.is_file()
+        }
 
     def _changed(self, done: dict[str, Any]) -> bool:
         """Whether a file of these passes has changed. A missing file does not count: a later pass may have removed it."""

@@ -28,9 +28,7 @@ def check_output(output: Path, overwrite: bool) -> None:
     is_dataset = output.is_dir() and (attributes(output) or {}).get("kind") == "dataset"
     is_empty = output.is_dir() and not any(output.iterdir())
     if output.is_symlink() or not (is_dataset or is_empty):
-        raise UserError(
-            f"{output}: exists and is no dataset, so --overwrite does not remove it: choose another --output"
-        )
+        raise UserError(f"{output}: exists and is no dataset, so --overwrite does not remove it: choose another --output")
 
 
 @contextmanager

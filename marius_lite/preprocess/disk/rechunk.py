@@ -43,7 +43,9 @@ def _read(old: Chunks, checksums: Mapping[int, int], total: int) -> Iterator[Byt
         for after, part in old.blocks(k, BYTES_AT_ONCE):
             checksum = crc32c(part, checksum)
             if not after and checksum != expected:
-                raise UserError(f"{old.path(k)}: does not match its checksum, the dataset was changed: make it again with "
-                                "`marius-lite preprocess`")
+                raise UserError(
+                    f"{old.path(k)}: does not match its checksum, the dataset was changed: make it again with "
+                    "`marius-lite preprocess`"
+                )
             yield part[: max(0, total)]
             total -= len(part)

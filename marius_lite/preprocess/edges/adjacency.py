@@ -41,8 +41,7 @@ class AdjacencyWriter:
     the lists of a partition do not fit. ``files``: the chunk files that were written, with (size, crc32c).
     """
 
-    def __init__(self, edges: EdgeBuckets, folder: Path, degrees: Path, relations: int, memory: int,
-                 columns: int = AMPLE):
+    def __init__(self, edges: EdgeBuckets, folder: Path, degrees: Path, relations: int, memory: int, columns: int = AMPLE):
         self.files: dict[Path, tuple[int, int]] = {}
         self._edges, self._folder, self._degrees, self._memory, self._columns = edges, folder, degrees, memory, columns
         self._partitioning = edges.partitioning
@@ -61,8 +60,10 @@ class AdjacencyWriter:
         create_group(self._folder.parent)
         create_group(self._folder)
         each = self._columns // len(self._dtypes)
-        columns = {name: ColumnWriter(self._folder / name, chunk_length(self._length(name)), dtype, each)
-                   for name, dtype in self._dtypes.items()}
+        columns = {
+            name: ColumnWriter(self._folder / name, chunk_length(self._length(name)), dtype, each)
+            for name, dtype in self._dtypes.items()
+        }
         checksums = np.zeros((self._partitioning.partitions, checksum_columns(self._weights)), np.uint32)
         with progress_bar("adjacency", "edge", self._edges.total) as bar:
             for parts in self._groups():
@@ -106,23 +107,42 @@ class AdjacencyWriter:
         wanted = (*COLUMNS, "weight") if self._weights else COLUMNS
         for piece in self._edges.block(range(p.partitions), parts, EDGES_AT_ONCE, wanted):
             src, dst, rels, *weight = piece.columns
-            append_in_edges(src, dst, rels, piece.buckets, piece.ends, p.partitions, p.rows, nodes.start, cursors, sources, rel,
-                            weight[0] if weight else None, weights)
+            append_in_edges(
+                src,
+                dst,
+                rels,
+                piece.buckets,
+                piece.ends,
+                p.partitions,
+                p.rows,
+                nodes.start,
+                cursors,
+                sources,
+                rel,
+                weight[0] if weight else None,
+                weights,
+            )
             bar.update(len(src))
         for k, begin, end in zip(parts, starts.tolist(), starts[1:].tolist()):
             at = k * p.rows - nodes.start
             indptr, edges = ends[at : at + p.size(k) + 1], slice(begin, end)
-            yield PartitionLists(indptr - begin if begin else indptr, sources[edges], None if rel is None else rel[edges],
-                                 None if weights is None else weights[edges])
+            yield PartitionLists(
+                indptr - begin if begin else indptr,
+                sources[edges],
+                None if rel is None else rel[edges],
+                None if weights is None else weights[edges],
+            )
 
 
 def require_memory(partitioning: Partitioning, edges: int, where: str, edge_bytes: int, memory: int) -> None:
     """Raise MemoryWanted where ``memory`` does not hold the lists of a partition with so many ``edges``. ``where`` names it."""
     needed = partitioning.rows * NODE_BYTES + edges * edge_bytes
     if needed > memory:
-        raise MemoryWanted(f"--adjacency in: the lists of {where}, {partitioning.rows:,} nodes and {edges:,} in-edges, take "
-                           f"{needed / 1e6:.2f} MB, {memory / 1e6:.2f} MB are free of --memory: give more --memory, and the same "
-                           "command goes on, or more --partitions")
+        raise MemoryWanted(
+            f"--adjacency in: the lists of {where}, {partitioning.rows:,} nodes and {edges:,} in-edges, take "
+            f"{needed / 1e6:.2f} MB, {memory / 1e6:.2f} MB are free of --memory: give more --memory, and the same "
+            "command goes on, or more --partitions"
+        )
 
 
 def list_edge_bytes(nodes: int, relations: bool, weights: bool) -> int:
@@ -140,7 +160,8 @@ def write_adjacency(site: Site, edges: EdgeBuckets, relations: int) -> Files:
     options = site.options
     if options.adjacency == "none":
         return {}
-    writer = AdjacencyWriter(edges, site.root / ADJACENCY, site.work / "in_degrees", relations, plan.pass_memory(options),
-                             plan.column_memory(options))
+    writer = AdjacencyWriter(
+        edges, site.root / ADJACENCY, site.work / "in_degrees", relations, plan.pass_memory(options), plan.column_memory(options)
+    )
     writer.write()
     return writer.files

@@ -109,9 +109,7 @@ class SplitWriter:
         """Finish the arrays. Returns the chunk files with (size, crc32c)."""
         for column in self._columns:
             column.close()
-        write_array(
-            self.folder / "bucket_offsets", np.concatenate([[0], np.cumsum(bucket_counts)]).astype(np.int64)
-        )
+        write_array(self.folder / "bucket_offsets", np.concatenate([[0], np.cumsum(bucket_counts)]).astype(np.int64))
         write_array(self.folder / "bucket_checksums", np.ascontiguousarray(self._checksums.T))
         return {path: entry for column in self._columns for path, entry in column.files.items()}
 
@@ -141,11 +139,19 @@ def tallied_bytes(partitions: int) -> int:
     return len(SPLITS) * partitions**2 * TALLY_BYTES
 
 
-def write_buckets(pieces: Iterable[Records], writers: Mapping[str, SplitWriter], layout: EdgeLayout, nodes: int,
-                  carried: Sequence[str], tally: Tally, drop_duplicates: bool) -> dict[Path, tuple[int, int]]:
+def write_buckets(
+    pieces: Iterable[Records],
+    writers: Mapping[str, SplitWriter],
+    layout: EdgeLayout,
+    nodes: int,
+    carried: Sequence[str],
+    tally: Tally,
+    drop_duplicates: bool,
+) -> dict[Path, tuple[int, int]]:
     """Write sorted records of ``layout``, and count them in ``tally``. Returns the files with (size, crc32c)."""
-    counts = EdgeCounts(tally.bucket_counts, tally.relation_counts, tally.totals, tally.out_degrees, tally.in_degrees,
-                        tally.in_splits)
+    counts = EdgeCounts(
+        tally.bucket_counts, tally.relation_counts, tally.totals, tally.out_degrees, tally.in_degrees, tally.in_splits
+    )
     out = np.empty((3, 3, EDGES_AT_ONCE), np.uint32)
     words = np.empty((3, EDGES_AT_ONCE, len(carried)), np.uint64) if carried else None
     for records in pieces:

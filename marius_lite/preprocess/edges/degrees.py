@@ -46,8 +46,9 @@ def degrees_counted(partitioning: Partitioning, options: Bounds, edges: int) -> 
     return dtype if partitioning.nodes * node_bytes(dtype) <= options.memory // 8 else None
 
 
-def degree_facts(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, in_degrees: Path,
-                 memory: int) -> DegreeFacts:
+def degree_facts(
+    edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, in_degrees: Path, memory: int
+) -> DegreeFacts:
     """Return the facts of ``edges`` (by split), and write the in-degrees in training to file ``in_degrees``: by node, of the
     training edges' `count_dtype`. Where there are other splits, a file of a byte for each node lies beside it for a while:
     whether it has a training edge.
@@ -82,8 +83,9 @@ def trained_bytes(nodes: int, splits: int) -> int:
     return nodes * (splits > 1)
 
 
-def _counted(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, dtype: type[np.unsignedinteger[Any]],
-             memory: int) -> Iterator[NodeCounts]:
+def _counted(
+    edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally: Tally, dtype: type[np.unsignedinteger[Any]], memory: int
+) -> Iterator[NodeCounts]:
     """Return the counts of nodes in turn: those of the tally; else counted from the edges, of as many nodes as the memory
     holds."""
     if tally.in_splits is not None and tally.out_degrees is not None and tally.in_degrees is not None:
@@ -95,8 +97,9 @@ def _counted(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, tally
         yield _count(edges, partitioning, range(first, min(first + step, partitioning.nodes)), dtype)
 
 
-def _count(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, nodes: range,
-           dtype: type[np.unsignedinteger[Any]]) -> NodeCounts:
+def _count(
+    edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, nodes: range, dtype: type[np.unsignedinteger[Any]]
+) -> NodeCounts:
     """Count from the rows and columns of buckets in which these nodes lie."""
     outs, ins, splits = np.zeros(len(nodes), dtype), np.zeros(len(nodes), dtype), np.zeros(len(nodes), np.uint8)
     own, every = range(nodes.start // partitioning.rows, -(-nodes.stop // partitioning.rows)), range(partitioning.partitions)
@@ -104,8 +107,18 @@ def _count(edges: Mapping[str, EdgeBuckets], partitioning: Partitioning, nodes: 
         mark = 1 << SPLITS.index(name)
         for of_columns, rows, columns, degrees in ((False, own, every, outs), (True, every, own, ins)):
             for piece in buckets.block(rows, columns, EDGES_AT_ONCE, COLUMNS[of_columns : of_columns + 1]):
-                count_ends(piece.columns[0], piece.buckets, piece.ends, len(every), partitioning.rows, of_columns, nodes.start,
-                           mark, splits, degrees if name == SPLITS[0] else None)
+                count_ends(
+                    piece.columns[0],
+                    piece.buckets,
+                    piece.ends,
+                    len(every),
+                    partitioning.rows,
+                    of_columns,
+                    nodes.start,
+                    mark,
+                    splits,
+                    degrees if name == SPLITS[0] else None,
+                )
     return outs, ins, splits
 
 

@@ -24,8 +24,12 @@ Renumber = Callable[[Ids], Ids]
 
 def split_rules(options: Options, split: int) -> dict[str, Any]:
     """Return the arguments that decide into which split a spooled edge falls. ``split``: the split of its file."""
-    return {"split": split, "bounds": split_bounds(options.fractions) if options.fractions else None,
-            "key": seed_for(options.seed, "split"), "undirected": options.undirected}
+    return {
+        "split": split,
+        "bounds": split_bounds(options.fractions) if options.fractions else None,
+        "key": seed_for(options.seed, "split"),
+        "undirected": options.undirected,
+    }
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,19 @@ class EdgeSort:
                 for at in range(0, len(spooled.src), step):
                     part = slice(at, at + step)
                     count = len(spooled.src[part])
-                    sorter.keep(self.layout.pack(
-                        spooled.src[part], spooled.rel[part], spooled.dst[part],
-                        None if spooled.carried is None else spooled.carried[part], last, hashed, self.relation_ids,
-                        **split_rules(options, spooled.split), threads=threads, out=sorter.room(count * width)))
+                    sorter.keep(
+                        self.layout.pack(
+                            spooled.src[part],
+                            spooled.rel[part],
+                            spooled.dst[part],
+                            None if spooled.carried is None else spooled.carried[part],
+                            last,
+                            hashed,
+                            self.relation_ids,
+                            **split_rules(options, spooled.split),
+                            threads=threads,
+                            out=sorter.room(count * width),
+                        )
+                    )
                     bar.update(count)
         return sorter

@@ -15,8 +15,9 @@ EDGE_BYTES = 128  # of an edge while its ends are looked up
 LEAST_EDGES, LEAST_NODES = 1 << 10, 1 << 16  # at once, whatever the memory
 
 
-def unseen_edges(edges: Mapping[str, EdgeBuckets], trained: Path, relations: npt.NDArray[np.bool_],
-                 memory: int) -> dict[str, int]:
+def unseen_edges(
+    edges: Mapping[str, EdgeBuckets], trained: Path, relations: npt.NDArray[np.bool_], memory: int
+) -> dict[str, int]:
     """Count the ``edges`` of each split that have a node or a relation without a training edge.
 
     ``trained``: a file of a byte for each node, 1 where it has a training edge. ``relations``: the same of relations. ``memory``:

@@ -45,23 +45,39 @@ class EdgeWriting:
         if done("write") or (self._sort.fits and not done("sort")):  # an earlier run may have had another --memory
             written = once("write", Written, [*places, runs], lambda: self._write(pack().sorted(), 0), attrgetter("files"))
         else:
-            sorted_runs = once("sort", list[SortedRun], [runs], lambda: pack().finish_runs(),
-                               lambda made: files_of(runs, made, words))
+            sorted_runs = once(
+                "sort", list[SortedRun], [runs], lambda: pack().finish_runs(), lambda made: files_of(runs, made, words)
+            )
             passes.clear(keyed)
-            written = once("write", Written, places,
-                           lambda: self._write(merge(runs, sorted_runs, words, plan.pass_memory(options), self._site.threads),
-                                               len(sorted_runs)), attrgetter("files"))
+            written = once(
+                "write",
+                Written,
+                places,
+                lambda: self._write(
+                    merge(runs, sorted_runs, words, plan.pass_memory(options), self._site.threads), len(sorted_runs)
+                ),
+                attrgetter("files"),
+            )
         passes.clear([*keyed, runs])
         return written, Tally.load(work / "tally", self._partitioning, self._relations)
 
     def _write(self, pieces: Iterator[Records], runs: int) -> Written:
         options, work, partitioning = self._site.options, self._site.work, self._partitioning
         tally = Tally.zeros(partitioning, self._relations, degrees_counted(partitioning, options, self._amounts.stored))
-        writers = {name: SplitWriter(self._site.root / "edges" / name, self._amounts.bound(name), partitioning, self._carried,
-                                     plan.split_memory(options)) for name in options.splits}
+        writers = {
+            name: SplitWriter(
+                self._site.root / "edges" / name,
+                self._amounts.bound(name),
+                partitioning,
+                self._carried,
+                plan.split_memory(options),
+            )
+            for name in options.splits
+        }
         counted = with_bar(pieces, self._amounts.records)
-        written = write_buckets(counted, writers, self._sort.layout, partitioning.nodes, self._carried, tally,
-                                options.drop_duplicates)
+        written = write_buckets(
+            counted, writers, self._sort.layout, partitioning.nodes, self._carried, tally, options.drop_duplicates
+        )
         tally.save(work / "tally")
         facts = degree_facts(self.stored, partitioning, tally, work / "in_degrees", plan.pass_memory(options))
         return Written(written, facts, runs)
@@ -69,5 +85,7 @@ class EdgeWriting:
     @property
     def stored(self) -> dict[str, EdgeBuckets]:
         """The written edges of each split."""
-        return {name: EdgeBuckets(self._site.root / "edges" / name, self._partitioning, self._carried)
-                for name in self._site.options.splits}
+        return {
+            name: EdgeBuckets(self._site.root / "edges" / name, self._partitioning, self._carried)
+            for name in self._site.options.splits
+        }

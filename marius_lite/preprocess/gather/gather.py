@@ -75,8 +75,15 @@ class _TooLarge(Exception):
 class Gatherer:
     """Reads files and owns the dictionaries meanwhile. ``kind`` of ids: the one asked for, else that of the first file."""
 
-    def __init__(self, options: Options, folder: Path, threads: int, bad_rows: BadRows, node_data: NodeData | None = None,
-                 node_types: TypeSource | None = None):
+    def __init__(
+        self,
+        options: Options,
+        folder: Path,
+        threads: int,
+        bad_rows: BadRows,
+        node_data: NodeData | None = None,
+        node_types: TypeSource | None = None,
+    ):
         self.options, self.node_data, self.node_types, self.bad_rows = options, node_data, node_types, bad_rows
         self.facts, self._misreads, self._shown = InputFacts(), Misreads(), True
         self.kind, self._titles = options.id_kind, tuple[str, ...]()
@@ -114,9 +121,7 @@ class Gatherer:
 
     def read(self, file: InputFile, bar: tqdm[Any]) -> None:
         """Put all edges of one file into the spool."""
-        with closing(
-            open_reader(file, self.options, self._block_bytes, self._threads, bar.update)
-        ) as reader:
+        with closing(open_reader(file, self.options, self._block_bytes, self._threads, bar.update)) as reader:
             self._log_reading(file, reader)
             if reader.columns is not None:
                 self._require_same_columns(file.path, reader.columns, reader.kind)
@@ -137,13 +142,24 @@ class Gatherer:
         """Close what was written, and return what the pass leaves."""
         self.spool.close()
         self.bad_rows.close()
-        self.facts.misread = [*self._misreads.warnings, *(self.node_data.warnings if self.node_data else ()),
-                             *(self.node_types.warnings if self.node_types else ())]
+        self.facts.misread = [
+            *self._misreads.warnings,
+            *(self.node_data.warnings if self.node_data else ()),
+            *(self.node_types.warnings if self.node_types else ()),
+        ]
         given = [*(self.node_data.sources() if self.node_data else ()), *([self.node_types.source] if self.node_types else ())]
         self.facts.sources += [source for source in given if source not in self.facts.sources]
         relations = NO_RELATIONS if self.facts.columns == 2 else Relations(self._relations.names(), self.options.ids == "str")
-        return Gathered(self._folder / "spool", self._shape, tuple(self.spool.blocks), self.nodes.finish(), relations,
-                        self._lists, self._types, self.facts)
+        return Gathered(
+            self._folder / "spool",
+            self._shape,
+            tuple(self.spool.blocks),
+            self.nodes.finish(),
+            relations,
+            self._lists,
+            self._types,
+            self.facts,
+        )
 
     def _log_reading(self, file: InputFile, reader: Reader) -> None:
         """Log how a file is read, at the first file that is read so."""
@@ -173,8 +189,10 @@ class Gatherer:
     def _require_order(self, path: Path, titles: tuple[str, ...]) -> None:
         """Refuse a file that has the titles of the file before in another order: its columns were taken by their place."""
         if titles != self._titles and sorted(titles) == sorted(self._titles):
-            raise UserError(f"{path}: columns {', '.join(titles)}, in another order than in a file before: say which is which by "
-                            f"their names, for example --columns {','.join(self._titles)}")
+            raise UserError(
+                f"{path}: columns {', '.join(titles)}, in another order than in a file before: say which is which by "
+                f"their names, for example --columns {','.join(self._titles)}"
+            )
         self._titles = titles
 
     def _require_same_columns(self, path: Path, columns: int, kind: IdKind | None) -> None:
@@ -191,8 +209,10 @@ class Gatherer:
         """Return what edges carry, as words. Raises UserError where earlier files carry other columns."""
         columns = {name: values for name, values in (("weight", edges.weight), ("time", edges.time)) if values is not None}
         if self.facts.carried not in (None, tuple(columns)):
-            raise UserError(f"{path}: its edges have {', '.join(columns) or 'no values'}, those of earlier files "
-                            f"{', '.join(self.facts.carried or ()) or 'no values'}: all files must have the same columns")
+            raise UserError(
+                f"{path}: its edges have {', '.join(columns) or 'no values'}, those of earlier files "
+                f"{', '.join(self.facts.carried or ()) or 'no values'}: all files must have the same columns"
+            )
         self.facts.carried = tuple(columns)
         return carried_words([values.to_numpy() for values in columns.values()]) if columns else None
 
@@ -264,8 +284,15 @@ class Gatherer:
             self._use_tables()
 
 
-def gather(inputs: Sequence[InputFile], options: Options, folder: Path, threads: int, bad_rows: BadRows,
-           node_data: NodeData | None = None, node_types: TypeSource | None = None) -> Gathered:
+def gather(
+    inputs: Sequence[InputFile],
+    options: Options,
+    folder: Path,
+    threads: int,
+    bad_rows: BadRows,
+    node_data: NodeData | None = None,
+    node_types: TypeSource | None = None,
+) -> Gathered:
     """Read every file. Raises UserError for bad input, and where a split that was asked for has no edges."""
     gatherer = Gatherer(options, folder, threads, bad_rows, node_data, node_types)
     total = sum(file.path.stat().st_size for file in inputs)
@@ -275,8 +302,5 @@ def gather(inputs: Sequence[InputFile], options: Options, folder: Path, threads:
     gathered = gatherer.finish()
     for split, patterns in enumerate((options.edges, options.valid, options.test)):
         if patterns and not gathered.counts[split]:
-            raise UserError(
-                f"{', '.join(patterns)}: no edges at all for {SPLITS[split]}: give files with one edge "
-                "per line"
-            )
+            raise UserError(f"{', '.join(patterns)}: no edges at all for {SPLITS[split]}: give files with one edge per line")
     return gathered

@@ -20,8 +20,7 @@ DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
 SMALL_NUMBER = r"^-?([0-9]{1,2}|100)(\.[0-9]+)?$"
 NEARLY_ALL = 0.99
 ODD = {  # what the warning says of an id -> the pattern of such ids
-    "begins or ends with a space: with and without it are two nodes; remove the spaces":
-        r"^[\s\x{00A0}]|[\s\x{00A0}]$",
+    "begins or ends with a space: with and without it are two nodes; remove the spaces": r"^[\s\x{00A0}]|[\s\x{00A0}]$",
     "is in quotes: these are read as such in comma-separated files only, elsewhere they belong to the id; remove them": r'^".*"$',
     "is a number with a point: as text it is another node than the whole number; write integers": r"^-?[0-9]+\.0+$",
     "looks like JSON or a tuple: write columns with a delimiter between them": r"^[\{\(\[]\s*[\"'0-9]|[0-9\"']\s*[\}\)\]]$",
@@ -49,7 +48,8 @@ class Misreads:
 
     def __init__(self) -> None:
         self._splits: dict[tuple[str, str], int | None] = {
-            (column, delimiter): None for column in ("source", "relation", "destination") for delimiter in DELIMITERS}
+            (column, delimiter): None for column in ("source", "relation", "destination") for delimiter in DELIMITERS
+        }
         self._example: dict[str, str] = {}
         self._values: set[str] | None = set()
         self._again = tuple[str, ...]()
@@ -94,8 +94,10 @@ class Misreads:
         if len(titles) < 2 or self._again or not pa.types.is_string(edges.src.type):
             return
         same = pc.equal(edges.src, titles[0])
-        if pc.any(same, min_count=0).as_py() and pc.any(pc.and_(same, pc.is_in(edges.dst, value_set=pa.array(titles[1:]))),
-                                                         min_count=0).as_py():
+        if (
+            pc.any(same, min_count=0).as_py()
+            and pc.any(pc.and_(same, pc.is_in(edges.dst, value_set=pa.array(titles[1:]))), min_count=0).as_py()
+        ):
             self._again = titles
 
     def _look_at_titles(self, edges: RawEdges, delimited: bool) -> None:
@@ -145,22 +147,33 @@ class Misreads:
     def warnings(self) -> list[str]:
         lines = [f"the {end} {example} {sign}" for sign, (end, example) in self._odd.items()]
         if self._again:
-            lines.append(f"the titles {', '.join(map(_printable, self._again))} stand again among the rows, and are an edge "
-                         "there: remove them, where files were put one after another")
+            lines.append(
+                f"the titles {', '.join(map(_printable, self._again))} stand again among the rows, and are an edge "
+                "there: remove them, where files were put one after another"
+            )
         if self._rows >= LEAST_EDGES and self._same:
-            lines.append(f"every edge that was looked at has the destination {_printable(self._same)}: if that is the wrong "
-                         "column, name all in their order, for example --columns src,dst,_")
+            lines.append(
+                f"every edge that was looked at has the destination {_printable(self._same)}: if that is the wrong "
+                "column, name all in their order, for example --columns src,dst,_"
+            )
         if self._rows >= LEAST_ROWS:
-            lines += [f"every {column} that was looked at has {count} {delimiter!r}, for example {self._example[column]}: if "
-                      f"that is a delimiter, give --delimiter {DELIMITERS[delimiter]}"
-                      for (column, delimiter), count in self._splits.items() if count is not None]
+            lines += [
+                f"every {column} that was looked at has {count} {delimiter!r}, for example {self._example[column]}: if "
+                f"that is a delimiter, give --delimiter {DELIMITERS[delimiter]}"
+                for (column, delimiter), count in self._splits.items()
+                if count is not None
+            ]
         if self._rows >= LEAST_EDGES and self._titles:
             names = [_printable(title) for title in self._titles if title is not None]
-            lines.append(f"{', '.join(names)}: the first row, of which nothing stands in any other: if it has the columns' "
-                         "titles, give --header yes")
+            lines.append(
+                f"{', '.join(names)}: the first row, of which nothing stands in any other: if it has the columns' "
+                "titles, give --header yes"
+            )
         if self._rows >= LEAST_EDGES and self._values:
-            lines.append(f"nearly all destinations are small numbers ({', '.join(sorted(self._values)[:SHOWN_ROWS])}, ...): if "
-                         "that column is a weight or a rating, name all in their order, for example --columns src,dst,weight")
+            lines.append(
+                f"nearly all destinations are small numbers ({', '.join(sorted(self._values)[:SHOWN_ROWS])}, ...): if "
+                "that column is a weight or a rating, name all in their order, for example --columns src,dst,weight"
+            )
         return lines
 
 
@@ -171,9 +184,13 @@ def count_warnings(nodes: int | None, edges: int, relations: int) -> list[str]:
     if nodes is None or edges < LEAST_EDGES:
         return lines
     if nodes > edges + 1:  # one tree has as many
-        lines.append(f"{nodes:,} nodes are more than the {edges:,} edges: is the input read as it is meant? preprocess "
-                     "shows its first rows")
+        lines.append(
+            f"{nodes:,} nodes are more than the {edges:,} edges: is the input read as it is meant? preprocess "
+            "shows its first rows"
+        )
     if relations > max(MOST_RELATIONS, nodes / 10):
-        lines.append(f"{relations:,} relations are many for {nodes:,} nodes: if the columns stand in another order, name them, "
-                     "for example --columns src,dst,rel")
+        lines.append(
+            f"{relations:,} relations are many for {nodes:,} nodes: if the columns stand in another order, name them, "
+            "for example --columns src,dst,rel"
+        )
     return lines

@@ -150,8 +150,10 @@ class TableKeys:
     def _close_table(self) -> None:
         table = self._table
         if FILES_OF_A_RUN * (len(self._runs) + 1) + OTHER_FILES > files.most_open():
-            raise UserError(f"{len(self._runs):,} tables of ids were filled and written already, too many to be open at a time "
-                            "when they are merged (ulimit -n): give more --memory")
+            raise UserError(
+                f"{len(self._runs):,} tables of ids were filled and written already, too many to be open at a time "
+                "when they are merged (ulimit -n): give more --memory"
+            )
         table.close()
         order, rank = np.empty(len(table), np.uint32), np.empty(len(table), np.uint32)
         table.rank(order, rank, self._threads)

@@ -102,8 +102,16 @@ def _merge(dictionaries: Dictionaries, seed: int, folder: Path, memory: int) -> 
     buffer = max(LEAST_BUFFER, min(MOST_BUFFER, memory // (BUFFERS * (len(runs) + 1))))
     # How many distinct ids there are is known at the end only. Until then they take 8 bytes where the ids of all runs might.
     wide = id_dtype(total) == np.uint64
-    merge = kind([run.files for run in runs], [str(path) for path in numbers], str(merged / "values"), str(merged / "ends"),
-                 key=order_key(seed), mask=mask, wide=wide, buffer=buffer)
+    merge = kind(
+        [run.files for run in runs],
+        [str(path) for path in numbers],
+        str(merged / "values"),
+        str(merged / "ends"),
+        key=order_key(seed),
+        mask=mask,
+        wide=wide,
+        buffer=buffer,
+    )
     with progress_bar("number", "node") as bar:
         while (more := merge.advance(MERGED_AT_ONCE)) == MERGED_AT_ONCE:
             bar.update(more)

@@ -66,8 +66,10 @@ class RelationKeys:
             self._table.add(*string_buffers(names), of_names)
             keys[used] = of_names
         if self._table.bytes > max(1 << 20, self._most_bytes):
-            raise UserError(f"{len(self._table):,} distinct relations and more, whose names do not fit their share of --memory: "
-                            "is the relation column the right one (--columns)? If it is, give more --memory")
+            raise UserError(
+                f"{len(self._table):,} distinct relations and more, whose names do not fit their share of --memory: "
+                "is the relation column the right one (--columns)? If it is, give more --memory"
+            )
         return keys[places]
 
     def names(self) -> list[str]:

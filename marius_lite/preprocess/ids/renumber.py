@@ -94,8 +94,15 @@ class Renumbering:
             yield first, apply(ids_from(first, min(SLICE, nodes - first), self.dtype))
 
 
-def write_nodes(path: Path, raw_ids: IdRun, renumbering: Renumbering, partitioning: Partitioning, work: Path,
-                memory: int, types: Types | None = None) -> None:
+def write_nodes(
+    path: Path,
+    raw_ids: IdRun,
+    renumbering: Renumbering,
+    partitioning: Partitioning,
+    work: Path,
+    memory: int,
+    types: Types | None = None,
+) -> None:
     """Write ``nodes.parquet``, see `write_names`. Raw ids whose order changes are sorted in ``work``, ``memory`` bytes at a
     time."""
     if not renumbering.changes:
@@ -125,8 +132,9 @@ def dealt_bytes(nodes: int, size: int) -> int:
     return size + nodes * PLACE_BYTES
 
 
-def write_names(path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning,
-                types: Types | None = None) -> None:
+def write_names(
+    path: Path, kind: IdKind, blocks: Iterator[pa.Array], partitioning: Partitioning, types: Types | None = None
+) -> None:
     """Write ``nodes.parquet``: columns node_id, raw_id and, where there are ``types``, type. Rows of a partition are one row
     group, or several where one would be too large.
 

@@ -29,8 +29,9 @@ def type_facts(site: Site, numbered: NumberedNodes, edges: Mapping[str, EdgeBuck
         return {}
     ids = IdFile(site.root / "nodes.parquet", numbered.numbering.raw_ids.kind)
     nodes = NodeTypes(ids, numbered.partitioning.nodes, types.names)
-    counted = site.passes.once("edge types", list[EdgeType], [], lambda: edge_types(
-        edges, nodes, relations.to_pylist(), site.options.memory))
+    counted = site.passes.once(
+        "edge types", list[EdgeType], [], lambda: edge_types(edges, nodes, relations.to_pylist(), site.options.memory)
+    )
     return {"node_types": types.report, **({"edge_types": counted} if counted else {})}
 
 
@@ -49,8 +50,10 @@ def edge_types(edges: Mapping[str, EdgeBuckets], nodes: NodeTypes, relations: Se
     if len(occurring) > MOST_LISTED:
         return []
     names = nodes.names.to_pylist()
-    listed = [(r, {"source": names[s], "relation": relations[r], "destination": names[d], "edges": int(counts[r, s, d])})
-              for r, s, d in occurring.tolist()]
+    listed = [
+        (r, {"source": names[s], "relation": relations[r], "destination": names[d], "edges": int(counts[r, s, d])})
+        for r, s, d in occurring.tolist()
+    ]
     return [entry for _, entry in sorted(listed, key=lambda each: (each[0], -each[1]["edges"]))]
 
 

@@ -71,8 +71,16 @@ class FeatureWriter:
     first.
     """
 
-    def __init__(self, file: StoredRows, path: Path, row_ids: Path, id_dtype: npt.DTypeLike, partitioning: Partitioning,
-                 spools: Path, memory: int):
+    def __init__(
+        self,
+        file: StoredRows,
+        path: Path,
+        row_ids: Path,
+        id_dtype: npt.DTypeLike,
+        partitioning: Partitioning,
+        spools: Path,
+        memory: int,
+    ):
         columns = padded_width(file.width, file.dtype)
         self.files: dict[Path, tuple[int, int]] = {}
         self.spooled_bytes, self._checksum = 0, 0
@@ -85,19 +93,25 @@ class FeatureWriter:
         self._block_bytes = min(memory // 4, max(WHOLE_BLOCK, self.stretches * SPOOL_WRITE, file.together * cost))
         step = max(1, self._block_bytes // cost)
         self._step = step - step % file.together if step >= file.together else step
-        self.table = RowTable.create(path, partitioning.nodes, columns, partitioning.rows,
-                                     {"values": [0, file.width], **file.attributes(self._step)}, file.dtype)
+        self.table = RowTable.create(
+            path,
+            partitioning.nodes,
+            columns,
+            partitioning.rows,
+            {"values": [0, file.width], **file.attributes(self._step)},
+            file.dtype,
+        )
         spools.mkdir()
 
     def write(self) -> None:
         """Write the table, once. Raises UserError for a number that cannot be stored, OSError or RunError."""
         rows: Rows = np.zeros((self.stretch_rows, self.table.width), self._file.dtype)
-        self._read_file(rows[:, :self._file.width])
+        self._read_file(rows[:, : self._file.width])
         for stretch, first in enumerate(range(0, self._all_rows, self.stretch_rows)):
             count = min(self.stretch_rows, self._all_rows - first)
             if stretch:
-                self._read_spool(stretch, rows[:, :self._file.width])
-            rows[max(0, self.table.nodes - first):] = 0
+                self._read_spool(stretch, rows[:, : self._file.width])
+            rows[max(0, self.table.nodes - first) :] = 0
             self._write_rows(first, rows[:count])
 
     def _read_file(self, out: Rows) -> None:
@@ -119,10 +133,10 @@ class FeatureWriter:
         counts = np.bincount(stretch, minlength=self.stretches)
         mine = by_stretch[: counts[0]]
         out[places[mine]] = rows[mine]
-        dealt = rows[by_stretch[counts[0]:]]
+        dealt = rows[by_stretch[counts[0] :]]
         self.spooled_bytes += dealt.nbytes
         ends = np.cumsum(counts) - counts[0]
-        offsets = (places % self.stretch_rows).astype(np.uint32)[by_stretch[counts[0]:]]
+        offsets = (places % self.stretch_rows).astype(np.uint32)[by_stretch[counts[0] :]]
         for number in (1 + np.flatnonzero(counts[1:])).tolist():
             for name, values in ((str(number), dealt), (f"{number}.places", offsets)):
                 with open(self._spools / name, "ab") as spool:
@@ -152,4 +166,4 @@ class FeatureWriter:
                 write(part)
             self._checksum = crc32c(part.view(np.uint8).reshape(-1), self._checksum if offset else 0)
             self.files |= self.table.chunks.entry(k, self._checksum)
-            first, rows = first + len(part), rows[len(part):]
+            first, rows = first + len(part), rows[len(part) :]

@@ -1,7 +1,7 @@
 """What files give for each node beside its edges: features, labels, splits.
 
-    files --NodeKeys--> lists of keys: the node of each row, the nodes of each split           while files are read
-    lists, labels --Numbering--> on disk by id: labels, splits; by row: ids                   once ids are known
+files --NodeKeys--> lists of keys: the node of each row, the nodes of each split           while files are read
+lists, labels --Numbering--> on disk by id: labels, splits; by row: ids                   once ids are known
 """
 
 from __future__ import annotations
@@ -88,8 +88,10 @@ class NodeData:
             self.rows = self.label_rows or NodeRows(self.labels.path, self.labels.rows, "label", names)
             self._require_one_way(names)
         if self.labels is not None and self.labels.ids is None and self.labels.rows != self.rows.count:
-            raise UserError(f"{self.labels.path}: {self.labels.rows} rows, {self.rows.path} has {self.rows.count}: row "
-                            "i of both belongs to the same node: give as many labels as feature rows, -1 for no label")
+            raise UserError(
+                f"{self.labels.path}: {self.labels.rows} rows, {self.rows.path} has {self.rows.count}: row "
+                "i of both belongs to the same node: give as many labels as feature rows, -1 for no label"
+            )
         self.sets: NodeLists | NodeFractions | None = None
         if options.node_lists:
             self.sets = NodeLists(options.node_lists, None if self.rows.names else self.rows.count, options.mask_split)
@@ -97,14 +99,17 @@ class NodeData:
             self.sets = NodeFractions(options.node_fractions, options.seed)
         what, each = ("features", MARK_BYTES) if self.labels is None else ("labels", NODE_BYTES)
         if (needed := self.rows.count * each) > pass_memory(options):
-            raise UserError(f"--memory: placing the {what} of {self.rows.count:,} nodes takes {format_bytes(needed)}, three "
-                            "quarters of it at most: give more --memory")
+            raise UserError(
+                f"--memory: placing the {what} of {self.rows.count:,} nodes takes {format_bytes(needed)}, three "
+                "quarters of it at most: give more --memory"
+            )
 
     def _require_one_way(self, names: IdList | None) -> None:
         """Refuse --node-ids where the file of labels has ids of its own."""
         if self.labels is not None and self.labels.ids is not None and names is not None:
-            raise UserError(f"--node-ids {names.path}: {self.labels.path} has its own ids beside the labels: leave out "
-                            "--node-ids")
+            raise UserError(
+                f"--node-ids {names.path}: {self.labels.path} has its own ids beside the labels: leave out --node-ids"
+            )
 
     @property
     def warnings(self) -> list[str]:
@@ -135,8 +140,11 @@ class NodeData:
 
         sets = {} if self.sets is None else self.sets.lists
         own = None if self.label_rows is None or self.partial else listed("labels", self.label_rows.read(kind, block_bytes))
-        return NodeKeyLists(listed("rows", self.rows.read(kind, block_bytes)),
-                            {name: listed(name, ids.read(kind, block_bytes)) for name, ids in sets.items()}, own)
+        return NodeKeyLists(
+            listed("rows", self.rows.read(kind, block_bytes)),
+            {name: listed(name, ids.read(kind, block_bytes)) for name, ids in sets.items()},
+            own,
+        )
 
     def place(self, numbering: Numbering, lists: NodeKeyLists, folder: Path) -> NodeLabels:
         """Write ids of rows, and labels and splits by id. Raises UserError for an id that stands twice, has no row, or is in no
@@ -157,11 +165,23 @@ class NodeData:
         elif first < numbering.nodes:
             raise self.rows.missing(numbering.raw_ids, int((labels == NO_ROW).argmax()))
         given = self.labels is not None
-        return NodeLabels(_saved(folder / "labels", labels if given else None), _saved(folder / "codes", codes),
-                          folder / "row_ids", counts, int(np.count_nonzero(labels >= 0)) if given else 0)
+        return NodeLabels(
+            _saved(folder / "labels", labels if given else None),
+            _saved(folder / "codes", codes),
+            folder / "row_ids",
+            counts,
+            int(np.count_nonzero(labels >= 0)) if given else 0,
+        )
 
-    def _place_rows(self, rows: NodeRows, listed: KeyList, values: LabelFile | MultiLabelFile | None, numbering: Numbering,
-                    labels: Labels, row_ids: BinaryIO) -> int:
+    def _place_rows(
+        self,
+        rows: NodeRows,
+        listed: KeyList,
+        values: LabelFile | MultiLabelFile | None,
+        numbering: Numbering,
+        labels: Labels,
+        row_ids: BinaryIO,
+    ) -> int:
         """Put the ``values`` of rows into ``labels`` by id (-1 without values), and the ids of rows into ``row_ids``. Returns the
         number of rows."""
         waiting, first = np.empty(0, np.int32), 0
@@ -171,7 +191,7 @@ class NodeData:
                 waiting = np.concatenate([waiting, next(blocks)])
             self._require_new(rows, ids, first, labels, numbering, listed)
             labels[ids] = waiting[: len(ids)] if values is not None else -1
-            waiting = waiting[len(ids):]
+            waiting = waiting[len(ids) :]
             row_ids.write(ids.data)
             first += len(ids)
         for _ in blocks:  # read to the end, where the checksum is known
@@ -204,8 +224,9 @@ class NodeData:
         """Return all files but that of features, each once, for the manifest. To be called when all are read."""
         lists = () if self.sets is None else self.sets.lists.values()
         read = [file for file in (self.labels, self.rows.names, *lists) if file is not None]
-        return list({file.path.resolve(): Source(name=file.path.name, size=file.size, crc32c=file.checksum)
-                     for file in read}.values())
+        return list(
+            {file.path.resolve(): Source(name=file.path.name, size=file.size, crc32c=file.checksum) for file in read}.values()
+        )
 
 
 def node_lists_bytes(data: NodeData) -> int:
@@ -231,8 +252,10 @@ def _require_no_ids(file: Path | None) -> None:
     if path is None or path.is_dir() or magic_of(path) != "zip":
         return
     if ids := [key for key in keys_of(path) if key.lower() in IDS_BESIDE]:
-        raise UserError(f"{file}: the archive has {ids[0]!r} beside it: if these are the ids of the rows, give --node-ids "
-                        f"{path}:{ids[0]}, else leave them out of it")
+        raise UserError(
+            f"{file}: the archive has {ids[0]!r} beside it: if these are the ids of the rows, give --node-ids "
+            f"{path}:{ids[0]}, else leave them out of it"
+        )
 
 
 def _saved(path: Path, values: Any) -> Path | None:

@@ -32,8 +32,9 @@ class NodeRows:
             yield from self._read_names(self.names, kind, block_bytes)
             return
         if kind == "str":
-            raise UserError(f"{self.path}: the edges name nodes by text: give the id of each row with --node-ids FILE, one id in "
-                            "each line")
+            raise UserError(
+                f"{self.path}: the edges name nodes by text: give the id of each row with --node-ids FILE, one id in each line"
+            )
         for first in range(0, self.count, BLOCK):
             yield pa.array(np.arange(first, min(first + BLOCK, self.count), dtype=np.int64))
 
@@ -54,17 +55,22 @@ class NodeRows:
 
     def twice(self, raw: str | int, first: int, second: int) -> UserError:
         """Return the error for an id that two rows have."""
-        return UserError(f"{self.place(second)}: id {raw!r} stands at {self.place(first)} already: each node has one row: "
-                         "remove one of the ids, and its row")
+        return UserError(
+            f"{self.place(second)}: id {raw!r} stands at {self.place(first)} already: each node has one row: "
+            "remove one of the ids, and its row"
+        )
 
     def missing(self, raw_ids: IdRun, place: int) -> UserError:
         """Return the error for a node without a row: the ``place``-th of ``raw_ids``, counted from 0."""
         raw = raw_at(raw_ids, place)
         if self.names is not None:
-            return UserError(f"node {raw!r} does not stand in {self.names.path}: every node needs a "
-                             f"{self.what} row: add its id and its row")
-        return UserError(f"node {raw} has no {self.what} row, {self.path} has rows 0 to {self.count - 1}: add rows "
-                         "up to the largest id, or give the id of each row with --node-ids FILE")
+            return UserError(
+                f"node {raw!r} does not stand in {self.names.path}: every node needs a {self.what} row: add its id and its row"
+            )
+        return UserError(
+            f"node {raw} has no {self.what} row, {self.path} has rows 0 to {self.count - 1}: add rows "
+            "up to the largest id, or give the id of each row with --node-ids FILE"
+        )
 
 
 def raw_at(raw_ids: IdRun, place: int) -> str | int:

@@ -96,8 +96,10 @@ class NodeFractions:
             first += len(hashes)
         for name in self.names:
             if not (codes == 1 + NODE_SPLITS.index(name)).any():
-                raise UserError(f"--node-split {self._text}: no node for {name} among {int((labels >= 0).sum())} labelled ones: "
-                                "give it a larger fraction, or lists with --train-nodes, --valid-nodes and --test-nodes")
+                raise UserError(
+                    f"--node-split {self._text}: no node for {name} among {int((labels >= 0).sum())} labelled ones: "
+                    "give it a larger fraction, or lists with --train-nodes, --valid-nodes and --test-nodes"
+                )
         return codes
 
 

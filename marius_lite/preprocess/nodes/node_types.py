@@ -100,11 +100,15 @@ class TypeNames:
             return code
         self._bytes += len(name.encode())
         if len(self._codes) == MOST_TYPES:
-            raise UserError(f"{self._path}: more than {MOST_TYPES:,} distinct types, {name[:80]!r} is one more: is the column of "
-                            "types the right one?")
+            raise UserError(
+                f"{self._path}: more than {MOST_TYPES:,} distinct types, {name[:80]!r} is one more: is the column of "
+                "types the right one?"
+            )
         if self._bytes > self._most_bytes:
-            raise UserError(f"{self._path}: {len(self._codes) + 1:,} distinct types and more, their names fill what --memory "
-                            "leaves for them: is the column of types the right one? else give more --memory")
+            raise UserError(
+                f"{self._path}: {len(self._codes) + 1:,} distinct types and more, their names fill what --memory "
+                "leaves for them: is the column of types the right one? else give more --memory"
+            )
         return self._codes.setdefault(name, len(self._codes))
 
 
@@ -162,9 +166,11 @@ class TypeSource:
                 out.write(placed.astype(np.uint16).data)
         if first_without is not None:
             missing = nodes - int(counts.sum())
-            raise UserError(f"{self._file.path}: {missing:,} of {nodes:,} nodes {'has' if missing == 1 else 'have'} no type, "
-                            f"{raw_at(numbering.raw_ids, first_without)!r} for one: every node needs a type: add a row for it, "
-                            "with the type `unknown` if you do not know it")
+            raise UserError(
+                f"{self._file.path}: {missing:,} of {nodes:,} nodes {'has' if missing == 1 else 'have'} no type, "
+                f"{raw_at(numbering.raw_ids, first_without)!r} for one: every node needs a type: add a row for it, "
+                "with the type `unknown` if you do not know it"
+            )
         return PlacedTypes(folder / "codes", names, counts.tolist())
 
     def _two_types(self, numbering: Numbering, given: TypeKeys, node: int) -> UserError:
@@ -173,8 +179,10 @@ class TypeSource:
         for ids, codes in _rows(numbering, given, np.arange(len(given.names), dtype=np.uint16)):
             names += [given.names[code] for code in codes[ids == node].tolist()]
         other = next(name for name in names if name != names[0])
-        return UserError(f"{self._file.path}: node {raw_at(numbering.raw_ids, node)!r} has type {names[0]!r} and type {other!r}: "
-                         "a node has one type: remove one of the rows")
+        return UserError(
+            f"{self._file.path}: node {raw_at(numbering.raw_ids, node)!r} has type {names[0]!r} and type {other!r}: "
+            "a node has one type: remove one of the rows"
+        )
 
 
 def _rows(numbering: Numbering, given: TypeKeys, rank: Codes) -> Iterator[tuple[Ids, Codes]]:

@@ -75,9 +75,14 @@ class _TableWriter:
             return []
         file = given.features
         writer = self._write_rows(FEATURES, file)
-        self.facts["features"] = {"rows": file.rows, "width": file.width, "dtype": file.type,
-                                 "source_dtype": file.source_dtype.name, "converted": file.source_dtype.name != file.type,
-                                 "spooled_bytes": writer.spooled_bytes}
+        self.facts["features"] = {
+            "rows": file.rows,
+            "width": file.width,
+            "dtype": file.type,
+            "source_dtype": file.source_dtype.name,
+            "converted": file.source_dtype.name != file.type,
+            "spooled_bytes": writer.spooled_bytes,
+        }
         return [Source(name=file.path.name, size=file.size, crc32c=file.checksum)]
 
     def write_labels(self, given: NodeData) -> None:
@@ -107,8 +112,15 @@ class _TableWriter:
                 ids = files.read_numbers(self.labels.row_ids, dtype, ROWS_AT_ONCE, at * np.dtype(dtype).itemsize)
                 out.write(renumber(ids).data)
         del renumber
-        writer = FeatureWriter(file, self.site.root / place, row_ids, dtype, self.numbered.partitioning, work / place.name,
-                               plan.pass_memory(self.site.options))
+        writer = FeatureWriter(
+            file,
+            self.site.root / place,
+            row_ids,
+            dtype,
+            self.numbered.partitioning,
+            work / place.name,
+            plan.pass_memory(self.site.options),
+        )
         writer.write()
         self.files |= writer.files
         return writer

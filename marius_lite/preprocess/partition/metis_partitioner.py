@@ -36,9 +36,11 @@ class Metis:
         nodes = self._partitioning.nodes
         needed = lists.arcs * ARC_BYTES + nodes * NODE_BYTES
         if needed > self._memory:
-            raise UserError(f"--partitioner metis: METIS holds the graph in memory: {nodes:,} nodes and {lists.arcs:,} arcs need "
-                            f"about {format_bytes(needed)}, --memory leaves {format_bytes(self._memory)} for it: allow more, or "
-                            "use locality, which reads the graph from disk")
+            raise UserError(
+                f"--partitioner metis: METIS holds the graph in memory: {nodes:,} nodes and {lists.arcs:,} arcs need "
+                f"about {format_bytes(needed)}, --memory leaves {format_bytes(self._memory)} for it: allow more, or "
+                "use locality, which reads the graph from disk"
+            )
         parts = np.empty(nodes, np.uint16)
         for (begin, end), room in zip(((0, first), (first, nodes)), self._locality.room(first)):
             if begin < end:
@@ -62,7 +64,8 @@ class Metis:
             return np.repeat(taken, room[taken])
         graph = pymetis.CSRAdjacency(starts, targets[:arcs])
         options = pymetis.Options(seed=seed_for(self._seed, "metis", step=int(begin > 0)) % (1 << 31))
-        _, places = pymetis.part_graph(len(taken), graph, eweights=weights[:arcs], tpwgts=(room[taken] / room.sum()).tolist(),
-                                       options=options)
+        _, places = pymetis.part_graph(
+            len(taken), graph, eweights=weights[:arcs], tpwgts=(room[taken] / room.sum()).tolist(), options=options
+        )
         chosen: np.ndarray = taken[np.asarray(places)]
         return chosen

@@ -71,8 +71,10 @@ class Placing:
         if nodes > MOST_NODES:
             raise UserError(f"--partitioner {name}: {nodes:,} nodes, it takes at most {MOST_NODES:,}: use random")
         if (needed := nodes * NODE_BYTES) > memory // 4:
-            raise MemoryWanted(f"--partitioner {name}: {nodes:,} nodes take {files.format_bytes(needed)}, it has a quarter of "
-                               "--memory: give more, and the same command goes on, or use random")
+            raise MemoryWanted(
+                f"--partitioner {name}: {nodes:,} nodes take {files.format_bytes(needed)}, it has a quarter of "
+                "--memory: give more, and the same command goes on, or use random"
+            )
 
     def _lists(self, edges: Iterator[tuple[SpooledEdges, Ids]], folder: Path, memory: int) -> ArcLists:
         """Return the neighbour lists of the training edges, in both directions."""
@@ -82,6 +84,15 @@ class Placing:
             for at in range(0, len(spooled.src), sorter.capacity // 2):
                 part = slice(at, at + sorter.capacity // 2)
                 room = sorter.room(2 * len(spooled.src[part]))
-                sorter.keep(pack_arcs(spooled.src[part], spooled.rel[part], spooled.dst[part], numbers, self._relation_ids,
-                                      **split_rules(self._site.options, spooled.split), out=room))
+                sorter.keep(
+                    pack_arcs(
+                        spooled.src[part],
+                        spooled.rel[part],
+                        spooled.dst[part],
+                        numbers,
+                        self._relation_ids,
+                        **split_rules(self._site.options, spooled.split),
+                        out=room,
+                    )
+                )
         return ArcLists(folder / "lists", sorter.sorted(), memory)

@@ -66,8 +66,10 @@ class ArrayFile:
         self.size = self._start + math.prod(self.shape) * self.dtype.itemsize
         if length != self.size:
             what = "cut short" if length < self.size else "something follows the array"
-            raise UserError(f"{self.name}: {length} bytes where shape {self.shape} of {self.dtype.newbyteorder('=')} makes "
-                            f"{self.size}: {what}: get the file again")
+            raise UserError(
+                f"{self.name}: {length} bytes where shape {self.shape} of {self.dtype.newbyteorder('=')} makes "
+                f"{self.size}: {what}: get the file again"
+            )
         self._checksum: int | None = None
 
     def _choose(self, usual: Sequence[str]) -> str:
@@ -79,8 +81,10 @@ class ArrayFile:
         if not chosen:
             given = "" if self.key is None else f":{self.key}"
             default = f" (without a key {' or '.join(usual)} is taken)" if usual and self.key is None else ""
-            raise UserError(f"{self.path}{given}: which array? the archive has {', '.join(keys) or 'none'}: name one as "
-                            f"{self.path.name}:KEY{default}")
+            raise UserError(
+                f"{self.path}{given}: which array? the archive has {', '.join(keys) or 'none'}: name one as "
+                f"{self.path.name}:KEY{default}"
+            )
         return chosen[0]
 
     @contextmanager

@@ -64,8 +64,10 @@ def checked_edges(file: str, first_row: int, columns: Mapping[str, pa.Array], ki
             content = ", ".join(str(columns[role][row].as_py()) for role in roles)
             bad.append(BadRow(file, first_row + row, reasons[which[row]][1], content[:MOST_CONTENT], "row"))
             if options.on_bad_row != "skip":
-                raise UserError(f"{bad[0]}: mend the row, or leave such rows out with --on-bad-row skip"
-                                + (", or keep ids as text with --ids str" if kind == "int" and " id" in bad[0].reason else ""))
+                raise UserError(
+                    f"{bad[0]}: mend the row, or leave such rows out with --on-bad-row skip"
+                    + (", or keep ids as text with --ids str" if kind == "int" and " id" in bad[0].reason else "")
+                )
         keep = pa.array(which == len(reasons))
         checked = {role: values.filter(keep) for role, values in checked.items()}
     return RawEdges(checked["src"], checked.get("rel"), checked["dst"], 0, bad, checked.get("weight"), checked.get("time"))
@@ -76,13 +78,19 @@ def checked_types(file: str, first_row: int, ids: pa.Array, types: pa.Array, kin
     row."""
     raw_ids, of_ids = _as_kind(ids, kind)
     names, of_types = _names(types)
-    faults = [(int(fault.argmax()), f"{what}: {reason}") for what, both in (("id", of_ids), ("type", of_types))
-              for fault, reason in both if fault.any()]
+    faults = [
+        (int(fault.argmax()), f"{what}: {reason}")
+        for what, both in (("id", of_ids), ("type", of_types))
+        for fault, reason in both
+        if fault.any()
+    ]
     if faults:
         row, reason = min(faults, key=lambda fault: fault[0])
         content = ", ".join(str(column[row].as_py()) for column in (ids, types))[:MOST_CONTENT]
-        raise UserError(f"{BadRow(file, first_row + row, reason, content, 'row')}: mend the row"
-                        + (", or keep ids as text with --ids str" if kind == "int" and " id" in reason else ""))
+        raise UserError(
+            f"{BadRow(file, first_row + row, reason, content, 'row')}: mend the row"
+            + (", or keep ids as text with --ids str" if kind == "int" and " id" in reason else "")
+        )
     return raw_ids, names
 
 

@@ -76,11 +76,14 @@ class CsrRows:
             if len(part.shape) != 1 or not known:
                 raise UserError(f"{part.name}: an array of {part.dtype}, shape {part.shape}: {ADVICE}")
         if self.rows < 1 or self.width < 1 or self._indptr.shape[0] != self.rows + 1:
-            raise UserError(f"{self._indptr.name}: {self._indptr.shape[0]} entries for shape ({self.rows}, {self.width}), "
-                            f"{self.rows + 1} are needed: {ADVICE}")
+            raise UserError(
+                f"{self._indptr.name}: {self._indptr.shape[0]} entries for shape ({self.rows}, {self.width}), "
+                f"{self.rows + 1} are needed: {ADVICE}"
+            )
         if self._indices.shape != self._data.shape:
-            raise UserError(f"{self._indices.name}: {self._indices.shape[0]} entries, {self._data.name} has "
-                            f"{self._data.shape[0]}: {ADVICE}")
+            raise UserError(
+                f"{self._indices.name}: {self._indices.shape[0]} entries, {self._data.name} has {self._data.shape[0]}: {ADVICE}"
+            )
 
     @property
     def size(self) -> int:
@@ -113,8 +116,10 @@ class CsrRows:
         falls = np.diff(ends, prepend=start) < 0
         if falls.any() or (ends > self._data.shape[0]).any():
             row = first + int((falls | (ends > self._data.shape[0])).argmax())
-            raise UserError(f"{self._indptr.name}: entry {row + 1} is {ends[row - first]}: they must rise, up to the number of "
-                            f"entries, {self._data.shape[0]}: {ADVICE}")
+            raise UserError(
+                f"{self._indptr.name}: entry {row + 1} is {ends[row - first]}: they must rise, up to the number of "
+                f"entries, {self._data.shape[0]}: {ADVICE}"
+            )
         return ends
 
     def _dense(self, bounds: npt.NDArray[np.int64], indices: Take, data: Take, first: int) -> Rows:
@@ -126,7 +131,9 @@ class CsrRows:
             rows = np.searchsorted(bounds, np.arange(at, at + count), side="right") - 1
             if (outside := (columns < 0) | (columns >= self.width)).any():
                 place = int(outside.argmax())
-                raise UserError(f"{self._indices.name}: row {first + rows[place]}: column {columns[place]} of {self.width}: "
-                                f"columns are numbered from 0: {ADVICE}")
+                raise UserError(
+                    f"{self._indices.name}: row {first + rows[place]}: column {columns[place]} of {self.width}: "
+                    f"columns are numbered from 0: {ADVICE}"
+                )
             np.add.at(block, (rows, columns), data(count))
         return block

@@ -37,6 +37,7 @@ def _described(place: str) -> Format:
 
 def format_of(file: InputFile, known: Formats) -> str:
     """Return the format, as --format names it, that ``file`` is in. Raises UserError for a container inside an archive."""
+
     def first(tells: Callable[[Format], bool]) -> str | None:
         return next((name for name, one in known.items() if tells(one)), None)
 
@@ -63,7 +64,7 @@ def _heads(file: InputFile, containers: set[str]) -> tuple[bytes, bytes]:
 def _past_comments(stream: ByteStream, head: bytes) -> bytes:
     """Read on until the bytes hold the first row. There may be any number of comments before it."""
     while len(head) < LONGEST_LINE and _only_comments(head) and (more := stream.read(HEAD_BYTES)):
-        head = head[head.rfind(b"\n") + 1:] + more
+        head = head[head.rfind(b"\n") + 1 :] + more
     return head
 
 
@@ -78,12 +79,16 @@ def open_reader(file: InputFile, options: Options, block_bytes: int, threads: in
     nodes = 0 if reader.nodes is None else len(reader.nodes)
     if nodes > MANY_NODES and nodes > NODES_AN_EDGE * (edges := reader.rows_expected()):
         reader.close()
-        raise UserError(f"{file.name}: says that it has {nodes:,} nodes, with {edges:,} edges: is the number right? nodes "
-                        "without edges need not be announced: write the edges as text")
+        raise UserError(
+            f"{file.name}: says that it has {nodes:,} nodes, with {edges:,} edges: is the number right? nodes "
+            "without edges need not be announced: write the edges as text"
+        )
     if nodes * LEAST_ID_BYTES > memory_limit():
         reader.close()
-        raise UserError(f"{file.name}: says that it has {nodes:,} nodes, whose dictionary would take more than the "
-                        "memory of this machine: is the number right?")
+        raise UserError(
+            f"{file.name}: says that it has {nodes:,} nodes, whose dictionary would take more than the "
+            "memory of this machine: is the number right?"
+        )
     return reader
 
 
@@ -93,13 +98,15 @@ def _open(opening: Opening) -> Reader:
     name = detected if options.format == AUTO else options.format
     format = known[name]
     if name != detected and not (format.lines and known[detected].lines):
-        raise UserError(
-            f"{file.path}: not a {name} file (it looks like {detected}): leave out --format, or name the right file"
-        )
+        raise UserError(f"{file.path}: not a {name} file (it looks like {detected}): leave out --format, or name the right file")
     if format.own_columns and options.columns is not None:
-        raise UserError(f"{file.path}: --columns {','.join(options.columns)}: a {name} file says itself what its columns are: "
-                        "leave out --columns" + (", or force --format text" if format.lines else ""))
+        raise UserError(
+            f"{file.path}: --columns {','.join(options.columns)}: a {name} file says itself what its columns are: "
+            "leave out --columns" + (", or force --format text" if format.lines else "")
+        )
     if not format.values and options.values:
-        raise UserError(f"{file.name}: weights and times are not read from a {name} file: leave out --edge-weight and "
-                        "--timestamp, or write the edges as text, Parquet or arrays")
+        raise UserError(
+            f"{file.name}: weights and times are not read from a {name} file: leave out --edge-weight and "
+            "--timestamp, or write the edges as text, Parquet or arrays"
+        )
     return format.open(opening)

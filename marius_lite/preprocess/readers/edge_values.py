@@ -25,8 +25,10 @@ def open_relations(path: Path, names: Sequence[str], edges: int) -> ArrayFile | 
         return None
     array = ArrayFile(Path(f"{path}:{name}"), ADVICE)
     if array.shape != (edges,) or array.dtype.kind not in "iu":
-        raise UserError(f"{array.name}: the relation of each edge by its name: an array of {array.dtype}, shape {array.shape}, "
-                        f"where there are {edges} edges: {ADVICE}, or call it something else")
+        raise UserError(
+            f"{array.name}: the relation of each edge by its name: an array of {array.dtype}, shape {array.shape}, "
+            f"where there are {edges} edges: {ADVICE}, or call it something else"
+        )
     return array
 
 

@@ -93,5 +93,7 @@ class FeatureFile(OfRows):
     def _require(self, good: npt.NDArray[np.bool_], block: Rows, first: int) -> None:
         if not good.all():
             row, column = np.unravel_index(int(good.argmin()), good.shape)
-            raise UserError(f"{self._source.name}: row {first + row}, column {column}: {block[row, column]}: every feature must "
-                            f"be a finite {self.type}: replace the value")
+            raise UserError(
+                f"{self._source.name}: row {first + row}, column {column}: {block[row, column]}: every feature must "
+                f"be a finite {self.type}: replace the value"
+            )

@@ -27,8 +27,7 @@ def with_folders_opened(options: Options) -> Options:
         if options.valid or options.test:
             raise UserError(f"{folder}: a Marius dataset, which has its own splits: leave out --valid and --test")
         if options.fractions is not None and (files[1] or files[2]):
-            raise UserError(f"{folder}: a Marius dataset, which has its own splits: leave out --split, or name "
-                            f"{paths[0]}")
+            raise UserError(f"{folder}: a Marius dataset, which has its own splits: leave out --split, or name {paths[0]}")
         return dataclasses.replace(options, edges=files[0], valid=files[1], test=files[2]) if files[0] else options
     if (graph := graphbolt_edges(folder)) is not None:
         return dataclasses.replace(options, edges=(str(graph[0]),))
@@ -36,8 +35,10 @@ def with_folders_opened(options: Options) -> Options:
     if edges is None:
         return options
     if (edges / OGB_TYPES).exists():
-        raise UserError(f"{folder}: an OGB knowledge graph, whose relations stand in a file of their own: write source, relation "
-                        "and destination into one file")
+        raise UserError(
+            f"{folder}: an OGB knowledge graph, whose relations stand in a file of their own: write source, relation "
+            "and destination into one file"
+        )
     return dataclasses.replace(options, edges=(str(edges / OGB_EDGES),))
 
 
@@ -54,6 +55,8 @@ def _ogb_nodes(path: Path) -> int | None:
     with closing(ByteStream(beside)) as stream:
         numbers = stream.read(1 << 16).decode("utf-8", "replace").split()
     if len(numbers) != 1 or not COUNT.fullmatch(numbers[0]):
-        raise UserError(f"{beside}: {len(numbers)} lines, beginning with {' '.join(numbers)[:40]!r}: must hold the number of "
-                        "nodes of one graph; collections of graphs are not read")
+        raise UserError(
+            f"{beside}: {len(numbers)} lines, beginning with {' '.join(numbers)[:40]!r}: must hold the number of "
+            "nodes of one graph; collections of graphs are not read"
+        )
     return int(numbers[0])

@@ -41,16 +41,27 @@ def gr_shape(sample: bytes, options: Options, path: str) -> LineShape | None:
         return None
     if not (match := PROBLEM.fullmatch(line)):
         text = line[:80].decode("utf-8", "backslashreplace")
-        raise UserError(f"{path}:{number}: no problem line: {text!r}: a {KIND} file says first 'p tw NODES EDGES', or "
-                        "p sp, p edge, p col: is --format right?")
+        raise UserError(
+            f"{path}:{number}: no problem line: {text!r}: a {KIND} file says first 'p tw NODES EDGES', or "
+            "p sp, p edge, p col: is --format right?"
+        )
     problem, nodes, rows = match[1].decode(), int(match[2]), int(match[3])
     lead = LEADS[problem]
     at = 0 if lead is None else 1
     # Some files of p edge and p col count each edge once and list it twice, or the other way round.
     exact = lead != "e"
-    return SpacedShape(" ", True, 2 + at + (problem == "sp"), {"src": at, "dst": at + 1}, "int", COMMENT,
-                       fixed={0: lead} if lead else {}, nodes=nodes, rows=rows if exact else None,
-                       description=f"{KIND} (p {problem}, {nodes:,} nodes, {rows:,} edges announced)")
+    return SpacedShape(
+        " ",
+        True,
+        2 + at + (problem == "sp"),
+        {"src": at, "dst": at + 1},
+        "int",
+        COMMENT,
+        fixed={0: lead} if lead else {},
+        nodes=nodes,
+        rows=rows if exact else None,
+        description=f"{KIND} (p {problem}, {nodes:,} nodes, {rows:,} edges announced)",
+    )
 
 
 GR = Layout(lambda _: COMMENT, gr_shape)

@@ -32,8 +32,10 @@ def graphbolt_edges(folder: Path) -> tuple[Path, int] | None:
     if not nodes or not edges:
         return None
     if len(nodes) > 1 or len(edges) > 1:
-        raise UserError(f"{path}: {len(nodes)} types of nodes, {len(edges)} of edges: write source, relation and destination, "
-                        "with ids that are unlike between types, into one file")
+        raise UserError(
+            f"{path}: {len(nodes)} types of nodes, {len(edges)} of edges: write source, relation and destination, "
+            "with ids that are unlike between types, into one file"
+        )
     count = nodes[0]["num"]
     if not isinstance(count, int) or count < 0:
         raise UserError(f"{path}: num: {shown(count)}: must be the number of nodes")

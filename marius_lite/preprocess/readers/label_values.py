@@ -128,9 +128,14 @@ class _LineValues:
         self._comment = comment
         title = titled([line.strip().strip('"') for line in head]) if head else False
         self._titled = title is True
-        self.warnings = [] if title is not None else [
-            f"{path}: {head[0].strip()[:MOST_SHOWN]!r} is taken for a class, which no other of the first lines has: if it is a "
-            "title, remove it, or call it `label`"]
+        self.warnings = (
+            []
+            if title is not None
+            else [
+                f"{path}: {head[0].strip()[:MOST_SHOWN]!r} is taken for a class, which no other of the first lines has: if it is "
+                "a title, remove it, or call it `label`"
+            ]
+        )
 
     def place(self, row: int) -> str:
         return f"{self.path}: row {row}"

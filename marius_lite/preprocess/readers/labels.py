@@ -140,8 +140,10 @@ def _warnings(path: Path, gaps: int, labels: _Distinct) -> list[str]:
     if labels.labelled >= LEAST_LABELLED and len(labels.distinct) == 1:
         lines.append(f"{path}: all labels are {min(map(str, labels.distinct))[:MOST_SHOWN]!r}: is this the right column?")
     if labels.labelled >= LEAST_LABELLED and len(labels.distinct) > MOST_DIFFERENT * labels.labelled:
-        lines.append(f"{path}: {len(labels.distinct):,} classes in {labels.labelled:,} labels, for example "
-                     f"{min(map(str, labels.distinct))[:MOST_SHOWN]!r}: is this the right column?")
+        lines.append(
+            f"{path}: {len(labels.distinct):,} classes in {labels.labelled:,} labels, for example "
+            f"{min(map(str, labels.distinct))[:MOST_SHOWN]!r}: is this the right column?"
+        )
     return lines
 
 
@@ -184,8 +186,10 @@ class _Distinct:
             dense = len(distinct) > MOST_NAMES or numbers == list(range(len(numbers)))
             return None if dense else pa.array(numbers, pa.int64())
         if len(distinct) > MOST_NAMES:
-            raise UserError(f"{self._file.name}: more than {MOST_NAMES:,} different labels: is this the right file? give a class "
-                            "for each node")
+            raise UserError(
+                f"{self._file.name}: more than {MOST_NAMES:,} different labels: is this the right file? give a class "
+                "for each node"
+            )
         return pa.array(sorted(distinct, key=str.encode), pa.string())
 
 

@@ -93,8 +93,9 @@ class LineBlocks:
 
     def _require_end(self, begun: bytes, line: int) -> None:
         if len(begun) > LONGEST_LINE:
-            raise UserError(f"{self.path}:{line}: no end of line within {LONGEST_LINE} bytes: this is no text with one edge per "
-                            "line")
+            raise UserError(
+                f"{self.path}:{line}: no end of line within {LONGEST_LINE} bytes: this is no text with one edge per line"
+            )
 
     def _without_header(self) -> bytes:
         """Return the start. Its first row, and blank lines before it, become empty lines, so that line numbers stay. Comments
@@ -134,8 +135,10 @@ def comment_warnings(comments: int, rows: int, what: str) -> list[str]:
     """Return a line where there are more comments than usual in a file of so many rows. ``what``: the word for what rows are."""
     if comments < max(MOST_COMMENTS, COMMENT_SHARE * rows):
         return []
-    return [f"{comments:,} lines are comments, {rows:,} are {what}: if those are {what} too, give --comment another mark, or '' "
-            "for none"]
+    return [
+        f"{comments:,} lines are comments, {rows:,} are {what}: if those are {what} too, give --comment another mark, or '' "
+        "for none"
+    ]
 
 
 def strip_comments(data: bytes, comment: bytes) -> tuple[bytes, int]:
@@ -169,6 +172,4 @@ def _refuse_containers(path: str, start: bytes) -> None:
     if start[257:262] == b"ustar":
         raise UserError(f"{path}: a tar archive: call it .tar, .tar.gz or the like, or unpack it (tar -xf)")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UserError(
-            f"{path}:1: UTF-16 text, not UTF-8: convert it, for example with iconv -f utf-16 -t utf-8"
-        )
+        raise UserError(f"{path}:1: UTF-16 text, not UTF-8: convert it, for example with iconv -f utf-16 -t utf-8")

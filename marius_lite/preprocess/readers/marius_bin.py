@@ -52,13 +52,16 @@ class MariusReader:
         size = self.path.stat().st_size
         width, left = divmod(size, self._rows) if self._rows else (12, size)
         if left or width not in ROWS:
-            raise UserError(f"{self.path}: {size} bytes, which are no {self._rows} edges ({COUNTS[self.path.name]} of {FACTS}) "
-                            "of two or three integers of 4 or 8 bytes: get the folder again")
+            raise UserError(
+                f"{self.path}: {size} bytes, which are no {self._rows} edges ({COUNTS[self.path.name]} of {FACTS}) "
+                "of two or three integers of 4 or 8 bytes: get the folder again"
+            )
         self._width, self._dtype = ROWS[width]
         self.columns = self._width if self._rows else None
         if options.columns is not None:
-            raise UserError(f"{self.path}: --columns {','.join(options.columns)}: {FACTS} says what the columns are: leave out "
-                            "--columns")
+            raise UserError(
+                f"{self.path}: --columns {','.join(options.columns)}: {FACTS} says what the columns are: leave out --columns"
+            )
         self.nodes = range(self._number(facts, "num_nodes"))
         self.description = f"Marius edges, {self._width} columns of {np.dtype(self._dtype)}"
 
@@ -93,5 +96,6 @@ class MariusReader:
             yield checked_edges(str(self.path), first, columns, kind, self._options)
 
 
-FORMAT = Format(lambda opening: MariusReader(opening.file, opening.options, opening.block_rows, opening.progress),
-                beside=is_marius_bin)
+FORMAT = Format(
+    lambda opening: MariusReader(opening.file, opening.options, opening.block_rows, opening.progress), beside=is_marius_bin
+)

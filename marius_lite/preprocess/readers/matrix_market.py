@@ -34,21 +34,38 @@ def matrix_market_shape(sample: bytes, options: Options, path: str) -> LineShape
         return None
     banner = sample.split(b"\n", 1)[0].decode("utf-8", "backslashreplace").strip()
     words = banner.lower().split()
-    if len(words) != 5 or words[:3] != [BANNER.decode(), "matrix", "coordinate"] or words[3] not in VALUES or \
-            words[4] not in SYMMETRIES:
-        raise UserError(f"{path}:1: {banner[:80]!r}: the first line must be '%%MatrixMarket matrix coordinate' with one of "
-                        f"{', '.join(VALUES)} and one of {', '.join(SYMMETRIES)}")
+    if (
+        len(words) != 5
+        or words[:3] != [BANNER.decode(), "matrix", "coordinate"]
+        or words[3] not in VALUES
+        or words[4] not in SYMMETRIES
+    ):
+        raise UserError(
+            f"{path}:1: {banner[:80]!r}: the first line must be '%%MatrixMarket matrix coordinate' with one of "
+            f"{', '.join(VALUES)} and one of {', '.join(SYMMETRIES)}"
+        )
     number, line = first_row(sample, COMMENT)
     if not (size := SIZE.fullmatch(line)):
         text = line[:80].decode("utf-8", "backslashreplace")
         raise UserError(f"{path}:{number or 1}: no size line: {text!r}: ROWS COLUMNS ENTRIES must follow the comments")
     rows, columns, entries = (int(part) for part in size.groups())
     if rows != columns:
-        raise UserError(f"{path}:{number}: {rows} rows and {columns} columns: rows and columns must be the same nodes; for a "
-                        "graph of two kinds of nodes, write text with names that tell them apart")
+        raise UserError(
+            f"{path}:{number}: {rows} rows and {columns} columns: rows and columns must be the same nodes; for a "
+            "graph of two kinds of nodes, write text with names that tell them apart"
+        )
     once = "" if words[4] == "general" else ", each undirected edge once"
-    return SpacedShape(" ", True, 2 + VALUES[words[3]], {"src": 0, "dst": 1}, "int", COMMENT, nodes=rows, rows=entries,
-                       description=f"MatrixMarket ({words[3]} {words[4]}{once}, {rows:,} nodes, {entries:,} entries announced)")
+    return SpacedShape(
+        " ",
+        True,
+        2 + VALUES[words[3]],
+        {"src": 0, "dst": 1},
+        "int",
+        COMMENT,
+        nodes=rows,
+        rows=entries,
+        description=f"MatrixMarket ({words[3]} {words[4]}{once}, {rows:,} nodes, {entries:,} entries announced)",
+    )
 
 
 MATRIX_MARKET = Layout(lambda _: COMMENT, matrix_market_shape)

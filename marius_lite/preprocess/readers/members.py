@@ -27,13 +27,18 @@ def is_archive(path: Path, magic: str) -> bool:
 def choose(path: Path, names: list[str], wanted: str | None) -> list[str]:
     """Return the members that ``wanted`` names; it may be a pattern. None: the only member. Raises UserError where there is none,
     or a choice."""
-    chosen = names if wanted is None else [name for name in names if name == wanted] or sorted(
-        name for name in names if fnmatchcase(name, wanted))
+    chosen = (
+        names
+        if wanted is None
+        else [name for name in names if name == wanted] or sorted(name for name in names if fnmatchcase(name, wanted))
+    )
     if not chosen or (wanted is None and len(chosen) > 1):
         shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
         asked = "" if wanted is None else f":{wanted}"
-        raise UserError(f"{path}{asked}: which file? the archive has {shown or 'none'}: name one as {path.name}:MEMBER, or "
-                        f"several by a pattern such as '{path.name}:*.txt'")
+        raise UserError(
+            f"{path}{asked}: which file? the archive has {shown or 'none'}: name one as {path.name}:MEMBER, or "
+            f"several by a pattern such as '{path.name}:*.txt'"
+        )
     return chosen
 
 

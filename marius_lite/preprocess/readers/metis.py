@@ -49,8 +49,10 @@ class MetisReader:
         first = strip_comments(self._lines.sample, COMMENT)[0].split(b"\n")[0]
         if not (header := HEADER.fullmatch(first)):
             text = first[:80].decode("utf-8", "backslashreplace")
-            raise UserError(f"{self.path}: {text!r}: a METIS file says first NODES EDGES, perhaps a format of three digits 0 or "
-                            "1 and a number of weights: mend the line, or read the file as edges with --format text")
+            raise UserError(
+                f"{self.path}: {text!r}: a METIS file says first NODES EDGES, perhaps a format of three digits 0 or "
+                "1 and a number of weights: mend the line, or read the file as edges with --format text"
+            )
         self._count, self._edges = int(header[1]), int(header[2])
         sizes, weights, lengths = (digit == ord("1") for digit in (header[4] or b"").rjust(3, b"0"))
         self._before = sizes + (int(header[6] or 1) if weights else 0)
@@ -87,8 +89,10 @@ class MetisReader:
             what = f"{abs(surplus)} edges are listed at one end only"
         fault = BadRow(self.path, None, what)
         if not self._skip:
-            raise UserError(f"{fault}: the file is cut short or was changed: get it again, read it as something else with "
-                            "--format, or take it as it is with --on-bad-row skip")
+            raise UserError(
+                f"{fault}: the file is cut short or was changed: get it again, read it as something else with "
+                "--format, or take it as it is with --on-bad-row skip"
+            )
         yield RawEdges(last.src[:0], None, last.dst[:0], 0, [fault])
 
     def _numbered(self) -> Iterator[tuple[LineBlock, int]]:
@@ -157,8 +161,10 @@ class MetisReader:
                 content = line[: 4 * MOST_CONTENT].decode("utf-8", "backslashreplace")[:MOST_CONTENT]
                 bad.append(BadRow(self.path, number, reason, content))
                 if not self._skip:
-                    raise UserError(f"{bad[0]}: mend the line, leave such lines out with --on-bad-row skip, or read the file as "
-                                    "something else with --format")
+                    raise UserError(
+                        f"{bad[0]}: mend the line, leave such lines out with --on-bad-row skip, or read the file as "
+                        "something else with --format"
+                    )
         return b"\n".join([*kept, b""]), bad
 
     def _fault(self, line: bytes, node: int) -> str | None:
@@ -171,7 +177,8 @@ class MetisReader:
                 return f"{token[:20]!r} is no integer"
         if tokens and (len(tokens) < self._before or (len(tokens) - self._before) % self._step):
             return f"{len(tokens)} numbers where the header's format asks for {self._before} before the neighbours" + (
-                ", and pairs of neighbour and weight" if self._step > 1 else "")
+                ", and pairs of neighbour and weight" if self._step > 1 else ""
+            )
         for token in tokens[self._before :: self._step]:
             if not 1 <= int(token) <= self._count:
                 return f"neighbour {token} is no id from 1 to {self._count}, which the header announces"
@@ -183,10 +190,12 @@ def _integers(data: bytes) -> Ints | None:
     if b"x" in data or b"X" in data:  # pyarrow would take 0x...
         return None
     try:
-        table = pa.csv.read_csv(pa.BufferReader(data.translate(TO_NEWLINE)),
-                                pa.csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=["0"]),
-                                pa.csv.ParseOptions(quote_char=False),
-                                pa.csv.ConvertOptions(column_types={"0": pa.int64()}, null_values=[]))
+        table = pa.csv.read_csv(
+            pa.BufferReader(data.translate(TO_NEWLINE)),
+            pa.csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=["0"]),
+            pa.csv.ParseOptions(quote_char=False),
+            pa.csv.ConvertOptions(column_types={"0": pa.int64()}, null_values=[]),
+        )
     except pa.ArrowInvalid:
         return None
     integers: Ints = table.column("0").to_numpy()
@@ -199,6 +208,11 @@ def is_metis(name: str) -> bool:
     return bool(suffixes) and suffixes[-1] in SUFFIXES
 
 
-FORMAT = Format(lambda opening: opening.of_stream(lambda stream: MetisReader(stream, opening.options, opening.block_bytes // 2,
-                                                                              opening.threads)),
-                named=is_metis, lines=True, own_columns=True)
+FORMAT = Format(
+    lambda opening: opening.of_stream(
+        lambda stream: MetisReader(stream, opening.options, opening.block_bytes // 2, opening.threads)
+    ),
+    named=is_metis,
+    lines=True,
+    own_columns=True,
+)

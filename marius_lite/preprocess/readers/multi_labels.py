@@ -19,8 +19,10 @@ BLOCK_BYTES = 1 << 20  # of the file, at once
 MOST_COLUMNS = 1 << 16
 NONE = -1
 NAMES = "class_names"
-ADVICE = ("an array of shape (nodes, classes) holds 1 for each class that the node of a row has, 0 for the others, -1 or NaN for "
-          "a node without a label; where each node has one class, save its number in an array of shape (nodes,)")
+ADVICE = (
+    "an array of shape (nodes, classes) holds 1 for each class that the node of a row has, 0 for the others, -1 or NaN for "
+    "a node without a label; where each node has one class, save its number in an array of shape (nodes,)"
+)
 
 Rows = npt.NDArray[np.int8]
 
@@ -87,8 +89,10 @@ class MultiLabelFile(OfRows):
             labelled += int(np.count_nonzero(rows[:, 0] >= 0))
             single += int(np.count_nonzero(rows.sum(1, dtype=np.int64) == 1))
         if labelled == single and self.table.width > 1:
-            self.warnings = [f"{self._source.name}: every node has just one of the classes: if none can have several, give their "
-                             "numbers, for example with numpy.argmax(labels, axis=1)"]
+            self.warnings = [
+                f"{self._source.name}: every node has just one of the classes: if none can have several, give their "
+                "numbers, for example with numpy.argmax(labels, axis=1)"
+            ]
         if not labelled:
             raise UserError(f"{self._source.name}: no row is a label, all have -1 or NaN: give the classes of some nodes")
         return self.table.width
@@ -107,8 +111,10 @@ def _names(file: Path, classes: int) -> list[str]:
     """Return the names of classes that an archive has. Raises UserError unless each class has a name of its own."""
     array = ArrayFile(file, f"save an array of {classes} different texts, in the order of the classes, or leave it out")
     if array.dtype.kind != "U" or array.shape != (classes,):
-        raise UserError(f"{array.name}: an array of {array.dtype}, shape {array.shape}, for {classes} classes: save one of as "
-                        "many texts, or leave it out")
+        raise UserError(
+            f"{array.name}: an array of {array.dtype}, shape {array.shape}, for {classes} classes: save one of as "
+            "many texts, or leave it out"
+        )
     names = [str(name) for _, block in array.blocks(classes) for name in block]
     if len(set(names)) < classes or "" in names:
         raise UserError(f"{array.name}: a name is empty or stands twice: give each class a name of its own, or leave it out")

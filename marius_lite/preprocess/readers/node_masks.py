@@ -27,12 +27,15 @@ def open_set(file: Path, usual: Sequence[str], nodes: int | None, split: int | N
     array = ArrayFile(file, ADVICE, usual)
     if array.dtype.kind != "b":
         if nodes in array.shape and _of_zeros_and_ones(array):
-            raise UserError(f"{array.name}: {nodes} numbers 0 and 1 look like a mask, not like ids: save it as truth values, "
-                            "array.astype(bool)")
+            raise UserError(
+                f"{array.name}: {nodes} numbers 0 and 1 look like a mask, not like ids: save it as truth values, "
+                "array.astype(bool)"
+            )
         return IdArray(array)
     if nodes is None:
-        raise UserError(f"{array.name}: a mask is about ids 0, 1, ..., but rows have ids of their own: list the ids, one in "
-                        "each line")
+        raise UserError(
+            f"{array.name}: a mask is about ids 0, 1, ..., but rows have ids of their own: list the ids, one in each line"
+        )
     return NodeMask(array, nodes, split)
 
 
@@ -51,13 +54,16 @@ class NodeMask(OfArray):
         self._nodes = nodes
         shape, two = array.shape, len(array.shape) == 2
         if shape not in ((nodes,), (nodes, *shape[1:2]), (*shape[:1], nodes)):
-            raise UserError(f"{array.name}: a mask of shape {shape}: there are {nodes} rows of nodes: save one of shape "
-                            f"({nodes},), ({nodes}, splits) or (splits, {nodes})")
+            raise UserError(
+                f"{array.name}: a mask of shape {shape}: there are {nodes} rows of nodes: save one of shape "
+                f"({nodes},), ({nodes}, splits) or (splits, {nodes})"
+            )
         by_split = two and shape[0] != nodes
         splits = 1 if not two else shape[0] if by_split else shape[1]
         if split is None and splits != 1:
-            raise UserError(f"{array.name}: a mask of shape {shape} has {splits} splits: choose one with --mask-split 0 to "
-                            f"{splits - 1}")
+            raise UserError(
+                f"{array.name}: a mask of shape {shape} has {splits} splits: choose one with --mask-split 0 to {splits - 1}"
+            )
         if two and not 0 <= (split or 0) < splits:
             raise UserError(f"--mask-split {split}: {array.name} has splits 0 to {splits - 1}")
         self._split = (split or 0) if two else 0

@@ -87,8 +87,10 @@ class TypeText:
         titles = titled(values, ids[0])
         if titles is None:
             node, its = ids[0][:MOST_SHOWN], values[0][:MOST_SHOWN]
-            self.warnings.append(f"{self.path}: {node!r} is taken for a node, and {its!r} for its {value}, which no other of the "
-                                 f"first rows has: if these are titles, call them `id` and `{value}`")
+            self.warnings.append(
+                f"{self.path}: {node!r} is taken for a node, and {its!r} for its {value}, which no other of the "
+                f"first rows has: if these are titles, call them `id` and `{value}`"
+            )
         return titles is True
 
     def _lines(self, stream: ByteStream, block_bytes: int) -> LineBlocks:
@@ -142,14 +144,18 @@ class TypeArray(OfArray):
         self.warnings: list[str] = []
         shape, dtype = self._array.shape, self._array.dtype
         if dtype.kind not in "iuU" or len(shape) not in (1, 2) or shape[1:] not in ((), (2,)) or self._array.by_column:
-            raise UserError(f"{self.name}: an array of {dtype}, shape {shape}"
-                            f"{', column after column' if self._array.by_column else ''}: {ADVICE}")
+            raise UserError(
+                f"{self.name}: an array of {dtype}, shape {shape}"
+                f"{', column after column' if self._array.by_column else ''}: {ADVICE}"
+            )
 
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
         alone = len(self._array.shape) == 1
         if alone and kind == "str":
-            raise UserError(f"{self.name}: the edges name nodes by text, and row i is the type of the integer id i: save "
-                            "rows of an id and its type")
+            raise UserError(
+                f"{self.name}: the edges name nodes by text, and row i is the type of the integer id i: save "
+                "rows of an id and its type"
+            )
         row_bytes = max(ROW_BYTES, 2 * self._array.dtype.itemsize)
         for first, block in self._array.blocks(max(1 << 10, block_bytes // row_bytes)):
             ids = np.arange(first, first + len(block)) if alone else block[:, 0]

@@ -50,23 +50,30 @@ class NpyReader:
         self.nodes = None if nodes is None else range(nodes)
         self._array = ArrayFile(Path(file.name), ADVICE, EDGES)
         shape, dtype = self._array.shape, self._array.dtype
-        self._turned = len(shape) == 2 and shape[0] == 2 and (nodes is not None or (
-            shape[1] > 3 and len(options.columns or ()) != shape[1]))
+        self._turned = (
+            len(shape) == 2 and shape[0] == 2 and (nodes is not None or (shape[1] > 3 and len(options.columns or ()) != shape[1]))
+        )
         self._by_column = self._turned != self._array.by_column
         self._edges, self._width = (shape[::-1] if self._turned else shape) if len(shape) == 2 else (0, 0)
         width = self._width
         roles = options.columns or (("src", "dst") if width == 2 else ROLES)
         whole = dtype.kind in "iu" or (dtype.kind == "f" and dtype.itemsize in (4, 8) and "weight" in roles)
         if not whole or not (width in (2, 3) or (width and width == len(roles))):
-            raise UserError(f"{self._array.name}: an array of {dtype}, shape {shape}: {ADVICE}; with weights or times, say by "
-                            "--columns which column is what")
+            raise UserError(
+                f"{self._array.name}: an array of {dtype}, shape {shape}: {ADVICE}; with weights or times, say by "
+                "--columns which column is what"
+            )
         if not set(roles) <= {*COLUMN_ROLES, IGNORE} or len(roles) != width:
-            raise UserError(f"{self._array.name}: --columns {','.join(roles)}: the array has {width} columns without names: "
-                            f"write {'src,dst' if width == 2 else 'src,rel,dst'} in their order")
+            raise UserError(
+                f"{self._array.name}: --columns {','.join(roles)}: the array has {width} columns without names: "
+                f"write {'src,dst' if width == 2 else 'src,rel,dst'} in their order"
+            )
         if self._array.key is None and (options.edge_weight or options.timestamp):
             option = "--edge-weight" if options.edge_weight else "--timestamp"
-            raise UserError(f"{self.path}: {option}: the array's columns have no names: give their order, for example "
-                            "--columns src,dst,weight, or save an .npz archive")
+            raise UserError(
+                f"{self.path}: {option}: the array's columns have no names: give their order, for example "
+                "--columns src,dst,weight, or save an .npz archive"
+            )
         self._values = open_values(self.path, options, self._edges)
         alone = self._array.key is not None and file.key is None and options.columns is None and width == 2
         if alone and (relations := open_relations(self.path, keys_of(self.path), self._edges)):

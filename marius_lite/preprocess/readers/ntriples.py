@@ -71,8 +71,10 @@ def _plain(text: Text, gaps: Places, cuts: list[Places]) -> bool:
     _, one, two, last = cuts
     if not ((one < two) & (two < last)).all() or not (np.isin(text[last], (SPACE, TAB)) & (text[last + 1] == DOT)).all():
         return False
-    inside = {mark: np.diff([np.searchsorted(places, cut) for cut in cuts], axis=0)
-              for mark, places in ((mark, np.flatnonzero(text == mark)) for mark in (OPEN, CLOSE, QUOTE))}
+    inside = {
+        mark: np.diff([np.searchsorted(places, cut) for cut in cuts], axis=0)
+        for mark, places in ((mark, np.flatnonzero(text == mark)) for mark in (OPEN, CLOSE, QUOTE))
+    }
 
     def iri(term: int) -> Any:
         ends = (text[cuts[term] + 1] == OPEN) & (text[cuts[term + 1] - 1] == CLOSE)

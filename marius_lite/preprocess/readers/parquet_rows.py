@@ -60,8 +60,10 @@ class ParquetRows:
             if not (pa.types.is_integer(value) or pa.types.is_floating(value) or pa.types.is_boolean(value)):
                 raise UserError(f"{path}: column {field.name!r} is of type {field.type}: {ADVICE}")
         if ids := [name for name in schema.names if name.lower() in NODE_IDS or name in _index(schema)]:
-            raise UserError(f"{path}: column {ids[0]!r} looks like ids of nodes, not like a feature: leave it out, and give the "
-                            "id of each row with --node-ids, if row i is not about node i")
+            raise UserError(
+                f"{path}: column {ids[0]!r} looks like ids of nodes, not like a feature: leave it out, and give the "
+                "id of each row with --node-ids, if row i is not about node i"
+            )
         if not self.rows or not types:
             raise UserError(f"{path}: {self.rows} rows, {len(types)} columns: {ADVICE}")
         values = [types[0].value_type] if self._lists else types
@@ -104,8 +106,10 @@ class ParquetRows:
         for place, column in enumerate(batch.columns):
             if column.null_count:
                 row = int(np.asarray(column.is_null()).argmax())
-                raise UserError(f"{self.path}: row {first + row}, column {batch.schema.names[place]!r}: null: every value must "
-                                "be a number: replace it")
+                raise UserError(
+                    f"{self.path}: row {first + row}, column {batch.schema.names[place]!r}: null: every value must "
+                    "be a number: replace it"
+                )
             block[:, place] = column.to_numpy(zero_copy_only=False)
         return block
 

@@ -10,10 +10,44 @@ from marius_lite.preprocess.columns import COLUMN_ROLES, IGNORE, ROLES
 from marius_lite.preprocess.options import Options
 
 SYNONYMS = {
-    "src": {"src", "source", "source_id", "src_id", "head", "h", "head_id", "from", "from_id", "fromnodeid", "subject", "s", "u",
-            "user", "user_id", "userid"},
-    "dst": {"dst", "destination", "destination_id", "dst_id", "tail", "t", "tail_id", "to", "to_id", "tonodeid", "object", "o",
-            "target", "target_id", "v", "item", "item_id", "itemid"},
+    "src": {
+        "src",
+        "source",
+        "source_id",
+        "src_id",
+        "head",
+        "h",
+        "head_id",
+        "from",
+        "from_id",
+        "fromnodeid",
+        "subject",
+        "s",
+        "u",
+        "user",
+        "user_id",
+        "userid",
+    },
+    "dst": {
+        "dst",
+        "destination",
+        "destination_id",
+        "dst_id",
+        "tail",
+        "t",
+        "tail_id",
+        "to",
+        "to_id",
+        "tonodeid",
+        "object",
+        "o",
+        "target",
+        "target_id",
+        "v",
+        "item",
+        "item_id",
+        "itemid",
+    },
     "rel": {"rel", "relation", "relation_id", "rel_id", "r", "predicate", "p", "edge_type", "type", "label"},
 }
 MEANT = {"src": "the source", "dst": "the destination", "rel": "the relation"}
@@ -50,18 +84,22 @@ def find_roles(names: Sequence[str], fields: int, options: Options, where: str) 
     for role, place in values.items():
         if place in ends.values():
             other = next(one for one, at in ends.items() if at == place)
-            raise UserError(f"{where}: column {place + 1} ({names[place]}) is {other} and {role}: say with --columns which "
-                            "columns are the ids")
+            raise UserError(
+                f"{where}: column {place + 1} ({names[place]}) is {other} and {role}: say with --columns which "
+                "columns are the ids"
+            )
     return ends | values, named or bool(values)
 
 
 def node_roles(value: str) -> FindRoles:
     """Return a function like `find_roles` for a file with each node's type or label: the roles are ``id`` and ``value``.
     --columns does not hold for such a file."""
+
     def find(names: Sequence[str], fields: int, options: Options, where: str) -> tuple[Places, bool]:
         lower = [name.lower() for name in names]
-        at_id, at_value = (next((lower.index(name) for name in known if name in lower), None)
-                           for known in (NODE_IDS, NODE_VALUES[value]))
+        at_id, at_value = (
+            next((lower.index(name) for name in known if name in lower), None) for known in (NODE_IDS, NODE_VALUES[value])
+        )
         if at_id is not None and at_value is not None:
             return {"id": at_id, value: at_value}, True
         rows = _row_numbers(names, fields)
@@ -70,8 +108,11 @@ def node_roles(value: str) -> FindRoles:
             turned = at_id == free[1] or at_value == free[0]
             return {"id": free[turned], value: free[not turned]}, rows is not None or turned
         shown = f" ({', '.join(names)[:120]})" if names else ""
-        raise UserError(f"{where}: {fields} columns{shown}: give two, a node's id and its {value}, or name these `id` and "
-                        f"`{value}` in a header")
+        raise UserError(
+            f"{where}: {fields} columns{shown}: give two, a node's id and its {value}, or name these `id` and "
+            f"`{value}` in a header"
+        )
+
     return find
 
 
@@ -109,8 +150,10 @@ def _values(names: Sequence[str], options: Options, where: str) -> Places:
         if name is None:
             continue
         if name not in names:
-            raise UserError(f"{where}: {option} {name}: no column {name!r}: {_known(names)}: use one of their names, or give the "
-                            f"order of all columns, for example --columns src,dst,{role}")
+            raise UserError(
+                f"{where}: {option} {name}: no column {name!r}: {_known(names)}: use one of their names, or give the "
+                f"order of all columns, for example --columns src,dst,{role}"
+            )
         places[role] = names.index(name)
     return places
 
@@ -119,11 +162,15 @@ def _by_place(wanted: tuple[str, ...], names: Sequence[str], fields: int, where:
     given = ",".join(wanted)
     if not set(wanted) <= {*COLUMN_ROLES, IGNORE}:
         missing = next(name for name in wanted if name not in names)
-        raise UserError(f"{where}: --columns {given}: no column {missing!r}: {_known(names)}: use their names, or src,rel,dst "
-                        "for the order of the columns")
+        raise UserError(
+            f"{where}: --columns {given}: no column {missing!r}: {_known(names)}: use their names, or src,rel,dst "
+            "for the order of the columns"
+        )
     if len(wanted) != fields:
-        raise UserError(f"{where}: the file has {fields} columns, --columns {given} names {len(wanted)}: name every one, with _ "
-                        "for those to ignore")
+        raise UserError(
+            f"{where}: the file has {fields} columns, --columns {given} names {len(wanted)}: name every one, with _ "
+            "for those to ignore"
+        )
     return {role: place for place, role in enumerate(wanted) if role != IGNORE}
 
 
@@ -133,8 +180,10 @@ def _usual(names: Sequence[str], free: list[int], where: str) -> tuple[Places, b
     Of three columns, one with an unknown name is the relation if it stands between source and destination. Elsewhere it is left
     out. Names of one letter may be ids.
     """
-    usual = {role: next((at for at in free if at < len(names) and names[at].lower() in known), None)
-             for role, known in SYNONYMS.items()}
+    usual = {
+        role: next((at for at in free if at < len(names) and names[at].lower() in known), None)
+        for role, known in SYNONYMS.items()
+    }
     by_name = {role: place for role, place in usual.items() if place is not None}
     telling = all(len(names[place]) > 1 for place in by_name.values())
     middle = len(free) == 3 and by_name == {"src": free[0], "dst": free[2]}
@@ -145,8 +194,10 @@ def _usual(names: Sequence[str], free: list[int], where: str) -> tuple[Places, b
         _require_agreement(placed, by_name, names, where)
         return placed, middle and telling
     shown = f" ({', '.join(names)[:120]})" if names else ""
-    raise UserError(f"{where}: {len(free)} columns{shown}: say which they are with --columns, for example src,rel,dst,"
-                    + ",".join(["_"] * max(1, len(free) - 3)))
+    raise UserError(
+        f"{where}: {len(free)} columns{shown}: say which they are with --columns, for example src,rel,dst,"
+        + ",".join(["_"] * max(1, len(free) - 3))
+    )
 
 
 def _require_agreement(placed: Places, by_name: Places, names: Sequence[str], where: str) -> None:
@@ -159,9 +210,11 @@ def _require_agreement(placed: Places, by_name: Places, names: Sequence[str], wh
             meant = {each: place if each == role else next(rest) for each in placed}
             titles = ",".join(names[at] for at in meant.values())
             columns = ",".join(sorted(meant, key=lambda each: meant[each]))
-            raise UserError(f"{where}: column {place + 1} is called {names[place]!r}, but would be read as {MEANT[read]}: give "
-                            f"the titles in the order {','.join(placed)} (--columns {titles}), or, where "
-                            f"the first row holds none, what each column is (--columns {columns})")
+            raise UserError(
+                f"{where}: column {place + 1} is called {names[place]!r}, but would be read as {MEANT[read]}: give "
+                f"the titles in the order {','.join(placed)} (--columns {titles}), or, where "
+                f"the first row holds none, what each column is (--columns {columns})"
+            )
 
 
 def _known(names: Sequence[str]) -> str:

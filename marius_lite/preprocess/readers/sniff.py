@@ -28,9 +28,7 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
     bare = _bare(delimiter)
     fields = Counter(len(fields_of(bare, line)) for line in lines[:100]).most_common(1)[0][0]
     if fields < 2:
-        raise UserError(
-            f"{path}:1: no delimiter {delimiter!r} in {lines[0][:80]!r}: give the right one with --delimiter"
-        )
+        raise UserError(f"{path}:1: no delimiter {delimiter!r} in {lines[0][:80]!r}: give the right one with --delimiter")
     first = [name.strip().strip('"') for name in row] if len(row := fields_of(bare, lines[0])) == fields else []
     if first and not first[0] and not any(line and line[0] for line in (fields_of(bare, each) for each in lines[1:2])):
         first = []  # an index without a title would have numbers below it
@@ -44,9 +42,17 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
     by_place = ",".join(sorted(roles, key=roles.__getitem__))
     shown = SHOWN.get(delimiter, repr(delimiter))
     of_columns = tuple(first[place] for place in roles.values()) if header and first else ()
-    return type(bare)(bare.delimiter, header, fields, roles, "int" if plain else "str", options.comment.encode(),
-                 description=f"text, delimiter {shown}, columns {by_place}"
-                 + (f", with a header{left_out(first, roles.values())}" if header else ""), titles=of_columns)
+    return type(bare)(
+        bare.delimiter,
+        header,
+        fields,
+        roles,
+        "int" if plain else "str",
+        options.comment.encode(),
+        description=f"text, delimiter {shown}, columns {by_place}"
+        + (f", with a header{left_out(first, roles.values())}" if header else ""),
+        titles=of_columns,
+    )
 
 
 def rows_of(sample: bytes, options: Options) -> list[str]:
@@ -101,8 +107,10 @@ def _delimiter(lines: list[str], path: str) -> str:
     if (uneven or 2 * agreeing(best) <= len(lines)) and agreeing(WHITESPACE) >= agreeing(best):
         best = WHITESPACE
     if not agreeing(best):
-        raise UserError(f"{path}: no tab, comma, semicolon, | or space in {lines[0][:80]!r}: at least two columns are needed; "
-                        "give the delimiter with --delimiter")
+        raise UserError(
+            f"{path}: no tab, comma, semicolon, | or space in {lines[0][:80]!r}: at least two columns are needed; "
+            "give the delimiter with --delimiter"
+        )
     return best
 
 

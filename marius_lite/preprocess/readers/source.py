@@ -22,8 +22,17 @@ from marius_lite.files import check_encodable, reading
 from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.readers.members import choose, is_archive, member_names, open_member
 
-MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz",
-         b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"\x93NUMPY": "npy", b"PK\x03\x04": "zip"}
+MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\x00": "xz",
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"\x93NUMPY": "npy",
+    b"PK\x03\x04": "zip",
+}
 PART = re.compile(r"(.*\.(?:npz|zip|tgz|tar(?:\.\w+)?)):(.*)")
 Progress = Callable[[int], object]
 
@@ -61,9 +70,7 @@ def find_files(options: Options) -> list[InputFile]:
             files = [Path(path) for path in paths if not Path(path).is_dir()]
             if not files:
                 what = "is a folder" if Path(pattern).is_dir() else "no such file"
-                raise UserError(
-                    f"{pattern}: {what}: name the {name} edge files, or a pattern such as 'edges/*.tsv'"
-                )
+                raise UserError(f"{pattern}: {what}: name the {name} edge files, or a pattern such as 'edges/*.tsv'")
             inputs += [file for path in files for file in _parts(path, split, key)]
     places: set[tuple[Path, str | None, str | None]] = set()
     for file in inputs:

@@ -55,16 +55,18 @@ class SparseReader:
         require_format(self.path, keys, "", "csr" if self._is_csr else "coo")
         self._edges = self._second.shape[0]
         if not self._is_csr and self._first.shape[0] != self._edges:
-            raise UserError(f"{self._first.name}: {self._first.shape[0]} entries, {self._second.name} has {self._edges}: "
-                            f"{ADVICE}")
+            raise UserError(
+                f"{self._first.name}: {self._first.shape[0]} entries, {self._second.name} has {self._edges}: {ADVICE}"
+            )
         self._rel = open_relations(self.path, keys, self._edges)
         count = self._size() if SHAPE in keys else self._first.shape[0] - 1 if self._is_csr else None
         self._values = open_values(self.path, options, self._edges)
         self.nodes = None if count is None else range(count)
         self.columns = 2 + (self._rel is not None)
         if options.columns is not None:
-            raise UserError(f"{self.path}: --columns {','.join(options.columns)}: the archive names its arrays: leave out "
-                            "--columns")
+            raise UserError(
+                f"{self.path}: --columns {','.join(options.columns)}: the archive names its arrays: leave out --columns"
+            )
         self.description = f"{'CSR' if self._is_csr else 'coordinates'} in .npz: {', '.join(parts)}"
 
     def _part(self, name: str) -> ArrayFile:
@@ -126,5 +128,6 @@ class SparseReader:
             raise self._wrong_ends()
 
     def _wrong_ends(self) -> UserError:
-        return UserError(f"{self._first.name}: must begin with 0, never fall and end with the number of entries, {self._edges}: "
-                         f"{ADVICE}")
+        return UserError(
+            f"{self._first.name}: must begin with 0, never fall and end with the number of entries, {self._edges}: {ADVICE}"
+        )

@@ -47,8 +47,10 @@ class TableReader(ABC):
         for role, type in types.items():
             if not is_value(role, type) if role in VALUES else kind_of(type) is None:
                 allowed = {"weight": "weights must be numbers", "time": "times must be integers"}
-                raise UserError(f"{path}: column {self._roles[role]!r} ({role}) is of type {type}: "
-                                f"{allowed.get(role, 'ids must be integers or strings')}")
+                raise UserError(
+                    f"{path}: column {self._roles[role]!r} ({role}) is of type {type}: "
+                    f"{allowed.get(role, 'ids must be integers or strings')}"
+                )
         self.kind: IdKind = "int" if kind_of(types["src"]) == kind_of(types["dst"]) == "int" else "str"
         self.columns, self.titles = columns_used(self._roles), tuple(self._roles.values())
         self.description = f"{self.name}, columns {','.join(self._roles)} from {', '.join(self._roles.values())}"
@@ -119,7 +121,13 @@ class ArrowReader(TableReader):
                 yield opened.schema, map(opened.get_batch, range(opened.num_record_batches)) if is_file else iter(opened)
 
 
-PARQUET = Format(lambda opening: ParquetReader(opening.file.path, opening.options, opening.block_rows, opening.progress),
-                 magic=("parquet",), values=True)
-ARROW = Format(lambda opening: ArrowReader(opening.file.path, opening.options, opening.block_rows, opening.progress),
-               magic=("arrow",), values=True)
+PARQUET = Format(
+    lambda opening: ParquetReader(opening.file.path, opening.options, opening.block_rows, opening.progress),
+    magic=("parquet",),
+    values=True,
+)
+ARROW = Format(
+    lambda opening: ArrowReader(opening.file.path, opening.options, opening.block_rows, opening.progress),
+    magic=("arrow",),
+    values=True,
+)

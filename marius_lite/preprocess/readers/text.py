@@ -49,8 +49,15 @@ class TextReader:
     ``nodes``: another file says that ids 0 to ``nodes`` - 1 exist.
     """
 
-    def __init__(self, stream: ByteStream, options: Options, block_bytes: int, threads: int, layout: Layout = DELIMITED,
-                 nodes: int | None = None):
+    def __init__(
+        self,
+        stream: ByteStream,
+        options: Options,
+        block_bytes: int,
+        threads: int,
+        layout: Layout = DELIMITED,
+        nodes: int | None = None,
+    ):
         self._stream = stream
         self._nodes = nodes
         self._options = options
@@ -115,8 +122,9 @@ class TextReader:
             return
         fault = BadRow(self.path, None, f"{count} edges where its header says {announced}")
         if self._options.on_bad_row == "error":
-            raise UserError(f"{fault}: the file is cut short or was changed: get it again, or take it as it is with --on-bad-row "
-                            "skip")
+            raise UserError(
+                f"{fault}: the file is cut short or was changed: get it again, or take it as it is with --on-bad-row skip"
+            )
         yield RawEdges(block.src[:0], None, block.dst[:0], 0, [fault])
 
 
@@ -142,17 +150,16 @@ class BlockParser:
         types = {name: type_of.get(role, id_type) for role, name in self._name_of.items()}
         self._fixed = {names[place]: text for place, text in shape.fixed.items()}
         types |= dict.fromkeys(self._fixed, NAME_TYPE)
-        self._parse = pa.csv.ParseOptions(
-            delimiter=shape.delimiter, quote_char='"' if shape.quoted else False
-        )
+        self._parse = pa.csv.ParseOptions(delimiter=shape.delimiter, quote_char='"' if shape.quoted else False)
+        nulls = [""] if self._no_weight is not None else []
         self._convert = pa.csv.ConvertOptions(
-            column_types=types, include_columns=list(types), null_values=[""] if self._no_weight is not None else [],
-            strings_can_be_null=False
+            column_types=types, include_columns=list(types), null_values=nulls, strings_can_be_null=False
         )
         self._names = names
         end = re.escape(shape.delimiter.encode())
-        self._numbers = [re.compile(rb"^(?:[^%b\n]*%b){%d}[ \t]*-?0[xX]" % (end, end, place), re.MULTILINE)
-                         for role, place in shape.roles.items() if types[names[place]] == pa.int64()]
+        integers = [place for place in shape.roles.values() if types[names[place]] == pa.int64()]
+        hexadecimal = rb"^(?:[^%b\n]*%b){%d}[ \t]*-?0[xX]"
+        self._numbers = [re.compile(hexadecimal % (end, end, place), re.MULTILINE) for place in integers]
         self._empty = {name: pa.array([], type) for name, type in types.items()}
 
     def parse(self, block: LineBlock) -> RawEdges:
@@ -182,9 +189,7 @@ class BlockParser:
             table = self._table(b"\n".join([*good, b""])) if good else pa.table(self._empty)
         except pa.ArrowInvalid as error:
             last = block.line + block.data.count(b"\n") - 1
-            raise UserError(
-                f"{self.path}:{block.line}-{last}: {str(error).splitlines()[0]}: mend these lines"
-            ) from error
+            raise UserError(f"{self.path}:{block.line}-{last}: {str(error).splitlines()[0]}: mend these lines") from error
         return self._by_role(table), comments, bad
 
     def _table(self, data: bytes) -> pa.Table:
@@ -193,8 +198,9 @@ class BlockParser:
 
     def _by_role(self, table: pa.Table) -> Columns:
         columns = {role: table.column(name) for role, name in self._name_of.items()}
-        return {role: (column.unify_dictionaries() if role in NAMES else column).combine_chunks()
-                for role, column in columns.items()}
+        return {
+            role: (column.unify_dictionaries() if role in NAMES else column).combine_chunks() for role, column in columns.items()
+        }
 
     def _hides_something(self, table: pa.Table, data: bytes) -> bool:
         """Whether a parsed block may hold what pyarrow accepts but we do not."""
@@ -255,9 +261,7 @@ class BlockParser:
     def _advice(self, reason: str) -> str:
         if " id" not in reason or self.shape.numbered:
             return ""
-        return ", or keep ids as text with --ids str" + (
-            " (the first rows looked like integers)" if self._auto else ""
-        )
+        return ", or keep ids as text with --ids str" + (" (the first rows looked like integers)" if self._auto else "")
 
     def _checked(self, line: bytes) -> tuple[list[str], str | None]:
         """Return the fields of a line, and what is wrong with it; None where nothing is."""
@@ -336,8 +340,11 @@ def open_lines(opening: Opening, layout: Layout) -> Reader:
 
 
 def _open_delimited(opening: Opening) -> Reader:
-    return opening.of_stream(lambda stream: TextReader(stream, opening.options, opening.block_bytes, opening.threads, DELIMITED,
-                                                       announced_nodes(opening.file.path)))
+    return opening.of_stream(
+        lambda stream: TextReader(
+            stream, opening.options, opening.block_bytes, opening.threads, DELIMITED, announced_nodes(opening.file.path)
+        )
+    )
 
 
 FORMAT = Format(_open_delimited, lines=True, values=True)

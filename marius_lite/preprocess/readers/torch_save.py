@@ -49,8 +49,11 @@ class Tensor:
     def sound(self) -> bool:
         """Whether the fields are as torch.save writes them. A file may hold anything."""
         shape = isinstance(self.size, tuple) and isinstance(self.stride, tuple) and len(self.size) == len(self.stride)
-        return shape and isinstance(self.key, str) and all(isinstance(one, int) and 0 <= one < 1 << 63
-                                                           for one in (self.offset, *self.size, *self.stride))
+        return (
+            shape
+            and isinstance(self.key, str)
+            and all(isinstance(one, int) and 0 <= one < 1 << 63 for one in (self.offset, *self.size, *self.stride))
+        )
 
 
 class _Object(dict[Any, Any]):
@@ -122,8 +125,9 @@ class TorchReader:
         if self._types is not None and (self._types.size != (self._count,) or self._types.stride != (1,)):
             raise UserError(f"{self.path}: edge_type: shape {self._types.size} where there are {self._count} edges: {ADVICE}")
         if options.columns is not None:
-            raise UserError(f"{self.path}: --columns {','.join(options.columns)}: the file names its tensors: leave out "
-                            "--columns")
+            raise UserError(
+                f"{self.path}: --columns {','.join(options.columns)}: the file names its tensors: leave out --columns"
+            )
         self.columns = 2 + (self._types is not None)
         nodes, rows = graph.get("num_nodes"), graph.get("x")
         listed = isinstance(rows, Tensor) and rows.sound() and rows.size
@@ -135,8 +139,10 @@ class TorchReader:
 
     def _graph(self, pickled: bytes) -> Any:
         if len(pickled) > self._most_pickled:
-            raise UserError(f"{self.path}: more than {self._most_pickled} bytes beside its tensors, more than fits: give more "
-                            f"--memory, or {ADVICE}")
+            raise UserError(
+                f"{self.path}: more than {self._most_pickled} bytes beside its tensors, more than fits: give more "
+                f"--memory, or {ADVICE}"
+            )
         try:
             _require_small(pickled)
             graph = _Names(BytesIO(pickled)).load()
@@ -199,5 +205,8 @@ class TorchReader:
         return take
 
 
-FORMAT = Format(lambda opening: TorchReader(opening.file, opening.options, opening.block_rows, opening.progress),
-                magic=("zip",), holds=is_torch_save)
+FORMAT = Format(
+    lambda opening: TorchReader(opening.file, opening.options, opening.block_rows, opening.progress),
+    magic=("zip",),
+    holds=is_torch_save,
+)

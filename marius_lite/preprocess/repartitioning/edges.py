@@ -45,8 +45,9 @@ class EdgeRepartition:
         runs, sorted_runs = site.work / "runs", list[SortedRun]()
         places = [*(site.root / "edges" / name for name in SPLITS), site.work / "counts", site.work / "in_degrees"]
         if passes.any_of("sort") or not (self.fits or passes.any_of("write")):
-            sorted_runs = passes.once("sort", list[SortedRun], [runs], lambda: self._pack().finish_runs(),
-                                      lambda made: files_of(runs, made, words))
+            sorted_runs = passes.once(
+                "sort", list[SortedRun], [runs], lambda: self._pack().finish_runs(), lambda made: files_of(runs, made, words)
+            )
 
         def records() -> Iterator[Records]:
             if not sorted_runs:
@@ -61,8 +62,14 @@ class EdgeRepartition:
         site, options = self.site, self.site.options
         if site.manifest.adjacency is None:
             return {}
-        writer = AdjacencyWriter(site.training, site.root / ADJACENCY, site.work / "in_degrees", site.manifest.relations,
-                                 plan.pass_memory(options), plan.column_memory(options))
+        writer = AdjacencyWriter(
+            site.training,
+            site.root / ADJACENCY,
+            site.work / "in_degrees",
+            site.manifest.relations,
+            plan.pass_memory(options),
+            plan.column_memory(options),
+        )
         writer.write()
         return writer.files
 
@@ -77,9 +84,19 @@ class EdgeRepartition:
                 edges = site.old.edges(name)
                 for first, (src, dst, rel, *carried) in read_ahead(edges.pieces(min(sorter.capacity, EDGES_AT_ONCE))):
                     layout.pack_stored(
-                        src, dst, rel, carried_words(carried) if carried else None, first=first, bucket_offsets=edges.offsets,
-                        rows=site.old.partitioning.rows, nodes=manifest.nodes, relations=manifest.relations, split=split,
-                        threads=site.threads, out=sorter.room(len(src)))
+                        src,
+                        dst,
+                        rel,
+                        carried_words(carried) if carried else None,
+                        first=first,
+                        bucket_offsets=edges.offsets,
+                        rows=site.old.partitioning.rows,
+                        nodes=manifest.nodes,
+                        relations=manifest.relations,
+                        split=split,
+                        threads=site.threads,
+                        out=sorter.room(len(src)),
+                    )
                     sorter.keep(len(src))
                     bar.update(len(src))
         return sorter
@@ -88,12 +105,22 @@ class EdgeRepartition:
         """Write sorted records as buckets; beside them the edges of each bucket, and in-degrees where in-edge lists need them."""
         site, options, partitioning = self.site, self.site.options, self.site.partitioning
         lists = site.manifest.adjacency is not None
-        tally = Tally.zeros(partitioning, site.manifest.relations,
-                            degrees_counted(partitioning, options, self.total) if lists else None)
-        writers = {name: SplitWriter(site.root / "edges" / name, open_flat(site.old.edges(name).folder / "src").chunk,
-                                     partitioning, site.carried, plan.split_memory(options)) for name in options.splits}
-        written = write_buckets(with_bar(pieces, self.total), writers, site.layout, partitioning.nodes, site.carried, tally,
-                                drop_duplicates=False)
+        tally = Tally.zeros(
+            partitioning, site.manifest.relations, degrees_counted(partitioning, options, self.total) if lists else None
+        )
+        writers = {
+            name: SplitWriter(
+                site.root / "edges" / name,
+                open_flat(site.old.edges(name).folder / "src").chunk,
+                partitioning,
+                site.carried,
+                plan.split_memory(options),
+            )
+            for name in options.splits
+        }
+        written = write_buckets(
+            with_bar(pieces, self.total), writers, site.layout, partitioning.nodes, site.carried, tally, drop_duplicates=False
+        )
         (site.work / "counts").write_bytes(tally.bucket_counts[0].data)
         if lists:
             degree_facts({SPLITS[0]: site.training}, partitioning, tally, site.work / "in_degrees", plan.pass_memory(options))

@@ -24,8 +24,9 @@ class RepartitionOptions:
     overwrite: bool
 
     @classmethod
-    def parse(cls, dataset: str | Path, output: str | Path, partitions: str | int, memory: str | int = "4GB",
-              overwrite: bool = False) -> RepartitionOptions:
+    def parse(
+        cls, dataset: str | Path, output: str | Path, partitions: str | int, memory: str | int = "4GB", overwrite: bool = False
+    ) -> RepartitionOptions:
         """Return the options that the command line gives as texts. Raises UserError."""
         number = parse_partitions(partitions)
         if number is None:

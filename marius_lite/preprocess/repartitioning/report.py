@@ -18,13 +18,15 @@ from marius_lite.preprocess.report import partition_facts
 def repartitioned_manifest(site: RepartitionSite) -> Manifest:
     """Return the new manifest, sealed. Reads the files whose checksums no pass knows."""
     counts, new = site.manifest.node_split, site.partitioning
-    return site.manifest.model_copy(update={
-        "program_version": marius_lite.__version__,
-        "partitions": new.partitions,
-        "rows_per_partition": new.rows,
-        "training_partitions": None if counts is None else -(-counts["train"] // new.rows),
-        "files": checksums(site.root, site.passes.files),
-    }).sealed()
+    return site.manifest.model_copy(
+        update={
+            "program_version": marius_lite.__version__,
+            "partitions": new.partitions,
+            "rows_per_partition": new.rows,
+            "training_partitions": None if counts is None else -(-counts["train"] // new.rows),
+            "files": checksums(site.root, site.passes.files),
+        }
+    ).sealed()
 
 
 def repartitioned_report(site: RepartitionSite, manifest: Manifest) -> dict[str, Any]:
@@ -33,6 +35,9 @@ def repartitioned_report(site: RepartitionSite, manifest: Manifest) -> dict[str,
     report = read_report(site.old.path) or nothing
     report.pop("sorted_runs", None)
     seconds = site.passes.seconds
-    return {**report, **partition_facts(manifest, files.read_numbers(site.work / "counts", np.int64)),
-            "repartitioned": {"partitions": site.manifest.partitions, "fingerprint": site.manifest.fingerprint},
-            "seconds": {**seconds, "total": round(sum(seconds.values()), 3)}}
+    return {
+        **report,
+        **partition_facts(manifest, files.read_numbers(site.work / "counts", np.int64)),
+        "repartitioned": {"partitions": site.manifest.partitions, "fingerprint": site.manifest.fingerprint},
+        "seconds": {**seconds, "total": round(sum(seconds.values()), 3)},
+    }

@@ -30,8 +30,13 @@ def test_unknown_directions_are_refused(tmp_path):
         make(tmp_path / "d", tmp_path / "e.npy", adjacency="out")
 
 
-@pytest.mark.parametrize(("nodes", "memory", "said"), [(400_000, "1MiB", "200,000 nodes and 200,000 in-edges, take 2.40 MB"),
-                                                      (2, "1MiB", "1 nodes and 200,000 in-edges, take 0.80 MB")])
+@pytest.mark.parametrize(
+    ("nodes", "memory", "said"),
+    [
+        (400_000, "1MiB", "200,000 nodes and 200,000 in-edges, take 2.40 MB"),
+        (2, "1MiB", "1 nodes and 200,000 in-edges, take 0.80 MB"),
+    ],
+)
 def test_lists_that_cannot_fit_are_refused_once_nodes_are_known(tmp_path, monkeypatch, nodes, memory, said):
     """Long before the sort: a partition has so many nodes, and the largest no fewer edges than the mean."""
     edges = np.arange(800_000).reshape(-1, 2) % nodes
@@ -47,8 +52,19 @@ def test_edges_without_a_place_are_refused(dtype):
     def append(dst, cursors, bucket=7, ends=1):  # bucket (1, 3) of 4 * 4, 10 nodes in a partition; lists of nodes 30 and 31
         sources, rels = np.zeros(2, dtype), np.zeros(2, np.uint32)
         src = np.array([3], np.uint32)
-        _native.append_in_edges(src, np.array([dst], np.uint32), src, np.array([bucket]), np.array([ends]), 4, 10, 30,
-                                np.array(cursors), sources, rels)
+        _native.append_in_edges(
+            src,
+            np.array([dst], np.uint32),
+            src,
+            np.array([bucket]),
+            np.array([ends]),
+            4,
+            10,
+            30,
+            np.array(cursors),
+            sources,
+            rels,
+        )
         return sources.tolist(), rels.tolist()
 
     assert append(1, [0, 1]) == ([0, 13], [0, 3])

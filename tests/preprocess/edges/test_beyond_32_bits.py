@@ -48,8 +48,23 @@ def test_edges(tmp_path, partitioning, ids, ahead):
     sorter = ExternalSort(tmp_path / "runs", 1 << 14, 2, EDGES, layout.words)
     for at in range(0, EDGES, 500):
         part = slice(at, at + 500)
-        sorter.keep(layout.pack(src[part], rel[part], dst[part], None, ids, ids, np.zeros(1, np.uint32), split=0, bounds=None,
-                                key=0, undirected=False, threads=2, out=sorter.room(500)))
+        sorter.keep(
+            layout.pack(
+                src[part],
+                rel[part],
+                dst[part],
+                None,
+                ids,
+                ids,
+                np.zeros(1, np.uint32),
+                split=0,
+                bounds=None,
+                key=0,
+                undirected=False,
+                threads=2,
+                out=sorter.room(500),
+            )
+        )
     assert layout.words == 2
     writer, tally = SplitWriter(tmp_path / "train", 1 << 33, partitioning, ()), Tally.zeros(partitioning, 1, None)
     for column in writer._columns:

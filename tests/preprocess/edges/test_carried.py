@@ -33,22 +33,37 @@ def stored(dataset, split, columns):
 
 
 def as_stored(edges, columns, undirected, drop_duplicates):
-    both = [edge for src, rel, dst, *values in edges
-            for edge in [(src, rel, dst, *values)] + [(dst, rel, src, *values)] * (undirected and src != dst)]
+    both = [
+        edge
+        for src, rel, dst, *values in edges
+        for edge in [(src, rel, dst, *values)] + [(dst, rel, src, *values)] * (undirected and src != dst)
+    ]
     kept = Counter((*edge[:3], *(repr(edge[ROLES[name]]) for name in columns)) for edge in both)
     return kept if not drop_duplicates else {edge[:3]: [other for other in kept if other[:3] == edge[:3]] for edge in kept}
 
 
 @settings(max_examples=20, deadline=None, phases=[Phase.reuse, Phase.generate])
-@given(EDGES, st.sampled_from([("weight",), ("time",), ("weight", "time")]), st.integers(1, 4), st.booleans(), st.booleans(),
-       st.booleans())
+@given(
+    EDGES,
+    st.sampled_from([("weight",), ("time",), ("weight", "time")]),
+    st.integers(1, 4),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
 def test_what_edges_carry(edges, columns, partitions, undirected, drop_duplicates, split):
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         folder = Path(name)
         rows = [",".join(str(value) for value in (*edge[:3], *(repr(edge[ROLES[role]]) for role in columns))) for edge in edges]
         (folder / "e.csv").write_text("\n".join(rows))
-        options = {"columns": ",".join(("src", "rel", "dst", *columns)), "partitions": partitions, "undirected": undirected,
-                   "drop_duplicates": drop_duplicates, "split": "0.5,0.3,0.2" if split else None, "adjacency": "in"}
+        options = {
+            "columns": ",".join(("src", "rel", "dst", *columns)),
+            "partitions": partitions,
+            "undirected": undirected,
+            "drop_duplicates": drop_duplicates,
+            "split": "0.5,0.3,0.2" if split else None,
+            "adjacency": "in",
+        }
         dataset = make(folder / "d", folder / "e.csv", **options)
         dataset.verify()
         found = sum((stored(dataset, name, columns) for name in dataset.manifest.edges), Counter())

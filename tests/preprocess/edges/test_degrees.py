@@ -28,8 +28,10 @@ def dataset(tmp_path_factory):
 def counted(dataset, split):
     """(out-degrees, in-degrees) of a split."""
     edges, p = dataset.edges(split), dataset.partitioning
-    ends = [np.concatenate([edges.read(i, j)[side] + (i, j)[side] * p.rows for i in range(p.partitions)
-                            for j in range(p.partitions)]) for side in (0, 1)]
+    ends = [
+        np.concatenate([edges.read(i, j)[side] + (i, j)[side] * p.rows for i in range(p.partitions) for j in range(p.partitions)])
+        for side in (0, 1)
+    ]
     return [np.bincount(each.astype(int), minlength=p.nodes) for each in ends]
 
 
@@ -93,7 +95,8 @@ def test_a_whole_dataset_with_64_bits(dataset, tmp_path, monkeypatch):
     made = make(tmp_path / "wide", edges, partitions=5, adjacency="in")
     assert made.fingerprint == expected.fingerprint
     assert [lists.sources.tolist() for lists in map(made.adjacency.read, range(5))] == [
-        lists.sources.tolist() for lists in map(expected.adjacency.read, range(5))]
+        lists.sources.tolist() for lists in map(expected.adjacency.read, range(5))
+    ]
 
 
 def test_what_counts_the_edges_of_a_node():
@@ -109,8 +112,9 @@ def test_a_node_with_more_edges_than_32_bits_count(dtype):
     one, zero = np.array([1], np.uint32), np.zeros(1, np.uint32)
     ids = np.arange(4, dtype=np.uint32)
     layout.pack(one, zero, one * 2, None, ids, ids, zero, split=0, bounds=None, key=0, undirected=False, threads=1, out=records)
-    counts = _native.EdgeCounts(np.zeros((3, 1), np.int64), np.zeros((3, 1), np.int64), np.zeros((5, 3), np.int64), *ends,
-                                np.zeros(4, np.uint8))
+    counts = _native.EdgeCounts(
+        np.zeros((3, 1), np.int64), np.zeros((3, 1), np.int64), np.zeros((5, 3), np.int64), *ends, np.zeros(4, np.uint8)
+    )
     layout.unpack(records, 4, False, counts, np.empty((3, 3, 1), np.uint32))
     assert ends.tolist() == [[MOST, expected, MOST, MOST], [MOST, MOST, expected, MOST]]
     column, seen = np.full(4, MOST, dtype), np.zeros(4, np.uint8)

@@ -27,8 +27,9 @@ def _made(folder, train, others, **options):
 @given(EDGES, EDGES, EDGES, st.integers(1, 3), st.booleans(), st.booleans())
 def test_overlaps_are_those_of_sets(tmp_path_factory, train, valid, test, partitions, undirected, drop):
     folder = tmp_path_factory.mktemp("leaks")
-    report = _made(folder, train, {"valid": valid, "test": test}, partitions=partitions, undirected=undirected,
-                   drop_duplicates=drop)
+    report = _made(
+        folder, train, {"valid": valid, "test": test}, partitions=partitions, undirected=undirected, drop_duplicates=drop
+    )
 
     def stored(edges):
         both = [edge for s, r, d in edges for edge in ([(s, r, d), (d, r, s)] if undirected and s != d else [(s, r, d)])]
@@ -101,10 +102,18 @@ def test_a_symmetric_file_stored_both_ways_once_warns_of_nothing(tmp_path):
 
 
 def test_lines_say_how_many_of_how_many():
-    report = {"edges": {"train": {"stored": 5}, "valid": {"stored": 3, "also_in_train": 1}, "test": {
-        "stored": 10_000, "also_in_train": 0, "reverse_in_train": 702, "unseen_in_train": 9_979}}}
+    report = {
+        "edges": {
+            "train": {"stored": 5},
+            "valid": {"stored": 3, "also_in_train": 1},
+            "test": {"stored": 10_000, "also_in_train": 0, "reverse_in_train": 702, "unseen_in_train": 9_979},
+        }
+    }
     assert [line.split(" edges")[0] for line in leak_lines(report)] == [
-        "valid: 1 of 3", "test: 702 of 10,000", "test: 9,979 of 10,000"]
+        "valid: 1 of 3",
+        "test: 702 of 10,000",
+        "test: 9,979 of 10,000",
+    ]
     assert len(leak_lines(report, "test")) == 2
     assert leak_lines({"edges": {"test": {"stored": 3}}}) == []
 

@@ -24,7 +24,8 @@ def test_a_second_delimiter_and_a_rating_as_destination(tmp_path):
     text = "".join(f"{1990 + k % 30}|{k}|{k * 7 % 1000}\t{k % 5}\n" for k in range(2000))
     found = "\n".join(warnings_of(tmp_path, text))
     assert "every source that was looked at has 2 '|', for example '1990|0|0': if that is a delimiter, give --delimiter pipe" in (
-        found)
+        found
+    )
     assert "nearly all destinations are small numbers (0, 1, 2, ...)" in found
     assert "2,005 nodes are more than the 2,000 edges" in found
 
@@ -36,13 +37,17 @@ def test_columns_in_the_wrong_order(tmp_path):
     assert "300 relations are many for 320 nodes" in wrong
 
 
-@pytest.mark.parametrize("rows", [
-    ENDS,
-    [(f"n{s}|x" if k % 3 else f"n{s}", f"n{d}") for k, (s, d) in enumerate(ENDS)],  # not in every row
-    [(k, k // 2) for k in range(1, 3000)],  # a tree
-    sorted(((s + 1000, d) for s, d in ENDS), key=lambda row: row[1]),  # the first destinations are small
-    [(1, 5), (2, 5), (3, 5)],  # too few to tell
-], ids=["plain", "some bars", "tree", "sorted", "few"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ENDS,
+        [(f"n{s}|x" if k % 3 else f"n{s}", f"n{d}") for k, (s, d) in enumerate(ENDS)],  # not in every row
+        [(k, k // 2) for k in range(1, 3000)],  # a tree
+        sorted(((s + 1000, d) for s, d in ENDS), key=lambda row: row[1]),  # the first destinations are small
+        [(1, 5), (2, 5), (3, 5)],  # too few to tell
+    ],
+    ids=["plain", "some bars", "tree", "sorted", "few"],
+)
 def test_graphs_warn_of_nothing(tmp_path, rows):
     assert warnings_of(tmp_path, lines(rows), memory="2MiB") == []
 
@@ -70,8 +75,10 @@ NAMED = [(f"n{s}", f"r{s % 7}", f"n{d}") for s, d in ENDS]
 def test_titles_of_any_name_above_text_are_asked_about(tmp_path):
     title = ("erstes Paper", "zitiert", "zweites Paper")
     [found] = warnings_of(tmp_path, lines([title, *NAMED]), memory="2MiB")
-    assert found == ("'erstes Paper', 'zitiert', 'zweites Paper': the first row, of which nothing stands in any other: if it has "
-                     "the columns' titles, give --header yes")
+    assert found == (
+        "'erstes Paper', 'zitiert', 'zweites Paper': the first row, of which nothing stands in any other: if it has "
+        "the columns' titles, give --header yes"
+    )
     (tmp_path / "v.txt").write_text(lines([title, *NAMED[:100]]))
     assert warnings_of(tmp_path, lines([title, *NAMED]), valid=[tmp_path / "v.txt"], overwrite=True)[0] == found
     assert warnings_of(tmp_path, lines([title, *NAMED]), header="yes", overwrite=True) == []

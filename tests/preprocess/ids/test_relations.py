@@ -26,8 +26,10 @@ def test_names_that_no_edge_has_are_no_relations(tmp_path):
     assert make(tmp_path / "d", tmp_path / "e.parquet").relation_names() == ["knows", "likes"]
 
 
-@pytest.mark.parametrize(("names", "ordered"), [(["10", "9", "-1"], ["-1", "9", "10"]), (["10", "9", "x"], ["10", "9", "x"]),
-                                                (["10", "9", "07"], ["07", "10", "9"])])
+@pytest.mark.parametrize(
+    ("names", "ordered"),
+    [(["10", "9", "-1"], ["-1", "9", "10"]), (["10", "9", "x"], ["10", "9", "x"]), (["10", "9", "07"], ["07", "10", "9"])],
+)
 def test_integers_are_in_order_of_their_size(tmp_path, names, ordered):
     (tmp_path / "e.tsv").write_text("".join(f"{k}\t{name}\t{k + 1}\n" for k, name in enumerate(names)))
     assert [str(name) for name in make(tmp_path / "d", tmp_path / "e.tsv").relation_names()] == ordered

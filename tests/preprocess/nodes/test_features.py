@@ -56,8 +56,19 @@ def test_each_node_has_the_row_of_its_raw_id(nodes, dtype, width, partitions, me
         options = {"node_ids": folder / "ids.txt"} if named else {}
         if named:
             (folder / "ids.txt").write_text("".join(f"{name}\n" for name in names), newline="")
-        dataset = make(folder / "d", folder / "e.tsv", features=folder / "x.npy", ids=kind, delimiter="tab", comment="",
-                       header="no", columns="src,dst", partitions=partitions, seed=seed, **options)
+        dataset = make(
+            folder / "d",
+            folder / "e.tsv",
+            features=folder / "x.npy",
+            ids=kind,
+            delimiter="tab",
+            comment="",
+            header="no",
+            columns="src,dst",
+            partitions=partitions,
+            seed=seed,
+            **options,
+        )
         dataset.verify()
         raw = dataset.raw_ids(0, dataset.manifest.nodes).to_pylist()
         assert sorted(raw) == sorted(names)
@@ -96,7 +107,7 @@ def test_any_memory_writes_the_same_complete_table(nodes, width, partitions, mem
             assert path.stat().st_size == size == partitioning.rows * table.shape[1] * source.itemsize
             assert file_checksum(path, size) == checksum
         assert not any((folder / "spools").iterdir())
-        assert writer.spooled_bytes == source[order][writer.stretch_rows:].nbytes
+        assert writer.spooled_bytes == source[order][writer.stretch_rows :].nbytes
         assert file.checksum == file_checksum(folder / "x.npy", file.size)
         assert stored_bytes(file) == nodes * table.shape[1] * source.itemsize
 
@@ -187,10 +198,12 @@ def test_after_a_full_disk_the_same_command_goes_on(inputs, monkeypatch):
 @pytest.mark.parametrize("delay", [0.0, 0.02, 0.1])
 def test_kill_publishes_nothing_and_the_same_command_starts_over(inputs, delay):
     np.save(inputs / "large.npy", np.ones((3000, 8000), np.float32))
-    command = ("import sys; from preprocess_tools import make; "
-               "make(sys.argv[1], sys.argv[2], features=sys.argv[3], memory='1MiB')")
-    process = subprocess.Popen([sys.executable, "-c", command, inputs / "d", inputs / "e.tsv", inputs / "large.npy"],
-                               stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+    command = "import sys; from preprocess_tools import make; make(sys.argv[1], sys.argv[2], features=sys.argv[3], memory='1MiB')"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, inputs / "d", inputs / "e.tsv", inputs / "large.npy"],
+        stderr=subprocess.DEVNULL,
+        env=ENVIRONMENT,
+    )
     while not (inputs / ".d.tmp/tables/features").exists() and process.poll() is None:
         time.sleep(0.002)
     time.sleep(delay)

@@ -97,7 +97,9 @@ def test_fractions_deal_labelled_nodes_by_their_raw_ids(inputs):
     other = codes_by_raw_id(make(inputs / "d3", inputs / "e.npy", labels=inputs / "y.npy", node_split="0.6,0.3,0.1", seed=1))
     assert np.mean([other[raw] == codes[raw] for raw in codes]) < 0.6
     assert set(make(inputs / "d4", inputs / "e.npy", labels=inputs / "y.npy", node_split="0.5,0,0.5").node_counts) == {
-        "train", "test"}
+        "train",
+        "test",
+    }
 
 
 def test_the_order_is_that_without_training_nodes_but_for_them(inputs):
@@ -119,8 +121,9 @@ def test_the_order_is_that_without_training_nodes_but_for_them(inputs):
 def test_features_and_labels_stand_in_the_same_order(inputs):
     np.save(inputs / "x.npy", np.arange(2000, dtype=np.float32)[:, None])
     np.save(inputs / "y.npy", np.arange(2000))
-    dataset = make(inputs / "d", inputs / "e.npy", features=inputs / "x.npy", labels=inputs / "y.npy", node_split="0.1,0.1,0.8",
-                   partitions=4)
+    dataset = make(
+        inputs / "d", inputs / "e.npy", features=inputs / "x.npy", labels=inputs / "y.npy", node_split="0.1,0.1,0.8", partitions=4
+    )
     for k in range(4):
         assert dataset.features.read(k)[:, 0].tolist() == dataset.labels.read(k).tolist()
 
@@ -235,8 +238,15 @@ def test_integer_ids_kept_as_text(tmp_path):
     np.save(tmp_path / "train.npy", [20])
     (tmp_path / "e.tsv").write_text("10\t20\n20\t30\n")
     for kind in ("int", "str"):
-        dataset = make(tmp_path / kind, tmp_path / "e.tsv", ids=kind, labels=tmp_path / "y.npy", node_ids=tmp_path / "ids.npy",
-                       train_nodes=tmp_path / "train.npy", partitions=1)
+        dataset = make(
+            tmp_path / kind,
+            tmp_path / "e.tsv",
+            ids=kind,
+            labels=tmp_path / "y.npy",
+            node_ids=tmp_path / "ids.npy",
+            train_nodes=tmp_path / "train.npy",
+            partitions=1,
+        )
         names = [dataset.class_names[k] for k in dataset.labels.read(0)]
         assert [str(int(raw) // 10) for raw in dataset.raw_ids(0, 3).to_pylist()] == names
         assert names[0] == "2"
@@ -250,8 +260,13 @@ def test_a_kept_dataset_opens_again(inputs):
         found.node_split("dev")
 
 
-@pytest.mark.parametrize(("option", "rows", "what"), [("labels", 98_305, r"the labels of 98,305 nodes takes 786.44 KB"),
-                                                      ("features", 196_609, r"the features of 196,609 nodes takes 786.44 KB")])
+@pytest.mark.parametrize(
+    ("option", "rows", "what"),
+    [
+        ("labels", 98_305, r"the labels of 98,305 nodes takes 786.44 KB"),
+        ("features", 196_609, r"the features of 196,609 nodes takes 786.44 KB"),
+    ],
+)
 def test_what_is_placed_in_memory_is_refused_before_any_edge_is_read(tmp_path, option, rows, what):
     (tmp_path / "e.tsv").write_text("no edges at all")
     values = np.zeros(rows, np.int8) if option == "labels" else np.zeros((rows, 1), np.float32)

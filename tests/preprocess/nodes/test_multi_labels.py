@@ -23,8 +23,11 @@ WITHOUT = {"b": None, "i": -1, "u": None, "f": np.nan}
 @st.composite
 def labelled(draw):
     """(labels as stored, an array that says so): rows of 0 and 1, some of them of nothing."""
-    nodes, classes, dtype = draw(st.integers(1, 40)), draw(st.integers(2, 20)), np.dtype(draw(st.sampled_from(
-        ["?", "i1", ">i4", "<i8", "u1", "f2", "<f4", ">f8"])))
+    nodes, classes, dtype = (
+        draw(st.integers(1, 40)),
+        draw(st.integers(2, 20)),
+        np.dtype(draw(st.sampled_from(["?", "i1", ">i4", "<i8", "u1", "f2", "<f4", ">f8"]))),
+    )
     rng = np.random.default_rng(draw(st.integers(0, 999)))
     stored = rng.integers(0, 2, (nodes, classes)).astype(np.int8)
     stored[rng.random(nodes) < 0.2] = 0
@@ -51,8 +54,9 @@ def test_each_node_has_its_classes(data, partitions, seed, named):
             options["node_ids"] = folder / "ids"
         train = [raw[k] for k in np.flatnonzero(stored[:, 0] >= 0)[::2]]
         (folder / "train").write_text("".join(f"{each}\n" for each in train))
-        dataset = make(folder / "d", folder / "e.tsv", partitions=partitions, seed=seed, header="no",
-                       train_nodes=folder / "train", **options)
+        dataset = make(
+            folder / "d", folder / "e.tsv", partitions=partitions, seed=seed, header="no", train_nodes=folder / "train", **options
+        )
         dataset.verify()
         order = [raw.index(each) for each in dataset.raw_ids(0, nodes).to_pylist()]
         sizes = [dataset.partitioning.size(k) for k in range(dataset.partitioning.partitions)]
@@ -64,7 +68,10 @@ def test_each_node_has_its_classes(data, partitions, seed, named):
         assert (opened.manifest.multi_label, opened.manifest.labels.classes) == (True, stored.shape[1])
         assert opened.class_names == [str(c) for c in range(stored.shape[1])]
         assert json.loads((folder / "d/report.json").read_text())["labels"] == {
-            "classes": stored.shape[1], "labelled": int((stored[:, 0] >= 0).sum()), "multi_label": True}
+            "classes": stored.shape[1],
+            "labelled": int((stored[:, 0] >= 0).sum()),
+            "multi_label": True,
+        }
 
 
 @pytest.fixture
@@ -87,8 +94,15 @@ def test_a_dataset_does_not_depend_on_the_memory_that_made_it(tmp_path):
     labels = rng.integers(0, 2, (5000, 700)).astype(np.float32)
     np.savez_compressed(tmp_path / "y.npz", x=rng.normal(size=(5000, 3)).astype(np.float32), y=labels)
     for memory in ("1500kB", "1GB"):
-        made = make(tmp_path / memory, tmp_path / "e.npy", features=tmp_path / "y.npz", labels=tmp_path / "y.npz", partitions=4,
-                    memory=memory, node_split="0.5,0.2,0.3")
+        made = make(
+            tmp_path / memory,
+            tmp_path / "e.npy",
+            features=tmp_path / "y.npz",
+            labels=tmp_path / "y.npz",
+            partitions=4,
+            memory=memory,
+            node_split="0.5,0.2,0.3",
+        )
         made.verify()
     assert data_files(tmp_path / "1500kB") == data_files(tmp_path / "1GB")
     raw = made.raw_ids(0, made.partitioning.size(0)).to_numpy()
@@ -101,8 +115,11 @@ def test_names_of_classes_stand_beside_the_labels(folder):
     dataset = make(folder / "d", folder / "e.tsv", labels=folder / "y.npz", partitions=1)
     dataset.verify()
     assert dataset.manifest.class_names == ("red", "gr\u00fcn")
-    for names, message in ((["a"], r"y.npz:class_names: an array of <U1, shape \(1,\), for 2 classes"),
-                           ([1, 2], r"y.npz:class_names: an array of int64"), (["a", "a"], "a name is empty or stands twice")):
+    for names, message in (
+        (["a"], r"y.npz:class_names: an array of <U1, shape \(1,\), for 2 classes"),
+        ([1, 2], r"y.npz:class_names: an array of int64"),
+        (["a", "a"], "a name is empty or stands twice"),
+    ):
         np.savez(folder / "y.npz", y=labels, class_names=np.array(names))
         with pytest.raises(UserError, match=message):
             make(folder / "d2", folder / "e.tsv", labels=folder / "y.npz")

@@ -59,8 +59,16 @@ def test_files_that_are_missing_and_names_without_features(tmp_path):
         make(tmp_path / "d", tmp_path / "e.tsv", node_ids=tmp_path / "ids.txt")
 
 
-@pytest.mark.parametrize("encode", [bytes, gzip.compress, lambda text: b"\xef\xbb\xbf" + text, lambda text: text[:-1],
-                                    lambda text: text.replace(b"\n", b"\r\n")])
+@pytest.mark.parametrize(
+    "encode",
+    [
+        bytes,
+        gzip.compress,
+        lambda text: b"\xef\xbb\xbf" + text,
+        lambda text: text[:-1],
+        lambda text: text.replace(b"\n", b"\r\n"),
+    ],
+)
 def test_names_in_any_dress(tmp_path, encode):
     names = [f"node {k}" for k in range(50_000)]
     files = write(tmp_path, "node 7\tnode 40000\n", len(names), encode("".join(f"{name}\n" for name in names).encode()))
@@ -73,7 +81,8 @@ def test_the_files_stand_among_the_sources(tmp_path):
     files = write(tmp_path, TEXT, 3, b"a\nb\nc\n")
     sources = make(tmp_path / "d", tmp_path / "e.tsv", **files).manifest.sources
     assert {source.name: source.size for source in sources} == {
-        path.name: path.stat().st_size for path in tmp_path.iterdir() if path.is_file()}
+        path.name: path.stat().st_size for path in tmp_path.iterdir() if path.is_file()
+    }
 
 
 def test_ids_may_begin_with_more_zeros_than_python_reads(tmp_path):

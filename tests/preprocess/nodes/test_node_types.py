@@ -31,8 +31,9 @@ def write_types(path, ids, types, format):
     if format == "text":
         path.write_text("".join(f"{one}\t{type}\n" for one, type in zip(ids, types)))
     elif format == "parquet":
-        pq.write_table(pa.table({"number": range(len(ids)), "type": pa.array(types).dictionary_encode(), "id": ids}), path,
-                       row_group_size=7)
+        pq.write_table(
+            pa.table({"number": range(len(ids)), "type": pa.array(types).dictionary_encode(), "id": ids}), path, row_group_size=7
+        )
     else:
         with path.open("wb") as file:
             np.save(file, np.array([[str(one), type] for one, type in zip(ids, types)]))
@@ -51,16 +52,28 @@ def typed_nodes(draw):
 
 
 @settings(max_examples=25, deadline=None)
-@given(typed_nodes(), st.sampled_from(["text", "parquet", "npy"]), st.integers(1, 5), st.sampled_from(["random", "locality"]),
-       st.booleans(), st.integers(0, 3))
+@given(
+    typed_nodes(),
+    st.sampled_from(["text", "parquet", "npy"]),
+    st.integers(1, 5),
+    st.sampled_from(["random", "locality"]),
+    st.booleans(),
+    st.integers(0, 3),
+)
 def test_each_node_has_its_type(nodes, format, partitions, partitioner, tight, seed):
     names, types, rows, edges = nodes
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         folder = Path(name)
         (folder / "e.tsv").write_text("".join(f"{names[s]}\t{names[d]}\n" for s, d in edges))
         write_types(folder / "t", [names[row] for row in rows], [types[row] for row in rows], format)
-        options = {"node_types": folder / "t", "partitions": partitions, "partitioner": partitioner, "seed": seed, "header": "no",
-                   "comment": ""}
+        options = {
+            "node_types": folder / "t",
+            "partitions": partitions,
+            "partitioner": partitioner,
+            "seed": seed,
+            "header": "no",
+            "comment": "",
+        }
         dataset = make(folder / "d", folder / "e.tsv", **options)
         dataset.verify()
         assert types_by_raw_id(dataset) == dict(zip(names, types))
@@ -68,7 +81,7 @@ def test_each_node_has_its_type(nodes, format, partitions, partitioner, tight, s
         count = dataset.manifest.nodes
         found = dataset.node_types(count // 3, count // 2)
         assert found.dictionary.to_pylist() == list(dataset.manifest.node_types)
-        assert found.to_pylist() == dataset.node_types(0, count).to_pylist()[count // 3:count // 2]
+        assert found.to_pylist() == dataset.node_types(0, count).to_pylist()[count // 3 : count // 2]
         report = json.loads((folder / "d/report.json").read_text())
         assert report["node_types"] == dict(sorted(Counter(types).items()))
         by_name, stored = dict(zip(names, types)), decoded(dataset)
@@ -100,8 +113,15 @@ def inputs(tmp_path):
 
 def test_types_beside_labels_a_split_and_features(inputs):
     np.save(inputs / "x.npy", np.arange(300, dtype=np.float32)[:, None])
-    dataset = make(inputs / "d", inputs / "e.npy", node_types=inputs / "t.npy", features=inputs / "x.npy",
-                   labels=inputs / "y.npy", node_split="0.3,0.3,0.4", partitions=4)
+    dataset = make(
+        inputs / "d",
+        inputs / "e.npy",
+        node_types=inputs / "t.npy",
+        features=inputs / "x.npy",
+        labels=inputs / "y.npy",
+        node_split="0.3,0.3,0.4",
+        partitions=4,
+    )
     dataset.verify()
     assert types_by_raw_id(dataset) == {k: str(k % 12) for k in range(300)}
     features = np.concatenate([dataset.features.read(k)[:, 0] for k in range(4)])
@@ -308,6 +328,7 @@ def test_names_that_fill_the_memory(tmp_path):
 
 def test_the_command(inputs, capsys):
     """What a user types and sees."""
+
     def told(*arguments):
         return run([str(each) for each in arguments]), *capsys.readouterr()
 

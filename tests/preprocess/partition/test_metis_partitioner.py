@@ -30,8 +30,9 @@ def planted(tmp_path_factory):
 
 @pytest.mark.parametrize("partitions", [2, 7, 16])
 def test_same_graph_in_full_partitions_cut_no_worse_than_by_locality(tmp_path, planted, partitions):
-    made = {name: make(tmp_path / name, planted, partitions=partitions, partitioner=name)
-            for name in ("random", "locality", "metis")}
+    made = {
+        name: make(tmp_path / name, planted, partitions=partitions, partitioner=name) for name in ("random", "locality", "metis")
+    }
     made["metis"].verify()
     assert decoded(made["metis"]) == decoded(made["random"])
     assert sorted(nodes_of(made["metis"])) == sorted(nodes_of(made["random"]))

@@ -14,13 +14,7 @@ def test_a_power_of_two_within_its_bounds(nodes, edges):
 
 
 @pytest.mark.parametrize(
-    ("nodes", "edges", "p"),
-    [
-        (14_541, 310_116, 2),
-        (1_000_000, 20_000_000, 16),
-        (10_000_000, 100_000_000, 64),
-        (900, 10**9, 1),
-    ],
+    ("nodes", "edges", "p"), [(14_541, 310_116, 2), (1_000_000, 20_000_000, 16), (10_000_000, 100_000_000, 64), (900, 10**9, 1)]
 )
 def test_known_graphs(nodes, edges, p):
     assert choose_partitions(nodes, edges) == p

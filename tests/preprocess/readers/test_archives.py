@@ -20,8 +20,9 @@ def feature_rows(archive):
 
 def test_cora(tmp_path):
     path = shared("cora/cora.npz")
-    dataset = make(tmp_path / "d", path, features=path, labels=path, train_nodes=path, valid_nodes=path, test_nodes=path,
-                   partitions=4)
+    dataset = make(
+        tmp_path / "d", path, features=path, labels=path, train_nodes=path, valid_nodes=path, test_nodes=path, partitions=4
+    )
     dataset.verify()
     archive = np.load(path)
     raw = dataset.raw_ids(0, 2708).to_numpy()
@@ -38,8 +39,15 @@ def test_cora(tmp_path):
 
 def test_coauthor_physics(tmp_path):
     path = shared("coauthor-physics/coauthor_physics.npz")
-    dataset = make(tmp_path / "d", f"{path}:edges", features=f"{path}:feat", labels=f"{path}:labels", node_split="0.6,0.2,0.2",
-                   feature_dtype="int8", memory="64MiB")
+    dataset = make(
+        tmp_path / "d",
+        f"{path}:edges",
+        features=f"{path}:feat",
+        labels=f"{path}:labels",
+        node_split="0.6,0.2,0.2",
+        feature_dtype="int8",
+        memory="64MiB",
+    )
     archive = np.load(path)
     assert dataset.edges("train").total == len(archive["edges"])
     assert (dataset.manifest.nodes, dataset.features.width, dataset.labels.classes) == (34493, 8415, 5)
@@ -85,8 +93,13 @@ def test_names_that_nobody_knows_are_told(tmp_path):
 
 @pytest.fixture
 def archive(tmp_path):
-    np.savez(tmp_path / "g.npz", edges=np.array([[0, 1], [1, 2]], np.int32), more=np.array([[2, 0]]), typed=np.array([[0, 5, 1]]),
-             turned=np.array([[0, 1], [1, 2]]).T)
+    np.savez(
+        tmp_path / "g.npz",
+        edges=np.array([[0, 1], [1, 2]], np.int32),
+        more=np.array([[2, 0]]),
+        typed=np.array([[0, 5, 1]]),
+        turned=np.array([[0, 1], [1, 2]]).T,
+    )
     return tmp_path / "g.npz"
 
 
@@ -101,8 +114,10 @@ def test_edges_by_key(tmp_path, archive):
 
 
 def test_edges_that_are_none(tmp_path, archive):
-    for edges, message in {f"{archive}:none": r"g\.npz:none: which array\? the archive has edges, more, typed, turned",
-                           f"{tmp_path}/x.npz:edges": r"x\.npz:edges: no such file"}.items():
+    for edges, message in {
+        f"{archive}:none": r"g\.npz:none: which array\? the archive has edges, more, typed, turned",
+        f"{tmp_path}/x.npz:edges": r"x\.npz:edges: no such file",
+    }.items():
         with pytest.raises(UserError, match=message):
             make(tmp_path / "d", edges)
     with pytest.raises(UserError, match=r"g\.npz:edges: named twice"):

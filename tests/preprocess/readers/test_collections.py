@@ -19,8 +19,10 @@ def test_web_notredame(tmp_path):
 
 @pytest.mark.parametrize(
     ("archive", "nodes", "relations", "edges"),
-    [("fb15k-237/FB15k-237.tar.gz", 14_541, 237, (272_115, 17_535, 20_466)),
-     ("codex-m/codex-m.tar.gz", 17_050, 51, (185_584, 10_310, 10_311))],
+    [
+        ("fb15k-237/FB15k-237.tar.gz", 14_541, 237, (272_115, 17_535, 20_466)),
+        ("codex-m/codex-m.tar.gz", 17_050, 51, (185_584, 10_310, 10_311)),
+    ],
 )
 def test_knowledge_graphs(tmp_path, archive, nodes, relations, edges):
     file = shared(archive)

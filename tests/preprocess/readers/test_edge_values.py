@@ -69,8 +69,14 @@ def test_text_by_place(tmp_path, delimiter):
 
 def test_parquet(tmp_path):
     pq.write_table(pa.table({**TABLE, "how": WEIGHT.astype(np.float64)}), tmp_path / "e.parquet", row_group_size=700)
-    check(read(tmp_path / "e.parquet", edge_weight="how", timestamp="when", columns="head,kind,tail")[0],
-          src=SRC, rel=REL, dst=DST, weight=WEIGHT, time=TIME)
+    check(
+        read(tmp_path / "e.parquet", edge_weight="how", timestamp="when", columns="head,kind,tail")[0],
+        src=SRC,
+        rel=REL,
+        dst=DST,
+        weight=WEIGHT,
+        time=TIME,
+    )
     check(read(tmp_path / "e.parquet", columns="time,src,rel,weight,dst")[0], src=SRC, rel=REL, dst=DST, weight=WEIGHT, time=TIME)
 
 
@@ -92,8 +98,11 @@ def test_an_array_of_integers(tmp_path):
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 @pytest.mark.parametrize("edges", ["rows", "turned", "parts"])
 def test_archives(tmp_path, save, edges):
-    arrays = {"rows": {"edges": np.stack([SRC, DST], 1)}, "turned": {"edges": np.stack([SRC, DST])},
-              "parts": {"row": SRC, "col": DST}}[edges]
+    arrays = {
+        "rows": {"edges": np.stack([SRC, DST], 1)},
+        "turned": {"edges": np.stack([SRC, DST])},
+        "parts": {"row": SRC, "col": DST},
+    }[edges]
     save(tmp_path / "e.npz", **arrays, w=WEIGHT.astype(np.float64), t=TIME.astype(np.uint64))
     good = TIME >= 0
     columns, bad = read(tmp_path / "e.npz", edge_weight="w", timestamp="t", on_bad_row="skip")
@@ -105,8 +114,14 @@ def test_archives(tmp_path, save, edges):
 
 def test_values_of_a_sparse_matrix(tmp_path):
     rows = np.sort(SRC)
-    np.savez(tmp_path / "m.npz", indptr=np.searchsorted(rows, np.arange(501)), indices=DST.astype(np.int32),
-             data=WEIGHT.astype(float), shape=np.array([500, 500]), format=np.array(b"csr"))
+    np.savez(
+        tmp_path / "m.npz",
+        indptr=np.searchsorted(rows, np.arange(501)),
+        indices=DST.astype(np.int32),
+        data=WEIGHT.astype(float),
+        shape=np.array([500, 500]),
+        format=np.array(b"csr"),
+    )
     check(read(tmp_path / "m.npz", edge_weight="data")[0], src=rows, dst=DST, weight=WEIGHT)
 
 
@@ -135,10 +150,16 @@ def test_bad_rows_of_arrays(tmp_path):
     columns, bad = read(tmp_path / "e.npy", columns="src,dst,weight", on_bad_row="skip")
     check(columns, src=np.array([0, 7]), dst=np.array([1, 8]), weight=np.float32([0.5, 2]))
     part = "no whole number that a float holds exactly"
-    assert [(row.line, row.reason) for row in bad] == [(1, f"src: {part}"), (2, f"dst: {part}"), (3, "weight: no finite number"),
-                                                       (4, "src: negative id"), (5, f"src: {part}")]
-    pq.write_table(pa.table({"src": [1, 1, 1], "dst": [2, 2, 2], "w": [1.0, None, float("nan")], "t": [1, 2, None]}),
-                   tmp_path / "e.parquet")
+    assert [(row.line, row.reason) for row in bad] == [
+        (1, f"src: {part}"),
+        (2, f"dst: {part}"),
+        (3, "weight: no finite number"),
+        (4, "src: negative id"),
+        (5, f"src: {part}"),
+    ]
+    pq.write_table(
+        pa.table({"src": [1, 1, 1], "dst": [2, 2, 2], "w": [1.0, None, float("nan")], "t": [1, 2, None]}), tmp_path / "e.parquet"
+    )
     columns, bad = read(tmp_path / "e.parquet", edge_weight="w", timestamp="t", on_bad_row="skip")
     check(columns, src=np.array([1]), dst=np.array([2]), weight=np.float32([1]), time=np.array([1]))
     assert [(row.line, row.reason) for row in bad] == [(1, "weight: null"), (2, "weight: no finite number")]
@@ -164,13 +185,21 @@ def test_only_a_weight_may_be_empty(tmp_path):
     columns, found = read(tmp_path / "e.csv", columns="src,dst,weight,time", weight_default=1.5, on_bad_row="skip")
     bad = {row.line: row.reason for row in found}
     check(columns, src=np.array([1, 3]), dst=np.array([2, 4]), weight=np.float32([0.5, 1.5]), time=np.array([7, 7]))
-    assert bad == {2: "column 1 (src): empty", 4: "column 4 (time): no whole number of 64 bits",
-                   5: "column 3 (weight): no finite number"}
+    assert bad == {
+        2: "column 1 (src): empty",
+        4: "column 4 (time): no whole number of 64 bits",
+        5: "column 3 (weight): no finite number",
+    }
 
 
-@pytest.mark.parametrize(("default", "columns", "message"), [
-    (1.0, "src,dst", "edges have no weights: name their column"), (float("inf"), "src,dst,weight", "must be a finite float32"),
-    (1e39, "src,dst,weight", "must be a finite float32")])
+@pytest.mark.parametrize(
+    ("default", "columns", "message"),
+    [
+        (1.0, "src,dst", "edges have no weights: name their column"),
+        (float("inf"), "src,dst,weight", "must be a finite float32"),
+        (1e39, "src,dst,weight", "must be a finite float32"),
+    ],
+)
 def test_a_default_that_is_no_weight(tmp_path, default, columns, message):
     with pytest.raises(UserError, match=message):
         Options.parse(edges=["e.csv"], output=tmp_path / "d", columns=columns, weight_default=default)

@@ -23,8 +23,16 @@ def pairs(rows=EDGES):
 @pytest.mark.parametrize("names", [("row", "col"), ("src", "dst"), ("indptr", "indices")])
 def test_sparse_matrices(tmp_path, save, dtype, names):
     first = INDPTR if names[0] == "indptr" else SRC
-    save(tmp_path / "m.npz", **{names[0]: first.astype(dtype), names[1]: DST.astype(dtype), "data": np.ones(3000),
-                                "shape": np.array([60, 60]), "format": np.array(b"csr" if names[0] == "indptr" else b"coo")})
+    save(
+        tmp_path / "m.npz",
+        **{
+            names[0]: first.astype(dtype),
+            names[1]: DST.astype(dtype),
+            "data": np.ones(3000),
+            "shape": np.array([60, 60]),
+            "format": np.array(b"csr" if names[0] == "indptr" else b"coo"),
+        },
+    )
     dataset = make(tmp_path / "d", tmp_path / "m.npz", memory="1MiB")
     assert sorted(decoded(dataset).elements()) == pairs()
     assert sorted(dataset.raw_ids(0, 60).to_pylist()) == list(range(60))
@@ -32,8 +40,12 @@ def test_sparse_matrices(tmp_path, save, dtype, names):
 
 def test_relations_and_rows_longer_than_a_block(tmp_path):
     src = np.repeat([0, 3], [20_000, 5])
-    np.savez(tmp_path / "m.npz", indptr=np.array([0, 20_000, 20_000, 20_000, 20_005]), indices=np.arange(20_005) % 4,
-             rel=np.arange(20_005) % 3)
+    np.savez(
+        tmp_path / "m.npz",
+        indptr=np.array([0, 20_000, 20_000, 20_000, 20_005]),
+        indices=np.arange(20_005) % 4,
+        rel=np.arange(20_005) % 3,
+    )
     found = decoded(make(tmp_path / "d", tmp_path / "m.npz", memory="1MiB"))
     assert sorted(found.elements()) == sorted((s, i % 3, i % 4) for i, s in enumerate(src.tolist()))
 

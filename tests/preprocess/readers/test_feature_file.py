@@ -64,7 +64,7 @@ def test_bad_feature_file(tmp_path, content, message):
 @given(st.integers(8, 127), st.binary(min_size=1, max_size=8))
 def test_a_damaged_header_is_refused_or_read_as_it_says(tmp_path_factory, at, junk):
     path = tmp_path_factory.getbasetemp() / "damaged.npy"
-    path.write_bytes(GOOD[:at] + junk + GOOD[at + len(junk):])
+    path.write_bytes(GOOD[:at] + junk + GOOD[at + len(junk) :])
     with suppress(UserError):
         assert ArrayFile(path, "").size == path.stat().st_size
 

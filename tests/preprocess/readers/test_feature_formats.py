@@ -104,7 +104,7 @@ def test_every_changed_byte_of_an_archive_is_noticed(tmp_path):
     np.savez_compressed(tmp_path / "x.npz", x=np.random.default_rng(0).standard_normal((50, 3)))
     data = (tmp_path / "x.npz").read_bytes()
     for place in (100, len(data) // 2):
-        (tmp_path / "x.npz").write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1:])
+        (tmp_path / "x.npz").write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         refused(tmp_path, "x.npz", r"x\.npz.*: (damaged or cut short|not a readable|row )")
     (tmp_path / "x.npz").write_bytes(data[:-30])
     refused(tmp_path, "x.npz", r"x\.npz: damaged or cut short")

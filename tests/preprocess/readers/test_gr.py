@@ -38,8 +38,13 @@ def test_both_directions_only_where_asked_for(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"p sp 6 3\na 1 2 10\na 2 3 11\na 5 1 7\n", b"p edge 6 99\ne 1 2\ne 2 3\ne 5 1\n", b"p  col 6 3\r\ne 1 2\r\ne 2 3\r\ne 5 1",
-     b"p tw 6 3\n  1\t2 \n2  3\n\n5 1", b"p tw 6 3\n1 2\n2  3\nc x  y\n5 1\n"],
+    [
+        b"p sp 6 3\na 1 2 10\na 2 3 11\na 5 1 7\n",
+        b"p edge 6 99\ne 1 2\ne 2 3\ne 5 1\n",
+        b"p  col 6 3\r\ne 1 2\r\ne 2 3\r\ne 5 1",
+        b"p tw 6 3\n  1\t2 \n2  3\n\n5 1",
+        b"p tw 6 3\n1 2\n2  3\nc x  y\n5 1\n",
+    ],
 )
 def test_dimacs_and_loose_spaces(tmp_path, content):
     (tmp_path / "g").write_bytes(content)
@@ -60,8 +65,10 @@ def test_small_blocks_give_the_same(tmp_path):
     rows = [(i % 997 + 1, i * 7 % 1009 + 1) for i in range(60_000)]
     (tmp_path / "g.gr").write_text("p tw 1009 60000\n" + "".join(f"{u} {v}\n" for u, v in rows))
     (tmp_path / "g.tsv").write_text("".join(f"{u}\t{v}\n" for u, v in rows))
-    made = {name: data_files(make(tmp_path / f"{name}.d", tmp_path / f"g.{name}", memory="1MiB", partitions=3).path)
-            for name in ("gr", "tsv")}
+    made = {
+        name: data_files(make(tmp_path / f"{name}.d", tmp_path / f"g.{name}", memory="1MiB", partitions=3).path)
+        for name in ("gr", "tsv")
+    }
     for name in list(made["gr"]):
         if name.suffix != ".json":
             assert made["gr"][name] == made["tsv"][name]

@@ -85,11 +85,17 @@ def test_class_names_keep_their_leading_zeros(folder):
 
 
 ODD_LABELS = {
-    "a title that is a number above numbers": ("e", "0\n" + rows("{y}\n", NUMBER), "1 of 101 nodes has no edge: if .*y.csv "
-                                               "begins with a title that is a number"),
+    "a title that is a number above numbers": (
+        "e",
+        "0\n" + rows("{y}\n", NUMBER),
+        "1 of 101 nodes has no edge: if .*y.csv begins with a title that is a number",
+    ),
     "other ids": ("t", "id,label\n" + rows("P{i},{y}\n"), "100 of 200 nodes have no edge, and stand only in files about nodes"),
-    "as many classes as nodes": ("e", "Id,Label,modularity_class\n" + rows("{i},Person {i},{y}\n"), "100 classes in 100 labels, "
-                                 "for example 'Person 0'"),
+    "as many classes as nodes": (
+        "e",
+        "Id,Label,modularity_class\n" + rows("{i},Person {i},{y}\n"),
+        "100 classes in 100 labels, for example 'Person 0'",
+    ),
     "one class": ("e", "id,label\n" + rows("{i},paper\n"), "all labels are 'paper': is this the right column"),
 }
 
@@ -161,8 +167,10 @@ def test_nodes_that_begin_with_a_hash_are_told_of(tmp_path, option):
 
 def test_a_column_of_row_numbers_is_left_out(tmp_path):
     (tmp_path / "e.csv").write_text(",citing,cited\n" + "".join(f"{k},{a},{b}\n" for k, (a, b) in enumerate(EDGES)))
-    pq.write_table(pa.table({"citing": [a for a, _ in EDGES], "cited": [b for _, b in EDGES],
-                             "__index_level_0__": range(len(EDGES))}), tmp_path / "e.parquet")
+    pq.write_table(
+        pa.table({"citing": [a for a, _ in EDGES], "cited": [b for _, b in EDGES], "__index_level_0__": range(len(EDGES))}),
+        tmp_path / "e.parquet",
+    )
     for name in ("e.csv", "e.parquet"):
         dataset = make(tmp_path / name[2:], tmp_path / name)
         assert (dataset.manifest.nodes, dataset.manifest.relations, dataset.manifest.edges["train"]) == (N, 1, len(EDGES))

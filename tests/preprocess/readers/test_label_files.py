@@ -68,17 +68,31 @@ def test_every_form_of_labels(folder, write):
     assert dataset.manifest.labels.classes == 4
     assert Dataset.open(folder / "d").manifest.class_names == tuple(dataset.class_names)
     assert json.loads((folder / "d/report.json").read_text())["labels"] == {
-        "classes": 4, "labelled": 5, "names": dataset.class_names}
+        "classes": 4,
+        "labelled": 5,
+        "names": dataset.class_names,
+    }
 
 
 def test_labels_beside_ids_of_their_own_and_features_in_rows(folder):
     np.save(folder / "x.npy", np.arange(7, dtype=np.float32)[:, None])
     (folder / "y.csv").write_text("4,x\n6,y\n0,x\n")
     (folder / "train").write_text("6\n4\n")
-    dataset = make(folder / "d", folder / "e.tsv", features=folder / "x.npy", labels=folder / "y.csv", partitions=2,
-                   train_nodes=folder / "train")
-    found = {raw: (int(label), value) for k in range(2) for raw, label, value in zip(
-        dataset.raw_ids(4 * k, 4 * k + 4).to_pylist(), dataset.labels.read(k), dataset.features.read(k)[:, 0])}
+    dataset = make(
+        folder / "d",
+        folder / "e.tsv",
+        features=folder / "x.npy",
+        labels=folder / "y.csv",
+        partitions=2,
+        train_nodes=folder / "train",
+    )
+    found = {
+        raw: (int(label), value)
+        for k in range(2)
+        for raw, label, value in zip(
+            dataset.raw_ids(4 * k, 4 * k + 4).to_pylist(), dataset.labels.read(k), dataset.features.read(k)[:, 0]
+        )
+    }
     assert found == {node: ({4: 0, 6: 1, 0: 0}.get(node, -1), node) for node in range(7)}
     assert set(dataset.raw_ids(0, 2).to_pylist()) == {4, 6}
 

@@ -18,9 +18,16 @@ def matrix(kind="pattern general", value="", size="5 5 4", rows=ROWS):
 @pytest.mark.parametrize("name", ["m.mtx", "m.tsv"])
 @pytest.mark.parametrize(
     "content",
-    [matrix(), matrix("real general", " -1.5e+00"), matrix("integer symmetric", " 3"), matrix("complex hermitian", " 1.0 0.5"),
-     matrix().replace(b" ", b"   ", 0).replace(b"\n5 5 4", b"\n\n  5 5\t4"), matrix().replace(b"\n", b"\r\n"),
-     matrix().replace(b"%%MatrixMarket", b"%%matrixmarket"), bz2.compress(matrix())],
+    [
+        matrix(),
+        matrix("real general", " -1.5e+00"),
+        matrix("integer symmetric", " 3"),
+        matrix("complex hermitian", " 1.0 0.5"),
+        matrix().replace(b" ", b"   ", 0).replace(b"\n5 5 4", b"\n\n  5 5\t4"),
+        matrix().replace(b"\n", b"\r\n"),
+        matrix().replace(b"%%MatrixMarket", b"%%matrixmarket"),
+        bz2.compress(matrix()),
+    ],
 )
 def test_entries_are_edges(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)

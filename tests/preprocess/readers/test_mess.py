@@ -17,10 +17,30 @@ from marius_lite.preprocess.readers.shape import LineShape, SpacedShape
 from marius_lite.preprocess.readers.text import BlockParser
 
 LONG = "x" * (60 << 10)
-GOOD = ["a,r,b\n", "a,r,b\n", "b,r,b\n", "\n", "   \n", "# no row\n", '"c,1",r,"say ""c"""\r\n', " d ,r,e\n", "é,r,ß\n",
-        f"{LONG},r,a\n", 'mid"quote,r,a\n']
-EDGES = Counter({("a", "r", "b"): 2, ("b", "r", "b"): 1, ("c,1", "r", 'say "c"'): 1, (" d ", "r", "e"): 1, ("é", "r", "ß"): 1,
-                 (LONG, "r", "a"): 1, ('mid"quote', "r", "a"): 1})
+GOOD = [
+    "a,r,b\n",
+    "a,r,b\n",
+    "b,r,b\n",
+    "\n",
+    "   \n",
+    "# no row\n",
+    '"c,1",r,"say ""c"""\r\n',
+    " d ,r,e\n",
+    "é,r,ß\n",
+    f"{LONG},r,a\n",
+    'mid"quote,r,a\n',
+]
+EDGES = Counter(
+    {
+        ("a", "r", "b"): 2,
+        ("b", "r", "b"): 1,
+        ("c,1", "r", 'say "c"'): 1,
+        (" d ", "r", "e"): 1,
+        ("é", "r", "ß"): 1,
+        (LONG, "r", "a"): 1,
+        ('mid"quote', "r", "a"): 1,
+    }
+)
 SPACED = "the source ' d ' begins or ends with a space: with and without it are two nodes; remove the spaces"
 BAD = {  # what stands in the file: its reason
     b"a,r\n": "2 columns where 3 were expected",
@@ -28,7 +48,7 @@ BAD = {  # what stands in the file: its reason
     b"\xff\xfe,r,b\n": "column 1 (src): not UTF-8",
     b"a,,b\n": "column 2 (rel): empty",
     b"a,r,\r\n": "column 3 (dst): empty",
-    b"a,r,\"b\n": "a quote does not close",
+    b'a,r,"b\n': "a quote does not close",
     b'"a"x,r,b\n': "a quote does not close",
     b"a,r,b\rc\n": "a carriage return inside the line",
     f"{LONG}\n".encode(): "1 columns where 3 were expected",
@@ -56,8 +76,7 @@ def test_skipping_keeps_every_good_row_and_lists_every_bad_one(tmp_path, memory)
     assert [row["line"] for row in rows] == lines
     assert [row["reason"] for row in rows] == list(BAD.values())
     assert {row["file"] for row in rows} == {str(tmp_path / "1.csv")}
-    assert [row["content"] for row in rows] == [
-        text.rstrip(b"\r\n").decode("utf-8", "backslashreplace")[:200] for text in BAD]
+    assert [row["content"] for row in rows] == [text.rstrip(b"\r\n").decode("utf-8", "backslashreplace")[:200] for text in BAD]
     report = json.loads((tmp_path / "d/report.json").read_text())
     assert (report["rows_read"], report["comment_lines"], report["skipped_rows"]["count"]) == (9, 1, len(BAD))
     assert report["skipped_rows"]["reasons"] == Counter(BAD.values())
@@ -73,8 +92,9 @@ def test_error_names_file_line_and_content(tmp_path, bad):
     with pytest.raises(UserError) as raised:
         make(tmp_path / "d", tmp_path / "e.csv")
     content = text.rstrip(b"\r\n").decode("utf-8", "backslashreplace")[:200]
-    assert str(raised.value) == (f"{tmp_path}/e.csv:{len(GOOD) + 1}: {reason}: {content!r}: mend the line, or leave such lines "
-                                 "out with --on-bad-row skip")
+    assert str(raised.value) == (
+        f"{tmp_path}/e.csv:{len(GOOD) + 1}: {reason}: {content!r}: mend the line, or leave such lines out with --on-bad-row skip"
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
 
 

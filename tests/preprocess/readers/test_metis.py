@@ -12,12 +12,24 @@ from marius_lite.preprocess.readers.metis import is_metis
 
 # The manual's example: 7 nodes, 11 edges.
 MANUAL = b"% a comment\n7 11\n5 3 2\n1 3 4\n5 4 2 1\n2 3 6 7\n1 3 6\n5 4 7\n6 4\n"
-EDGES = {(1, "", 5), (1, "", 3), (1, "", 2), (2, "", 3), (2, "", 4), (3, "", 5), (3, "", 4), (4, "", 6), (4, "", 7), (5, "", 6),
-         (6, "", 7)}
+EDGES = {
+    (1, "", 5),
+    (1, "", 3),
+    (1, "", 2),
+    (2, "", 3),
+    (2, "", 4),
+    (3, "", 5),
+    (3, "", 4),
+    (4, "", 6),
+    (4, "", 7),
+    (5, "", 6),
+    (6, "", 7),
+}
 LENGTHS = b"7 11 001\n5 1 3 2 2 1\n1 1 3 2 4 1\n5 3 4 2 2 2 1 2\n2 1 3 2 6 2 7 5\n1 1 3 3 6 2\n5 2 4 2 7 6\n6 6 4 5\n"
-WEIGHTS = (b"7 11 011\n4 5 1 3 2 2 1\n2 1 1 3 2 4 1\n5 5 3 4 2 2 2 1 2\n3 2 1 3 2 6 2 7 5\n1 1 1 3 3 6 2\n6 5 2 4 2 7 6\n"
-           b"2 6 6 4 5\n")
-THREE = (b"7 11 010 3\n1 2 0 5 3 2\n0 2 2 1 3 4\n4 1 1 5 4 2 1\n2 2 3 2 3 6 7\n1 1 1 1 3 6\n2 2 1 5 4 7\n1 2 1 6 4\n")
+WEIGHTS = (
+    b"7 11 011\n4 5 1 3 2 2 1\n2 1 1 3 2 4 1\n5 5 3 4 2 2 2 1 2\n3 2 1 3 2 6 2 7 5\n1 1 1 3 3 6 2\n6 5 2 4 2 7 6\n2 6 6 4 5\n"
+)
+THREE = b"7 11 010 3\n1 2 0 5 3 2\n0 2 2 1 3 4\n4 1 1 5 4 2 1\n2 2 3 2 3 6 7\n1 1 1 1 3 6\n2 2 1 5 4 7\n1 2 1 6 4\n"
 
 
 @pytest.mark.parametrize("content", [MANUAL, LENGTHS, WEIGHTS, THREE, MANUAL.replace(b" ", b"  \t").replace(b"\n", b" \r\n")])
@@ -54,8 +66,10 @@ def test_blocks_of_any_size_give_the_same(tmp_path):
         assert sorted(found.elements()) == sorted((s, "", d) for s, d in pairs.tolist())
 
 
-@pytest.mark.parametrize(("name", "expected"), [
-    ("g.graph", True), ("g.metis", True), ("g.graph.gz", True), ("g.graph.txt", False), ("g.txt", False), ("graph", False)])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("g.graph", True), ("g.metis", True), ("g.graph.gz", True), ("g.graph.txt", False), ("g.txt", False), ("graph", False)],
+)
 def test_only_its_name_says_that_a_file_is_metis(name, expected):
     assert is_metis(name) is expected
 

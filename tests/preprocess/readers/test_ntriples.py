@@ -16,9 +16,16 @@ from marius_lite.preprocess.readers.ntriples import ntriples_shape
 from marius_lite.preprocess.readers.text import BlockParser
 
 NAMES = ["<http://a.org/x>", "<http://a.org/y?q=\\u00e9>", "_:b0", "_:b-1"]
-LITERALS = ['"plain"',
-            '"two words"', '"say \\"hi\\" <now> ."', '"day"@en-GB', '"5"^^<http://w3.org/int>', '""',
-            '"tab\\t and\ttab"', '"été . # no comment"']
+LITERALS = [
+    '"plain"',
+    '"two words"',
+    '"say \\"hi\\" <now> ."',
+    '"day"@en-GB',
+    '"5"^^<http://w3.org/int>',
+    '""',
+    '"tab\\t and\ttab"',
+    '"été . # no comment"',
+]
 RELATIONS = ["<http://a.org/r>", "<http://a.org/s#t>"]
 TRIPLES = [(NAMES[i % 4], RELATIONS[i % 2], (NAMES + LITERALS)[i * 5 % 12]) for i in range(24)]
 
@@ -43,12 +50,16 @@ def test_every_kind_of_term(tmp_path, gap, newline, pack):
 
 def test_comments_after_triples_and_no_gap_before_the_dot(tmp_path):
     (tmp_path / "g.nt").write_text('<a> <r> "b"@en. # said\n  _:x <r> <a>.\n<a> <r> <c>\t . \n')
-    assert decoded(make(tmp_path / "d", tmp_path / "g.nt")) == {("<a>", "<r>", '"b"@en'): 1, ("<a>", "<r>", "<c>"): 1,
-                                                               ("_:x", "<r>", "<a>"): 1}
+    assert decoded(make(tmp_path / "d", tmp_path / "g.nt")) == {
+        ("<a>", "<r>", '"b"@en'): 1,
+        ("<a>", "<r>", "<c>"): 1,
+        ("_:x", "<r>", "<a>"): 1,
+    }
 
 
-TERMS = st.sampled_from([*NAMES, *LITERALS,
-                         "<a b>", "<a", '"open', 'x"', "<<a>", "<a>>", "_:", ".", "", '"a"b"', '<a"b>', '"q\\"'])
+TERMS = st.sampled_from(
+    [*NAMES, *LITERALS, "<a b>", "<a", '"open', 'x"', "<<a>", "<a>>", "_:", ".", "", '"a"b"', '<a"b>', '"q\\"']
+)
 
 
 @settings(max_examples=300, deadline=None)
@@ -72,9 +83,19 @@ def test_the_fast_pass_takes_what_the_slow_one_does(rows):
     assert (list(found), len(together.bad)) == (expected, bad)
 
 
-@pytest.mark.parametrize("line", ["<a> <r> .", "<a> <r> <b>",
-                                  '"a" <r> <b> .', "<a> _:r <b> .", '<a> <r> "b .', "<a> <r> <b> <g> .",
-                                  '<a> <r> "b"^^int .', "a r b ."])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<a> <r> .",
+        "<a> <r> <b>",
+        '"a" <r> <b> .',
+        "<a> _:r <b> .",
+        '<a> <r> "b .',
+        "<a> <r> <b> <g> .",
+        '<a> <r> "b"^^int .',
+        "a r b .",
+    ],
+)
 def test_a_bad_line_is_named(tmp_path, line):
     (tmp_path / "g.nt").write_text(f"# c\n<a> <r> <b> .\n{line}\n<b> <r> <a> .\n")
     with pytest.raises(UserError, match=r"g\.nt:3: no triple: .* was expected: ") as raised:

@@ -41,10 +41,7 @@ def options(**given):
         ("xz", lzma.compress),
         ("zst", lambda b: pa.compress(b, "zstd", asbytes=True)),
         ("gz", lambda b: gzip.compress(b[:40_003]) + gzip.compress(b[40_003:])),
-        (
-            "zst",
-            lambda b: b"".join(pa.compress(part, "zstd", asbytes=True) for part in (b[:40_003], b[40_003:])),
-        ),
+        ("zst", lambda b: b"".join(pa.compress(part, "zstd", asbytes=True) for part in (b[:40_003], b[40_003:]))),
         ("bz2", lambda b: bz2.compress(b[:40_003]) + bz2.compress(b[40_003:])),
         ("xz", lambda b: lzma.compress(b[:40_003]) + lzma.compress(b[40_003:])),
     ],
@@ -95,31 +92,19 @@ def test_types_tell_a_header_of_unknown_names(tmp_path):
 
 def test_two_columns_may_be_turned_round(tmp_path):
     (tmp_path / "e.csv").write_text("1,2\n2,3\n")
-    assert decoded(make(tmp_path / "d", tmp_path / "e.csv", columns="dst,src")) == {
-        (2, "", 1): 1,
-        (3, "", 2): 1,
-    }
+    assert decoded(make(tmp_path / "d", tmp_path / "e.csv", columns="dst,src")) == {(2, "", 1): 1, (3, "", 2): 1}
 
 
 def test_quotes_mean_something_in_comma_files_only(tmp_path):
     (tmp_path / "e.csv").write_text('"a,1",b\nb,"say ""hi"""\n')
-    assert decoded(make(tmp_path / "d", tmp_path / "e.csv")) == {
-        ("a,1", "", "b"): 1,
-        ("b", "", 'say "hi"'): 1,
-    }
+    assert decoded(make(tmp_path / "d", tmp_path / "e.csv")) == {("a,1", "", "b"): 1, ("b", "", 'say "hi"'): 1}
     (tmp_path / "e.tsv").write_text('"a\tb\nb\t"c"\n')
     assert decoded(make(tmp_path / "t", tmp_path / "e.tsv")) == {('"a', "", "b"): 1, ("b", "", '"c"'): 1}
 
 
 @pytest.mark.parametrize(
     ("rows", "kind"),
-    [
-        ("1\t2\n3\t4\n", "int"),
-        ("1\t2\n3\tx\n", "str"),
-        ("01\t2\n", "str"),
-        ("0\t2\n", "int"),
-        ("1.5\t2\n", "str"),
-    ],
+    [("1\t2\n3\t4\n", "int"), ("1\t2\n3\tx\n", "str"), ("01\t2\n", "str"), ("0\t2\n", "int"), ("1.5\t2\n", "str")],
 )
 def test_ids_auto(tmp_path, rows, kind):
     (tmp_path / "e.tsv").write_text(rows)
@@ -148,9 +133,7 @@ def test_formats_agree(tmp_path):
     made = {}
     for path in sorted(path for path in tmp_path.iterdir() if path.is_file()):
         dataset = make(tmp_path / f"{path.name}.d", path, ids="int", memory="1MiB", partitions=3)
-        made[path.name] = {
-            name: data for name, data in data_files(dataset.path).items() if str(name) != "zarr.json"
-        }
+        made[path.name] = {name: data for name, data in data_files(dataset.path).items() if str(name) != "zarr.json"}
     assert len(made) == 9
     assert all(files == made["e.tsv"] for files in made.values())
 
@@ -189,9 +172,7 @@ def test_strip_comments_is_what_a_line_loop_does(lines, ends):
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 400), st.integers(1, 3))
 def test_blocks_of_any_size_give_every_line_once(block_bytes, threads):
-    data = b"\xef\xbb\xbf# head\n" + b"".join(
-        b"n%d\tn%d\n%s" % (i, i + 1, b"# c\n" if i % 9 == 0 else b"") for i in range(200)
-    )
+    data = b"\xef\xbb\xbf# head\n" + b"".join(b"n%d\tn%d\n%s" % (i, i + 1, b"# c\n" if i % 9 == 0 else b"") for i in range(200))
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()

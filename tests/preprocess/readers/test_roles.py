@@ -51,9 +51,13 @@ def test_roles(names, given, places, named):
         ("a b", {"edge_weight": "w"}, "^e:1: --edge-weight w: no column 'w': the columns are a, b: use one of their names, or "),
         ("a b", {"columns": "a,c"}, "--columns a,c: no column 'c': the columns are a, b"),
         ("a b c", {"columns": "src,dst"}, "the file has 3 columns, --columns src,dst names 2"),
-        ("Cited Source", {}, r"^e:1: column 2 is called 'Source', but would be read as the destination: give the titles in the "
-                             r"order src,dst \(--columns Source,Cited\), or, where the first row holds none, what each column is "
-                             r"\(--columns dst,src\)$"),
+        (
+            "Cited Source",
+            {},
+            r"^e:1: column 2 is called 'Source', but would be read as the destination: give the titles in the "
+            r"order src,dst \(--columns Source,Cited\), or, where the first row holds none, what each column is "
+            r"\(--columns dst,src\)$",
+        ),
         ("a b type", {}, r"column 3 is called 'type', .* \(--columns a,type,b\), .* \(--columns src,dst,rel\)"),
         ("target likes b", {}, r"column 1 is called 'target', .* \(--columns likes,b,target\), .* \(--columns dst,src,rel\)"),
         ("a b c", {"columns": "src,rel,dst", "timestamp": "b"}, r"column 2 \(b\) is rel and time"),

@@ -29,8 +29,13 @@ def test_a_data_object(tmp_path):
 
 @pytest.mark.parametrize(
     "saved",
-    [EDGES, {"edge_index": EDGES.to(torch.int32)}, torch.from_numpy(PAIRS).T, torch.cat([EDGES[:, :9], EDGES], 1)[:, 9:],
-     ({"edge_index": EDGES}, None)],
+    [
+        EDGES,
+        {"edge_index": EDGES.to(torch.int32)},
+        torch.from_numpy(PAIRS).T,
+        torch.cat([EDGES[:, :9], EDGES], 1)[:, 9:],
+        ({"edge_index": EDGES}, None),
+    ],
     ids=["tensor", "int32", "turned", "view", "tuple"],
 )
 def test_dicts_and_tensors(tmp_path, saved):
@@ -76,13 +81,16 @@ def test_numbers_that_are_missing(tmp_path):
         make(tmp_path / "d", tmp_path / "g.pt")
 
 
-@pytest.mark.parametrize(("pickled", "message"), [
-    (b"\x80\x02}r\xff\xff\xff\x1f.", r"not readable \(.*object 536870911 where there can be 3"),
-    (b"\x80\x05\x96" + (1 << 40).to_bytes(8, "little") + b".", "not readable"),
-    (b"\x80\x02]" + b"." * (5 << 20), "more than .* bytes beside its tensors"),
-    (b"\x80\x02I" + b"9" * 5000 + b"\n.", "not readable"),
-    (b"", "not readable"),
-])
+@pytest.mark.parametrize(
+    ("pickled", "message"),
+    [
+        (b"\x80\x02}r\xff\xff\xff\x1f.", r"not readable \(.*object 536870911 where there can be 3"),
+        (b"\x80\x05\x96" + (1 << 40).to_bytes(8, "little") + b".", "not readable"),
+        (b"\x80\x02]" + b"." * (5 << 20), "more than .* bytes beside its tensors"),
+        (b"\x80\x02I" + b"9" * 5000 + b"\n.", "not readable"),
+        (b"", "not readable"),
+    ],
+)
 def test_pickles_that_would_take_memory_or_are_none(tmp_path, pickled, message):
     with zipfile.ZipFile(tmp_path / "g.pt", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("g/data.pkl", pickled)
