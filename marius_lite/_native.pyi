@@ -361,7 +361,7 @@ class NeighbourSampler:
 
     def sample(self, seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fanouts: Sequence[int | Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]], seed: int, threads: int = 0, exclude: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, both: bool = False) -> dict[str, Any]:
         """
-        Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.Sample documents.
+        Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.NeighbourSample documents.
         """
 
 class WideNeighbourSampler:
@@ -382,7 +382,7 @@ class WideNeighbourSampler:
 
     def sample(self, seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fanouts: Sequence[int | Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]], seed: int, threads: int = 0, exclude: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, both: bool = False) -> dict[str, Any]:
         """
-        Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.Sample documents.
+        Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.NeighbourSample documents.
         """
 
 def neighbour_draws(seed: int, hop: int, node: int, degree: int, fanout: int) -> object:

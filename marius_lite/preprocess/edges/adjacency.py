@@ -18,7 +18,7 @@ from marius_lite._native import append_in_edges, crc32c
 from marius_lite.errors import MemoryWanted
 from marius_lite.files import read_numbers
 from marius_lite.graph.adjacency import ADJACENCY, ARRAYS, PartitionLists, checksum_columns, source_dtype
-from marius_lite.graph.edges import COLUMNS, EdgeBuckets
+from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.passes import Files
@@ -29,7 +29,6 @@ from marius_lite.storage.columns import AMPLE, ColumnWriter, chunk_length, fille
 from marius_lite.storage.metadata import create_group
 from marius_lite.storage.small_arrays import write_array
 
-EDGES_AT_ONCE = 1 << 18
 NODE_BYTES = 8  # where a node's list ends
 
 

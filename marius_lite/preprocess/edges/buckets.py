@@ -13,7 +13,7 @@ import numpy.typing as npt
 from marius_lite._native import EdgeCounts, EdgeLayout, crc32c_stretches
 from marius_lite.errors import RunError
 from marius_lite.files import disk_errors, read_numbers
-from marius_lite.graph.edges import CARRIED, COLUMNS
+from marius_lite.graph.edges import CARRIED, COLUMNS, EDGES_AT_ONCE
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.disk.sort import Records
 from marius_lite.preprocess.options import SPLITS
@@ -22,7 +22,6 @@ from marius_lite.storage.columns import AMPLE, CHUNK, ColumnWriter, chunk_length
 from marius_lite.storage.metadata import create_group
 from marius_lite.storage.small_arrays import write_array
 
-EDGES_AT_ONCE = 1 << 18
 TOTALS = 5
 OFFSET_BYTES, CHECKSUM_BYTES, TALLY_BYTES = 8, 4, 8  # of a bucket: where it begins, checksum of a column, edges of a split
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import count_ends
-from marius_lite.graph.edges import COLUMNS, EdgeBuckets
+from marius_lite.graph.edges import COLUMNS, EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.edges.buckets import Tally, count_dtype, node_bytes
 from marius_lite.preprocess.edges.unseen import unseen_edges
@@ -20,7 +20,6 @@ from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.plan import Bounds
 
 QUANTILES = (0.5, 0.9, 0.99)
-EDGES_AT_ONCE = 1 << 18
 SLICE = 1 << 20  # nodes at once
 Counts = npt.NDArray[Any]  # uint32 or uint64, see `count_dtype`
 NodeCounts = tuple[Counts, Counts, npt.NDArray[np.uint8]]  # out-degrees, in-degrees, in_splits, as in `Tally`

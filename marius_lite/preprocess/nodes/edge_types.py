@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.graph.edges import EDGES_AT_ONCE, EdgeBuckets
 from marius_lite.graph.ids import IdFile
 from marius_lite.graph.node_types import Codes, NodeTypes
 from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.nodes.node_types import CODE_BYTES
 from marius_lite.preprocess.nodes.numbered import NumberedNodes
 
-EDGES_AT_ONCE = 1 << 18
 NODES_SHARE = 8  # an 8th of --memory is for the types of all nodes, while edges are counted
 MOST_COUNTED, MOST_LISTED = 1 << 20, 10_000
 EdgeType = dict[str, Any]

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from marius_lite.graph.adjacency import ADJACENCY
+from marius_lite.graph.edges import EDGES_AT_ONCE
 from marius_lite.preprocess import plan
 from marius_lite.preprocess.disk.background import read_ahead
 from marius_lite.preprocess.disk.passes import Files, all_of_it
 from marius_lite.preprocess.disk.sort import ExternalSort, Records, SortedRun, files_of, merge, run_bytes
 from marius_lite.preprocess.edges.adjacency import AdjacencyWriter
-from marius_lite.preprocess.edges.buckets import EDGES_AT_ONCE, SplitWriter, Tally, carried_words, with_bar, write_buckets
+from marius_lite.preprocess.edges.buckets import SplitWriter, Tally, carried_words, with_bar, write_buckets
 from marius_lite.preprocess.edges.degrees import degree_facts, degrees_counted
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.repartitioning.site import RepartitionSite
