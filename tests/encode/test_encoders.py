@@ -1,4 +1,4 @@
-"""The encoder of a configuration: its input is as wide as what nodes begin with, its weights follow from the seed."""
+"""The encoder of a configuration: its weights follow from the seed, and each layer has its weight decay."""
 
 import pytest
 import torch
@@ -7,8 +7,6 @@ from open_parts import ENCODER, LINKS
 from marius_lite.config.load import load
 from marius_lite.encode.encoders import initial_encoder, weight_decays
 from marius_lite.errors import UserError
-from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.inputs import feature_width, input_width, normalized_columns
 from marius_lite.nn.encoders import CustomEncoder
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
@@ -17,15 +15,6 @@ LAYERS = ["model.layers=[6]", "sampling.fanouts=[4,4]"]
 
 def config_of(*more):
     return load(sets=[*LINKS, *ENCODER, *LAYERS, *more])
-
-
-@pytest.mark.parametrize(("inputs", "features", "learned"), [("features", 8, 0), ("embeddings", 0, 8), ("both", 8, 8)])
-def test_numbers_that_a_node_begins_with(featured, inputs, features, learned):
-    dataset, config = Dataset.open(featured), config_of(f"model.inputs={inputs}")
-    assert (feature_width(dataset, config), input_width(dataset, config)) == (features, features + learned)
-    assert normalized_columns(dataset, config) == 0
-    if features:
-        assert normalized_columns(dataset, config_of(f"model.inputs={inputs}", "model.normalize_features=true")) == features
 
 
 @pytest.mark.parametrize("name", ["sage", "gcn", "gat", "rgcn"])
