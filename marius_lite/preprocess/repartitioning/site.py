@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field
-from pathlib import Path
-
 from marius_lite._native import EdgeLayout
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.manifest import Manifest
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.preprocess.disk.passes import Passes
-from marius_lite.preprocess.disk.place import WORK
+from marius_lite.preprocess.disk.site import SiteOf
 from marius_lite.preprocess.options import SPLITS
 from marius_lite.preprocess.repartitioning.options import RepartitionOptions
 
 
-@dataclass(frozen=True)
-class RepartitionSite:
-    """The dataset of ``options`` is made again in folder ``root`` by so many ``threads``. ``passes``: those that are finished."""
-
-    options: RepartitionOptions
-    root: Path
-    passes: Passes
-    threads: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
-
-    @property
-    def work(self) -> Path:
-        """The folder for what is needed on the way."""
-        return self.root / WORK
+class RepartitionSite(SiteOf[RepartitionOptions]):
+    """Where `repartition` makes the dataset of ``options`` again."""
 
     @property
     def old(self) -> Dataset:
