@@ -184,14 +184,14 @@ def softmax_loss(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, Non
     losses[r] = log(sum(exp(scores[r]))) - scores[r, 0]; scores[r] becomes its gradient. float32 (r, c), (r,).
     """
 
-def shared_softmax_usable() -> bool:
+def shared_softmax_ways() -> list[tuple[str, bool]]:
     """
-    Whether this processor, as its operating system lets this process use it, can do shared_softmax.
+    The ways of shared_softmax that this processor and its operating system allow, the fastest first: name, and whether what is multiplied is rounded to bfloat16.
     """
 
-def shared_softmax(query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], positive: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], hidden_queries: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], hidden_candidates: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], losses: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], d_positive: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], d_query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], d_candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], add: bool, threads: int = 0) -> None:
+def shared_softmax(way: str, query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], positive: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], hidden_queries: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], hidden_candidates: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], corrections: tuple[Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]] | None, losses: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], d_query: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], d_positive: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], d_candidates: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], threads: int = 0) -> None:
     """
-    losses[i] = log(exp(positive[i]) + sum over j of exp(query[i] . candidates[j])) - positive[i], by products of bfloat16, without the hidden pairs (ordered by candidate), and the gradients of the losses' sum; d_candidates are set or added to. float32 (n, d), (m, d), (n,); int64. The same bits for the same number of threads.
+    Scores are inner products of a query with its positive and with the candidates of its chunk. losses[i] = log(sum of exp(scores)) - score of the positive, without the hidden pairs (query, ascending; candidate of its chunk), less `corrections` of positives and candidates; and the gradients of the losses' sum. float32 (n, d), (chunks, m, d), (n,); int64. The same bits for the same way and number of threads.
     """
 
 class EdgeLayout:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from marius_lite._native import DryBuffer
 from marius_lite.config.planning import planning_of
-from marius_lite.config.resolve import device_needs, resolve
+from marius_lite.config.resolve import device_needs
 from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, loads_pause
 from marius_lite.config.schema import Config
 from marius_lite.device.library import usable
@@ -26,6 +26,7 @@ from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
 from marius_lite.rows.table import table_bytes
 from marius_lite.storage.fill import each_adopted
+from marius_lite.tasks.resolved import resolved
 from marius_lite.types import EpochPlan
 
 EPOCHS_COUNTED = 10
@@ -140,12 +141,12 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     """
     data = Dataset.open(Path(dataset))
     given = config or config_for(data, None)
+    config, memory = resolved(data, given)
     facts = with_encoder(given, facts_of(data, given, usable()))
-    resolved, memory = resolve(given, facts)
-    sizes, plan = sizes_of(resolved, data), plans_of(data, resolved)
+    sizes, plan = sizes_of(config, data), plans_of(data, config)
     table = facts.partitions * sizes.learned
     edges = data.manifest.edges["train"]
-    counted = list(islice(traffic(resolved, plan, sizes, facts.partitions, memory.slots), EPOCHS_COUNTED))
+    counted = list(islice(traffic(config, plan, sizes, facts.partitions, memory.slots), EPOCHS_COUNTED))
     later = counted[1:] or counted
     return {
         "dataset": str(data.path),
@@ -153,23 +154,23 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         "edges": edges,
         "relations": facts.relations,
         "partitions": facts.partitions,
-        "capacity": resolved.storage.capacity,
-        "ordering": resolved.storage.ordering,
+        "capacity": config.storage.capacity,
+        "ordering": config.storage.ordering,
         "steps": len(plan(0).steps),
         "swaps": counted[0].swaps,
-        "device": resolved.device,
+        "device": config.device,
         "memory": memory.as_dict(),
-        "device_memory": device_needs(resolved, facts, int(resolved.storage.capacity), memory),
+        "device_memory": device_needs(config, facts, int(config.storage.capacity), memory),
         "disk": {
             "dataset": sum(size for size, _ in data.manifest.files.values()),
             "rows": table,
-            "checkpoints": table * checkpoints_kept(resolved),
-            "total": table * (1 + checkpoints_kept(resolved)),
+            "checkpoints": table * checkpoints_kept(config),
+            "total": table * (1 + checkpoints_kept(config)),
         },
         "start": {"rows_written": table},
         **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if any(sizes.lists) else {}),
         "first_epoch": asdict(counted[0]),
         "later_epoch": {name: round(sum(getattr(t, name) for t in later) / len(later)) for name in asdict(later[0])},
-        "remarks": [*unused(data.manifest, resolved), *doubtful(data.manifest, resolved)],
-        "config": resolved.model_dump(mode="json"),
+        "remarks": [*unused(data.manifest, config), *doubtful(data.manifest, config)],
+        "config": config.model_dump(mode="json"),
     }

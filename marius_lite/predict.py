@@ -281,8 +281,7 @@ def predict_nodes(
 
     with closing(open_checkpoint(Path(run), checkpoint, Path(dataset) if dataset is not None else None)) as found:
         require_classes(found)
-        labels = found.dataset.labels
-        assert labels is not None
+        labels = found.dataset.required_labels()
         kind = labelling(found.dataset)
         names: list[Any] = [*(found.dataset.manifest.class_names or range(labels.classes))]
         wanted = None if nodes is None else read_nodes(Path(nodes) if isinstance(nodes, str) else nodes, found.dataset)

@@ -5,17 +5,13 @@
 //
 // Included by files that are compiled for such processors, so without the standard library: see lanes.h.
 #pragma once
-#include <immintrin.h>
-
-#include <cstdint>
+#include "score/bfloat16.h"
 
 namespace marius {
 namespace {  // a copy for each file
 
 constexpr std::int64_t tile_wide = 16, tile_deep = 32, tile_size = tile_wide * tile_deep;
 constexpr std::int64_t half = tile_wide, whole = 2 * tile_wide;  // of a block of 32 x 32 numbers: its rows are two vectors
-
-using Words = __m512i;  // 16 pairs of bfloat16
 
 // While one lives, its thread multiplies tiles.
 struct Session {
@@ -61,15 +57,6 @@ inline void multiply(const std::uint16_t* a, std::int64_t a_next, const std::uin
     _tile_stored(1, block + half, bytes);
     _tile_stored(2, block + half * whole, bytes);
     _tile_stored(3, block + half * whole + half, bytes);
-}
-
-inline Words rounded(__m512 low, __m512 high) { return (Words)_mm512_cvtne2ps_pbh(high, low); }
-
-// 16 words, each a number of `first` and the one of `second` in the same place.
-inline Words pairs_of(__m512 first, __m512 second) {
-    alignas(64) static constexpr std::uint16_t order[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-                                                            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-    return _mm512_permutexvar_epi16(_mm512_load_si512(order), rounded(first, second));
 }
 
 // 16 rows of 16 words become columns.

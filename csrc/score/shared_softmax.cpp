@@ -1,131 +1,259 @@
 #include "score/shared_softmax.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <stdexcept>
-#include <vector>
+#include <utility>
 
+#include "base/aligned.h"
 #include "base/parallel.h"
-#include "score/shared_softmax_parts.h"
+#include "score/shared_softmax_kernels.h"
+#include "score/shared_softmax_tiles.h"
 
 namespace marius {
 namespace {
 
-constexpr float no_score = -3.0e38f;
+constexpr std::int64_t scores_at_once = 8 << 20;  // 32 MiB of scores are in memory, at most, beside one block of queries'
+constexpr std::int64_t slices_of_thread = 4;      // where chunks are few: a thread that is late leaves some to others
+constexpr std::int64_t least_slice = 96;          // candidates
 
-struct Freed {
-    void operator()(void* memory) const { std::free(memory); }
-};
+std::int64_t parts(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
-// An array on a boundary of 64 bytes, as tiles want it; not initialised.
-template <class T> class Aligned {
-public:
-    explicit Aligned(std::int64_t count)
-        : memory_(static_cast<T*>(std::aligned_alloc(64, (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64 + 64))) {
-        if (!memory_) throw std::bad_alloc();
-    }
-    T* get() const { return memory_.get(); }
-
-private:
-    std::unique_ptr<T, Freed> memory_;
-};
-
-struct Thread {
-    Aligned<std::uint16_t> candidates, by_row, shares, shares_by_row;
-    Aligned<float> scores, d_query, highest, sum;
-
-    Thread(std::int64_t queries, std::int64_t dim)
-        : candidates(block_rows * dim), by_row(block_rows * dim), shares(block_rows * queries),
-          shares_by_row(block_rows * queries), scores(block_rows * pad), d_query(queries * dim), highest(queries), sum(queries) {
-        std::fill_n(highest.get(), queries, no_score);
-        std::fill_n(sum.get(), queries, 0.0f);
-        std::fill_n(d_query.get(), queries * dim, 0.0f);
-    }
-    Workspace workspace() const {
-        return {candidates.get(), by_row.get(), shares.get(), shares_by_row.get(), scores.get(), d_query.get()};
-    }
-    Exponentials sums() const { return {highest.get(), sum.get()}; }
-};
-
-// Every thread's sums and the positive's together: the losses, and in `total` what exp(score - highest) is multiplied by.
-void finish_sums(const SharedSoftmax& batch, const std::vector<Thread>& threads, const Exponentials& total,
-                 const SharedSoftmaxGradients& out) {
-    for (std::int64_t q = 0; q < batch.queries; ++q) {
-        float highest = batch.positive[q];
-        for (const Thread& thread : threads) highest = std::max(highest, thread.highest.get()[q]);
-        const double own = std::exp(static_cast<double>(batch.positive[q]) - highest);
-        double sum = own;
-        for (const Thread& thread : threads)
-            sum += thread.sum.get()[q] * std::exp(static_cast<double>(thread.highest.get()[q]) - highest);
-        out.losses[q] = static_cast<float>(std::log(sum) + highest - batch.positive[q]);
-        out.d_positive[q] = static_cast<float>(own / sum - 1);
-        total.highest[q] = highest;
-        total.sum[q] = static_cast<float>(1 / sum);
-    }
-    std::fill(total.highest + batch.queries, total.highest + padded(batch.queries), 0.0f);
-    std::fill(total.sum + batch.queries, total.sum + padded(batch.queries), 0.0f);
+// A query with its own positive: the scores are inner products.
+float inner(const float* left, const float* right, std::int64_t dim) {
+    constexpr std::int64_t lanes = 16;
+    float sums[lanes] = {};
+    const std::int64_t whole = dim / lanes * lanes;
+    for (std::int64_t d = 0; d < whole; d += lanes)
+        for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += left[d + lane] * right[d + lane];
+    for (std::int64_t d = whole; d < dim; ++d) sums[d - whole] += left[d] * right[d];
+    for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+        for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+    return sums[0];
 }
 
-void add_up_queries(const SharedSoftmax& batch, const std::vector<Thread>& threads, std::int64_t first, std::int64_t last,
-                    float* d_query) {
-    const std::int64_t deep = padded(batch.dim);
-    for (std::int64_t q = first; q < last; ++q)
-        for (std::int64_t d = 0; d < batch.dim; ++d) {  // blocks of (32 numbers of dim, 32 queries)
-            const std::int64_t place = q / pad * pad * deep + d * pad + q % pad;
-            float sum = 0;
-            for (const Thread& thread : threads) sum += thread.d_query.get()[place];
-            d_query[q * batch.dim + d] = sum;
+Chunk chunk_of(const SharedSoftmax& batch, std::int64_t chunk) {
+    const std::int64_t first = std::min(batch.queries, chunk * batch.in_chunk());
+    const std::int64_t last = std::min(batch.queries, first + batch.in_chunk());
+    const auto* begin = std::lower_bound(batch.hidden_queries, batch.hidden_queries + batch.hidden, first);
+    const auto* end = std::lower_bound(begin, batch.hidden_queries + batch.hidden, last);
+    return {batch.query + first * batch.dim,
+            last - first,
+            batch.candidates + chunk * batch.count * batch.dim,
+            batch.count,
+            batch.dim,
+            batch.corrections ? batch.corrections + chunk * batch.count : nullptr,
+            begin,
+            batch.hidden_candidates + (begin - batch.hidden_queries),
+            end - begin,
+            first};
+}
+
+// The candidates of a chunk in slices. With the scores of a group of queries, each slice is one thread's work.
+class ChunkWork {
+public:
+    ChunkWork(const SharedSoftmaxKernel& kernel, const SharedSoftmax& batch, const SharedSoftmaxGradients& out,
+              std::int64_t slices, std::int64_t blocks)
+        : kernel_(kernel), batch_(batch), out_(out), slices_(slices), blocks_(blocks),
+          sizes_(kernel.sizes(parts(batch.count, slices), batch.dim, blocks)), packed_(kernel.packed(batch.dim, blocks)) {
+        for (std::int64_t slice = 0; slice < slices; ++slice) rooms_.emplace_back(sizes_);
+    }
+
+    void run(std::int64_t number, int threads) {
+        const Chunk chunk = chunk_of(batch_, number);
+        float* d_candidates = out_.d_candidates + number * batch_.count * batch_.dim;
+        if (chunk.queries == 0) std::fill_n(d_candidates, batch_.count * batch_.dim, 0.0f);
+        const std::int64_t group_queries = blocks_ * kernel_.block;
+        for (std::int64_t first = 0; first < chunk.queries; first += group_queries) {
+            const std::int64_t queries = std::min(group_queries, chunk.queries - first), blocks = parts(queries, kernel_.block);
+            const Group group{first, queries, blocks, packed_.get()};
+            kernel_.pack(chunk, first, blocks, packed_.get());
+            parallel_for(slices_, 1, threads, [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t slice = begin; slice < end; ++slice)
+                    kernel_.exponentials(chunk, group, edge(slice), edge(slice + 1), rooms_[slice].pointers());
+            });
+            for (std::int64_t query = 0; query < blocks * kernel_.block; ++query) finish(chunk, group, query);
+            parallel_for(slices_ + blocks, 1, threads, [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t item = begin; item < end; ++item)
+                    if (item < slices_)
+                        kernel_.gradients(chunk, group, edge(item), edge(item + 1), rooms_[item].pointers(), d_candidates,
+                                          first > 0);
+                    else put_queries(chunk, group, item - slices_);
+            });
         }
+    }
+
+private:
+    struct Room {
+        Aligned<float> scores, pairs, d_query, weighted, by_dim, by_row, highest, sum, factor;
+
+        explicit Room(const ScoreRoomSizes& sizes)
+            : scores(sizes.scores), pairs(sizes.pairs), d_query(sizes.d_query), weighted(sizes.weighted), by_dim(sizes.by_dim),
+              by_row(sizes.by_row), highest(sizes.of_query), sum(sizes.of_query), factor(sizes.of_query) {}
+        ScoreRoom pointers() const {
+            return {scores.get(), pairs.get(),   d_query.get(), weighted.get(), by_dim.get(),
+                    by_row.get(), highest.get(), sum.get(),     factor.get()};
+        }
+    };
+
+    std::int64_t edge(std::int64_t slice) const { return batch_.count * slice / slices_; }
+
+    // Every slice's sum and the positive's together: the loss, and each slice's factor.
+    void finish(const Chunk& chunk, const Group& group, std::int64_t query) {
+        const std::int64_t number = chunk.first_query + group.first + query;
+        if (query >= group.queries) {
+            for (Room& room : rooms_) room.factor.get()[query] = 0;
+            return;
+        }
+        float positive = inner(batch_.query + number * batch_.dim, batch_.positive + number * batch_.dim, batch_.dim);
+        if (batch_.positive_corrections) positive -= batch_.positive_corrections[number];
+        float highest = positive;
+        for (const Room& room : rooms_) highest = std::max(highest, room.highest.get()[query]);
+        const double own = std::exp(static_cast<double>(positive) - highest);
+        double sum = own;
+        for (const Room& room : rooms_)
+            sum += room.sum.get()[query] * std::exp(static_cast<double>(room.highest.get()[query]) - highest);
+        for (Room& room : rooms_)
+            room.factor.get()[query] =
+                static_cast<float>(std::exp(static_cast<double>(room.highest.get()[query]) - highest) / sum);
+        out_.losses[number] = static_cast<float>(std::log(sum) + highest - positive);
+        d_positive_[query] = static_cast<float>(own / sum - 1);
+    }
+
+    // The gradients of a block's queries, and of their positives.
+    void put_queries(const Chunk& chunk, const Group& group, std::int64_t block) {
+        const std::int64_t dim = batch_.dim, last = std::min(group.queries, (block + 1) * kernel_.block);
+        for (std::int64_t query = block * kernel_.block; query < last; ++query) {
+            const std::int64_t row = (chunk.first_query + group.first + query) * dim;
+            const float weight = d_positive_[query];
+            for (std::int64_t d = 0; d < dim; ++d) {
+                float sum = weight * batch_.positive[row + d];
+                for (const Room& room : rooms_)
+                    sum += room.factor.get()[query] *
+                           room.d_query.get()[(block * dim + d) * kernel_.block + query - block * kernel_.block];
+                out_.d_query[row + d] = sum;
+                out_.d_positive[row + d] = weight * batch_.query[row + d];
+            }
+        }
+    }
+
+    const SharedSoftmaxKernel& kernel_;
+    const SharedSoftmax& batch_;
+    const SharedSoftmaxGradients& out_;
+    const std::int64_t slices_, blocks_;
+    const ScoreRoomSizes sizes_;
+    Aligned<float> packed_;
+    std::vector<Room> rooms_;
+    float d_positive_[most_blocks * most_block] = {};
+};
+
+void by_vectors(const SharedSoftmaxKernel& kernel, const SharedSoftmax& batch, const SharedSoftmaxGradients& out, int threads) {
+    const std::int64_t used = threads > 0 ? threads : default_threads(), chunks = batch.chunks;
+    const std::int64_t slices =
+        chunks >= used ? 1 : std::clamp<std::int64_t>(parts(slices_of_thread * used, chunks), 1, parts(batch.count, least_slice));
+    const std::int64_t at_once = slices == 1 ? std::min(used, chunks) : 1;  // chunks
+    const std::int64_t fitting = scores_at_once / (at_once * std::max<std::int64_t>(1, batch.count) * kernel.block);
+    const std::int64_t blocks =
+        std::clamp<std::int64_t>(fitting, 1, std::clamp<std::int64_t>(parts(batch.in_chunk(), kernel.block), 1, most_blocks));
+    if (slices > 1) {
+        ChunkWork work(kernel, batch, out, slices, blocks);
+        for (std::int64_t chunk = 0; chunk < chunks; ++chunk) work.run(chunk, threads);
+        return;
+    }
+    std::vector<ChunkWork> works;
+    works.reserve(static_cast<std::size_t>(at_once));
+    for (std::int64_t place = 0; place < at_once; ++place) works.emplace_back(kernel, batch, out, 1, blocks);
+    std::atomic<std::int64_t> next{0};  // whoever is free takes the next chunk: it depends on no other
+    parallel_for(at_once, 1, threads, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t place = begin; place < end; ++place)
+            for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < chunks;) works[place].run(chunk, 1);
+    });
+}
+
+#if defined(MARIUS_AMX)
+constexpr std::int64_t tile_queries = 1024;  // scored together: their sums stay near a core's cache
+
+void by_tiles(const SharedSoftmax& batch, const SharedSoftmaxGradients& out, int threads) {
+    const std::int64_t dim = batch.dim;
+    std::vector<float> positive(static_cast<std::size_t>(batch.queries)), d_positive(positive.size());
+    for (std::int64_t q = 0; q < batch.queries; ++q) {
+        positive[q] = inner(batch.query + q * dim, batch.positive + q * dim, dim);
+        if (batch.positive_corrections) positive[q] -= batch.positive_corrections[q];
+    }
+    for (std::int64_t number = 0; number < batch.chunks; ++number) {
+        const Chunk chunk = chunk_of(batch, number);
+        float* d_candidates = out.d_candidates + number * batch.count * dim;
+        if (chunk.queries == 0) std::fill_n(d_candidates, batch.count * dim, 0.0f);
+        for (std::int64_t part = 0, turns = parts(chunk.queries, tile_queries); part < turns; ++part) {
+            const std::int64_t first = chunk.queries * part / turns, last = chunk.queries * (part + 1) / turns;
+            const std::int64_t row = chunk.first_query + first;
+            std::vector<std::pair<std::int64_t, std::int64_t>> hidden;  // candidate, query
+            for (std::int64_t place = 0; place < chunk.hidden; ++place) {
+                const std::int64_t query = chunk.hidden_queries[place] - row;
+                if (query >= 0 && query < last - first) hidden.emplace_back(chunk.hidden_candidates[place], query);
+            }
+            std::sort(hidden.begin(), hidden.end());
+            std::vector<std::int64_t> queries, candidates;
+            for (const auto& [candidate, query] : hidden) {
+                queries.push_back(query);
+                candidates.push_back(candidate);
+            }
+            shared_softmax_by_tiles(
+                {batch.query + row * dim, last - first, chunk.candidates, batch.count, dim, &positive[row], queries.data(),
+                 candidates.data(), static_cast<std::int64_t>(hidden.size()), chunk.corrections},
+                {out.losses + row, &d_positive[row], out.d_query + row * dim, d_candidates, part > 0}, threads);
+        }
+    }
+    for (std::int64_t q = 0; q < batch.queries; ++q)
+        for (std::int64_t d = 0; d < dim; ++d) {
+            out.d_query[q * dim + d] += d_positive[q] * batch.positive[q * dim + d];
+            out.d_positive[q * dim + d] = d_positive[q] * batch.query[q * dim + d];
+        }
+}
+#endif
+
+const SharedSoftmaxKernel* kernel_named(const std::string& name) {
+#if defined(__x86_64__)
+#if defined(MARIUS_BF16)
+    if (name == shared_softmax_bf16.name) return &shared_softmax_bf16;
+#endif
+    if (name == shared_softmax_of_16.name) return &shared_softmax_of_16;
+    if (name == shared_softmax_of_8.name) return &shared_softmax_of_8;
+#endif
+    return name == shared_softmax_of_4.name ? &shared_softmax_of_4 : nullptr;
 }
 
 }  // namespace
 
-bool shared_softmax_usable() {
+const std::vector<SharedSoftmaxWay>& shared_softmax_ways() {
+    static const std::vector<SharedSoftmaxWay> ways = [] {
+        std::vector<SharedSoftmaxWay> found;
 #if defined(MARIUS_AMX)
-    static const bool usable = amx::usable();
-    return usable;
-#else
-    return false;
+        if (amx::usable()) found.push_back({"amx", true});
 #endif
+#if defined(__x86_64__)
+#if defined(MARIUS_BF16)
+        if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw"))
+            found.push_back({shared_softmax_bf16.name, true});
+#endif
+        if (__builtin_cpu_supports("avx512f")) found.push_back({shared_softmax_of_16.name, false});
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back({shared_softmax_of_8.name, false});
+#endif
+        found.push_back({shared_softmax_of_4.name, false});
+        return found;
+    }();
+    return ways;
 }
 
-void shared_softmax(const SharedSoftmax& batch, const SharedSoftmaxGradients& out, int threads) {
-    if (!shared_softmax_usable()) throw std::runtime_error("shared_softmax: this processor cannot do it");
+void shared_softmax(const SharedSoftmax& batch, const SharedSoftmaxGradients& out, const std::string& way, int threads) {
+    const auto& ways = shared_softmax_ways();
+    if (std::none_of(ways.begin(), ways.end(), [&](const SharedSoftmaxWay& each) { return each.name == way; }))
+        throw std::invalid_argument("shared_softmax: this processor has no way \"" + way + "\"");
 #if defined(MARIUS_AMX)
-    if (batch.queries == 0) {
-        if (!out.add) std::fill_n(out.d_candidates, batch.count * batch.dim, 0.0f);
-        return;
-    }
-    const std::int64_t queries = padded(batch.queries), dim = padded(batch.dim);
-    const std::int64_t blocks = (batch.count + block_rows - 1) / block_rows;
-    const std::int64_t used =
-        std::clamp<std::int64_t>(threads > 0 ? threads : default_threads(), 1, std::max<std::int64_t>(blocks, 1));
-    const Aligned<std::uint16_t> by_dim(queries * dim), by_query(queries * dim);
-    const PackedQueries packed{by_dim.get(), by_query.get()};
-    parallel_for(queries / pad, 1, threads,
-                 [&](std::int64_t begin, std::int64_t end) { amx::pack_queries(batch, begin * pad, end * pad, packed); });
-    std::vector<Thread> each;
-    each.reserve(static_cast<std::size_t>(used));
-    for (std::int64_t t = 0; t < used; ++t) each.emplace_back(queries, dim);
-    // Every thread has candidates of its own, whoever runs it: sums are added in the same order each time.
-    const auto edge = [&](std::int64_t part) { return std::min(batch.count, blocks * part / used * block_rows); };
-    parallel_for(used, 1, threads, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t t = begin; t < end; ++t)
-            amx::add_exponentials(batch, packed, edge(t), edge(t + 1), each[t].sums(), each[t].workspace());
-    });
-    const Aligned<float> highest(queries), factor(queries);
-    const Exponentials shares{highest.get(), factor.get()};
-    finish_sums(batch, each, shares, out);
-    parallel_for(used, 1, threads, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t t = begin; t < end; ++t)
-            amx::add_gradients(batch, packed, edge(t), edge(t + 1), shares, each[t].workspace(), out);
-    });
-    parallel_for(batch.queries, pad, threads,
-                 [&](std::int64_t begin, std::int64_t end) { add_up_queries(batch, each, begin, end, out.d_query); });
+    if (way == "amx") return by_tiles(batch, out, threads);
 #endif
+    by_vectors(*kernel_named(way), batch, out, threads);
 }
 
 }  // namespace marius

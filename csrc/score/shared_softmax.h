@@ -1,36 +1,43 @@
-// Softmax loss of queries that share their negatives, with products of bfloat16 and no array of scores.
-//
-// A query's scores are its inner products with every candidate, both rounded to bfloat16, summed in float32. They are computed
-// twice, once for the sums of their exponentials and once for the gradients, so that none is ever stored. Memory beyond a core's
-// caches is then read and written once for each candidate's row, not once for each score.
+// Softmax loss of queries that share their negatives: losses and gradients, without an array of all scores.
 #pragma once
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace marius {
 
+// Queries are split among the chunks in order, ceil(queries / chunks) to each; those of a chunk share its candidates.
 struct SharedSoftmax {
-    const float* query;  // (queries, dim)
+    const float *query, *positive;  // (queries, dim): each query, and the answer that counts beside the candidates
     std::int64_t queries;
-    const float* candidates;  // (count, dim)
-    std::int64_t count, dim;
-    const float* positive;  // (queries): the score of each query's own positive, which counts beside the candidates
-    // Pairs that are no negatives of each other, ordered by candidate.
+    const float* candidates;  // (chunks, count, dim)
+    std::int64_t chunks, count, dim;
+    // Pairs that are no negatives of each other: a query, ascending, and a candidate of its chunk.
     const std::int64_t *hidden_queries, *hidden_candidates;
     std::int64_t hidden;
+    // What is subtracted from the scores of positives (queries) and of candidates (chunks, count); null: nothing.
+    const float *positive_corrections, *corrections;
+
+    std::int64_t in_chunk() const { return (queries + chunks - 1) / chunks; }
 };
 
 struct SharedSoftmaxGradients {
-    float* losses;        // (queries): log(sum of exp(scores)) - positive
-    float* d_positive;    // (queries): the positive's share - 1
-    float* d_query;       // (queries, dim): of the candidates' scores
-    float* d_candidates;  // (count, dim)
-    bool add;             // to d_candidates, instead of setting them
+    float* losses;                // (queries): log(sum of exp(scores)) - score of the positive
+    float *d_query, *d_positive;  // (queries, dim)
+    float* d_candidates;          // (chunks, count, dim)
 };
 
-// Whether the processor can do it, and the operating system lets this process use what it needs.
-bool shared_softmax_usable();
+// A way to compute it. All sum products in float32. Some round what is multiplied to bfloat16 first.
+struct SharedSoftmaxWay {
+    std::string name;
+    bool rounds;
+};
 
-// Computes losses and gradients. A NaN score makes its query's loss NaN. The same number of threads gives the same bits.
-void shared_softmax(const SharedSoftmax& batch, const SharedSoftmaxGradients& out, int threads);
+// The ways that this processor and its operating system allow, the fastest first.
+const std::vector<SharedSoftmaxWay>& shared_softmax_ways();
+
+// Throws std::invalid_argument for the name of a way that is not among them. A NaN score makes its query's loss NaN. The same
+// way and number of threads give the same bits.
+void shared_softmax(const SharedSoftmax& batch, const SharedSoftmaxGradients& out, const std::string& way, int threads);
 
 }  // namespace marius

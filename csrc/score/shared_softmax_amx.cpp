@@ -1,9 +1,6 @@
 // The parts of shared_softmax.h by AMX; compiled for it, see CMakeLists.txt, and called only where it is there.
 #if defined(MARIUS_AMX)
-#include "score/shared_softmax_parts.h"
-
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "score/shared_softmax_tiles.h"
 
 #include "score/amx.h"
 
@@ -29,11 +26,11 @@ inline __m512 exp_of(__m512 x) {
 }
 
 // Candidates [first, last), a block at most, as left panels, dim deep.
-void pack_by_dim(const SharedSoftmax& batch, std::int64_t first, std::int64_t last, std::uint16_t* to) {
-    const std::int64_t deep = padded(batch.dim);
+void pack_by_dim(const TileChunk& chunk, std::int64_t first, std::int64_t last, std::uint16_t* to) {
+    const std::int64_t deep = padded(chunk.dim);
     Words tile[16];
     for (std::int64_t row = 0; row < padded(last - first); row += half) {
-        const Rows rows{batch.candidates, first + row, last, batch.dim};
+        const Rows rows{chunk.candidates, first + row, last, chunk.dim};
         for (std::int64_t d = 0; d < deep; d += tile_deep) {
             rows.tile_by_dim(d, tile);
             store_tile(to + row * deep + d * tile_wide, tile);
@@ -42,12 +39,12 @@ void pack_by_dim(const SharedSoftmax& batch, std::int64_t first, std::int64_t la
 }
 
 // The same as left panels for 16 numbers of dim each, rows deep.
-void pack_by_row(const SharedSoftmax& batch, std::int64_t first, std::int64_t last, std::uint16_t* to) {
+void pack_by_row(const TileChunk& chunk, std::int64_t first, std::int64_t last, std::uint16_t* to) {
     const std::int64_t long_way = padded(last - first);
     Words tile[16];
     for (std::int64_t row = 0; row < long_way; row += tile_deep) {
-        const Rows rows{batch.candidates, first + row, last, batch.dim};
-        for (std::int64_t d = 0; d < padded(batch.dim); d += half) {
+        const Rows rows{chunk.candidates, first + row, last, chunk.dim};
+        for (std::int64_t d = 0; d < padded(chunk.dim); d += half) {
             rows.tile_by_row(d, tile);
             transpose(tile);
             store_tile(to + d * long_way + row * tile_wide, tile);
@@ -56,27 +53,35 @@ void pack_by_row(const SharedSoftmax& batch, std::int64_t first, std::int64_t la
 }
 
 // The place of the first hidden pair whose candidate is not before `candidate`.
-inline std::int64_t first_hidden(const SharedSoftmax& batch, std::int64_t candidate) {
-    std::int64_t low = 0, high = batch.hidden;
+inline std::int64_t first_hidden(const TileChunk& chunk, std::int64_t candidate) {
+    std::int64_t low = 0, high = chunk.hidden;
     while (low < high) {
         const std::int64_t middle = (low + high) / 2;
-        if (batch.hidden_candidates[middle] < candidate) low = middle + 1;
+        if (chunk.hidden_candidates[middle] < candidate) low = middle + 1;
         else high = middle;
     }
     return low;
 }
 
 // Scores of a block of candidates [first, last) with the 32 queries from `query` on into work.scores.
-void block_scores(const SharedSoftmax& batch, const PackedQueries& packed, std::int64_t first, std::int64_t last,
-                  std::int64_t query, const Workspace& work, std::int64_t hidden, std::int64_t hidden_end) {
-    const std::int64_t deep = padded(batch.dim);
+void block_scores(const TileChunk& chunk, const PackedQueries& packed, std::int64_t first, std::int64_t last, std::int64_t query,
+                  const Workspace& work, std::int64_t hidden, std::int64_t hidden_end) {
+    const std::int64_t deep = padded(chunk.dim);
     for (std::int64_t row = 0; row < last - first; row += whole)
         multiply(work.candidates + row * deep, half * deep, packed.by_dim + query * deep, half * deep, deep / tile_deep,
                  work.scores + row * whole, false);
+    if (chunk.corrections)
+        for (std::int64_t row = 0; row < last - first; ++row) {
+            const __m512 correction = _mm512_set1_ps(chunk.corrections[first + row]);
+            for (std::int64_t side = 0; side < 2; ++side) {
+                float* place = work.scores + row * whole + side * half;
+                _mm512_store_ps(place, _mm512_sub_ps(_mm512_load_ps(place), correction));
+            }
+        }
     for (; hidden < hidden_end; ++hidden) {
-        const std::int64_t column = batch.hidden_queries[hidden] - query;
+        const std::int64_t column = chunk.hidden_queries[hidden] - query;
         if (column >= 0 && column < whole)
-            work.scores[(batch.hidden_candidates[hidden] - first) * whole + column] = -__builtin_inff();
+            work.scores[(chunk.hidden_candidates[hidden] - first) * whole + column] = -__builtin_inff();
     }
 }
 
@@ -94,9 +99,9 @@ inline void add_to_sums(const float* scores, std::int64_t rows, float* highest, 
 }
 
 // Shares of 32 queries among a block of `rows` candidates, packed in both ways. Rows beyond are 0.
-inline void pack_shares(const SharedSoftmax& batch, std::int64_t rows, std::int64_t query, const Exponentials& shares,
+inline void pack_shares(const TileChunk& chunk, std::int64_t rows, std::int64_t query, const Exponentials& shares,
                         const Workspace& work) {
-    const std::int64_t deep = padded(batch.queries), long_way = padded(rows);
+    const std::int64_t deep = padded(chunk.queries), long_way = padded(rows);
     __m512 highest[2], factor[2];
     for (int side = 0; side < 2; ++side) {
         highest[side] = _mm512_loadu_ps(shares.highest + query + side * half);
@@ -142,26 +147,19 @@ inline void put_block(const float* block, std::int64_t rows, std::int64_t column
 
 namespace amx {
 
-// The operating system saves tiles only for processes that have asked for it.
-bool usable() {
-    constexpr int request = 0x1023, tiles = 18;
-    return __builtin_cpu_supports("amx-bf16") && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw") &&
-           syscall(SYS_arch_prctl, request, tiles) == 0;
-}
-
-void pack_queries(const SharedSoftmax& batch, std::int64_t first, std::int64_t last, const PackedQueries& to) {
-    const std::int64_t deep = padded(batch.dim), long_way = padded(batch.queries) / tile_deep;
+void pack_queries(const TileChunk& chunk, std::int64_t first, std::int64_t last, const PackedQueries& to) {
+    const std::int64_t deep = padded(chunk.dim), long_way = padded(chunk.queries) / tile_deep;
     Words tile[16];
     for (std::int64_t query = first; query < last; query += whole) {
         for (std::int64_t row = query; row < query + whole; row += half) {
-            const Rows rows{batch.query, row, batch.queries, batch.dim};
+            const Rows rows{chunk.query, row, chunk.queries, chunk.dim};
             for (std::int64_t d = 0; d < deep; d += tile_deep) {
                 rows.tile_by_dim(d, tile);
                 transpose(tile);
                 store_tile(to.by_dim + row * deep + d * tile_wide, tile);
             }
         }
-        const Rows rows{batch.query, query, batch.queries, batch.dim};
+        const Rows rows{chunk.query, query, chunk.queries, chunk.dim};
         for (std::int64_t d = 0; d < deep; d += half) {
             rows.tile_by_row(d, tile);
             store_tile(to.by_query + (d / half * long_way + query / tile_deep) * tile_size, tile);
@@ -169,34 +167,34 @@ void pack_queries(const SharedSoftmax& batch, std::int64_t first, std::int64_t l
     }
 }
 
-void add_exponentials(const SharedSoftmax& batch, const PackedQueries& packed, std::int64_t first, std::int64_t last,
+void add_exponentials(const TileChunk& chunk, const PackedQueries& packed, std::int64_t first, std::int64_t last,
                       const Exponentials& sums, const Workspace& work) {
     const Session session;
     for (std::int64_t left = first; left < last; left += block_rows) {
         const std::int64_t right = least(left + block_rows, last);
-        const std::int64_t hidden = first_hidden(batch, left), hidden_end = first_hidden(batch, right);
-        pack_by_dim(batch, left, right, work.candidates);
-        for (std::int64_t query = 0; query < batch.queries; query += whole) {
-            block_scores(batch, packed, left, right, query, work, hidden, hidden_end);
+        const std::int64_t hidden = first_hidden(chunk, left), hidden_end = first_hidden(chunk, right);
+        pack_by_dim(chunk, left, right, work.candidates);
+        for (std::int64_t query = 0; query < chunk.queries; query += whole) {
+            block_scores(chunk, packed, left, right, query, work, hidden, hidden_end);
             for (std::int64_t column = 0; column < whole; column += half)
                 add_to_sums(work.scores + column, right - left, sums.highest + query + column, sums.sum + query + column);
         }
     }
 }
 
-void add_gradients(const SharedSoftmax& batch, const PackedQueries& packed, std::int64_t first, std::int64_t last,
-                   const Exponentials& shares, const Workspace& work, const SharedSoftmaxGradients& out) {
+void add_gradients(const TileChunk& chunk, const PackedQueries& packed, std::int64_t first, std::int64_t last,
+                   const Exponentials& shares, const Workspace& work, const TileGradients& out) {
     const Session session;
-    const std::int64_t dim = batch.dim, deep = padded(dim), queries = padded(batch.queries);
+    const std::int64_t dim = chunk.dim, deep = padded(dim), queries = padded(chunk.queries);
     alignas(64) float block[whole * whole];
     for (std::int64_t left = first; left < last; left += block_rows) {
         const std::int64_t right = least(left + block_rows, last), rows = right - left, long_way = padded(rows);
-        const std::int64_t hidden = first_hidden(batch, left), hidden_end = first_hidden(batch, right);
-        pack_by_dim(batch, left, right, work.candidates);
-        pack_by_row(batch, left, right, work.candidates_by_row);
+        const std::int64_t hidden = first_hidden(chunk, left), hidden_end = first_hidden(chunk, right);
+        pack_by_dim(chunk, left, right, work.candidates);
+        pack_by_row(chunk, left, right, work.candidates_by_row);
         for (std::int64_t query = 0; query < queries; query += whole) {
-            block_scores(batch, packed, left, right, query, work, hidden, hidden_end);
-            pack_shares(batch, rows, query, shares, work);
+            block_scores(chunk, packed, left, right, query, work, hidden, hidden_end);
+            pack_shares(chunk, rows, query, shares, work);
         }
         for (std::int64_t d = 0; d < dim; d += whole)
             for (std::int64_t row = 0; row < rows; row += whole) {

@@ -135,7 +135,10 @@ def _is_sound(record: dict[str, Any], expected: Any) -> bool:
 
 def config_of(run: RunFolder, record: dict[str, Any]) -> Config:
     """Return the configuration in a record. Raises UserError where it is not valid."""
-    return check(record["config"], str(run.config_file))
+    config = record["config"]
+    if isinstance(config, dict) and isinstance(config.get("training"), dict):
+        config["training"].setdefault("scoring", "torch")  # runs that were started before there was a choice
+    return check(config, str(run.config_file))
 
 
 def open_dataset(run: RunFolder, record: dict[str, Any], moved_to: Path | None = None) -> Dataset:

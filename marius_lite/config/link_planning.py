@@ -31,6 +31,8 @@ from marius_lite.types import EpochPlan
 
 CAPACITIES_COMPARED = 8
 ROWS_MAX = 2**32 - 1  # edges hold rows of the buffer as uint32
+ROUNDING_WAYS = ("amx", "avx512_bf16")
+"""The values of ``training.scoring`` that round what is multiplied to bfloat16."""
 EDGE_SHARE = 0.25  # of the memory, at most, for the windows of edges
 
 
@@ -43,13 +45,19 @@ class LinkPlanning:
     edge_bytes_read = 12  # source, relation, destination
 
     def rules(self, config: Config) -> Rules:
-        decoder, weight = config.model.decoder, config.loss.relation_weight
+        decoder, weight, way = config.model.decoder, config.loss.relation_weight, config.training.scoring
+        rounds = way in ROUNDING_WAYS
         able = [name for name, each in DECODERS.items() if each.asks_for_relations]
         return [
             (
                 weight > 0 and decoder not in able,
                 f"`loss.relation_weight` is {weight}, but decoder {decoder} cannot rank relations: use one of "
                 f"{', '.join(able)}, or remove it",
+            ),
+            (
+                way not in ("auto", "torch") and rounds != (config.training.precision == "mixed"),
+                f"`training.scoring` is {way}, which is for `training.precision` {'mixed' if rounds else 'float32'}, found "
+                f"{config.training.precision}: change one of them, or leave `training.scoring` out",
             ),
             (config.loss.class_weights != "none", f"`loss.class_weights` is set, but `task` is {config.task}: leave it out"),
             (

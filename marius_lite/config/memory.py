@@ -30,10 +30,18 @@ CPU_TILE = 1 << 21
 TILE_QUERIES = 512
 """The fewest queries in a tile that a matrix product scores. Each tile adds to the candidates' gradients, which pass through
 memory once a tile."""
-UNTILED_QUERIES = 1024
-"""Queries that are scored together where no tile is stored. Their sums stay near a core's cache."""
-UNTILED_BLOCK = 256
-"""Candidates that a thread scores together there: `block_rows` of csrc/score/shared_softmax_parts.h."""
+STORED_SCORES = 1 << 23
+"""Scores that native code has in memory at a time, where a block of queries does not have more: `scores_at_once` of
+csrc/score/shared_softmax.cpp."""
+SCORED_BLOCK, SCORED_BLOCKS = 32, 8
+"""Queries in a block there, and blocks that are scored together: `most_block` and `most_blocks` of
+csrc/score/shared_softmax_kernels.h."""
+SLICES_OF_THREAD = 4
+"""Parts that candidates are split into for each thread, where chunks are fewer than threads: `slices_of_thread` of
+csrc/score/shared_softmax.cpp."""
+AMX_QUERIES, AMX_BLOCK = 1024, 256
+"""Queries that are scored together where scores are computed twice, and candidates of a thread: `tile_queries` and `block_rows`
+of csrc/score/shared_softmax.cpp and shared_softmax_tiles.h."""
 DEVICE_TILE = 1 << 24
 """Numbers in a tile of scores on a device. A GPU wants fewer and larger steps than a CPU."""
 LOG_Q_BYTES = 20
@@ -87,6 +95,13 @@ def negatives_shape(config: Config, resident: int) -> tuple[int, int, int]:
     return (1, 1, resident) if negatives.count == "all" else (2, negatives.chunks, negatives.count)
 
 
+def scored_shape(config: Config, resident: int) -> tuple[int, int, int]:
+    """Return (queries that share candidates, candidates, numbers of each), where ``resident`` nodes are in memory."""
+    _, chunks, count = negatives_shape(config, resident)
+    sides = 2 if config.negatives.count == "all" else 1
+    return sides * -(-config.training.batch_size // chunks), count, config.model.dim
+
+
 def batch_places(config: Config, resident: int) -> int:
     """Return how many nodes a batch of link prediction names: both ends of its edges, and its negatives."""
     return 2 * config.training.batch_size + prod(negatives_shape(config, resident))
@@ -104,18 +119,30 @@ def workspace_bytes(config: Config, relations: int, resident: int, threads: int)
         rows = min(2 * batch, max(TILE_QUERIES, CPU_TILE // (1 + count)))  # a tile has queries of both sides
         gathered += 2 * count * dim * 4
     tile = 4 * rows * (count + 1) * 4
-    if config.training.precision == "mixed":  # the processor decides whether tiles are stored, so both must fit
-        tile = max(tile, _untiled_bytes(min(UNTILED_QUERIES, 2 * batch), dim, threads))
+    if config.training.scoring != "torch":  # the processor decides how scores are computed, so each way must fit
+        tile = max(tile, _native_bytes(config, resident, threads))
     kept = relations * (2 if config.model.reciprocal else 1)
     learned = kept * dim + DECODERS[config.model.decoder].weights(dim)
     return gathered * (3 + config.training.staleness) + queries + tile + learned * 4 * 6
 
 
-def _untiled_bytes(queries: int, dim: int, threads: int) -> int:
-    """Return the bytes that `csrc/score/shared_softmax.cpp` needs for its packed queries, and in each thread for a block of
-    candidates."""
-    queries, dim = (-(-count // 32) * 32 for count in (queries, dim))
-    return 4 * queries * dim + threads * (4 * UNTILED_BLOCK * (queries + dim) + 4 * queries * (dim + 2))
+def _native_bytes(config: Config, resident: int, threads: int) -> int:
+    """Return the bytes that `csrc/score/shared_softmax.cpp` needs beside a batch, in the way that needs most.
+
+    A way stores the scores of some blocks of queries, for each thread or for slices of the candidates, or it computes scores
+    twice and has packed queries, and in each thread a block of candidates.
+    """
+    queries, count, dim = scored_shape(config, resident)
+    _, chunks, _ = negatives_shape(config, resident)
+    at_once, slices = (min(threads, chunks), 1) if chunks >= threads else (1, -(-SLICES_OF_THREAD * threads // chunks))
+    block = SCORED_BLOCK * max(count, 1)
+    blocks = min(max(1, STORED_SCORES // (at_once * block)), SCORED_BLOCKS, -(-queries // SCORED_BLOCK))
+    packed = -(-dim // 32) * 32
+    stored = at_once * (6 * blocks * block + slices * (12 * blocks * SCORED_BLOCK * packed + (1 << 18)))
+    if config.training.precision != "mixed":
+        return stored
+    tiles = -(-min(AMX_QUERIES, queries) // 32) * 32
+    return max(stored, 4 * tiles * packed + threads * (4 * AMX_BLOCK * (tiles + packed) + 4 * tiles * (packed + 2)))
 
 
 def evaluation_bytes(config: Config, nodes: int, classified: int = 0) -> int:

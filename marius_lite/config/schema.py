@@ -225,6 +225,12 @@ class TrainingSection(Section):
         description="precision of matrix products while training; mixed: inputs rounded to bfloat16 (CPU) or TF32 (GPU), "
         "summed in float32; auto: float32",
     )
+    scoring: Literal["auto", "torch", "amx", "avx512_bf16", "avx512", "avx2", "vectors"] = Field(
+        "auto",
+        description="how a CPU computes inner products with the softmax loss, and their gradients: in native code for the "
+        "instructions named (amx and avx512_bf16 for precision mixed, the others for float32; vectors: any processor), or by "
+        "torch. auto: by measurement on this processor; a resumed run takes the same. All else is computed by torch",
+    )
     threads: PositiveInt | Auto = Field("auto", description="CPU threads; auto: all that the process may use")
     early_stopping: NonNegativeInt = Field(
         0, description="stop after this many evaluations in a row without a better one; 0: never"

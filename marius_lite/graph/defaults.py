@@ -36,7 +36,10 @@ def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> 
         return []
     links = directions(dataset)
     if links.perhaps_each_edge_once:
-        log.info("no edge is stored in both directions: where links have none, `preprocess --undirected` gives better models")
+        log.info(
+            "no edge is stored in both directions: where links have no direction, `preprocess --undirected` often gives better "
+            "models: compare both by `eval`"
+        )
     if not links.undirected:
         return []
     log.info(

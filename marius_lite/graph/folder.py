@@ -98,6 +98,12 @@ class DatasetFolder:
 
         return MultiLabels(self.path, shape.classes, self.manifest.files)
 
+    def required_labels(self) -> Labels | MultiLabels:
+        """Return the nodes' class labels. Raises UserError where the dataset has none, or where their table cannot be read."""
+        if self.labels is None:
+            raise UserError(f"{self.path}: nodes have no labels: preprocess stores them with --labels FILE")
+        return self.labels
+
     @property
     def class_names(self) -> list[str]:
         """The names of the classes, in order of their numbers; empty where nodes have no labels."""

@@ -15,6 +15,19 @@ from marius_lite._native import softmax_loss
 from marius_lite.nn.workspace import Workspace
 
 
+@dataclass(frozen=True)
+class SideGrads:
+    """The summed loss of a side (float64 scalar tensor) and its gradients.
+
+    ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k, dim), each chunk contiguous.
+    """
+
+    loss: torch.Tensor
+    query: torch.Tensor
+    positive: torch.Tensor
+    negatives: torch.Tensor
+
+
 class Loss(ABC):
     """A loss. Each is a frozen dataclass, whose fields are its options."""
 

@@ -18,8 +18,7 @@ from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.nn.losses import LOSSES, Loss, Softmax
-from marius_lite.nn.regularizer import add_n3_gradient
-from marius_lite.nn.scoring import score_side, scores
+from marius_lite.nn.scoring import SideScoring, scores
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Batch, DeviceBatch, Pairs, one_after_another
@@ -75,7 +74,7 @@ class Objective:
       al., AKBC 2021), for decoders that can rank relations.
 
     So both weights are relative to one edge's loss on one side, whatever the batch size. ``dropout`` applies to every gathered
-    row: sources, destinations, negatives, relations.
+    row: sources, destinations, negatives, relations. ``way``: how scores are computed, see `nn.scoring.SideScoring`.
     """
 
     loss: str = "softmax"
@@ -83,6 +82,7 @@ class Objective:
     dropout: float = 0.0
     n3_weight: float = 0.0
     relation_weight: float = 0.0
+    way: str = "torch"
 
 
 class LinkPredictionModel(torch.nn.Module):
@@ -125,6 +125,8 @@ class LinkPredictionModel(torch.nn.Module):
         self._weights = [weight for weight in self.decoder.parameters() if weight.requires_grad]
         self._draws = bool(self._weights or list(self.decoder.children()))
         self._workspace = Workspace()
+        self._scoring = SideScoring(self.similarity, self.loss, self._workspace, self.objective.way)
+        self._relation_scoring = SideScoring(self.similarity, RELATION_LOSS, self._workspace, self.objective.way)
 
     def gradients(self, batch: DeviceBatch) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Return the mean of the loss over edges and sides, float64, and the gradients of the batch's rows.
@@ -171,13 +173,10 @@ class LinkPredictionModel(torch.nn.Module):
         sampled, loss, sides, sets = batch.sampled, [], [], []
         for side in range(sampled.sides):
             asked = self._ask(side, batch, ends, dropout)
-            grads = score_side(
-                self.similarity,
-                self.loss,
+            grads = self._scoring(
                 asked.query.detach(),
                 ends[1 - side],
                 dropout("neg", batch.negatives[side]),
-                self._workspace,
                 sampled.left_out[side] if sampled.left_out else None,
                 sampled.corrections[side] if sampled.corrections else None,
             )
@@ -194,13 +193,10 @@ class LinkPredictionModel(torch.nn.Module):
         left_out, size = batch.sampled.left_out, len(batch.rel)
         negatives = dropout("neg", batch.negatives[0])
         asked = [self._ask(side, batch, ends, dropout) for side in range(batch.sampled.sides)]
-        grads = score_side(
-            self.similarity,
-            self.loss,
+        grads = self._scoring(
             torch.cat([each.query.detach() for each in asked]),
             torch.cat([ends[1 - each.side] for each in asked]),
             negatives,
-            self._workspace,
             one_after_another(left_out, size) if left_out else None,
         )
         pairs = zip(grads.query.chunk(len(asked)), grads.positive.chunk(len(asked)))
@@ -236,9 +232,7 @@ class LinkPredictionModel(torch.nn.Module):
             query = self.decoder.relation_query(source, target)
             rel = batch.sampled.edges.rel + (self.relation_count if side else 0)
             ids = self._relation_ids(batch.rel, side)
-            grads = score_side(
-                self.similarity, RELATION_LOSS, query.detach(), table[ids], table[None], self._workspace, Pairs(everything, rel)
-            )
+            grads = self._relation_scoring(query.detach(), table[ids], table[None], Pairs(everything, rel))
             d_source, d_target = self._backward(query, (source, target), grads.query, self.objective.relation_weight)
             d_src.add_(d_target if side else d_source, alpha=self.objective.relation_weight)
             d_dst.add_(d_source if side else d_target, alpha=self.objective.relation_weight)
@@ -276,7 +270,7 @@ class LinkPredictionModel(torch.nn.Module):
 
     def _regularize(self, values: Tensor, grad: Tensor, times: int = 1) -> None:
         if self.objective.n3_weight:
-            add_n3_gradient(self.decoder, values, times * self.objective.n3_weight * self.n3_share, grad)
+            self.decoder.add_n3_gradient(values, times * self.objective.n3_weight * self.n3_share, grad)
 
     def _set_relation_grad(self, batch: DeviceBatch, parts: Sequence[Tensor], more: Tensor | None) -> None:
         """Set ``relations.grad`` to the sum of ``parts`` (one for each side) by relation, and of ``more``, where it is given."""

@@ -1,13 +1,19 @@
-"""Multiply float32 matrices, by oneDNN where it can be used. It is twice as fast as MKL, which avoids wide vectors on AMD."""
+"""Multiply float32 matrices, and choose the precision: float32, or inputs rounded to fewer bits and summed in float32.
+
+oneDNN does it where it can be used. It is twice as fast as MKL, which avoids wide vectors on AMD.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
 
+from marius_lite.errors import UserError
 from marius_lite.nn.workspace import Workspace
 
 WORTHWHILE = 1 << 20
@@ -17,6 +23,37 @@ WIDE = 1 << 13
 more than a slower product."""
 SUMMED_ROWS = 1024
 """Rows that a sum over many rows takes at a time: these rows of both operands stay in a core's cache."""
+SHORT = {"cpu": "bf16", "cuda": "tf32"}
+"""What products in mixed precision round their inputs to, by device."""
+
+
+@contextmanager
+def products_in(precision: str) -> Iterator[None]:
+    """Give float32 matrix products a ``precision`` until the block ends: float32, or mixed (bfloat16 on a CPU, TF32 on a GPU).
+
+    Torch's settings are of the whole process. They are put back, so that evaluation outside the block stays exact. Raises
+    UserError where torch is too old for mixed.
+    """
+    if precision != "mixed":
+        yield
+        return
+    if not hasattr(torch.backends.mkldnn, "matmul"):
+        raise UserError(f"`training.precision` is mixed, which needs torch 2.9 or newer: found {torch.__version__}")
+    settings = {"cpu": torch.backends.mkldnn.matmul, "cuda": torch.backends.cuda.matmul}
+    before = {name: setting.fp32_precision for name, setting in settings.items()}
+    try:
+        for name, setting in settings.items():
+            setting.fp32_precision = SHORT[name]
+        yield
+    finally:
+        for name, setting in settings.items():
+            setting.fp32_precision = before[name]
+
+
+def mixed() -> bool:
+    """Return whether products round their inputs. Torch then calls oneDNN itself, without an extra pass over a new result."""
+    setting = getattr(torch.backends.mkldnn, "matmul", None)
+    return setting is not None and setting.fp32_precision == "bf16"
 
 
 def product(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Workspace) -> torch.Tensor:
@@ -37,12 +74,6 @@ def add_product_(out: torch.Tensor, left: torch.Tensor, right: torch.Tensor, wor
         torch.addmm(out, right.T, left, out=out)
     else:
         out += product(left.T, right.T, "columns", workspace).T
-
-
-def mixed() -> bool:
-    """Return whether products round their inputs. Torch then calls oneDNN itself, without an extra pass over a new result."""
-    setting = getattr(torch.backends.mkldnn, "matmul", None)
-    return setting is not None and setting.fp32_precision == "bf16"
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from marius_lite.config.memory import CPU_TILE, DEVICE_TILE, TILE_QUERIES
-from marius_lite.nn import untiled
-from marius_lite.nn.losses import Loss
-from marius_lite.nn.side_grads import SideGrads
+from marius_lite.nn import shared_softmax
+from marius_lite.nn.losses import Loss, SideGrads
 from marius_lite.nn.similarities import Similarity
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs
@@ -20,25 +19,33 @@ TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: enough for a fast product, however many candidates there are."""
 
 
-def score_side(
-    similarity: Similarity,
-    loss: Loss,
-    query: Tensor,
-    positive: Tensor,
-    negatives: Tensor,
-    workspace: Workspace,
-    left_out: Pairs | None = None,
-    correction: Correction | None = None,
-) -> SideGrads:
-    """Compare each query (n, dim) with its positive (n, dim) and its chunk's negatives (chunks, k, dim).
+class SideScoring:
+    """Compares queries with their positives and with negatives that they share, and computes the gradients of a loss.
 
-    Edges are split into the chunks in order, ceil(n / chunks) to each. Pairs that are ``left_out`` score -inf, so that they add
-    nothing to loss and gradients. The ``correction`` is subtracted from the scores. The gradients are new tensors. All else is
-    in ``workspace``, and no larger than one tile.
+    ``way``: how inner products with the softmax loss are computed on a CPU, one of `nn.shared_softmax.usable_ways`, or torch. All
+    else is computed by torch, in tiles of scores. What that needs is in ``workspace``, and no larger than one tile.
     """
-    if correction is None and untiled.suits(similarity, loss, query):
-        return untiled.score_side(similarity, query, positive, negatives, left_out)
-    return score_in_tiles(similarity, loss, query, positive, negatives, workspace, left_out, correction)
+
+    def __init__(self, similarity: Similarity, loss: Loss, workspace: Workspace, way: str = "torch"):
+        self._similarity, self._loss, self._workspace, self._way = similarity, loss, workspace, way
+        self._native = way != "torch" and shared_softmax.suits(similarity, loss)
+
+    def __call__(
+        self,
+        query: Tensor,
+        positive: Tensor,
+        negatives: Tensor,
+        left_out: Pairs | None = None,
+        correction: Correction | None = None,
+    ) -> SideGrads:
+        """Compare each query (n, dim) with its positive (n, dim) and its chunk's negatives (chunks, k, dim).
+
+        Edges are split into the chunks in order, ceil(n / chunks) to each. Pairs that are ``left_out`` score -inf, so that they
+        add nothing to loss and gradients. The ``correction`` is subtracted from the scores. The gradients are new tensors.
+        """
+        if self._native and not query.is_cuda:
+            return shared_softmax.score_side(self._way, query, positive, negatives, left_out, correction)
+        return score_in_tiles(self._similarity, self._loss, query, positive, negatives, self._workspace, left_out, correction)
 
 
 def score_in_tiles(
@@ -51,7 +58,7 @@ def score_in_tiles(
     left_out: Pairs | None = None,
     correction: Correction | None = None,
 ) -> SideGrads:
-    """Do what `score_side` does, for every similarity, loss and device. One tile of scores is in memory at a time."""
+    """Do what `SideScoring` does, for every similarity, loss and device. One tile of scores is in memory at a time."""
     chunks, count, dim = negatives.shape
     hidden = _Hidden(left_out, query.device) if left_out else None
     taken = [torch.from_numpy(each).to(query.device) for each in astuple(correction)] if correction else None

@@ -1,1 +1,1 @@
-"""Optimizers of node rows (rows/) and of dense parameters (dense.py)."""
+"""Optimizers of node rows (rows.py) and of dense parameters (dense.py)."""

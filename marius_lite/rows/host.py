@@ -6,19 +6,58 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from marius_lite._native import segment_sum
+from marius_lite._native import gather, segment_sum
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.model import finite
 from marius_lite.optim.rows import HostRowUpdater
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Stages
 from marius_lite.rows.batch import Arrays, Learn, PreparedBatch
-from marius_lite.rows.host_gather import HostGather
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
-from marius_lite.types import Batch, RowGrads
+from marius_lite.types import Batch, RowGrads, Rows
+
+
+class HostGather:
+    """Gathers the first ``columns`` of rows on the CPU. Every other gather gives the same.
+
+    Its tensors are reused: each is valid until ``ring`` calls later. ``table``: (rows, width)
+    float32, or as ``type`` and ``scales`` say (see `graph.feature_types`).
+    """
+
+    def __init__(
+        self,
+        table: npt.NDArray[Any],
+        columns: int,
+        ring: int = 1,
+        threads: int = 1,
+        type: str = "float32",
+        scales: npt.NDArray[np.float32] | None = None,
+    ):
+        self._table, self._columns, self._threads, self._type, self._scales = table, columns, threads, type, scales
+        self._ring = [torch.empty((0, columns), dtype=torch.float32) for _ in range(ring)]
+        self._turn = 0
+
+    def __call__(self, rows: Rows) -> Tensor:
+        """Return the values of the rows (m,), float32 (m, columns)."""
+        self._turn = (self._turn + 1) % len(self._ring)
+        if len(rows) > len(self._ring[self._turn]):
+            self._ring[self._turn] = torch.empty((len(rows), self._columns), dtype=torch.float32)
+        gathered = self._ring[self._turn][: len(rows)]
+        self._gather(rows, gathered.numpy())
+        return gathered
+
+    def _gather(self, rows: Rows, out: npt.NDArray[np.float32]) -> None:
+        if self._type == "float32":
+            gather(self._table, rows, out, self._threads)
+        elif self._scales is not None:
+            gather(self._table, rows, out, scales=self._scales, threads=self._threads)
+        else:
+            gather(self._table.view(np.uint16), rows, out, bfloat16=self._type == "bfloat16", threads=self._threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +114,7 @@ class HostRows(ResidentRows):
         """Do nothing: rows are trained where they lie."""
 
     def _gather(self, prepared: PreparedBatch[Any]) -> Gathered:
-        gathered = [gather(rows) for gather, rows in zip(self._gathers, prepared.rows, strict=True)]
+        gathered = [take(rows) for take, rows in zip(self._gathers, prepared.rows, strict=True)]
         return prepared, OnHost(gathered, prepared.arrays)
 
     def _apply(self, grads: RowGrads) -> None:

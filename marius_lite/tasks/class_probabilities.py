@@ -46,8 +46,7 @@ def class_probabilities(checkpoint: Checkpoint, nodes: Ids | None = None) -> Ite
     They follow from full neighbourhoods.
     """
     dataset, config = checkpoint.dataset, checkpoint.config
-    labels = dataset.labels
-    assert labels is not None
+    labels = dataset.required_labels()
     model = open_classifier(checkpoint)
     with vectors(dataset, config, model.encoder, checkpoint.table, checkpoint.run.path) as scores:
 

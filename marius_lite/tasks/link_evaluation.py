@@ -20,6 +20,11 @@ from marius_lite.tasks.task import Setting
 MOST_SELF_BEST = 0.05
 """The share of queries whose own node scores best. Above it a warning is due, unless about as many training edges are loops."""
 
+CHANCE = 0.45
+"""The mean rank, as a share of the candidates, above which answers are hardly better than drawn by chance, which gives 0.5."""
+FEW_CANDIDATES = 100
+"""Among fewer candidates a mean rank says nothing of this."""
+
 
 def evaluate_trained(setting: Setting, rows: ResidentRows, model: LinkPredictionModel) -> dict[str, Any]:
     """Return the figures that ``evaluation`` asks for while a run trains.
@@ -88,4 +93,16 @@ def warn_of_self_answers(result: dict[str, Any], dataset: Dataset) -> None:
             "it is left out here, and from the answers of `predict`"
             if result["query_node"] == "left_out"
             else "leave it out of figures and answers with `--exclude-self`",
+        )
+
+
+def warn_of_chance(result: dict[str, Any], candidates: int) -> None:
+    """Warn where answers are ranked hardly better than by chance, among so many candidates."""
+    rank = result["mean_rank"]
+    if rank is not None and candidates >= FEW_CANDIDATES and rank > CHANCE * candidates:
+        log.warning(
+            "the mean rank is %s of %s candidates, hardly better than chance: the model has not learned what this split asks; "
+            "stop earlier, regularize more (regularizer.weight), take another decoder (model.decoder), or more training edges",
+            f"{rank:,.0f}",
+            f"{candidates:,}",
         )

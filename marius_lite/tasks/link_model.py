@@ -22,7 +22,14 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
         "logistic": {"margin": loss.offset, "temperature": loss.adversarial_temperature},
         "margin": {"margin": loss.margin},
     }
-    objective = Objective(loss.name, options.get(loss.name, {}), model.dropout, config.regularizer.weight, loss.relation_weight)
+    objective = Objective(
+        loss.name,
+        options.get(loss.name, {}),
+        model.dropout,
+        config.regularizer.weight,
+        loss.relation_weight,
+        config.training.scoring,
+    )
     return LinkPredictionModel(
         model.decoder,
         dataset.manifest.relations,

@@ -31,7 +31,7 @@ from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampl
 from marius_lite.sampling.windows import Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
 from marius_lite.seeds import generator_for, seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
-from marius_lite.tasks.link_evaluation import evaluate_split, evaluate_trained, warn_of_self_answers
+from marius_lite.tasks.link_evaluation import evaluate_split, evaluate_trained, warn_of_chance, warn_of_self_answers
 from marius_lite.tasks.link_model import make_model
 from marius_lite.tasks.link_vectors import link_vectors
 from marius_lite.tasks.opened_links import open_links
@@ -71,6 +71,8 @@ class LinkPrediction:
                 opened.dataset, opened.buffer, opened.model, opened.config, split, None, exclude_self, compared=True
             )
         warn_of_self_answers(result, checkpoint.dataset)
+        asked, nodes = checkpoint.config.evaluation.candidates, checkpoint.dataset.manifest.nodes
+        warn_of_chance(result, nodes if asked == "all" else min(asked, nodes))
         return result
 
     def exported_width(self, checkpoint: Checkpoint) -> int:

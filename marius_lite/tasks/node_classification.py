@@ -92,9 +92,7 @@ class NodeClassification:
 
 def classes_of(checkpoint: Checkpoint) -> int:
     """Return how many classes a checkpoint's dataset has."""
-    labels = checkpoint.dataset.labels
-    assert labels is not None
-    return labels.classes
+    return checkpoint.dataset.required_labels().classes
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,7 @@ def classify_split(
 
     ``folder``: where scratch files lie meanwhile. ``table``: the learned rows with their checksums, None where there are none.
     """
-    labels = dataset.labels
-    assert labels is not None
+    labels = dataset.required_labels()
     nodes = dataset.node_split(split)
     with (
         vectors(dataset, config, model.encoder, table, folder) as scores,

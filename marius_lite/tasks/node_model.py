@@ -23,8 +23,7 @@ def make_classifier(dataset: Dataset, config: Config, trains: bool) -> NodeClass
 
     Where it ``trains``, its loss weighs classes as ``loss.class_weights`` says, by the labels of the training nodes.
     """
-    labels = dataset.labels
-    assert labels is not None
+    labels = dataset.required_labels()
     encoder = initial_encoder(config, input_width(dataset, config), labels.classes, dataset.manifest.relations)
     weights = None
     if trains and config.loss.class_weights != "none":
@@ -47,8 +46,7 @@ def class_weights(config: Config, labels: npt.NDArray[Any], classes: int) -> tor
 
 def training_nodes(dataset: Dataset) -> TrainingNodes:
     """Read the ids and labels of the training nodes. Raises UserError where there are none."""
-    ids, labels = dataset.node_split("train"), dataset.labels
-    assert labels is not None
+    ids, labels = dataset.node_split("train"), dataset.required_labels()
     if not len(ids):
         raise UserError(f"{dataset.path}: no node is for training: preprocess with --train-nodes or --node-split")
     of_nodes, filled = labels.room(len(ids)), 0

@@ -30,6 +30,7 @@ from marius_lite.graph.defaults import config_for
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.log import log
 from marius_lite.metrics import MetricsLog, read
+from marius_lite.nn.ways import require_way
 from marius_lite.rows.table import create_table, open_table, table_bytes
 from marius_lite.tasks import task_of
 from marius_lite.tasks.resolved import resolved
@@ -39,6 +40,7 @@ from marius_lite.train.trainer import Trainer
 CHANGEABLE = (
     "training.epochs",
     "training.early_stopping",
+    "training.scoring",
     "optimizer.rows.lr",
     "optimizer.dense.lr",
     "optimizer.schedule.",
@@ -136,6 +138,7 @@ def _changed(config: Config, sets: Sequence[str]) -> Config:
 
 def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None) -> dict[str, Any]:
     config, memory = resolved(data, config)
+    require_way(config.training.scoring, config.training.precision)
     if saved is None:
         files.remove_tree(folder.live)
         table = create_table(folder.live, data, config)
@@ -168,7 +171,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
     """Log what is about to be trained, and warn of what may be a mistake."""
     storage = config.storage
     log.info(
-        "%s %s: %s nodes, %s training edges; %s of %s partitions resident (%s), %s of memory planned; on %s, %s thread%s",
+        "%s %s: %s nodes, %s training edges; %s of %s partitions resident (%s), %s of memory planned; on %s, %s thread%s%s",
         f"going on from checkpoint {saved.name} on" if saved else "training on",
         data.path,
         f"{data.manifest.nodes:,}",
@@ -180,6 +183,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         config.device,
         config.training.threads,
         "" if config.training.threads == 1 else "s",
+        "" if config.training.scoring == "torch" else f", scores by {config.training.scoring}",
     )
     for line in unused(data.manifest, config):
         log.info("%s", line)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from marius_lite.config.schema import Config
 from marius_lite.encode.representation import Representation
-from marius_lite.nn.precision import products_in
+from marius_lite.nn.products import products_in
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.rows.batch import Arrived, PreparedBatch

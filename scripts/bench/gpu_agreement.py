@@ -124,7 +124,9 @@ def compare(
     mrr: dict[str, float] = {}
     for name, more in {"cpu": {}, **runs}.items():
         run = work / name.replace(" ", "-")
-        lines = training.train(dataset, run, {**common, "device": "cpu" if name == "cpu" else a.device, **more})
+        lines = training.train(
+            dataset, run, {**common, "device": "cpu" if name == "cpu" else a.device, "training.scoring": "torch", **more}
+        )
         ends[name] = training.bits(run), training.losses(lines)
         evaluations = [float(line["mrr"]) for line in lines if line["kind"] == "evaluation"]
         mrr |= {name: evaluations[-1]} if evaluations else {}

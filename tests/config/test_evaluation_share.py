@@ -38,6 +38,12 @@ def test_more_edges_are_ranked_where_evaluations_are_rare_by_request():
     assert with_share(config, facts(10_000, 200_000, 50_000)).max_edges == 8_008
 
 
+def test_rarer_evaluations_where_nodes_have_few_numbers():
+    known = facts(10_000, 200_000, 50_000)
+    often = [with_share(load(sets=[f"model.dim={dim}", "evaluation.split=valid"]), known).every_epochs for dim in (32, 96, 512)]
+    assert often == [3, 1, 1]
+
+
 def test_what_is_given_stays():
     config = load(sets=["evaluation.every_epochs=3", "evaluation.max_edges=17", "evaluation.split=valid"])
     settings = with_share(config, facts(1000, 10_000, 500))

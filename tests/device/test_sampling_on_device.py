@@ -36,7 +36,7 @@ def on_the_cpu(communities, featured, tmp_path_factory):
     def of(kind):
         if kind not in known:
             dataset, place = featured if kind == "links" else communities, tmp_path_factory.mktemp("cpu") / "run"
-            train_on_the_cpu(dataset, place, load(sets=[*KINDS[kind], "device=cpu"]))
+            train_on_the_cpu(dataset, place, load(sets=[*KINDS[kind], "device=cpu", "training.scoring=torch"]))
             known[kind] = dataset, KINDS[kind], amounts_to(place)
         return known[kind]
 

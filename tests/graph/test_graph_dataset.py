@@ -48,3 +48,10 @@ def test_checksums_span_blocks(dataset, monkeypatch):
 def test_an_unknown_split(dataset):
     with pytest.raises(UserError, match="no split 'dev': it has train, valid, test"):
         dataset.edges("dev")
+
+
+def test_required_labels(dataset, communities):
+    with pytest.raises(UserError, match="nodes have no labels: preprocess stores them with --labels FILE"):
+        dataset.required_labels()
+    labelled = Dataset.open(communities)
+    assert labelled.required_labels() is labelled.labels

@@ -38,7 +38,7 @@ def test_relations_have_directions_of_their_own(cli, tmp_path):
     assert config_for(Dataset.open(tmp_path / "data"), None).model.decoder == "complex"
 
 
-@pytest.mark.parametrize(("options", "said"), [([], "where links have none"), (["--undirected"], "in both directions")])
+@pytest.mark.parametrize(("options", "said"), [([], "where links have no direction"), (["--undirected"], "in both directions")])
 def test_what_edges_tell_of_directions_is_said(cli, tmp_path, caplog, options, said):
     upper = np.array([(i, (i + j) % 300) for i in range(300) for j in range(1, 8)])
     np.savetxt(tmp_path / "edges.tsv", upper, "%d", delimiter="\t")

@@ -1,4 +1,7 @@
-// Softmax among shared candidates: by definition, at edges of its blocks, hidden pairs, numbers that are none, the same bits again.
+// Softmax among shared candidates in every way: by definition, at edges of blocks, hidden pairs, corrections, numbers that are
+// none, the same bits again.
+#include "score/shared_softmax.h"
+
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -6,11 +9,12 @@
 #include <limits>
 #include <random>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "check.h"
-#include "score/shared_softmax.h"
 
 using namespace marius;
 
@@ -24,113 +28,126 @@ float rounded(float x) {  // to bfloat16, half to even
     return x;
 }
 
-struct Case {
-    std::int64_t queries, count, dim;
-    std::vector<float> query, candidates, positive;
-    std::vector<std::int64_t> hidden_queries, hidden_candidates;
-    std::vector<float> losses, d_positive, d_query, d_candidates;
+struct Shape {
+    std::int64_t queries, chunks, count, dim;
+};
 
-    Case(std::int64_t n, std::int64_t k, std::int64_t d, float spread, std::int64_t hide_every)
-        : queries(n), count(k), dim(d), query(n * d), candidates(k * d), positive(n), losses(n), d_positive(n),
-          d_query(n * d, 9.0f), d_candidates(k * d, 9.0f) {
+struct Case {
+    Shape shape;
+    std::vector<float> query, positive, candidates, positive_corrections, corrections;
+    std::vector<std::int64_t> hidden_queries, hidden_candidates;
+    std::vector<float> losses, d_query, d_positive, d_candidates;
+
+    Case(const Shape& given, float spread, std::int64_t hide_every, bool corrects = false) : shape(given) {
+        const auto [n, chunks, k, d] = given;
+        query.resize(n * d), positive.resize(n * d), candidates.resize(chunks * k * d);
+        losses.resize(n), d_query.assign(n * d, 9.0f), d_positive.assign(n * d, 9.0f), d_candidates.assign(chunks * k * d, 9.0f);
+        if (corrects) positive_corrections.resize(n), corrections.resize(chunks * k);
         std::mt19937_64 random(n * 1000003 + k * 1009 + d);
         std::normal_distribution<float> normal(0, spread);
-        for (auto* numbers : {&query, &candidates, &positive})
+        for (auto* numbers : {&query, &positive, &candidates, &positive_corrections, &corrections})
             for (float& number : *numbers) number = normal(random);
         for (std::int64_t pair = 0; hide_every > 0 && pair < n * k; pair += hide_every) {
-            hidden_candidates.push_back(pair / n);
-            hidden_queries.push_back(pair % n);
+            hidden_queries.push_back(pair / k);
+            hidden_candidates.push_back(pair % k);
         }
     }
 
-    void run(int threads, bool add = false) {
-        shared_softmax({query.data(), queries, candidates.data(), count, dim, positive.data(), hidden_queries.data(),
-                        hidden_candidates.data(), static_cast<std::int64_t>(hidden_queries.size())},
-                       {losses.data(), d_positive.data(), d_query.data(), d_candidates.data(), add}, threads);
+    void run(const std::string& way, int threads) {
+        const bool corrects = !corrections.empty();
+        shared_softmax({query.data(), positive.data(), shape.queries, candidates.data(), shape.chunks, shape.count, shape.dim,
+                        hidden_queries.data(), hidden_candidates.data(), static_cast<std::int64_t>(hidden_queries.size()),
+                        corrects ? positive_corrections.data() : nullptr, corrects ? corrections.data() : nullptr},
+                       {losses.data(), d_query.data(), d_positive.data(), d_candidates.data()}, way, threads);
     }
 };
 
-void check_close(const std::vector<float>& ours, const std::vector<double>& theirs) {  // shares are rounded too
+void check_close(const std::vector<float>& ours, const std::vector<double>& theirs, double bound) {
     double wrong = 0, size = 0;
     for (std::size_t i = 0; i < ours.size(); ++i) {
         wrong += (ours[i] - theirs[i]) * (ours[i] - theirs[i]);
         size += theirs[i] * theirs[i];
     }
-    CHECK(std::sqrt(wrong) <= 8e-3 * std::sqrt(size) + 1e-12);
+    CHECK(std::sqrt(wrong) <= bound * std::sqrt(size) + 1e-12);
 }
 
-void check_against_definition(std::int64_t n, std::int64_t k, std::int64_t d, float spread, std::int64_t hide_every,
-                              int threads) {
-    Case one(n, k, d, spread, hide_every);
-    one.run(threads);
+void check_against_definition(const SharedSoftmaxWay& way, const Shape& shape, float spread, std::int64_t hide_every,
+                              bool corrects, int threads) {
+    Case one(shape, spread, hide_every, corrects);
+    one.run(way.name, threads);
+    const auto [n, chunks, k, d] = shape;
     std::set<std::pair<std::int64_t, std::int64_t>> hidden;
     for (std::size_t i = 0; i < one.hidden_queries.size(); ++i) hidden.emplace(one.hidden_queries[i], one.hidden_candidates[i]);
-    std::vector<double> d_query(n * d), d_candidates(k * d);
+    const auto number = [&](float x) { return static_cast<double>(way.rounds ? rounded(x) : x); };
+    std::vector<double> d_query(n * d), d_positive(n * d), d_candidates(chunks * k * d);
     for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t first = i / ((n + chunks - 1) / chunks) * k;  // of the chunk's candidates
         std::vector<double> scores(k, -std::numeric_limits<double>::infinity());
-        double highest = one.positive[i];
+        double positive = corrects ? -one.positive_corrections[i] : 0.0;
+        for (std::int64_t e = 0; e < d; ++e) positive += static_cast<double>(one.query[i * d + e]) * one.positive[i * d + e];
+        double highest = positive;
         for (std::int64_t j = 0; j < k; ++j) {
             if (hidden.count({i, j})) continue;
-            scores[j] = 0;
+            scores[j] = corrects ? -one.corrections[first + j] : 0.0;
             for (std::int64_t e = 0; e < d; ++e)
-                scores[j] += static_cast<double>(rounded(one.query[i * d + e])) * rounded(one.candidates[j * d + e]);
+                scores[j] += number(one.query[i * d + e]) * number(one.candidates[(first + j) * d + e]);
             highest = std::max(highest, scores[j]);
         }
-        double sum = std::exp(one.positive[i] - highest);
+        double sum = std::exp(positive - highest);
         for (const double score : scores) sum += std::exp(score - highest);
-        const double loss = std::log(sum) + highest - one.positive[i];
+        const double loss = std::log(sum) + highest - positive, own = std::exp(positive - highest) / sum - 1;
         CHECK(std::abs(one.losses[i] - loss) <= 1e-5 * (1 + std::abs(loss)));
-        CHECK(std::abs(one.d_positive[i] - (std::exp(one.positive[i] - highest) / sum - 1)) <= 1e-5);
+        for (std::int64_t e = 0; e < d; ++e) {
+            d_positive[i * d + e] = own * one.query[i * d + e];
+            d_query[i * d + e] += own * one.positive[i * d + e];
+        }
         for (std::int64_t j = 0; j < k; ++j)
             for (std::int64_t e = 0; e < d; ++e) {
                 const double share = std::exp(scores[j] - highest) / sum;
-                d_query[i * d + e] += share * rounded(one.candidates[j * d + e]);
-                d_candidates[j * d + e] += share * rounded(one.query[i * d + e]);
+                d_query[i * d + e] += share * number(one.candidates[(first + j) * d + e]);
+                d_candidates[(first + j) * d + e] += share * number(one.query[i * d + e]);
             }
     }
-    check_close(one.d_query, d_query);
-    check_close(one.d_candidates, d_candidates);
+    const double bound = way.rounds ? 8e-3 : 1e-5;  // shares are rounded too
+    check_close(one.d_query, d_query, bound);
+    check_close(one.d_positive, d_positive, 1e-5);
+    check_close(one.d_candidates, d_candidates, bound);
 
-    Case again(n, k, d, spread, hide_every);
-    again.run(threads);
-    CHECK(std::memcmp(one.d_query.data(), again.d_query.data(), n * d * sizeof(float)) == 0);
-    CHECK(std::memcmp(one.d_candidates.data(), again.d_candidates.data(), k * d * sizeof(float)) == 0);
-    again.run(threads, true);
-    for (std::int64_t i = 0; i < k * d; ++i) CHECK(again.d_candidates[i] == 2 * one.d_candidates[i]);
+    Case again(shape, spread, hide_every, corrects);
+    again.run(way.name, threads);
+    for (const auto& [first, second] : {std::pair{&one.d_query, &again.d_query}, {&one.d_candidates, &again.d_candidates}})
+        CHECK(std::memcmp(first->data(), second->data(), first->size() * sizeof(float)) == 0);
 }
 
-void check_extremes() {
-    Case all_hidden(3, 5, 4, 1, 1);
-    all_hidden.run(1);
+void check_extremes(const std::string& way) {
+    Case all_hidden({3, 1, 5, 4}, 1, 1);
+    all_hidden.run(way, 1);
     for (const float loss : all_hidden.losses) CHECK(std::abs(loss) <= 1e-6);
     for (const float gradient : all_hidden.d_candidates) CHECK(gradient == 0);
-    Case far(2, 40, 8, 1, 0);
-    far.positive = {-1e30f, 1e30f};
-    far.run(1);
-    CHECK(far.losses[0] > 9e29f && far.losses[1] == 0);
-    Case broken(40, 300, 8, 1, 0);
+    Case broken({40, 1, 300, 8}, 1, 0);
     broken.query[8 * 7] = std::numeric_limits<float>::quiet_NaN();
-    broken.run(2);
+    broken.run(way, 2);
     for (std::int64_t i = 0; i < 40; ++i) CHECK(std::isnan(broken.losses[i]) == (i == 7));
-    Case nobody(0, 7, 4, 1, 0);
-    nobody.run(1);
+    Case nobody({0, 2, 7, 4}, 1, 0);
+    nobody.run(way, 1);
     for (const float gradient : nobody.d_candidates) CHECK(gradient == 0);
-    Case nothing(3, 0, 4, 1, 0);
-    nothing.run(2);
+    Case nothing({3, 1, 0, 4}, 1, 0);
+    nothing.run(way, 2);
     for (const float gradient : nothing.d_query) CHECK(gradient == 0);
 }
 
 }  // namespace
 
 int main() {
-    if (!shared_softmax_usable()) {
-        std::puts("skipped: this processor has no AMX");
-        return 0;
+    for (const SharedSoftmaxWay& way : shared_softmax_ways()) {
+        std::printf("%s\n", way.name.c_str());
+        check_against_definition(way, {1, 1, 1, 1}, 1, 0, false, 1);
+        check_against_definition(way, {33, 1, 257, 31}, 0.5f, 7, true, 2);
+        check_against_definition(way, {64, 2, 512, 32}, 0.3f, 0, false, 2);
+        check_against_definition(way, {31, 3, 600, 100}, 0.3f, 50, true, 3);
+        check_against_definition(way, {97, 5, 17, 65}, 1, 2, false, 2);
+        check_against_definition(way, {1100, 1, 300, 17}, 0.5f, 11, false, 2);
+        check_extremes(way.name);
     }
-    check_against_definition(1, 1, 1, 1, 0, 1);
-    check_against_definition(33, 257, 31, 0.5f, 7, 2);
-    check_against_definition(64, 512, 32, 0.3f, 0, 2);
-    check_against_definition(31, 600, 100, 0.3f, 50, 3);
-    check_against_definition(97, 17, 65, 1, 2, 2);
-    check_extremes();
+    CHECK_THROWS(Case({1, 1, 1, 1}, 1, 0).run("abacus", 1), std::invalid_argument);
 }

@@ -1,4 +1,4 @@
-"""Products are products, whichever library makes them."""
+"""Products are products, whichever library makes them. In mixed precision they are near float32's, and nothing is left behind."""
 
 import pytest
 import torch
@@ -46,3 +46,27 @@ def test_few_numbers_of_rows_recur():
     rows = [products.recurring_rows(n) for n in range(1, 100_001)]
     assert all(n <= padded <= n * 1.032 + 16 for n, padded in enumerate(rows, 1))
     assert len({padded for padded in rows if padded > 50_000}) <= 64
+
+
+def multiply(precision):
+    generator = torch.Generator().manual_seed(0)
+    left, right = torch.randn(512, 256, generator=generator), torch.randn(384, 256, generator=generator)
+    with products.products_in(precision):
+        return products.product(left, right, "out", Workspace()).clone(), left.double() @ right.double().T
+
+
+def relative(found, exact):
+    return float((found - exact).norm() / exact.norm())
+
+
+def test_float32_is_exact_to_its_digits_and_mixed_to_bfloat16s():
+    assert relative(*multiply("float32")) < 1e-6
+    assert relative(*multiply("mixed")) < 1e-2
+
+
+def test_settings_are_put_back_even_after_an_error():
+    before = torch.backends.mkldnn.matmul.fp32_precision, torch.backends.cuda.matmul.fp32_precision
+    with pytest.raises(KeyError), products.products_in("mixed"):
+        raise KeyError(torch.backends.cuda.matmul.fp32_precision)
+    assert (torch.backends.mkldnn.matmul.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == before
+    assert relative(*multiply("float32")) < 1e-6

@@ -46,7 +46,7 @@ def test_gradients_equal_autograd(kind, seed, edges, chunks, count, budget):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scoring, "CPU_TILE", budget)
         patch.setattr(scoring, "TILE_QUERIES", 1)
-        grads = scoring.score_side(SIMILARITIES[kind], Softmax(), *tensors, Workspace())
+        grads = scoring.score_in_tiles(SIMILARITIES[kind], Softmax(), *tensors, Workspace())
     torch.testing.assert_close(grads.loss, expected.detach(), rtol=1e-5, atol=1e-5)
     assert grads.negatives.shape == (chunks, count, DIM)
     for ours, theirs in [(grads.query, query.grad), (grads.positive, positive.grad), (grads.negatives, negatives.grad)]:
@@ -61,7 +61,7 @@ def test_what_is_left_out_is_as_if_it_were_far_away(loss, budget, monkeypatch):
     monkeypatch.setattr(scoring, "TILE_QUERIES", 1)
     query, positive, negatives = random(4, (7, DIM), (7, DIM), (2, 5, DIM))
     pairs = Pairs(np.array([0, 2, 2, 5]), np.array([4, 0, 3, 1]))
-    grads = scoring.score_side(SIMILARITIES["inner"], loss, query, positive, negatives, Workspace(), pairs)
+    grads = scoring.score_in_tiles(SIMILARITIES["inner"], loss, query, positive, negatives, Workspace(), pairs)
     exact = [tensor.double().requires_grad_() for tensor in (query, positive, negatives)]
     chunk_of = torch.arange(7) // 4
     tile = torch.cat([exact[1][:, None], exact[2][chunk_of]], 1)
@@ -102,7 +102,7 @@ def test_equal_vectors_give_finite_small_gradients(kind):
     """The norm has no direction at zero; whatever stands in for it must not blow up."""
     (query,) = random(2, (4, DIM))
     same = query.clone()
-    grads = scoring.score_side(SIMILARITIES[kind], Softmax(), query, same, same[None], Workspace())
+    grads = scoring.score_in_tiles(SIMILARITIES[kind], Softmax(), query, same, same[None], Workspace())
     for grad in (grads.query, grads.positive, grads.negatives):
         assert grad.isfinite().all()
         assert grad.abs().max() < 10
@@ -122,7 +122,7 @@ def test_memory_is_bounded_by_a_tile(monkeypatch):
     monkeypatch.setattr(Workspace, "tensor", recorded)
     for similarity in SIMILARITIES.values():
         query, negatives = random(3, (500, DIM), (1, 50, DIM))
-        scoring.score_side(similarity, Softmax(), query, query.flip(0), negatives, Workspace())
+        scoring.score_in_tiles(similarity, Softmax(), query, query.flip(0), negatives, Workspace())
     assert max(numel for _, numel in sizes) <= 1 << 12
 
 
@@ -131,7 +131,7 @@ def test_a_correction_is_taken_from_scores(budget, monkeypatch):
     monkeypatch.setattr(scoring, "CPU_TILE", budget)
     monkeypatch.setattr(scoring, "TILE_QUERIES", 1)
     query, positive, negatives, answers, others = random(5, (7, DIM), (7, DIM), (2, 5, DIM), (7,), (2, 5))
-    grads = scoring.score_side(
+    grads = scoring.score_in_tiles(
         SIMILARITIES["inner"],
         Softmax(),
         query,

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from marius_lite.graph.dataset import Dataset
-from marius_lite.tasks.link_evaluation import evaluate_split, warn_of_self_answers
+from marius_lite.tasks.link_evaluation import evaluate_split, warn_of_chance, warn_of_self_answers
 from marius_lite.tasks.opened_links import open_run
 
 
@@ -41,3 +41,11 @@ def test_nodes_that_answer_themselves_are_warned_of(tiny_dataset, caplog, share,
     warn_of_self_answers({"self_best": share, "query_node": query_node}, Dataset.open(tiny_dataset))
     assert told in caplog.text
     assert bool(caplog.records) == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("rank", "candidates", "told"), [(460.0, 1000, True), (440.0, 1000, False), (46.0, 99, False), (None, 1000, False)]
+)
+def test_ranks_as_by_chance_are_warned_of(caplog, rank, candidates, told):
+    warn_of_chance({"mean_rank": rank}, candidates)
+    assert ("hardly better than chance" in caplog.text) == told

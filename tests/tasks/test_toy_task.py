@@ -19,6 +19,7 @@ SETTINGS = [
     "training.threads=1",
     "optimizer.dense.lr=0.01",
     "checkpoint.every_minutes=null",
+    "evaluation.every_epochs=1",
 ]
 
 

@@ -77,6 +77,7 @@ def test_a_plateau_weakens_the_regularizer(tiny_dataset, tmp_path):
         "optimizer.schedule.patience=2",
         "optimizer.schedule.factor=0.999999",
         "training.metric=hits@1",
+        "evaluation.every_epochs=1",
         "regularizer.weight=3",
     ]
 

@@ -72,6 +72,13 @@ class Decoder(torch.nn.Module, ABC):
         """Return |x| of the numbers in ``values`` (..., dim), same shape. Each part of a complex number gets its modulus."""
         return values.abs()
 
+    def add_n3_gradient(self, values: torch.Tensor, weight: float, grad: torch.Tensor) -> None:
+        """Add the gradient of the N3 regularizer to ``grad``: 3 * weight * |x| * x for each x in ``values``; both (..., dim).
+
+        N3 is weight * the sum of |x|^3 in a batch's rows (Lacroix et al., ICML 2018).
+        """
+        grad.addcmul_(self.modulus(values), values, value=3 * weight)
+
 
 def unit_draw(dim: int) -> Draw:
     """Return a distribution of rows whose norm is about 1, as TransE's authors take it (Bordes et al., NIPS 2013).

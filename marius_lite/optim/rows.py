@@ -1,17 +1,62 @@
-"""Update records by a batch's gradients: group equal rows, sum their gradients, make a step."""
+"""Update node rows by a batch's gradients. An optimizer's state is beside the values in each record."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from marius_lite._native import segment_sum, sort_rows
+from marius_lite._native import ROW_OPTIMIZERS as KNOWN
+from marius_lite._native import row_step, segment_sum, sort_rows
 from marius_lite.device.clip import clip_rows_
-from marius_lite.optim.rows.base import Floats, RowOptimizer
+from marius_lite.storage.record import record_of
 from marius_lite.types import RowGrads, Rows
+
+Floats = npt.NDArray[np.float32]
 
 ROWS_AT_A_TIME = 2048
 """Rows that are summed and then updated at a time. Their sums stay in a processor's caches."""
+
+
+@dataclass(frozen=True)
+class RowOptimizer:
+    """Changes records of a table in place, by one of the formulas in csrc/rows/formulas.h.
+
+    A record has ``dim`` value columns, then the columns of the optimizer's state. Results do not depend on the number of threads.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, name: str, **options: float) -> RowOptimizer:
+        """Make the optimizer, with the usual value for each option that is not given."""
+        return cls(name, {**KNOWN[name]["options"], **options})
+
+    def state_columns(self, dim: int) -> int:
+        """Return how many float32 columns of state a row of ``dim`` values needs."""
+        return record_of(self.name, dim).state_columns
+
+    def initial_state(self, dim: int) -> Floats:
+        """Return the state of a row that was never updated, shape (state_columns,)."""
+        return np.zeros(self.state_columns(dim), np.float32)
+
+    def step(self, table: Floats, rows: Rows, grads: Floats, lr: float) -> None:
+        """Make one step for ``rows`` (u,), ascending and unique, of ``table`` (n, width) with ``grads`` (u, dim).
+
+        Raises ValueError, before anything changes, for rows outside the table or out of order, records that are too narrow, or an
+        unknown option.
+        """
+        row_step(self.name, table, rows, grads, lr, **self.options)
+
+
+ROW_OPTIMIZERS: dict[str, Callable[..., RowOptimizer]] = {name: partial(RowOptimizer.of, name) for name in KNOWN}
+"""The row optimizers by name. Each takes its options, with the usual values where none are given."""
 
 
 class HostRowUpdater:

@@ -1,0 +1,61 @@
+// The parts of shared_softmax.cpp that are written for one kind of vectors: the work of one thread on queries and candidates.
+#pragma once
+#include <cstdint>
+
+namespace marius {
+
+// Queries that share candidates. `hidden_queries` count from `first_query`.
+struct Chunk {
+    const float* query;
+    std::int64_t queries;
+    const float* candidates;
+    std::int64_t count, dim;
+    const float* corrections;
+    const std::int64_t *hidden_queries, *hidden_candidates;
+    std::int64_t hidden, first_query;
+};
+
+constexpr std::int64_t most_blocks = 8;  // of queries in a group: their scores stay in a core's caches
+constexpr std::int64_t most_block = 32;  // queries in a block
+
+// Queries whose scores are in memory at a time. They are packed in blocks.
+struct Group {
+    std::int64_t first, queries, blocks;
+    const float* packed;
+};
+
+// What the scores of a group with some candidates need. Of each query in a block: the highest score of these candidates, and the
+// sum of exp(score - highest); then the factor that makes exp(score - highest) the share of all scores.
+struct ScoreRoom {
+    float *scores, *pairs;          // (blocks, rows, block)
+    float* d_query;                 // (blocks, dim, block), before the factor
+    float* weighted;                // queries times their factor
+    float *by_dim, *by_row;         // some candidates, packed
+    float *highest, *sum, *factor;  // (blocks, block)
+};
+
+struct ScoreRoomSizes {  // in numbers
+    std::int64_t scores, pairs, d_query, weighted, by_dim, by_row, of_query;
+};
+
+struct SharedSoftmaxKernel {
+    const char* name;
+    bool rounds;
+    std::int64_t block;  // queries
+
+    std::int64_t (*packed)(std::int64_t dim, std::int64_t blocks);  // numbers
+    ScoreRoomSizes (*sizes)(std::int64_t candidates, std::int64_t dim, std::int64_t blocks);
+    void (*pack)(const Chunk& chunk, std::int64_t first, std::int64_t blocks, float* packed);
+    // Of candidates [first, last): room.scores become exp(score - highest), whose products with the candidates are d_query.
+    void (*exponentials)(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room);
+    // d_candidates of these candidates, set or added to.
+    void (*gradients)(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room,
+                      float* d_candidates, bool add);
+};
+
+extern const SharedSoftmaxKernel shared_softmax_of_4;
+#if defined(__x86_64__)
+extern const SharedSoftmaxKernel shared_softmax_of_8, shared_softmax_of_16, shared_softmax_bf16;
+#endif
+
+}  // namespace marius

@@ -1,0 +1,186 @@
+// The kernels of the shared softmax, for the vectors that the including file is compiled for.
+//
+// A vector has the numbers of several queries. So highest scores and sums need nothing across lanes, and candidates are read as
+// they lie: each of their numbers is copied to all lanes. Scores are stored as (candidates, queries of a block).
+#pragma once
+#include "score/products.h"
+#include "score/shared_softmax_kernels.h"
+
+namespace marius {
+namespace {
+
+constexpr float no_score = -3.0e38f;
+constexpr std::int64_t rows_in_turn = 64;  // exponentials added one by one; their sums are added then: rounding grows more slowly
+constexpr std::int64_t near_bytes = 96 << 10;  // of candidates that a few products in turn read: they stay in a core's cache
+
+inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+inline std::int64_t most(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+inline std::int64_t up_to(std::int64_t count, std::int64_t size) { return (count + size - 1) / size * size; }
+
+template <class Numbers> std::int64_t words(std::int64_t numbers) {
+    return (numbers + Numbers::per_word - 1) / Numbers::per_word;
+}
+
+inline std::int64_t near_rows(std::int64_t dim) {
+    const std::int64_t rows = near_bytes / static_cast<std::int64_t>(sizeof(float)) / most(dim, 1);
+    return most(rows / most_rows, 4) * most_rows;
+}
+
+inline std::int64_t rows_of_scores(std::int64_t candidates) { return up_to(candidates, 2); }
+
+// What differs between float32 and rounded numbers: how operands lie in memory.
+struct Plain : Float32 {
+    static Left by_dim(const Chunk& chunk, std::int64_t left, std::int64_t, const ScoreRoom&) {
+        return {chunk.candidates + left * chunk.dim, chunk.dim, 1};
+    }
+    static Left by_row(const Chunk& chunk, std::int64_t left, std::int64_t, const ScoreRoom&) {
+        return {chunk.candidates + left * chunk.dim, 1, chunk.dim};
+    }
+    static void pack_query(const float* query, std::int64_t there, std::int64_t dim, float* packed) {
+        for (std::int64_t q = 0; q < block_queries; ++q)
+            for (std::int64_t d = 0; d < dim; ++d) packed[d * block_queries + q] = q < there ? query[q * dim + d] : 0.0f;
+    }
+    static void weigh(const float* query, std::int64_t there, std::int64_t dim, const float* factor, float* weighted) {
+        const std::int64_t wide = up_to(dim, width);
+        for (std::int64_t q = 0; q < block_queries; ++q, query += dim, weighted += wide)
+            for (std::int64_t d = 0; d < wide; d += width)
+                store(weighted + d, q < there ? load_some(query + d, dim - d) * all(factor[q]) : Lanes{});
+    }
+    // exp(score - highest) of candidates [first, last) of a block, added to `sums` and stored as the operands of products.
+    static void exponentials(float* scores, float*, std::int64_t first, std::int64_t last, const Lanes* highest, Lanes* sums) {
+        for (std::int64_t row = first; row < last; ++row)
+            for (int v = 0; v < pair; ++v) {
+                float* place = scores + row * block_queries + v * width;
+                const Lanes share = exp_of(load(place) - highest[v]);
+                store(place, share);
+                sums[v] += share;
+            }
+    }
+    static float* pairs_of_block(const ScoreRoom&, std::int64_t, std::int64_t) { return nullptr; }
+    // A block's exponentials of candidates from `row` on, as the right operand of products over candidates.
+    static const float* over_candidates(const ScoreRoom& room, std::int64_t block, std::int64_t rows, std::int64_t row) {
+        return room.scores + (block * rows_of_scores(rows) + row) * block_queries;
+    }
+};
+
+inline void subtract(const float* corrections, std::int64_t rows, float* scores) {
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (int v = 0; v < pair; ++v) {
+            float* place = scores + row * block_queries + v * width;
+            store(place, load(place) - all(corrections[row]));
+        }
+}
+
+// The place of the first hidden pair whose query is not before `query` of the chunk.
+inline std::int64_t first_hidden(const Chunk& chunk, std::int64_t query) {
+    std::int64_t low = 0, high = chunk.hidden;
+    while (low < high) {
+        const std::int64_t middle = (low + high) / 2;
+        if (chunk.hidden_queries[middle] - chunk.first_query < query) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// Sets the scores of a block of queries, from `query` on, with those of candidates [first, last) that are hidden from them.
+inline void hide(const Chunk& chunk, std::int64_t query, std::int64_t first, std::int64_t last, float* scores) {
+    const std::int64_t end = first_hidden(chunk, query + block_queries);
+    for (std::int64_t place = first_hidden(chunk, query); place < end; ++place) {
+        const std::int64_t column = chunk.hidden_queries[place] - chunk.first_query - query, row = chunk.hidden_candidates[place];
+        if (row >= first && row < last) scores[(row - first) * block_queries + column] = -__builtin_inff();
+    }
+}
+
+// Of one block: scores of `rows` candidates become exponentials.
+template <class Numbers> void block_exponentials(float* scores, float* pairs, std::int64_t rows, float* highest, float* sum) {
+    Lanes top[pair], total[pair] = {};
+    for (int v = 0; v < pair; ++v) top[v] = all(no_score);
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (int v = 0; v < pair; ++v) top[v] = larger(load(scores + row * block_queries + v * width), top[v]);
+    for (std::int64_t row = 0; row < rows; row += rows_in_turn) {
+        Lanes sums[pair] = {};
+        Numbers::exponentials(scores, pairs, row, least(row + rows_in_turn, rows), top, sums);
+        for (int v = 0; v < pair; ++v) total[v] += sums[v];
+    }
+    for (int v = 0; v < pair; ++v) {
+        store(highest + v * width, top[v]);
+        store(sum + v * width, total[v]);
+    }
+}
+
+template <class Numbers>
+void exponentials(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room) {
+    const std::int64_t dim = chunk.dim, deep = words<Numbers>(dim), near = near_rows(dim), rows = last - first;
+    const std::int64_t of_block = rows_of_scores(rows) * block_queries;
+    for (std::int64_t left = first; left < last; left += near) {
+        const std::int64_t right = least(left + near, last);
+        const Left candidates = Numbers::by_dim(chunk, left, right, room);
+        for (std::int64_t block = 0; block < group.blocks; ++block)
+            product<Numbers>(candidates, right - left, group.packed + block * deep * block_queries, deep,
+                             room.scores + block * of_block + (left - first) * block_queries, false);
+    }
+    for (std::int64_t block = 0; block < group.blocks; ++block) {
+        float* scores = room.scores + block * of_block;
+        if (chunk.corrections) subtract(chunk.corrections + first, rows, scores);
+        hide(chunk, group.first + block * block_queries, first, last, scores);
+        block_exponentials<Numbers>(scores, Numbers::pairs_of_block(room, block, rows), rows,
+                                    room.highest + block * block_queries, room.sum + block * block_queries);
+    }
+    for (std::int64_t left = first; left < last; left += near) {
+        const std::int64_t right = least(left + near, last), turns = words<Numbers>(right - left);
+        const Left candidates = Numbers::by_row(chunk, left, right, room);
+        for (std::int64_t block = 0; block < group.blocks; ++block)
+            product<Numbers>(candidates, dim, Numbers::over_candidates(room, block, rows, left - first), turns,
+                             room.d_query + block * dim * block_queries, left > first);
+    }
+    if (rows == 0)
+        for (std::int64_t i = 0; i < group.blocks * dim * block_queries; ++i) room.d_query[i] = 0;
+}
+
+template <class Numbers>
+void gradients(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room,
+               float* d_candidates, bool add) {
+    const std::int64_t dim = chunk.dim, wide = up_to(dim, width), near = near_rows(dim), rows = last - first;
+    const std::int64_t deep = block_queries / Numbers::per_word;
+    for (std::int64_t block = 0; block < group.blocks; ++block) {
+        const std::int64_t query = group.first + block * block_queries;
+        Numbers::weigh(chunk.query + query * dim, chunk.queries - query, dim, room.factor + block * block_queries,
+                       room.weighted + block * deep * wide);
+    }
+    const Runs runs{group.blocks, rows_of_scores(rows) * block_queries, deep};
+    for (std::int64_t left = first; left < last; left += near)
+        product_of_runs<Numbers>({room.scores + (left - first) * deep, deep, 1}, least(near, last - left), runs, room.weighted,
+                                 wide, d_candidates + left * dim, dim, add);
+}
+
+template <class Numbers> void pack(const Chunk& chunk, std::int64_t first, std::int64_t blocks, float* packed) {
+    for (std::int64_t block = 0; block < blocks; ++block) {
+        const std::int64_t query = first + block * block_queries;
+        Numbers::pack_query(chunk.query + query * chunk.dim, chunk.queries - query, chunk.dim,
+                            packed + block * words<Numbers>(chunk.dim) * block_queries);
+    }
+}
+
+template <class Numbers> std::int64_t packed_size(std::int64_t dim, std::int64_t blocks) {
+    return blocks * words<Numbers>(dim) * block_queries;
+}
+
+template <class Numbers> ScoreRoomSizes room_sizes(std::int64_t candidates, std::int64_t dim, std::int64_t blocks) {
+    const std::int64_t scores = blocks * rows_of_scores(candidates) * block_queries, near = near_rows(dim);
+    const bool packs = Numbers::per_word > 1;
+    return {scores,
+            packs ? scores / 2 : 0,
+            blocks * dim * block_queries,
+            blocks * block_queries / Numbers::per_word * up_to(dim, width),
+            packs ? near * words<Numbers>(dim) : 0,
+            packs ? near / 2 * up_to(dim, width) : 0,
+            blocks * block_queries};
+}
+
+template <class Numbers> constexpr SharedSoftmaxKernel kernel_of(const char* name) noexcept {
+    return {name,          Numbers::per_word > 1, block_queries,     packed_size<Numbers>, room_sizes<Numbers>,
+            pack<Numbers>, exponentials<Numbers>, gradients<Numbers>};
+}
+
+}  // namespace
+}  // namespace marius
