@@ -59,29 +59,6 @@ inline void multiply(const std::uint16_t* a, std::int64_t a_next, const std::uin
     _tile_stored(3, block + half * whole + half, bytes);
 }
 
-// 16 rows of 16 words become columns.
-inline void transpose(Words (&rows)[16]) {
-    Words t[16];
-    for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
-    }
-    for (int i = 0; i < 16; i += 4)
-        for (int k = 0; k < 2; ++k) {
-            rows[i + 2 * k] = _mm512_unpacklo_epi64(t[i + k], t[i + k + 2]);
-            rows[i + 2 * k + 1] = _mm512_unpackhi_epi64(t[i + k], t[i + k + 2]);
-        }
-    for (int i = 0; i < 16; i += 8)
-        for (int k = 0; k < 4; ++k) {
-            t[i + k] = _mm512_shuffle_i32x4(rows[i + k], rows[i + k + 4], 0x88);
-            t[i + k + 4] = _mm512_shuffle_i32x4(rows[i + k], rows[i + k + 4], 0xdd);
-        }
-    for (int k = 0; k < 8; ++k) {
-        rows[k] = _mm512_shuffle_i32x4(t[k], t[k + 8], 0x88);
-        rows[k + 8] = _mm512_shuffle_i32x4(t[k], t[k + 8], 0xdd);
-    }
-}
-
 inline void store_tile(std::uint16_t* to, const Words (&rows)[16]) {
     for (int i = 0; i < 16; ++i) _mm512_store_si512(to + static_cast<std::int64_t>(i * 32), rows[i]);
 }

@@ -1,13 +1,9 @@
 // Vectors of bfloat16, two in each 32-bit word, from vectors of float32. For processors with AVX512-BF16 alone.
 #pragma once
-#include <immintrin.h>
-
-#include <cstdint>
+#include "score/transpose.h"
 
 namespace marius {
 namespace {  // a copy for each file
-
-using Words = __m512i;  // 16 pairs of bfloat16
 
 // The numbers of `low`, then those of `high`.
 inline Words rounded(__m512 low, __m512 high) { return (Words)_mm512_cvtne2ps_pbh(high, low); }

@@ -8,18 +8,28 @@ namespace {  // a copy for each file
 // exp(x) for x <= 0 within 2 units in the last place (Cephes' polynomial); 0 below the smallest normal number, NaN where x is NaN.
 inline Lanes exp_of(Lanes x) {
     const Lanes lowest = all(-87.0f), round = all(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low bits
+#if defined(__AVX512F__)
+    const __mmask16 large = _mm512_cmp_ps_mask(x, lowest, _CMP_NLT_UQ);
+    const Lanes shifted = fused(x, all(1.44269504088896341f), round), n = shifted - round;
+    const Lanes r = fused(n, all(2.12194440e-4f), fused(n, all(-0.693359375f), x));
+#else
     const Bits tiny = x < lowest;
     const Lanes bounded = (Lanes)(((Bits)lowest & tiny) | ((Bits)x & ~tiny));
     const Lanes shifted = fused(bounded, all(1.44269504088896341f), round), n = shifted - round;
     const Lanes r = fused(n, all(2.12194440e-4f), fused(n, all(-0.693359375f), bounded));
+#endif
     Lanes y = fused(all(1.9875691500e-4f), r, all(1.3981999507e-3f));
     y = fused(y, r, all(8.3334519073e-3f));
     y = fused(y, r, all(4.1665795894e-2f));
     y = fused(y, r, all(1.6666665459e-1f));
     y = fused(y, r, all(5.0000001201e-1f));
     y = fused(y * r, r, r) + all(1.0f);
+#if defined(__AVX512F__)
+    return _mm512_maskz_scalef_ps(large, y, n);
+#else
     const Bits power = ((Bits)shifted - (Bits)round + 127) << 23;
     return (Lanes)((Bits)(y * (Lanes)power) & ~tiny);
+#endif
 }
 
 inline Lanes larger(Lanes a, Lanes b) {  // b where one is NaN

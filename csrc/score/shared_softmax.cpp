@@ -33,6 +33,10 @@ float inner(const float* left, const float* right, std::int64_t dim) {
     return sums[0];
 }
 
+void scale(float factor, const float* __restrict from, std::int64_t count, float* __restrict to) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = factor * from[i];
+}
+
 Chunk chunk_of(const SharedSoftmax& batch, std::int64_t chunk) {
     const std::int64_t first = std::min(batch.queries, chunk * batch.in_chunk());
     const std::int64_t last = std::min(batch.queries, first + batch.in_chunk());
@@ -123,19 +127,14 @@ private:
 
     // The gradients of a block's queries, and of their positives.
     void put_queries(const Chunk& chunk, const Group& group, std::int64_t block) {
-        const std::int64_t dim = batch_.dim, last = std::min(group.queries, (block + 1) * kernel_.block);
+        const std::int64_t last = std::min(group.queries, (block + 1) * kernel_.block);
         for (std::int64_t query = block * kernel_.block; query < last; ++query) {
-            const std::int64_t row = (chunk.first_query + group.first + query) * dim;
-            const float weight = d_positive_[query];
-            for (std::int64_t d = 0; d < dim; ++d) {
-                float sum = weight * batch_.positive[row + d];
-                for (const Room& room : rooms_)
-                    sum += room.factor.get()[query] *
-                           room.d_query.get()[(block * dim + d) * kernel_.block + query - block * kernel_.block];
-                out_.d_query[row + d] = sum;
-                out_.d_positive[row + d] = weight * batch_.query[row + d];
-            }
+            const std::int64_t row = (chunk.first_query + group.first + query) * batch_.dim;
+            scale(d_positive_[query], batch_.positive + row, batch_.dim, out_.d_query + row);
+            scale(d_positive_[query], batch_.query + row, batch_.dim, out_.d_positive + row);
         }
+        for (const Room& room : rooms_)
+            kernel_.add_queries(chunk, group, block, room.pointers(), out_.d_query + chunk.first_query * batch_.dim);
     }
 
     const SharedSoftmaxKernel& kernel_;

@@ -6,12 +6,6 @@
 namespace marius {
 namespace {
 
-inline Words pair_of_rows(const float* rows, std::int64_t there, std::int64_t next, std::int64_t count) {
-    const Lanes first = there > 0 ? load_some(rows, count) : Lanes{},
-                second = there > 1 ? load_some(rows + next, count) : Lanes{};
-    return pairs_of(first, second);
-}
-
 inline void store_words(float* to, Words words) { _mm512_storeu_si512(to, words); }
 
 struct Rounded {
@@ -19,38 +13,45 @@ struct Rounded {
 
     static Lanes add_product(Lanes sum, Lanes a, Lanes b) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
 
-    // Rows of pairs that follow each other in dim.
-    static Left by_dim(const Chunk& chunk, std::int64_t left, std::int64_t right, const ScoreRoom& room) {
-        const std::int64_t dim = chunk.dim, deep = (dim + 1) / 2;
-        for (std::int64_t row = 0; row < right - left; ++row) {
-            const float* from = chunk.candidates + (left + row) * dim;
+    // Twice: rows of pairs that follow each other in dim, and pairs of rows that follow each other.
+    static void pack_candidates(const Chunk& chunk, std::int64_t first, std::int64_t last, const ScoreRoom& room) {
+        const std::int64_t dim = chunk.dim, deep = words<Rounded>(dim), wide = up_to(dim, width);
+        for (std::int64_t row = 0; row < last - first; row += 2) {
+            const float* from = chunk.candidates + (first + row) * dim;
+            const bool two = first + row + 1 < last;
             for (std::int64_t d = 0; d < dim; d += 2 * width) {
-                const Lanes low = load_some(from + d, dim - d);
-                const Lanes high = dim - d > width ? load_some(from + d + width, dim - d - width) : Lanes{};
-                store_some(room.by_dim + row * deep + d / 2, (Lanes)rounded(low, high), deep - d / 2);
+                Lanes low[2] = {}, high[2] = {};
+                for (int more = 0; more <= two; ++more) {
+                    low[more] = load_some(from + more * dim + d, dim - d);
+                    if (dim - d > width) high[more] = load_some(from + more * dim + d + width, dim - d - width);
+                    store_some(room.by_dim + (row + more) * deep + d / 2, (Lanes)rounded(low[more], high[more]), deep - d / 2);
+                }
+                float* pairs = room.by_row + row / 2 * wide + d;
+                store_words(pairs, pairs_of(low[0], low[1]));
+                if (dim - d > width) store_words(pairs + width, pairs_of(high[0], high[1]));
             }
         }
-        return {room.by_dim, deep, 1};
     }
-
-    // Pairs of rows that follow each other.
-    static Left by_row(const Chunk& chunk, std::int64_t left, std::int64_t right, const ScoreRoom& room) {
-        const std::int64_t dim = chunk.dim, wide = up_to(dim, width);
-        for (std::int64_t row = left; row < right; row += 2)
-            for (std::int64_t d = 0; d < dim; d += width)
-                store_words(room.by_row + (row - left) / 2 * wide + d,
-                            pair_of_rows(chunk.candidates + row * dim + d, right - row, dim, dim - d));
-        return {room.by_row, 1, wide};
+    static Left by_dim(const Chunk& chunk, std::int64_t, const ScoreRoom& room) {
+        return {room.by_dim, words<Rounded>(chunk.dim), 1};
+    }
+    static Left by_row(const Chunk& chunk, std::int64_t, const ScoreRoom& room) {
+        return {room.by_row, 1, up_to(chunk.dim, width)};
     }
 
     static void pack_query(const float* query, std::int64_t there, std::int64_t dim, float* packed) {
-        for (std::int64_t d = 0; d < dim; d += 2)
+        for (std::int64_t d = 0; d < dim; d += 2 * width)
             for (int v = 0; v < pair; ++v) {
-                alignas(64) float numbers[2][width] = {};
-                for (std::int64_t q = 0; q < width && v * width + q < there; ++q)
-                    for (std::int64_t more = 0; more < least(2, dim - d); ++more)
-                        numbers[more][q] = query[(v * width + q) * dim + d + more];
-                store_words(packed + d / 2 * block_queries + v * width, pairs_of(load(numbers[0]), load(numbers[1])));
+                Words rows[width];
+                for (std::int64_t q = 0; q < width; ++q) {
+                    const float* from = query + (v * width + q) * dim + d;
+                    const bool is = v * width + q < there;
+                    rows[q] = rounded(is ? load_some(from, dim - d) : Lanes{},
+                                      is && dim - d > width ? load_some(from + width, dim - d - width) : Lanes{});
+                }
+                transpose(rows);
+                for (std::int64_t word = 0; word < least(width, words<Rounded>(dim - d)); ++word)
+                    store_words(packed + (d / 2 + word) * block_queries + v * width, rows[word]);
             }
     }
 

@@ -48,6 +48,8 @@ struct SharedSoftmaxKernel {
     void (*pack)(const Chunk& chunk, std::int64_t first, std::int64_t blocks, float* packed);
     // Of candidates [first, last): room.scores become exp(score - highest), whose products with the candidates are d_query.
     void (*exponentials)(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room);
+    // Adds room.d_query of a block, times the factor, to the gradients of the chunk's queries (queries, dim).
+    void (*add_queries)(const Chunk& chunk, const Group& group, std::int64_t block, const ScoreRoom& room, float* d_query);
     // d_candidates of these candidates, set or added to.
     void (*gradients)(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room,
                       float* d_candidates, bool add);

@@ -4,6 +4,7 @@
 // they lie: each of their numbers is copied to all lanes. Scores are stored as (candidates, queries of a block).
 #pragma once
 #include "score/products.h"
+#include "score/transpose.h"
 #include "score/shared_softmax_kernels.h"
 
 namespace marius {
@@ -30,11 +31,13 @@ inline std::int64_t rows_of_scores(std::int64_t candidates) { return up_to(candi
 
 // What differs between float32 and rounded numbers: how operands lie in memory.
 struct Plain : Float32 {
-    static Left by_dim(const Chunk& chunk, std::int64_t left, std::int64_t, const ScoreRoom&) {
-        return {chunk.candidates + left * chunk.dim, chunk.dim, 1};
+    static void pack_candidates(const Chunk&, std::int64_t, std::int64_t, const ScoreRoom&) {}
+    // The candidates of the chunk from `first` on, as the left operand of products over dim, and over candidates.
+    static Left by_dim(const Chunk& chunk, std::int64_t first, const ScoreRoom&) {
+        return {chunk.candidates + first * chunk.dim, chunk.dim, 1};
     }
-    static Left by_row(const Chunk& chunk, std::int64_t left, std::int64_t, const ScoreRoom&) {
-        return {chunk.candidates + left * chunk.dim, 1, chunk.dim};
+    static Left by_row(const Chunk& chunk, std::int64_t first, const ScoreRoom&) {
+        return {chunk.candidates + first * chunk.dim, 1, chunk.dim};
     }
     static void pack_query(const float* query, std::int64_t there, std::int64_t dim, float* packed) {
         for (std::int64_t q = 0; q < block_queries; ++q)
@@ -112,9 +115,11 @@ template <class Numbers>
 void exponentials(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room) {
     const std::int64_t dim = chunk.dim, deep = words<Numbers>(dim), near = near_rows(dim), rows = last - first;
     const std::int64_t of_block = rows_of_scores(rows) * block_queries;
+    if (group.first == 0) Numbers::pack_candidates(chunk, first, last, room);
+    const Left by_dim = Numbers::by_dim(chunk, first, room), by_row = Numbers::by_row(chunk, first, room);
     for (std::int64_t left = first; left < last; left += near) {
         const std::int64_t right = least(left + near, last);
-        const Left candidates = Numbers::by_dim(chunk, left, right, room);
+        const Left candidates = by_dim.at(left - first, 0);
         for (std::int64_t block = 0; block < group.blocks; ++block)
             product<Numbers>(candidates, right - left, group.packed + block * deep * block_queries, deep,
                              room.scores + block * of_block + (left - first) * block_queries, false);
@@ -128,13 +133,28 @@ void exponentials(const Chunk& chunk, const Group& group, std::int64_t first, st
     }
     for (std::int64_t left = first; left < last; left += near) {
         const std::int64_t right = least(left + near, last), turns = words<Numbers>(right - left);
-        const Left candidates = Numbers::by_row(chunk, left, right, room);
+        const Left candidates = by_row.at(0, words<Numbers>(left - first));
         for (std::int64_t block = 0; block < group.blocks; ++block)
             product<Numbers>(candidates, dim, Numbers::over_candidates(room, block, rows, left - first), turns,
                              room.d_query + block * dim * block_queries, left > first);
     }
     if (rows == 0)
         for (std::int64_t i = 0; i < group.blocks * dim * block_queries; ++i) room.d_query[i] = 0;
+}
+
+inline void add_queries(const Chunk& chunk, const Group& group, std::int64_t block, const ScoreRoom& room, float* d_query) {
+    const std::int64_t dim = chunk.dim, last = least(group.queries, (block + 1) * block_queries);
+    for (std::int64_t query = block * block_queries; query < last; query += width)
+        for (std::int64_t d = 0; d < dim; d += width) {
+            Lanes rows[width];
+            const float* from = room.d_query + (block * dim + d) * block_queries + query % block_queries;
+            for (std::int64_t i = 0; i < width; ++i) rows[i] = d + i < dim ? load(from + i * block_queries) : Lanes{};
+            transpose(rows);
+            for (std::int64_t q = 0; q < least(width, last - query); ++q) {
+                float* place = d_query + (group.first + query + q) * dim + d;
+                store_some(place, fused(all(room.factor[query + q]), rows[q], load_some(place, dim - d)), dim - d);
+            }
+        }
 }
 
 template <class Numbers>
@@ -166,20 +186,20 @@ template <class Numbers> std::int64_t packed_size(std::int64_t dim, std::int64_t
 }
 
 template <class Numbers> ScoreRoomSizes room_sizes(std::int64_t candidates, std::int64_t dim, std::int64_t blocks) {
-    const std::int64_t scores = blocks * rows_of_scores(candidates) * block_queries, near = near_rows(dim);
+    const std::int64_t scores = blocks * rows_of_scores(candidates) * block_queries;
     const bool packs = Numbers::per_word > 1;
     return {scores,
             packs ? scores / 2 : 0,
             blocks * dim * block_queries,
             blocks * block_queries / Numbers::per_word * up_to(dim, width),
-            packs ? near * words<Numbers>(dim) : 0,
-            packs ? near / 2 * up_to(dim, width) : 0,
+            packs ? candidates * words<Numbers>(dim) : 0,
+            packs ? words<Numbers>(candidates) * up_to(dim, width) : 0,
             blocks * block_queries};
 }
 
 template <class Numbers> constexpr SharedSoftmaxKernel kernel_of(const char* name) noexcept {
     return {name,          Numbers::per_word > 1, block_queries,     packed_size<Numbers>, room_sizes<Numbers>,
-            pack<Numbers>, exponentials<Numbers>, gradients<Numbers>};
+            pack<Numbers>, exponentials<Numbers>, add_queries,       gradients<Numbers>};
 }
 
 }  // namespace

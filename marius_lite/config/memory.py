@@ -129,8 +129,8 @@ def workspace_bytes(config: Config, relations: int, resident: int, threads: int)
 def _native_bytes(config: Config, resident: int, threads: int) -> int:
     """Return the bytes that `csrc/score/shared_softmax.cpp` needs beside a batch, in the way that needs most.
 
-    A way stores the scores of some blocks of queries, for each thread or for slices of the candidates, or it computes scores
-    twice and has packed queries, and in each thread a block of candidates.
+    A way stores the scores of some blocks of queries, for each thread or for slices of the candidates, and perhaps the candidates
+    rounded; or it computes scores twice and has packed queries, and in each thread a block of candidates.
     """
     queries, count, dim = scored_shape(config, resident)
     _, chunks, _ = negatives_shape(config, resident)
@@ -138,7 +138,8 @@ def _native_bytes(config: Config, resident: int, threads: int) -> int:
     block = SCORED_BLOCK * max(count, 1)
     blocks = min(max(1, STORED_SCORES // (at_once * block)), SCORED_BLOCKS, -(-queries // SCORED_BLOCK))
     packed = -(-dim // 32) * 32
-    stored = at_once * (6 * blocks * block + slices * (12 * blocks * SCORED_BLOCK * packed + (1 << 18)))
+    candidates = 4 * (count + slices) * packed  # rounded, in two orders
+    stored = at_once * (6 * blocks * block + candidates + slices * (12 * blocks * SCORED_BLOCK * packed + (1 << 12)))
     if config.training.precision != "mixed":
         return stored
     tiles = -(-min(AMX_QUERIES, queries) // 32) * 32
