@@ -10,7 +10,7 @@ import torch
 from marius_lite.config.link_planning import LinkPlanning
 from marius_lite.config.tasks import TASKS, TaskPlaces
 from marius_lite.rows.batch import PreparedBatch
-from marius_lite.sampling.windows import WindowReader, batch_slices, shuffled, to_rows, windows_of
+from marius_lite.sampling.windows import Cut, WindowReader, batch_slices, shuffled, to_rows, windows_of
 from marius_lite.seeds import generator_for
 from marius_lite.tasks.task import Exported
 from marius_lite.types import EdgeBatch
@@ -83,7 +83,7 @@ class ToyLearning:
         pass
 
     def windows(self, step):
-        return windows_of(step, self.edges.counts, self.setting.memory.window_edges, self.setting.config.training.batch_size)
+        return windows_of(step, self.edges.counts, self.setting.memory.window_edges, Cut(self.setting.config.training.batch_size))
 
     def open(self, epoch, window, following):
         edges, training = self.reader.take(window), self.setting.config.training
@@ -93,7 +93,7 @@ class ToyLearning:
             EdgeBatch(
                 epoch, window.step, index, *(column[order[part]].astype(np.int64) for column in (edges.src, edges.dst, edges.rel))
             )
-            for index, part in batch_slices(window, training.batch_size, 0)
+            for index, part in batch_slices(window, 0)
         ]
         return ToyWindow(window, batches, self.rows.node_ids(edges.src.astype(np.int64)))
 

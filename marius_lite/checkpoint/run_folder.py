@@ -137,7 +137,8 @@ def config_of(run: RunFolder, record: dict[str, Any]) -> Config:
     """Return the configuration in a record. Raises UserError where it is not valid."""
     config = record["config"]
     if isinstance(config, dict) and isinstance(config.get("training"), dict):
-        config["training"].setdefault("scoring", "torch")  # runs that were started before there was a choice
+        before = {"scoring": "torch", "even_batches": False}  # of runs that were started before there was a choice
+        config["training"] = {**before, **config["training"]}
     return check(config, str(run.config_file))
 
 

@@ -95,22 +95,28 @@ def negatives_shape(config: Config, resident: int) -> tuple[int, int, int]:
     return (1, 1, resident) if negatives.count == "all" else (2, negatives.chunks, negatives.count)
 
 
+def largest_batch(config: Config) -> int:
+    """Return the most edges of a batch; see `sampling.windows.Cut`."""
+    size = config.training.batch_size
+    return size * 3 // 2 if config.training.even_batches else size
+
+
 def scored_shape(config: Config, resident: int) -> tuple[int, int, int]:
     """Return (queries that share candidates, candidates, numbers of each), where ``resident`` nodes are in memory."""
     _, chunks, count = negatives_shape(config, resident)
     sides = 2 if config.negatives.count == "all" else 1
-    return sides * -(-config.training.batch_size // chunks), count, config.model.dim
+    return sides * -(-largest_batch(config) // chunks), count, config.model.dim
 
 
 def batch_places(config: Config, resident: int) -> int:
     """Return how many nodes a batch of link prediction names: both ends of its edges, and its negatives."""
-    return 2 * config.training.batch_size + prod(negatives_shape(config, resident))
+    return 2 * largest_batch(config) + prod(negatives_shape(config, resident))
 
 
 def workspace_bytes(config: Config, relations: int, resident: int, threads: int) -> int:
     """Return the bytes of a batch of link prediction: gathered rows, their gradients and sums; queries; one tile of scores with
     its temporaries; a chunk's candidates and their gradients; relations and the decoder's weights."""
-    batch, dim = config.training.batch_size, config.model.dim
+    batch, dim = largest_batch(config), config.model.dim
     _, chunks, count = negatives_shape(config, resident)
     gathered = batch_places(config, resident) * dim * 4
     queries = 8 * batch * dim * 4
@@ -177,7 +183,7 @@ def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dic
 
     ``cached``: bytes of the rows that stay on the device. What CUDA itself takes is not counted.
     """
-    batch, dim, places = config.training.batch_size, config.model.dim, batch_places(config, resident)
+    batch, dim, places = largest_batch(config), config.model.dim, batch_places(config, resident)
     tensors = places * dim * 4 * 5 + 8 * batch * dim * 4  # gathered, masked, masks, gradients, sums; queries
     return {
         "batches": RING * (places * stride + packet_bytes(batch, places)),
@@ -191,7 +197,7 @@ def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:
     """Return the bytes of the host beside the buffer while a device trains: ids and rows of the batches that are under way, and
     the ids of a batch that is prepared."""
     places = batch_places(config, resident)
-    ids = packet_bytes(config.training.batch_size, places)
+    ids = packet_bytes(largest_batch(config), places)
     return RING * (places * stride + ids) + 4 * ids
 
 

@@ -8,7 +8,7 @@ from marius_lite.config.encoder_memory import encoder_device_bytes, fanouts_of, 
 from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
 from marius_lite.config.inputs import inputs_of
-from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, packet_bytes
+from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, largest_batch, packet_bytes
 from marius_lite.config.planning import Resolved, planning_of
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -48,7 +48,8 @@ class BatchNeeds(NamedTuple):
 
 def batch_needs(config: Config, facts: Facts, capacity: int, cached: int) -> BatchNeeds:
     """Return what batches need on the device, beside the bytes of rows that are ``cached`` there."""
-    planning, batch, nodes = planning_of(config), config.training.batch_size, resident(facts, capacity).nodes
+    planning, nodes = planning_of(config), resident(facts, capacity).nodes
+    batch = largest_batch(config) if planning.unit == "edges" else config.training.batch_size
     if config.encodes:
         return BatchNeeds(encoder_device_bytes(config, planning.encoder_sizes(config, facts, capacity), cached))
     rows = planning.seeds(config, batch, nodes)

@@ -216,6 +216,11 @@ class TrainingSection(Section):
 
     epochs: PositiveInt = Field(10, description="passes over the training edges")
     batch_size: PositiveInt = Field(10000, description="edges in a batch; nodes in node classification")
+    even_batches: bool = Field(
+        True,
+        description="cut the edges of a step into batches of one size, the nearest to batch_size (at most 1.5 times it), so that "
+        "none is small; false: batches of batch_size, and a last one of what is left",
+    )
     seed: NonNegativeInt = Field(0, description="seed of all randomness of the run")
     staleness: NonNegativeInt = Field(
         0, description="batches that may be in flight before an update must land; 0: synchronous and deterministic"

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.sampling.windows import Cut
 from marius_lite.types import EpochPlan
 
 PATHS = ("zero_copy", "staged", "bulk")
@@ -59,7 +61,7 @@ class Choice:
 
 
 def expected_loads(
-    plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], partition_rows: int, batch_size: int, negatives: int
+    plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], partition_rows: int, cut: Cut, negatives: int
 ) -> list[Load]:
     """The loads of an epoch's steps that train edges, as if every resident row were equally likely.
 
@@ -70,9 +72,8 @@ def expected_loads(
     for step in plan.steps:
         resident = len(step.resident) * partition_rows
         edges = int(sum(bucket_counts[i, j] for i, j in step.buckets))
-        full, rest = divmod(edges, batch_size)
-        touched = full * distinct(resident, 2 * batch_size + negatives)
-        touched += distinct(resident, 2 * rest + negatives) if rest else 0
+        ends = [cut.before(edges, batch) for batch in range(cut.batches(edges) + 1)]
+        touched = sum(distinct(resident, 2 * (last - first) + negatives) for first, last in pairwise(ends))
         loads.append(Load(touched, len(step.load) * partition_rows))
     return loads
 

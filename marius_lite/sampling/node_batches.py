@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.sampling.windows import Window, batch_slices
+from marius_lite.sampling.windows import Cut, Window, batch_slices
 from marius_lite.seeds import generator_for
 from marius_lite.types import NodeBatch
 
@@ -39,11 +39,11 @@ class TrainingNodes:
 
 def node_window(step: int, nodes: int, batch_size: int) -> Window:
     """The window of all training nodes of a step."""
-    return Window(step, (), nodes, 0, -(-nodes // batch_size))
+    return Window(step, (), nodes, 0, Cut(batch_size, even=False))
 
 
-def node_batches(epoch: int, window: Window, ids: Ids, batch_size: int, run_seed: int, start: int) -> Iterator[NodeBatch]:
+def node_batches(epoch: int, window: Window, ids: Ids, run_seed: int, start: int) -> Iterator[NodeBatch]:
     """The window's batches from index ``start`` on, its nodes shuffled."""
     order = generator_for(run_seed, "shuffle", epoch, window.step, window.first_batch).permutation(len(ids))
-    for index, part in batch_slices(window, batch_size, start):
+    for index, part in batch_slices(window, start):
         yield NodeBatch(epoch, window.step, index, ids[order[part]])

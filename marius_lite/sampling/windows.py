@@ -17,6 +17,30 @@ Column = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """How a window's edges or nodes are cut into batches of ``size``.
+
+    ``even``: all batches of a window have the same size, give or take one: the nearest to ``size`` that there is. A window of less
+    than 1.5 times ``size`` is one batch. Otherwise the last batch takes what is left, however little.
+    """
+
+    size: int
+    even: bool = True
+
+    def batches(self, items: int) -> int:
+        """Return how many batches so many items make."""
+        if not self.even or items == 0:
+            return -(-items // self.size)
+        return max(1, (2 * items + self.size) // (2 * self.size))
+
+    def before(self, items: int, batch: int) -> int:
+        """Return how many of the ``items`` are in the first ``batch`` batches."""
+        if not self.even or items == 0:
+            return min(batch * self.size, items)
+        return items * batch // self.batches(items)
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """Some buckets of one step whose edges are shuffled together; ``first_batch`` counts through the step's windows."""
 
@@ -24,16 +48,24 @@ class Window:
     buckets: tuple[Bucket, ...]
     edges: int
     first_batch: int
-    batches: int
+    cut: Cut
+
+    @property
+    def batches(self) -> int:
+        return self.cut.batches(self.edges)
 
     @property
     def end(self) -> int:
         """The first batch after the window."""
         return self.first_batch + self.batches
 
+    def before(self, batch: int) -> int:
+        """Return how many of the window's items are trained before this batch of the step."""
+        return self.cut.before(self.edges, min(max(batch - self.first_batch, 0), self.batches))
 
-def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, batch_size: int) -> list[Window]:
-    """Cut the step's buckets, in order, into windows of at most ``limit`` edges. A bucket is never cut."""
+
+def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, cut: Cut) -> list[Window]:
+    """Divide the step's buckets, in order, into windows of at most ``limit`` edges. A bucket is never divided."""
     groups: list[list[Bucket]] = [[]]
     size = 0
     for i, j in step.buckets:
@@ -46,9 +78,8 @@ def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, batch_size
     windows, first = [], 0
     for group in groups:
         edges = int(sum(counts[i, j] for i, j in group))
-        batches = -(-edges // batch_size)
-        windows.append(Window(step.index, tuple(group), edges, first, batches))
-        first += batches
+        windows.append(Window(step.index, tuple(group), edges, first, cut))
+        first = windows[-1].end
     return windows
 
 
@@ -123,10 +154,7 @@ def shuffled(edges: int, generator: np.random.Generator) -> npt.NDArray[np.uint3
     return order
 
 
-def batch_slices(window: Window, batch_size: int, start: int) -> Sequence[tuple[int, slice]]:
+def batch_slices(window: Window, start: int) -> Sequence[tuple[int, slice]]:
     """(batch index in the step, slice of the shuffled window) of each batch from index ``start`` on."""
-    return [
-        (window.first_batch + k, slice(k * batch_size, min((k + 1) * batch_size, window.edges)))
-        for k in range(window.batches)
-        if window.first_batch + k >= start
-    ]
+    indices = range(max(start, window.first_batch), window.end)
+    return [(index, slice(window.before(index), window.before(index + 1))) for index in indices]

@@ -28,7 +28,7 @@ from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler
-from marius_lite.sampling.windows import Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
+from marius_lite.sampling.windows import Cut, Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
 from marius_lite.seeds import generator_for, seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
 from marius_lite.tasks.link_evaluation import evaluate_split, evaluate_trained, warn_of_chance, warn_of_self_answers
@@ -56,7 +56,7 @@ class LinkPrediction:
             plans_of(dataset, config)(0),
             dataset.edges("train").counts,
             dataset.partitioning.rows,
-            config.training.batch_size,
+            edge_cut(config),
             prod(negatives_shape(config, nodes)),
         )
 
@@ -94,6 +94,11 @@ class LinkPrediction:
         self, setting: Setting, rows: ResidentRows, representation: Representation, model: LinkPredictionModel
     ) -> LinkLearning:
         return LinkLearning(setting, rows, representation, model)
+
+
+def edge_cut(config: Config) -> Cut:
+    """Return how edges are cut into batches."""
+    return Cut(config.training.batch_size, config.training.even_batches)
 
 
 def make_sampler(config: Config) -> Sampler:
@@ -134,7 +139,7 @@ class LinkLearning:
         )
 
     def windows(self, step: Step) -> list[Window]:
-        return windows_of(step, self._edges.counts, self._setting.memory.window_edges, self._config.training.batch_size)
+        return windows_of(step, self._edges.counts, self._setting.memory.window_edges, edge_cut(self._config))
 
     def open(self, epoch: int, window: Window, following: Window | None) -> LinkWindow:
         edges = self._reader.take(window)
@@ -145,7 +150,7 @@ class LinkLearning:
             self._correct(edges)
         place = (epoch, window.step, window.first_batch)
         order = shuffled(window.edges, generator_for(self._config.training.seed, "shuffle", *place))
-        return LinkWindow(self._rows, window, epoch, edges, order, self._config.training.batch_size)
+        return LinkWindow(self._rows, window, epoch, edges, order)
 
     def prepare(self, batch: EdgeBatch) -> PreparedBatch[SampledLinks]:
         sampled = self._sampler.sample(batch, self._resident)
@@ -182,10 +187,9 @@ class LinkWindow:
     epoch: int
     edges: WindowEdges
     order: np.ndarray
-    batch_size: int
 
     def batches(self, start: int) -> Iterator[EdgeBatch]:
-        for index, part in batch_slices(self.window, self.batch_size, start):
+        for index, part in batch_slices(self.window, start):
             picks = self.order[part]
             src, dst, rel = (column[picks].astype(np.int64) for column in (self.edges.src, self.edges.dst, self.edges.rel))
             yield EdgeBatch(self.epoch, self.window.step, index, src, dst, rel)

@@ -121,8 +121,7 @@ class NodeLearning:
 
     def open(self, epoch: int, window: Window, following: Window | None) -> NodeWindow:
         targets = self._plans(epoch).steps[window.step].targets
-        training = self._config.training
-        return NodeWindow(window, epoch, self._training.of(targets), training.batch_size, training.seed)
+        return NodeWindow(window, epoch, self._training.of(targets), self._config.training.seed)
 
     def prepare(self, batch: NodeBatch) -> PreparedBatch[SampledNodes]:
         place, seed = (batch.epoch, batch.step, batch.index), self._config.training.seed
@@ -160,11 +159,10 @@ class NodeWindow:
     window: Window
     epoch: int
     ids: Ids
-    batch_size: int
     seed: int
 
     def batches(self, start: int) -> Iterator[NodeBatch]:
-        return node_batches(self.epoch, self.window, self.ids, self.batch_size, self.seed, start)
+        return node_batches(self.epoch, self.window, self.ids, self.seed, start)
 
     def touched(self) -> Ids:
         return self.ids[:0]  # they are few: most rows that batches touch are their neighbours'

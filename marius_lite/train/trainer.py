@@ -100,8 +100,7 @@ class Trainer:
     def _set_rates(self, window: Window) -> None:
         """Set learning rates and the regularizer as at the window's beginning, even where the run goes on in the middle of it."""
         state, config, items = self.state, self.config, max(1, self.parts.work.items)
-        trained_of_it = max(0, state.cursor.batch - window.first_batch) * config.training.batch_size
-        done = state.cursor.epoch + (state.edges - trained_of_it) / items
+        done = state.cursor.epoch + (state.edges - window.before(state.cursor.batch)) / items
         rate = factor(config.optimizer.schedule, config.training.epochs, done, window.edges / items, state.drops)
         for each in self.parts.rates:
             each.rate = rate

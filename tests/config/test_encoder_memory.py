@@ -104,6 +104,6 @@ def test_edges_chosen_by_keys_take_a_place_more(sets, device):
     known = WITH_NODES if sets == NODES else replace(facts(), lists=10**6)
     asked = [*sets, f"device={device}", "storage.capacity=4"]
     config, memory = resolve(load(sets=asked), known)
-    _, edges = reached(config, 10 if sets == NODES else 400, resident(known, 4))
+    _, edges = reached(config, 10 if sets == NODES else 500, resident(known, 4))
     _, weighted = resolve(load(sets=[*asked, "sampling.weighted=true"]), known)
     assert weighted.workspace - memory.workspace == 8 * sum(edges) > 0

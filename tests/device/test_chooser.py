@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from marius_lite.device.chooser import Load, Rates, choose, distinct, expected_loads, node_loads, seconds
 from marius_lite.ordering import make_plan
 from marius_lite.ordering.plan import make_node_plan
+from marius_lite.sampling.windows import Cut
 
 RATE = st.floats(1e-9, 1e-5)
 
@@ -47,7 +48,7 @@ def test_expected_rows_are_those_of_a_simulation():
 def test_loads_follow_the_plan():
     counts = np.full((8, 8), 100)
     plan = make_plan("comet", 8, 4, 0, 0)
-    loads = expected_loads(plan, counts, 50, 1000, 10)
+    loads = expected_loads(plan, counts, 50, Cut(1000, even=False), 10)
     assert [load.moved for load in loads] == [50 * len(step.load) for step in plan.steps]
     assert all(
         0 < load.touched <= 200 * -(-len(step.buckets) * 100 // 1000) for load, step in zip(loads, plan.steps) if step.buckets
