@@ -21,7 +21,9 @@ TIMED_QUERIES, TIMED_CANDIDATES = 256, 2048
 """The most queries and candidates that ways are timed on."""
 WORTH_TIMING = 1 << 22
 """The fewest multiplications of a timed product. Where a batch has fewer, the usual way is taken."""
-ROUNDS = 3
+LEAST_ROUNDS, MOST_ROUNDS, SECONDS = 3, 12, 0.3
+"""How often the ways are timed in turn: until so many seconds are over. The least time of each counts: another process can only
+make it longer."""
 AHEAD = 1.25
 """How many times as fast another way must be to be taken instead of the usual one. So two runs on one machine choose alike."""
 
@@ -74,9 +76,19 @@ def rates(precision: str, shape: tuple[int, int, int]) -> dict[str, float]:
     torch.set_num_threads(1)
     try:
         with products_in(precision):
-            return {way: operations / 1e9 / min(_seconds(way, tensors) for _ in range(ROUNDS)) for way in ways(precision)}
+            return {way: operations / 1e9 / seconds for way, seconds in _least_seconds(ways(precision), tensors).items()}
     finally:
         torch.set_num_threads(threads)
+
+
+def _least_seconds(names: list[str], tensors: tuple[Tensor, Tensor, Tensor]) -> dict[str, float]:
+    least = dict.fromkeys(names, float("inf"))
+    start = time.perf_counter()
+    for done in range(MOST_ROUNDS):
+        if done >= LEAST_ROUNDS and time.perf_counter() - start > SECONDS:
+            break
+        least = {way: min(before, _seconds(way, tensors)) for way, before in least.items()}
+    return least
 
 
 def _seconds(way: str, tensors: tuple[Tensor, Tensor, Tensor]) -> float:

@@ -1,10 +1,12 @@
 """Link prediction, edges per second, against a plain torch loop: everything resident, and a quarter of the partitions.
 
-    python scripts/bench/link_prediction.py EDGES [--rounds 5] [--model distmult] [--batches 100] [--peer FILE.py]
+    python scripts/bench/link_prediction.py EDGES [--rounds 5] [--model distmult] [--batches 100] [--peer FILE.py] [--busy]
 
 EDGES: .npy (E, 2), or a knowledge graph as text, tab-separated src, rel, dst of any ids. Ours and the peer run in turn, in new
-processes, with the same settings and threads; the peer gets the tuned allocator through GLIBC_TUNABLES, ours sets its own.
-Dataset and rows lie on the disk under --work (opened past the page cache). Prints each round, the medians, and their ratios.
+processes, with the same settings and threads, in float32 and in mixed precision (the peer: --bf16, by autocast). The peer gets
+the tuned allocator through GLIBC_TUNABLES, ours sets its own. Dataset and rows lie on the disk under --work (opened past the page
+cache). --busy: each also beside one process that never sleeps. Prints each round, the medians, their ratios, how scores were
+computed, and what share of the machine's fastest products of these shapes a whole batch reaches.
 """
 
 from __future__ import annotations
@@ -20,9 +22,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
+import yaml
+from machine_facts import cpu_name
+
+from marius_lite.nn.losses import Softmax
+from marius_lite.nn.products import products_in
+from marius_lite.nn.scoring import SideScoring
+from marius_lite.nn.similarities import SIMILARITIES
+from marius_lite.nn.ways import ways
+from marius_lite.nn.workspace import Workspace
 
 TUNED = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592:glibc.malloc.top_pad=268435456"
 WARM_UP = 5
@@ -45,32 +58,62 @@ def integers(edges: Path, work: Path) -> Path:
     return path
 
 
-def peer_rate(a: argparse.Namespace, edges: Path) -> float:
-    command = [
-        sys.executable,
-        str(a.peer),
-        str(edges),
-        "--model",
-        a.model,
-        "--dim",
-        str(a.dim),
-        "--batch",
-        str(a.batch),
-        "--negs",
-        str(a.negatives),
-        "--chunks",
-        str(a.chunks),
-        "--batches",
-        str(a.batches),
-        "--threads",
-        str(a.threads),
-    ]
+@dataclass(frozen=True)
+class Contender:
+    """Who trains, in what precision, with how many partitions resident (0: the peer, which has all), and what runs beside it."""
+
+    precision: str
+    capacity: int = 0
+    busy: bool = False
+
+    def named(self, partitions: int) -> str:
+        who = (
+            "plain torch"
+            if not self.capacity
+            else "in memory"
+            if self.capacity == partitions
+            else f"{self.capacity} of {partitions}"
+        )
+        return f"{who}, {self.precision}{', beside a busy process' if self.busy else ''}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Edges per second, the share of the time spent waiting for I/O, and how scores were computed."""
+
+    rate: float
+    waited: float = 0.0
+    way: str = ""
+
+
+def measured(a: argparse.Namespace, one: Contender, dataset: Path, edges: Path, work: Path) -> Measured:
+    neighbour = subprocess.Popen(["yes"], stdout=subprocess.DEVNULL) if one.busy else None
+    try:
+        return ours(a, one, dataset, work) if one.capacity else peer(a, one, edges)
+    finally:
+        if neighbour:
+            neighbour.kill()
+            neighbour.wait()
+
+
+def peer(a: argparse.Namespace, one: Contender, edges: Path) -> Measured:
+    settings = {
+        "model": a.model,
+        "dim": a.dim,
+        "batch": a.batch,
+        "negs": a.negatives,
+        "chunks": a.chunks,
+        "batches": a.batches,
+        "threads": a.threads,
+    }
+    command = [sys.executable, str(a.peer), str(edges), *(f"--{name}={value}" for name, value in settings.items())]
+    command += ["--bf16"] if one.precision == "mixed" else []
     printed = subprocess.run(command, env={**os.environ, "GLIBC_TUNABLES": TUNED}, check=True, text=True, capture_output=True)
-    return float(re.findall(r"([\d.]+) edges/s", printed.stdout)[-1])
+    return Measured(float(re.findall(r"([\d.]+) edges/s", printed.stdout)[-1]))
 
 
-def our_rate(a: argparse.Namespace, dataset: Path, work: Path, capacity: int) -> tuple[float, float]:
-    """(edges/s, share of the time spent waiting for I/O) from the batches' own clock, after WARM_UP of them.
+def ours(a: argparse.Namespace, one: Contender, dataset: Path, work: Path) -> Measured:
+    """Measure by the batches' own clock, after WARM_UP of them.
 
     The process is stopped once it has trained enough batches; steps and their swaps in between are included.
     """
@@ -81,14 +124,15 @@ def our_rate(a: argparse.Namespace, dataset: Path, work: Path, capacity: int) ->
         "training.batch_size": a.batch,
         "training.epochs": 1000,
         "training.threads": a.threads,
+        "training.precision": one.precision,
         "negatives.count": a.negatives,
         "negatives.chunks": a.chunks,
-        "storage.capacity": capacity,
+        "storage.capacity": one.capacity,
         "evaluation.every_epochs": 0,
         "checkpoint.every_epochs": 1000,
     }
     process = subprocess.Popen(
-        marius("train", dataset, "--run", run, *(f"--set={k}={v}" for k, v in settings.items())),
+        marius("train", dataset, "--run", run, "--config=preset:plain", *(f"--set={k}={v}" for k, v in settings.items())),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
@@ -104,12 +148,42 @@ def our_rate(a: argparse.Namespace, dataset: Path, work: Path, capacity: int) ->
     seconds = counted[-1]["time"] - lines[WARM_UP - 1]["time"]
     spans = [line["machine"] for line in read_lines(run / "metrics.jsonl") if line["kind"] == "step"]
     waited = sum(span["wait_s"] for span in spans) / max(sum(span["seconds"] for span in spans), 1e-9)
+    way = yaml.safe_load((run / "config.yaml").read_text())["config"]["training"]["scoring"]
     shutil.rmtree(run.parent)
-    return sum(line["edges"] for line in counted) / seconds, waited
+    return Measured(sum(line["edges"] for line in counted) / seconds, waited, way)
 
 
 def read_lines(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]] if path.exists() else []
+
+
+def fastest_products(a: argparse.Namespace, precision: str) -> float:
+    """Return GFLOP/s of the fastest products of a batch's shapes: `torch.bmm` of a chunk's queries and negatives, results in
+    memory, by the libraries that torch has; and those that training itself takes, with all that is between them."""
+    torch.set_num_threads(a.threads)
+    kind = torch.bfloat16 if precision == "mixed" else torch.float32
+    queries, negatives = torch.randn(a.chunks, a.batch // a.chunks, a.dim), torch.randn(a.chunks, a.negatives, a.dim)
+    left, right = queries.to(kind), negatives.to(kind).transpose(1, 2).contiguous()
+    out, best = torch.bmm(left, right), float("inf")
+    for onednn in (False, True):
+        with torch.backends.mkldnn.flags(enabled=onednn):
+            for _ in range(20):
+                start = time.perf_counter()
+                torch.bmm(left, right, out=out)
+                best = min(best, time.perf_counter() - start)
+    rates = [2 * a.batch * a.negatives * a.dim / best / 1e9]
+    one, many = queries[0].contiguous(), negatives[:1]
+    scoring = {way: SideScoring(SIMILARITIES["inner"], Softmax(), Workspace(), way) for way in ways(precision)}
+    torch.set_num_threads(1)
+    with products_in(precision):
+        for way in scoring.values():
+            taken = []
+            for _ in range(20):
+                start = time.perf_counter()
+                way(one, one, many)
+                taken.append(time.perf_counter() - start)
+            rates.append(a.threads * 6 * len(one) * a.negatives * a.dim / min(taken) / 1e9)
+    return max(rates)
 
 
 def main() -> None:
@@ -118,6 +192,8 @@ def main() -> None:
     parser.add_argument("--peer", type=Path, default=Path(__file__).with_name("plain_torch.py"))
     parser.add_argument("--model", default="distmult")
     parser.add_argument("--work", type=Path, default=None)
+    parser.add_argument("--precision", choices=("float32", "mixed"), action="append", help="one of them; both if left out")
+    parser.add_argument("--busy", action="store_true", help="also beside one process that never sleeps")
     for name, default in (
         ("rounds", 5),
         ("batches", 100),
@@ -130,6 +206,10 @@ def main() -> None:
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
     a = parser.parse_args()
+    precisions = a.precision or ["float32", "mixed"]
+    contenders = [Contender(each, capacity) for each in precisions for capacity in (0, a.partitions, a.partitions // 4)]
+    if a.busy:
+        contenders += [Contender(each, capacity, True) for each in precisions for capacity in (0, a.partitions)]
     with tempfile.TemporaryDirectory(dir=a.work) as folder:
         work = Path(folder)
         subprocess.run(
@@ -140,26 +220,35 @@ def main() -> None:
         )
         edges = integers(a.edges, work)
         print(
-            f"{a.edges.name}, {a.model}, dim {a.dim}, batch {a.batch}, {a.negatives} shared negatives a side in {a.chunks} "
-            f"chunks, softmax, {a.threads} threads, {a.partitions} partitions; {a.batches} batches a round"
+            f"{cpu_name()}; {a.edges.name}, {a.model}, dim {a.dim}, batch {a.batch}, {a.negatives} shared negatives a side in "
+            f"{a.chunks} chunks, softmax, {a.threads} threads, {a.partitions} partitions; {a.batches} batches a round"
         )
-        rates: dict[str, list[float]] = {"peer": [], "in memory": [], "capacity p/4": []}
+        found: dict[Contender, list[Measured]] = {one: [] for one in contenders}
         for k in range(a.rounds):
-            rates["peer"].append(peer_rate(a, edges))
-            in_memory, _ = our_rate(a, dataset=work / "dataset", work=work, capacity=a.partitions)
-            out_of_core, waited = our_rate(a, dataset=work / "dataset", work=work, capacity=a.partitions // 4)
-            rates["in memory"].append(in_memory)
-            rates["capacity p/4"].append(out_of_core)
+            for one, results in found.items():
+                results.append(measured(a, one, work / "dataset", edges, work))
             print(
-                f"round {k}: "
-                + ", ".join(f"{name} {values[-1]:,.0f}" for name, values in rates.items())
-                + f" edges/s (waiting for I/O {waited:.0%})",
-                flush=True,
+                f"round {k}: " + "; ".join(f"{one.named(a.partitions)} {r[-1].rate:,.0f}" for one, r in found.items()), flush=True
             )
-        medians = {name: statistics.median(values) for name, values in rates.items()}
-        print(f"median: peer {a.peer.stem} {medians['peer']:,.0f} edges/s")
-        for name in ("in memory", "capacity p/4"):
-            print(f"median: {name} {medians[name]:,.0f} edges/s, {medians[name] / medians['peer']:.2f}x the peer")
+    report(a, precisions, found)
+
+
+def report(a: argparse.Namespace, precisions: list[str], found: dict[Contender, list[Measured]]) -> None:
+    """Print each median, its ratio to the peer in float32 and in its own precision, and its share of the fastest products."""
+    operations = 2 * 6 * a.negatives * a.dim  # of an edge: both sides, scores and both gradients
+    fastest = {each: fastest_products(a, each) for each in precisions}
+    rates = {one: statistics.median(each.rate for each in results) for one, results in found.items()}
+    for one, rate in rates.items():
+        line = f"median: {one.named(a.partitions)}: {rate:,.0f} edges/s"
+        for other in sorted({precisions[0], one.precision}):
+            theirs = rates.get(Contender(other, 0, one.busy))
+            line += f", {rate / theirs:.2f}x plain torch in {other}" if theirs and one.capacity else ""
+        if one.busy:
+            line += f", {rate / rates[Contender(one.precision, one.capacity)]:.0%} of idle"
+        if one.capacity:
+            last, share = found[one][-1], rate * operations / 1e9 / fastest[one.precision]
+            line += f"; {last.way}, waiting for I/O {last.waited:.0%}, {share:.0%} of {fastest[one.precision]:,.0f} GFLOP/s"
+        print(line)
 
 
 if __name__ == "__main__":

@@ -21,10 +21,10 @@ QUERY = (
 
 
 def cpu_name() -> str:
-    """The processor's model as lscpu names it."""
+    """The processor's model as lscpu names it, with its family and model: virtual machines often give no other name."""
     lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("Model name:")]
-    return named[0] if named else "unknown"
+    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    return f"{facts.get('Model name', 'unknown')} (family {facts.get('CPU family', '?')}, model {facts.get('Model', '?')})"
 
 
 def gpus() -> list[dict[str, str]]:

@@ -59,8 +59,9 @@ def step(
     loss = torch.zeros(())
     for side, (entity, positive) in enumerate(((s, d), (d, s))):
         query = combine(a.model, entity, weights[side], side == 1)
-        scores = torch.bmm(query.view(a.chunks, n // a.chunks, -1), negatives[side].transpose(1, 2)).view(n, a.negs)
-        scores = torch.cat([(query * positive).sum(-1, keepdim=True), scores], 1)
+        with torch.autocast("cpu", torch.bfloat16, enabled=a.bf16):
+            scores = torch.bmm(query.view(a.chunks, n // a.chunks, -1), negatives[side].transpose(1, 2)).view(n, a.negs)
+        scores = torch.cat([(query * positive).sum(-1, keepdim=True), scores.float()], 1)
         loss = loss + cross_entropy(scores, torch.zeros(n, dtype=torch.long), reduction="sum")
     loss.backward()
     with torch.no_grad():
@@ -88,6 +89,7 @@ def main() -> None:
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--lr", type=float, default=0.1)
+    parser.add_argument("--bf16", action="store_true", help="scores in bfloat16, by autocast")
     a = parser.parse_args()
     torch.set_num_threads(a.threads)
     torch.manual_seed(0)
