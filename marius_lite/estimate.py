@@ -25,11 +25,15 @@ from marius_lite.graph.plans import plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
 from marius_lite.rows.table import table_bytes
+from marius_lite.sampling.windows import windows_of
 from marius_lite.storage.fill import each_adopted
-from marius_lite.tasks.resolved import resolved
+from marius_lite.tasks.link_prediction import edge_cut
+from marius_lite.tasks.resolved import resolved, scoring_rates
 from marius_lite.types import EpochPlan
 
 EPOCHS_COUNTED = 10
+MANY_BATCHES = 1.05
+"""So many times the batches that the edges ask for are worth a remark."""
 
 Plan = Callable[[int], EpochPlan]
 
@@ -116,6 +120,24 @@ def absent_share(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64]) -> float
     return absent / max(total, 1)
 
 
+def batches_of(config: Config, plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], window_edges: int) -> int:
+    """Return how many batches of edges an epoch has."""
+    windows = (windows_of(step, bucket_counts, window_edges, edge_cut(config)) for step in plan.steps)
+    return sum(window.batches for each in windows for window in each)
+
+
+def remark_of_batches(config: Config, batches: int, edges: int) -> list[str]:
+    """Return a remark where steps have so few edges that their batches are much smaller than asked for."""
+    size = config.training.batch_size
+    if batches <= MANY_BATCHES * edges / size + 1:
+        return []
+    return [
+        f"an epoch has {batches:,} batches of {edges // batches:,} edges, where `training.batch_size` {size} asks for "
+        f"{edges / size:,.1f}: steps have few edges. More resident partitions (storage.memory), fewer partitions (`repartition`) "
+        "or smaller batches change that"
+    ]
+
+
 def sizes_of(config: Config, data: Dataset) -> MovedSizes:
     """Return the sizes of what a run on a dataset moves. ``config``: resolved."""
     partitioning, adjacency, features = data.partitioning, lists_read(data, config), features_read(data, config)
@@ -148,6 +170,10 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     edges = data.manifest.edges["train"]
     counted = list(islice(traffic(config, plan, sizes, facts.partitions, memory.slots), EPOCHS_COUNTED))
     later = counted[1:] or counted
+    batches, few_edges = 0, list[str]()
+    if planning_of(config).unit == "edges":
+        batches = batches_of(config, plan(0), facts.bucket_counts, memory.window_edges)
+        few_edges = remark_of_batches(config, batches, edges)
     return {
         "dataset": str(data.path),
         "nodes": facts.nodes,
@@ -158,7 +184,10 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         "ordering": config.storage.ordering,
         "steps": len(plan(0).steps),
         "swaps": counted[0].swaps,
+        **({"batches": batches} if batches else {}),
         "device": config.device,
+        "scoring": config.training.scoring,
+        "scoring_gflops": scoring_rates(data, config),
         "memory": memory.as_dict(),
         "device_memory": device_needs(config, facts, int(config.storage.capacity), memory),
         "disk": {
@@ -171,6 +200,6 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if any(sizes.lists) else {}),
         "first_epoch": asdict(counted[0]),
         "later_epoch": {name: round(sum(getattr(t, name) for t in later) / len(later)) for name in asdict(later[0])},
-        "remarks": [*unused(data.manifest, config), *doubtful(data.manifest, config)],
+        "remarks": [*unused(data.manifest, config), *doubtful(data.manifest, config), *few_edges],
         "config": config.model_dump(mode="json"),
     }

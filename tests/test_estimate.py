@@ -2,13 +2,14 @@
 
 import time
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marius_lite.config.load import load
 from marius_lite.config.schedule import checkpoint_due, evaluation_due
-from marius_lite.estimate import MovedSizes, moves, traffic
+from marius_lite.estimate import MovedSizes, batches_of, moves, remark_of_batches, traffic
 from marius_lite.evaluate.pages import Pages
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.ordering import beta_swaps, comet_shape, make_plan, spare_slots
@@ -51,6 +52,24 @@ def test_comet_bytes_meet_the_formula():
 @pytest.mark.parametrize(("ordering", "p", "c"), [("comet", 16, 4), ("comet", 32, 8), ("beta", 16, 4)])
 def test_prefetching_into_spare_slots_saves_reads(ordering, p, c):
     assert one_epoch(ordering, p, c, prefetch=True).rows_read < one_epoch(ordering, p, c).rows_read
+
+
+@given(st.integers(100, 3000), st.sampled_from([50, 400, 3000]), st.booleans())
+@settings(deadline=None)
+def test_the_batches_of_an_epoch_are_counted_and_small_ones_remarked_on(edges, size, even):
+    """As many as the plan's steps and windows have; a remark only where they are smaller than asked for."""
+    config = load(sets=[f"training.batch_size={size}", f"training.even_batches={str(even).lower()}"])
+    counts = np.full((8, 8), edges)
+    plan = make_plan("comet", 8, 4, 0, 0)
+    steps = [edges * len(step.buckets) for step in plan.steps if step.buckets]
+    total = 64 * edges
+    batches = batches_of(config, plan, counts, total)
+    if even:
+        assert batches == sum(max(1, int(each / size + 0.5)) for each in steps)
+    else:
+        assert batches == sum(-(-each // size) for each in steps)
+    remarks = remark_of_batches(config, batches, total)
+    assert len(remarks) == (batches > 1.05 * total / size + 1)
 
 
 class Settled:

@@ -46,6 +46,8 @@ def describe_run(folder: Path, verify: bool) -> dict[str, Any]:
         "capacity": config.storage.capacity,
         "ordering": config.storage.ordering,
         "device": config.device,
+        "scoring": config.training.scoring,
+        "scoring_gflops": record.get("machine", {}).get("scoring_gflops", {}),
         "verified": any(verified),
     }
 

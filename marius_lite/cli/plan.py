@@ -30,16 +30,20 @@ def _text(result: Mapping[str, Any]) -> str:
     from marius_lite.files import format_bytes as size
 
     memory, disk, start = result["memory"], result["disk"], result["start"]
+    batches = f", {result['batches']:,} batches" if "batches" in result else ""
     lines = [
         f"{result['nodes']:,} nodes, {result['edges']:,} training edges, {result['relations']:,} relations",
         f"{result['partitions']} partitions, {result['capacity']} resident ({result['ordering']}), "
-        f"{result['steps']} steps, {result['swaps']} swaps an epoch, on {result['device']}",
+        f"{result['steps']} steps, {result['swaps']} swaps{batches} an epoch, on {result['device']}",
         f"memory      {size(memory['total'])}: {memory['slots']} slots of {size(memory['slot_bytes'])} {size(memory['buffer'])}, "
         f"edges {size(memory['edges'])}, batch {size(memory['workspace'])}, "
         f"evaluation {size(memory['evaluation'])}",
         f"disk        {size(disk['total'])}: rows {size(disk['rows'])}, checkpoints {size(disk['checkpoints'])}",
         f"at start    {size(start['rows_written'])} written",
     ]
+    if result["scoring_gflops"]:
+        rates = ", ".join(f"{way} {rate}" for way, rate in result["scoring_gflops"].items())
+        lines.append(f"scores      by {result['scoring']}; GFLOP/s of a thread: {rates}")
     on_device = result["device_memory"]
     if on_device:
         parts = ", ".join(f"{name} {size(count)}" for name, count in on_device.items())

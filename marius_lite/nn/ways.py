@@ -47,13 +47,22 @@ def chosen_way(precision: str, similarity: str, loss: str, shape: tuple[int, int
 
     Other similarities and losses than inner products and softmax are left to torch.
     """
-    if similarity != "inner" or loss != "softmax":
+    if not _native(similarity, loss):
         return "torch"
-    queries, candidates, dim = shape
-    found = rates(precision, (min(queries, TIMED_QUERIES), min(candidates, TIMED_CANDIDATES), dim))
-    usual = ways(precision)[0]
+    found, usual = timed_rates(precision, similarity, loss, shape), ways(precision)[0]
     best = max(found, key=lambda way: found[way], default=usual)
     return best if found and found[best] > AHEAD * found[usual] else usual
+
+
+def timed_rates(precision: str, similarity: str, loss: str, shape: tuple[int, int, int]) -> dict[str, float]:
+    """Return what `rates` says of a part of such batches that is large enough; none where torch computes them anyway."""
+    queries, candidates, dim = shape
+    timed = min(queries, TIMED_QUERIES), min(candidates, TIMED_CANDIDATES), dim
+    return rates(precision, timed) if _native(similarity, loss) else {}
+
+
+def _native(similarity: str, loss: str) -> bool:
+    return similarity == "inner" and loss == "softmax"
 
 
 @cache

@@ -20,8 +20,8 @@ Column = npt.NDArray[np.uint32]
 class Cut:
     """How a window's edges or nodes are cut into batches of ``size``.
 
-    ``even``: all batches of a window have the same size, give or take one: the nearest to ``size`` that there is. A window of less
-    than 1.5 times ``size`` is one batch. Otherwise the last batch takes what is left, however little.
+    ``even``: all batches of a window have the same size, give or take one: the nearest to ``size`` that there is. A window of
+    less than 1.5 times ``size`` is one batch. Otherwise the last batch takes what is left, however little.
     """
 
     size: int

@@ -11,7 +11,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.nn.decoders import decoder_class
 from marius_lite.nn.evaluable import with_encoder
-from marius_lite.nn.ways import chosen_way
+from marius_lite.nn.ways import chosen_way, timed_rates
 
 
 def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
@@ -23,10 +23,28 @@ def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
     return found.model_copy(update={"training": training}), memory
 
 
+def scoring_rates(dataset: Dataset, config: Config) -> dict[str, int]:
+    """Return the GFLOP/s of one thread in each way to compute a resolved configuration's scores; none where nothing is timed."""
+    if not _scores_on_cpu(config):
+        return {}
+    found = timed_rates(config.training.precision, _similarity(config), config.loss.name, _shape(dataset, config))
+    return {way: round(rate) for way, rate in found.items()}
+
+
 def _scoring(dataset: Dataset, config: Config) -> str:
     """Return how scores are computed, by measurement, for a configuration that has everything else."""
-    if planning_of(config).unit != "edges" or config.device != "cpu":
+    if not _scores_on_cpu(config):
         return "torch"
-    shape = scored_shape(config, int(config.storage.capacity) * dataset.partitioning.rows)
-    similarity = decoder_class(config.model.decoder).similarity
-    return chosen_way(config.training.precision, similarity, config.loss.name, shape)
+    return chosen_way(config.training.precision, _similarity(config), config.loss.name, _shape(dataset, config))
+
+
+def _scores_on_cpu(config: Config) -> bool:
+    return planning_of(config).unit == "edges" and config.device == "cpu"
+
+
+def _similarity(config: Config) -> str:
+    return decoder_class(config.model.decoder).similarity
+
+
+def _shape(dataset: Dataset, config: Config) -> tuple[int, int, int]:
+    return scored_shape(config, int(config.storage.capacity) * dataset.partitioning.rows)

@@ -33,7 +33,7 @@ from marius_lite.metrics import MetricsLog, read
 from marius_lite.nn.ways import require_way
 from marius_lite.rows.table import create_table, open_table, table_bytes
 from marius_lite.tasks import task_of
-from marius_lite.tasks.resolved import resolved
+from marius_lite.tasks.resolved import resolved, scoring_rates
 from marius_lite.train.build import build
 from marius_lite.train.trainer import Trainer
 
@@ -67,7 +67,7 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
     settings, _ = resolved(data, config or config_for(data, None))
     check_device(settings.device)
     _require_disk(Path(run), data, settings)
-    with run_folder.create(Path(run), data, settings, _machine_facts()) as folder:
+    with run_folder.create(Path(run), data, settings, _machine_facts(data, settings)) as folder:
         return _run(folder, data, settings, None)
 
 
@@ -215,8 +215,9 @@ def _require_disk(run: Path, data: Dataset, config: Config) -> None:
         files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
 
 
-def _machine_facts() -> dict[str, Any]:
+def _machine_facts(data: Dataset, config: Config) -> dict[str, Any]:
     return {
+        "scoring_gflops": scoring_rates(data, config),
         "threads": machine.cpu_threads(),
         "memory": machine.total_memory(),
         "python": platform.python_version(),
