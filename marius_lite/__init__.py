@@ -1,6 +1,7 @@
 """Train graph embeddings and graph neural networks larger than memory, on one machine.
 
-The functions do what the commands do; importing the package loads neither torch nor zarr.
+The functions do what the commands do; importing the package loads neither torch nor zarr. Import it before torch: then torch's
+threads sleep while they wait (see `marius_lite.waiting`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,11 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from marius_lite.waiting import let_threads_sleep
+
 __version__ = "0.1.0"
+
+let_threads_sleep()
 
 _PUBLIC = {  # public name -> module and name there
     "make_dataset": "preprocess.make:make_dataset",

@@ -17,3 +17,4 @@ def prepare_torch(config: Config) -> None:
     torch.set_num_threads(int(config.training.threads))
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS is not deterministic, and torch refuses
     torch.use_deterministic_algorithms(config.training.staleness == 0)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # no result depends on it, and it is a pass over every new tensor

@@ -36,6 +36,7 @@ from marius_lite.tasks import task_of
 from marius_lite.tasks.resolved import resolved, scoring_rates
 from marius_lite.train.build import build
 from marius_lite.train.trainer import Trainer
+from marius_lite.waiting import threads_spin
 
 CHANGEABLE = (
     "training.epochs",
@@ -189,6 +190,11 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         log.info("%s", line)
     for line in [*doubtful(data.manifest, config), *task_of(config).leaks(data)]:
         log.warning("%s", line)
+    if threads_spin() and config.device == "cpu" and int(config.training.threads) > 1:
+        log.warning(
+            "torch was loaded before marius_lite, so its threads spin while they wait, which can take a third of the speed: "
+            "import marius_lite first, or start Python with OMP_WAIT_POLICY=PASSIVE"
+        )
 
 
 def _tell_missing_lines(metrics: Path, expected: int) -> None:
