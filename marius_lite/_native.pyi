@@ -179,6 +179,11 @@ def distance_gradients(distance: str, query: Annotated[NDArray[numpy.float32], d
     From the gradient of distance_scores' scores, float32 (n, m): sets d_query (n, d), adds to d_candidates (m, d). The same bits for any number of threads.
     """
 
+def complex_product(left: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], conjugate: bool, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 0) -> None:
+    """
+    out = left * right, or left * conj(right), of complex numbers: real parts first, imaginary parts after. float32 (n, d).
+    """
+
 def softmax_loss(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], losses: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int = 0) -> None:
     """
     losses[r] = log(sum(exp(scores[r]))) - scores[r, 0]; scores[r] becomes its gradient. float32 (r, c), (r,).

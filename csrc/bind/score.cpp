@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bind/arrays.h"
+#include "score/complex.h"
 #include "score/distances.h"
 #include "score/shared_softmax.h"
 #include "score/softmax.h"
@@ -57,6 +58,13 @@ void distance_gradients(const std::string& distance, In<float, 2> query, In<floa
             "distances: gradients must have the shapes of queries and candidates");
     marius::distance_gradients(distance_named(distance), tile_of(query, candidates), d_scores.data(), d_query.data(),
                                d_candidates.data(), threads);
+}
+
+void complex_product(In<float, 2> left, In<float, 2> right, bool conjugate, Out<float, 2> out, int threads) {
+    require(left.shape(1) % 2 == 0, "complex_product: a row has as many real parts as imaginary ones");
+    require(same_shape(left, right) && same_shape(left, out), "complex_product: both factors and out must have one shape");
+    marius::complex_product(left.data(), right.data(), conjugate, static_cast<std::int64_t>(left.shape(0)),
+                            static_cast<std::int64_t>(left.shape(1) / 2), out.data(), threads);
 }
 
 void softmax_loss(Out<float, 2> scores, Out<float, 1> losses, int threads) {
@@ -117,6 +125,11 @@ void bind_score(nb::module_& m) {
           "From the gradient of distance_scores' scores, float32 (n, m): sets d_query (n, d), adds to d_candidates (m, d). The "
           "same bits for any number of threads.",
           Release());
+    m.def(
+        "complex_product", &complex_product, "left"_a.noconvert(), "right"_a.noconvert(), "conjugate"_a, "out"_a.noconvert(),
+        "threads"_a = 0,
+        "out = left * right, or left * conj(right), of complex numbers: real parts first, imaginary parts after. float32 (n, d).",
+        Release());
     m.def("softmax_loss", &softmax_loss, "scores"_a.noconvert(), "losses"_a.noconvert(), "threads"_a = 0,
           "losses[r] = log(sum(exp(scores[r]))) - scores[r, 0]; scores[r] becomes its gradient. float32 (r, c), (r,).",
           Release());

@@ -4,8 +4,8 @@
 // they lie: each of their numbers is copied to all lanes. Scores are stored as (candidates, queries of a block).
 #pragma once
 #include "score/products.h"
-#include "score/transpose.h"
 #include "score/shared_softmax_kernels.h"
+#include "score/transpose.h"
 
 namespace marius {
 namespace {
@@ -198,8 +198,8 @@ template <class Numbers> ScoreRoomSizes room_sizes(std::int64_t candidates, std:
 }
 
 template <class Numbers> constexpr SharedSoftmaxKernel kernel_of(const char* name) noexcept {
-    return {name,          Numbers::per_word > 1, block_queries,     packed_size<Numbers>, room_sizes<Numbers>,
-            pack<Numbers>, exponentials<Numbers>, add_queries,       gradients<Numbers>};
+    return {name,          Numbers::per_word > 1, block_queries, packed_size<Numbers>, room_sizes<Numbers>,
+            pack<Numbers>, exponentials<Numbers>, add_queries,   gradients<Numbers>};
 }
 
 }  // namespace

@@ -17,4 +17,5 @@ def prepare_torch(config: Config) -> None:
     torch.set_num_threads(int(config.training.threads))
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS is not deterministic, and torch refuses
     torch.use_deterministic_algorithms(config.training.staleness == 0)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # no result depends on it, and it is a pass over every new tensor
+    # No result depends on what new tensors are filled with, and filling them is a pass over each.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]

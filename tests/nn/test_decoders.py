@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from marius_lite.errors import UserError
 from marius_lite.nn.decoders import DECODERS, Draw, EdgeContext, make_decoder
+from marius_lite.nn.decoders.base import complex_product
 from marius_lite.nn.similarities import SIMILARITIES
 
 
@@ -23,6 +24,23 @@ def test_both_sides_give_the_edges_score(name, seed, half):
     forward = similarity.pairs(decoder.query(src, context, 0), dst)
     backward = similarity.pairs(decoder.query(dst, context, 1), src)
     torch.testing.assert_close(forward, backward, rtol=1e-4, atol=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 40), st.integers(0, 40), st.booleans(), st.integers(0, 9))
+def test_products_of_complex_numbers_have_torchs_bits(rows, half, conjugate, seed):
+    """So that runs on a GPU, where torch computes them, agree with runs on a CPU."""
+    rng = np.random.default_rng(seed)
+    left, right, grad = (torch.from_numpy(rng.standard_normal((rows, 2 * half), np.float32)) for _ in range(3))
+    found = left.clone().requires_grad_(), right.clone().requires_grad_()
+    expected = left.clone().requires_grad_(), right.clone().requires_grad_()
+    (real, imaginary), (other, turned) = (each.chunk(2, -1) for each in expected)
+    turned = -turned if conjugate else turned
+    plain = torch.cat([real * other - imaginary * turned, real * turned + imaginary * other], -1)
+    product = complex_product(*found, conjugate)
+    assert torch.equal(product, plain)
+    for ours, theirs in zip(torch.autograd.grad(product, found, grad), torch.autograd.grad(plain, expected, grad)):
+        assert torch.equal(ours, theirs)
 
 
 @pytest.mark.parametrize("name", DECODERS)
