@@ -10,6 +10,9 @@
 namespace marius {
 namespace {
 
+constexpr std::int64_t ahead = 8;  // gradients requested before they are added
+constexpr std::int64_t line = 16;  // floats in a cache line
+
 MARIUS_VECTOR_CLONES
 void add(float* __restrict sum, const float* __restrict grad, std::int64_t dim) {
     for (std::int64_t c = 0; c < dim; ++c) sum[c] += grad[c];
@@ -21,6 +24,10 @@ const float* grad_at(const std::vector<GradPart>& parts, std::int64_t position, 
         position -= part.count;
     }
     return nullptr;
+}
+
+void request(const float* grad, std::int64_t dim) {
+    for (std::int64_t at = 0; grad && at < dim; at += line) __builtin_prefetch(grad + at);
 }
 
 }  // namespace
@@ -41,6 +48,7 @@ void segment_sum(const std::vector<GradPart>& parts, const std::int32_t* order, 
                     outside = true;
                     return;
                 }
+                if (k + ahead < positions && order[k + ahead] >= 0) request(grad_at(parts, order[k + ahead], dim), dim);
                 if (k == starts[s]) std::memcpy(sum, grad, dim * sizeof(float));
                 else add(sum, grad, dim);
             }
