@@ -4,18 +4,20 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bind/arrays.h"
 #include "score/complex.h"
 #include "score/distances.h"
-#include "score/shared_softmax.h"
+#include "score/shared_loss.h"
 #include "score/softmax.h"
 
 namespace nb = nanobind;
@@ -75,40 +77,46 @@ void softmax_loss(Out<float, 2> scores, Out<float, 1> losses, int threads) {
 
 using Corrections = std::optional<std::pair<In<float, 1>, In<float, 2>>>;
 
-void shared_softmax(const std::string& way, In<float, 2> query, In<float, 2> positive, In<float, 3> candidates,
-                    In<std::int64_t, 1> hidden_queries, In<std::int64_t, 1> hidden_candidates, const Corrections& corrections,
-                    Out<float, 1> losses, Out<float, 2> d_query, Out<float, 2> d_positive, Out<float, 3> d_candidates,
-                    int threads) {
+marius::SharedLossTerms loss_terms(const std::string& loss, float margin) {
+    if (loss == "softmax") return {marius::LossOfScores::softmax, margin};
+    if (loss == "logistic") return {marius::LossOfScores::logistic, margin};
+    if (loss == "margin") return {marius::LossOfScores::margin, margin};
+    throw std::invalid_argument("shared_loss: there is no loss \"" + loss + "\"");
+}
+
+void shared_loss(const std::string& way, const std::string& loss, float margin, In<float, 2> query, In<float, 2> positive,
+                 In<float, 3> candidates, In<std::int64_t, 1> hidden_queries, In<std::int64_t, 1> hidden_candidates,
+                 const Corrections& corrections, Out<float, 1> losses, Out<float, 2> d_query, Out<float, 2> d_positive,
+                 Out<float, 3> d_candidates, int threads) {
     const auto queries = query.shape(0), chunks = candidates.shape(0), count = candidates.shape(1),
                hidden = hidden_queries.shape(0);
-    require(chunks > 0 && query.shape(1) == candidates.shape(2),
-            "shared_softmax: queries and candidates have not as many columns");
-    require(same_shape(positive, query), "shared_softmax: positives must have the shape of queries");
+    require(chunks > 0 && query.shape(1) == candidates.shape(2), "shared_loss: queries and candidates have not as many columns");
+    require(same_shape(positive, query), "shared_loss: positives must have the shape of queries");
     require(same_shape(d_query, query) && same_shape(d_positive, query) && same_shape(d_candidates, candidates) &&
                 d_candidates.shape(2) == candidates.shape(2),
-            "shared_softmax: gradients must have the shapes of queries, positives and candidates");
-    require(losses.shape(0) == queries, "shared_softmax: a loss for each query is needed");
-    require(hidden_candidates.shape(0) == hidden, "shared_softmax: a hidden pair is a query and a candidate");
+            "shared_loss: gradients must have the shapes of queries, positives and candidates");
+    require(losses.shape(0) == queries, "shared_loss: a loss for each query is needed");
+    require(hidden_candidates.shape(0) == hidden, "shared_loss: a hidden pair is a query and a candidate");
     for (std::size_t i = 0; i < hidden; ++i) {
         const std::int64_t q = hidden_queries.data()[i], c = hidden_candidates.data()[i];
         const bool there = q >= 0 && q < static_cast<std::int64_t>(queries) && c >= 0 && c < static_cast<std::int64_t>(count);
         require(there && (i == 0 || q >= hidden_queries.data()[i - 1]),
-                "shared_softmax: hidden pairs must be of queries and candidates that are there, ordered by query");
+                "shared_loss: hidden pairs must be of queries and candidates that are there, ordered by query");
     }
     if (corrections)
         require(corrections->first.shape(0) == queries && same_shape(corrections->second, candidates),
-                "shared_softmax: corrections are one for each query, and one for each candidate of a chunk");
+                "shared_loss: corrections are one for each query, and one for each candidate of a chunk");
     const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
-    marius::shared_softmax(
+    marius::shared_loss(
         {query.data(), positive.data(), size(queries), candidates.data(), size(chunks), size(count), size(query.shape(1)),
          hidden_queries.data(), hidden_candidates.data(), size(hidden), corrections ? corrections->first.data() : nullptr,
-         corrections ? corrections->second.data() : nullptr},
+         corrections ? corrections->second.data() : nullptr, loss_terms(loss, margin)},
         {losses.data(), d_query.data(), d_positive.data(), d_candidates.data()}, way, threads);
 }
 
-std::vector<std::pair<std::string, bool>> shared_softmax_ways() {
-    std::vector<std::pair<std::string, bool>> ways;
-    for (const auto& way : marius::shared_softmax_ways()) ways.emplace_back(way.name, way.rounds);
+std::vector<std::tuple<std::string, bool, bool>> shared_loss_ways() {
+    std::vector<std::tuple<std::string, bool, bool>> ways;
+    for (const auto& way : marius::shared_loss_ways()) ways.emplace_back(way.name, way.rounds, way.every_loss);
     return ways;
 }
 
@@ -133,15 +141,17 @@ void bind_score(nb::module_& m) {
     m.def("softmax_loss", &softmax_loss, "scores"_a.noconvert(), "losses"_a.noconvert(), "threads"_a = 0,
           "losses[r] = log(sum(exp(scores[r]))) - scores[r, 0]; scores[r] becomes its gradient. float32 (r, c), (r,).",
           Release());
-    m.def("shared_softmax_ways", &shared_softmax_ways,
-          "The ways of shared_softmax that this processor and its operating system allow, the fastest first: name, and whether "
-          "what is multiplied is rounded to bfloat16.");
-    m.def("shared_softmax", &shared_softmax, "way"_a, "query"_a.noconvert(), "positive"_a.noconvert(), "candidates"_a.noconvert(),
-          "hidden_queries"_a.noconvert(), "hidden_candidates"_a.noconvert(), "corrections"_a.none(), "losses"_a.noconvert(),
-          "d_query"_a.noconvert(), "d_positive"_a.noconvert(), "d_candidates"_a.noconvert(), "threads"_a = 0,
-          "Scores are inner products of a query with its positive and with the candidates of its chunk. losses[i] = "
-          "log(sum of exp(scores)) - score of the positive, without the hidden pairs (query, ascending; candidate of its chunk), "
-          "less `corrections` of positives and candidates; and the gradients of the losses' sum. float32 (n, d), (chunks, m, d), "
-          "(n,); int64. The same bits for the same way and number of threads.",
+    m.def("shared_loss_ways", &shared_loss_ways,
+          "The ways of shared_loss that this processor and its operating system allow, the fastest first: name, whether what is "
+          "multiplied is rounded to bfloat16, and whether it has every loss: some have softmax alone.");
+    m.def("shared_loss", &shared_loss, "way"_a, "loss"_a, "margin"_a, "query"_a.noconvert(), "positive"_a.noconvert(),
+          "candidates"_a.noconvert(), "hidden_queries"_a.noconvert(), "hidden_candidates"_a.noconvert(), "corrections"_a.none(),
+          "losses"_a.noconvert(), "d_query"_a.noconvert(), "d_positive"_a.noconvert(), "d_candidates"_a.noconvert(),
+          "threads"_a = 0,
+          "Scores are inner products of a query with its positive and with the candidates of its chunk, less `corrections` of "
+          "positives and candidates. Hidden pairs (query, ascending; candidate of its chunk) score -inf. losses[i] of `loss` "
+          "softmax: log(sum of exp(scores)) - score of the positive; logistic: softplus(-(margin + positive)) + the mean of "
+          "softplus(margin + candidate); margin: the mean of max(0, margin + candidate - positive). And the gradients of the "
+          "losses' sum. float32 (n, d), (chunks, m, d), (n,); int64. The same bits for the same way and number of threads.",
           Release());
 }

@@ -37,6 +37,7 @@ constexpr int most_rows = 12, narrow_rows = 6, most_vectors = 4;  // 32 register
 #else
 constexpr int most_rows = 6, narrow_rows = 3, most_vectors = 4;  // 16 registers
 #endif
+
 constexpr int pair = 2;  // vectors in a block of queries
 constexpr std::int64_t block_queries = pair * width;
 

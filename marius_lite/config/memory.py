@@ -32,16 +32,16 @@ TILE_QUERIES = 512
 memory once a tile."""
 STORED_SCORES = 1 << 23
 """Scores that native code has in memory at a time, where a block of queries does not have more: `scores_at_once` of
-csrc/score/shared_softmax.cpp."""
+csrc/score/shared_loss.cpp."""
 SCORED_BLOCK, SCORED_BLOCKS = 32, 8
 """Queries in a block there, and blocks that are scored together: `most_block` and `most_blocks` of
-csrc/score/shared_softmax_kernels.h."""
+csrc/score/shared_loss_kernels.h."""
 SLICES_OF_THREAD = 4
 """Parts that candidates are split into for each thread, where chunks are fewer than threads: `slices_of_thread` of
-csrc/score/shared_softmax.cpp."""
+csrc/score/shared_loss.cpp."""
 AMX_QUERIES, AMX_BLOCK = 1024, 256
 """Queries that are scored together where scores are computed twice, and candidates of a thread: `tile_queries` and `block_rows`
-of csrc/score/shared_softmax.cpp and shared_softmax_tiles.h."""
+of csrc/score/shared_loss.cpp and shared_softmax_tiles.h."""
 DEVICE_TILE = 1 << 24
 """Numbers in a tile of scores on a device. A GPU wants fewer and larger steps than a CPU."""
 LOG_Q_BYTES = 20
@@ -133,7 +133,7 @@ def workspace_bytes(config: Config, relations: int, resident: int, threads: int)
 
 
 def _native_bytes(config: Config, resident: int, threads: int) -> int:
-    """Return the bytes that `csrc/score/shared_softmax.cpp` needs beside a batch, in the way that needs most.
+    """Return the bytes that `csrc/score/shared_loss.cpp` needs beside a batch, in the way that needs most.
 
     A way stores the scores of some blocks of queries, for each thread or for slices of the candidates, and perhaps the candidates
     rounded; or it computes scores twice and has packed queries, and in each thread a block of candidates.

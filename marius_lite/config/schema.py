@@ -232,9 +232,10 @@ class TrainingSection(Section):
     )
     scoring: Literal["auto", "torch", "amx", "avx512_bf16", "avx512", "avx2", "vectors"] = Field(
         "auto",
-        description="how a CPU computes inner products with the softmax loss, and their gradients: in native code for the "
-        "instructions named (amx and avx512_bf16 for precision mixed, the others for float32; vectors: any processor), or by "
-        "torch. auto: by measurement on this processor; a resumed run takes the same. All else is computed by torch",
+        description="how a CPU computes the losses of inner products, and their gradients: in native code for the "
+        "instructions named (amx, which has softmax alone, and avx512_bf16 for precision mixed, the others for float32; vectors: "
+        "any processor), or by torch. auto: by measurement on this processor; a resumed run takes the same. All else is computed "
+        "by torch",
     )
     threads: PositiveInt | Auto = Field("auto", description="CPU threads; auto: all that the process may use")
     early_stopping: NonNegativeInt = Field(

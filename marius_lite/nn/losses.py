@@ -29,7 +29,14 @@ class SideGrads:
 
 
 class Loss(ABC):
-    """A loss. Each is a frozen dataclass, whose fields are its options."""
+    """A loss. Each is a frozen dataclass, whose fields are its options.
+
+    ``native``: its name for `csrc/score/shared_loss.h`, and the margin there; None where native code does not have it.
+    """
+
+    @property
+    def native(self) -> tuple[str, float] | None:
+        return None
 
     @abstractmethod
     def __call__(self, scores: torch.Tensor, workspace: Workspace) -> torch.Tensor:
@@ -39,6 +46,10 @@ class Loss(ABC):
 @dataclass(frozen=True)
 class Softmax(Loss):
     """The cross-entropy of the positive among all scores: logsumexp(scores) - positive."""
+
+    @property
+    def native(self) -> tuple[str, float]:
+        return "softmax", 0.0
 
     def __call__(self, scores: torch.Tensor, workspace: Workspace) -> torch.Tensor:
         if not scores.is_cuda:
@@ -66,6 +77,10 @@ class Logistic(Loss):
     margin: float = 0.0
     temperature: float = 0.0
 
+    @property
+    def native(self) -> tuple[str, float] | None:
+        return None if self.temperature else ("logistic", self.margin)
+
     def __call__(self, scores: torch.Tensor, workspace: Workspace) -> torch.Tensor:
         if self.margin:
             scores += self.margin
@@ -92,6 +107,10 @@ class Margin(Loss):
     """The mean over the negatives of max(0, margin + negative - positive)."""
 
     margin: float = 1.0
+
+    @property
+    def native(self) -> tuple[str, float]:
+        return "margin", self.margin
 
     def __call__(self, scores: torch.Tensor, workspace: Workspace) -> torch.Tensor:
         negatives = scores[:, 1:]

@@ -113,7 +113,7 @@ class LinkPredictionModel(torch.nn.Module):
         kind = decoder_class(decoder)
         self.similarity = SIMILARITIES[kind.similarity]
         self.objective, self.n3_share = objective or Objective(), 1.0
-        self.loss = _loss(self.objective.loss, self.objective.options)
+        self.loss = make_loss(self.objective.loss, self.objective.options)
         self.relation_count = relations
         self.reciprocal = reciprocal
         draw = relation_draw or kind.relation_draw(dim)
@@ -307,7 +307,8 @@ def finite(loss: float, batch: Batch) -> float:
     return loss
 
 
-def _loss(name: str, options: Mapping[str, Any]) -> Loss:
+def make_loss(name: str, options: Mapping[str, Any]) -> Loss:
+    """Return the loss of a name. Raises UserError for an option that it does not have."""
     kind = _entry(LOSSES, "loss.name", name)
     known = inspect.signature(kind).parameters
     for key in options:

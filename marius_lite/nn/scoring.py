@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from marius_lite.config.memory import CPU_TILE, DEVICE_TILE, TILE_QUERIES
-from marius_lite.nn import shared_softmax
+from marius_lite.nn import shared_loss
 from marius_lite.nn.losses import Loss, SideGrads
 from marius_lite.nn.similarities import Similarity
 from marius_lite.nn.workspace import Workspace
@@ -22,13 +22,13 @@ TILE_COLUMNS = 1 << 13
 class SideScoring:
     """Compares queries with their positives and with negatives that they share, and computes the gradients of a loss.
 
-    ``way``: how inner products with the softmax loss are computed on a CPU, one of `nn.shared_softmax.usable_ways`, or torch. All
-    else is computed by torch, in tiles of scores. What that needs is in ``workspace``, and no larger than one tile.
+    ``way``: how inner products and their loss are computed on a CPU, one of `nn.shared_loss.usable_ways`, or torch. All else is
+    computed by torch, in tiles of scores. What that needs is in ``workspace``, and no larger than one tile.
     """
 
     def __init__(self, similarity: Similarity, loss: Loss, workspace: Workspace, way: str = "torch"):
         self._similarity, self._loss, self._workspace, self._way = similarity, loss, workspace, way
-        self._native = way != "torch" and shared_softmax.suits(similarity, loss)
+        self._native = shared_loss.suits(way, similarity, loss)
 
     def __call__(
         self,
@@ -44,7 +44,7 @@ class SideScoring:
         add nothing to loss and gradients. The ``correction`` is subtracted from the scores. The gradients are new tensors.
         """
         if self._native and not query.is_cuda:
-            return shared_softmax.score_side(self._way, query, positive, negatives, left_out, correction)
+            return shared_loss.score_side(self._way, self._loss, query, positive, negatives, left_out, correction)
         return score_in_tiles(self._similarity, self._loss, query, positive, negatives, self._workspace, left_out, correction)
 
 

@@ -12,6 +12,7 @@ from marius_lite.graph.facts import facts_of
 from marius_lite.nn.decoders import decoder_class
 from marius_lite.nn.evaluable import with_encoder
 from marius_lite.nn.ways import chosen_way, timed_rates
+from marius_lite.tasks.link_model import loss_of
 
 
 def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
@@ -27,7 +28,7 @@ def scoring_rates(dataset: Dataset, config: Config) -> dict[str, int]:
     """Return the GFLOP/s of one thread in each way to compute a resolved configuration's scores; none where nothing is timed."""
     if not _scores_on_cpu(config):
         return {}
-    found = timed_rates(config.training.precision, _similarity(config), config.loss.name, _shape(dataset, config))
+    found = timed_rates(config.training.precision, _similarity(config), loss_of(config), _shape(dataset, config))
     return {way: round(rate) for way, rate in found.items()}
 
 
@@ -35,7 +36,7 @@ def _scoring(dataset: Dataset, config: Config) -> str:
     """Return how scores are computed, by measurement, for a configuration that has everything else."""
     if not _scores_on_cpu(config):
         return "torch"
-    return chosen_way(config.training.precision, _similarity(config), config.loss.name, _shape(dataset, config))
+    return chosen_way(config.training.precision, _similarity(config), loss_of(config), _shape(dataset, config))
 
 
 def _scores_on_cpu(config: Config) -> bool:

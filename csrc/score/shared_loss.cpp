@@ -1,4 +1,4 @@
-#include "score/shared_softmax.h"
+#include "score/shared_loss.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +8,7 @@
 
 #include "base/aligned.h"
 #include "base/parallel.h"
-#include "score/shared_softmax_kernels.h"
+#include "score/shared_loss_kernels.h"
 #include "score/shared_softmax_tiles.h"
 
 namespace marius {
@@ -37,7 +37,7 @@ void scale(float factor, const float* __restrict from, std::int64_t count, float
     for (std::int64_t i = 0; i < count; ++i) to[i] = factor * from[i];
 }
 
-Chunk chunk_of(const SharedSoftmax& batch, std::int64_t chunk) {
+Chunk chunk_of(const SharedLoss& batch, std::int64_t chunk) {
     const std::int64_t first = std::min(batch.queries, chunk * batch.in_chunk());
     const std::int64_t last = std::min(batch.queries, first + batch.in_chunk());
     const auto* begin = std::lower_bound(batch.hidden_queries, batch.hidden_queries + batch.hidden, first);
@@ -51,14 +51,15 @@ Chunk chunk_of(const SharedSoftmax& batch, std::int64_t chunk) {
             begin,
             batch.hidden_candidates + (begin - batch.hidden_queries),
             end - begin,
-            first};
+            first,
+            batch.terms};
 }
 
 // The candidates of a chunk in slices. With the scores of a group of queries, each slice is one thread's work.
 class ChunkWork {
 public:
-    ChunkWork(const SharedSoftmaxKernel& kernel, const SharedSoftmax& batch, const SharedSoftmaxGradients& out,
-              std::int64_t slices, std::int64_t blocks)
+    ChunkWork(const SharedLossKernel& kernel, const SharedLoss& batch, const SharedLossGradients& out, std::int64_t slices,
+              std::int64_t blocks)
         : kernel_(kernel), batch_(batch), out_(out), slices_(slices), blocks_(blocks),
           sizes_(kernel.sizes(parts(batch.count, slices), batch.dim, blocks)), packed_(kernel.packed(batch.dim, blocks)) {
         for (std::int64_t slice = 0; slice < slices; ++slice) rooms_.emplace_back(sizes_);
@@ -71,11 +72,13 @@ public:
         const std::int64_t group_queries = blocks_ * kernel_.block;
         for (std::int64_t first = 0; first < chunk.queries; first += group_queries) {
             const std::int64_t queries = std::min(group_queries, chunk.queries - first), blocks = parts(queries, kernel_.block);
-            const Group group{first, queries, blocks, packed_.get()};
+            const Group group{first, queries, blocks, packed_.get(), positive_};
             kernel_.pack(chunk, first, blocks, packed_.get());
+            for (std::int64_t query = 0; query < blocks * kernel_.block; ++query)
+                positive_[query] = query < queries ? score_of_positive(chunk.first_query + first + query) : 0.0f;
             parallel_for(slices_, 1, threads, [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t slice = begin; slice < end; ++slice)
-                    kernel_.exponentials(chunk, group, edge(slice), edge(slice + 1), rooms_[slice].pointers());
+                    kernel_.shares(chunk, group, edge(slice), edge(slice + 1), rooms_[slice].pointers());
             });
             for (std::int64_t query = 0; query < blocks * kernel_.block; ++query) finish(chunk, group, query);
             parallel_for(slices_ + blocks, 1, threads, [&](std::int64_t begin, std::int64_t end) {
@@ -90,40 +93,77 @@ public:
 
 private:
     struct Room {
-        Aligned<float> scores, pairs, d_query, weighted, by_dim, by_row, highest, sum, factor;
+        Aligned<float> scores, pairs, d_query, weighted, by_dim, by_row, reference, sum, factor;
 
         explicit Room(const ScoreRoomSizes& sizes)
             : scores(sizes.scores), pairs(sizes.pairs), d_query(sizes.d_query), weighted(sizes.weighted), by_dim(sizes.by_dim),
-              by_row(sizes.by_row), highest(sizes.of_query), sum(sizes.of_query), factor(sizes.of_query) {}
+              by_row(sizes.by_row), reference(sizes.of_query), sum(sizes.of_query), factor(sizes.of_query) {}
         ScoreRoom pointers() const {
-            return {scores.get(), pairs.get(),   d_query.get(), weighted.get(), by_dim.get(),
-                    by_row.get(), highest.get(), sum.get(),     factor.get()};
+            return {scores.get(), pairs.get(),     d_query.get(), weighted.get(), by_dim.get(),
+                    by_row.get(), reference.get(), sum.get(),     factor.get()};
         }
     };
 
     std::int64_t edge(std::int64_t slice) const { return batch_.count * slice / slices_; }
 
-    // Every slice's sum and the positive's together: the loss, and each slice's factor.
+    float score_of_positive(std::int64_t number) const {
+        const float score = inner(batch_.query + number * batch_.dim, batch_.positive + number * batch_.dim, batch_.dim);
+        return batch_.positive_corrections ? score - batch_.positive_corrections[number] : score;
+    }
+
+    // The loss of a query, the gradient of its positive's score, and each slice's factor.
     void finish(const Chunk& chunk, const Group& group, std::int64_t query) {
-        const std::int64_t number = chunk.first_query + group.first + query;
         if (query >= group.queries) {
             for (Room& room : rooms_) room.factor.get()[query] = 0;
             return;
         }
-        float positive = inner(batch_.query + number * batch_.dim, batch_.positive + number * batch_.dim, batch_.dim);
-        if (batch_.positive_corrections) positive -= batch_.positive_corrections[number];
+        float& loss = out_.losses[chunk.first_query + group.first + query];
+        switch (batch_.terms.loss) {
+            case LossOfScores::softmax: return finish_softmax(query, loss);
+            case LossOfScores::logistic: return finish_logistic(query, loss);
+            case LossOfScores::margin: return finish_margin(query, loss);
+        }
+    }
+
+    // Every slice's sum and the positive's together.
+    void finish_softmax(std::int64_t query, float& loss) {
+        const float positive = positive_[query];
         float highest = positive;
-        for (const Room& room : rooms_) highest = std::max(highest, room.highest.get()[query]);
+        for (const Room& room : rooms_) highest = std::max(highest, room.reference.get()[query]);
         const double own = std::exp(static_cast<double>(positive) - highest);
         double sum = own;
         for (const Room& room : rooms_)
-            sum += room.sum.get()[query] * std::exp(static_cast<double>(room.highest.get()[query]) - highest);
+            sum += room.sum.get()[query] * std::exp(static_cast<double>(room.reference.get()[query]) - highest);
         for (Room& room : rooms_)
             room.factor.get()[query] =
-                static_cast<float>(std::exp(static_cast<double>(room.highest.get()[query]) - highest) / sum);
-        out_.losses[number] = static_cast<float>(std::log(sum) + highest - positive);
+                static_cast<float>(std::exp(static_cast<double>(room.reference.get()[query]) - highest) / sum);
+        loss = static_cast<float>(std::log(sum) + highest - positive);
         d_positive_[query] = static_cast<float>(own / sum - 1);
     }
+
+    void finish_logistic(std::int64_t query, float& loss) {
+        const double positive = static_cast<double>(positive_[query]) + batch_.terms.margin;
+        const double missed = std::max(-positive, 0.0) + std::log1p(std::exp(-std::abs(positive)));
+        loss = static_cast<float>(missed + mean_of_candidates(query));
+        d_positive_[query] = static_cast<float>(-1 / (1 + std::exp(positive)));
+    }
+
+    void finish_margin(std::int64_t query, float& loss) {
+        double counted = 0;
+        for (const Room& room : rooms_) counted += room.reference.get()[query];
+        loss = static_cast<float>(mean_of_candidates(query));
+        d_positive_[query] = static_cast<float>(-counted / candidates());
+    }
+
+    // What the candidates add to a loss that takes their mean.
+    double mean_of_candidates(std::int64_t query) {
+        double sum = 0;
+        for (const Room& room : rooms_) sum += room.sum.get()[query];
+        for (Room& room : rooms_) room.factor.get()[query] = static_cast<float>(1 / candidates());
+        return sum / candidates();
+    }
+
+    double candidates() const { return static_cast<double>(std::max<std::int64_t>(batch_.count, 1)); }
 
     // The gradients of a block's queries, and of their positives.
     void put_queries(const Chunk& chunk, const Group& group, std::int64_t block) {
@@ -137,17 +177,17 @@ private:
             kernel_.add_queries(chunk, group, block, room.pointers(), out_.d_query + chunk.first_query * batch_.dim);
     }
 
-    const SharedSoftmaxKernel& kernel_;
-    const SharedSoftmax& batch_;
-    const SharedSoftmaxGradients& out_;
+    const SharedLossKernel& kernel_;
+    const SharedLoss& batch_;
+    const SharedLossGradients& out_;
     const std::int64_t slices_, blocks_;
     const ScoreRoomSizes sizes_;
     Aligned<float> packed_;
     std::vector<Room> rooms_;
-    float d_positive_[most_blocks * most_block] = {};
+    float d_positive_[most_blocks * most_block] = {}, positive_[most_blocks * most_block] = {};
 };
 
-void by_vectors(const SharedSoftmaxKernel& kernel, const SharedSoftmax& batch, const SharedSoftmaxGradients& out, int threads) {
+void by_vectors(const SharedLossKernel& kernel, const SharedLoss& batch, const SharedLossGradients& out, int threads) {
     const std::int64_t used = threads > 0 ? threads : default_threads(), chunks = batch.chunks;
     const std::int64_t slices =
         chunks >= used ? 1 : std::clamp<std::int64_t>(parts(slices_of_thread * used, chunks), 1, parts(batch.count, least_slice));
@@ -173,7 +213,7 @@ void by_vectors(const SharedSoftmaxKernel& kernel, const SharedSoftmax& batch, c
 #if defined(MARIUS_AMX)
 constexpr std::int64_t tile_queries = 1024;  // scored together: their sums stay near a core's cache
 
-void by_tiles(const SharedSoftmax& batch, const SharedSoftmaxGradients& out, int threads) {
+void by_tiles(const SharedLoss& batch, const SharedLossGradients& out, int threads) {
     const std::int64_t dim = batch.dim;
     std::vector<float> positive(static_cast<std::size_t>(batch.queries)), d_positive(positive.size());
     for (std::int64_t q = 0; q < batch.queries; ++q) {
@@ -212,45 +252,50 @@ void by_tiles(const SharedSoftmax& batch, const SharedSoftmaxGradients& out, int
 }
 #endif
 
-const SharedSoftmaxKernel* kernel_named(const std::string& name) {
+const SharedLossKernel* kernel_named(const std::string& name) {
 #if defined(__x86_64__)
 #if defined(MARIUS_BF16)
-    if (name == shared_softmax_bf16.name) return &shared_softmax_bf16;
+    if (name == shared_loss_bf16.name) return &shared_loss_bf16;
 #endif
-    if (name == shared_softmax_of_16.name) return &shared_softmax_of_16;
-    if (name == shared_softmax_of_8.name) return &shared_softmax_of_8;
+    if (name == shared_loss_of_16.name) return &shared_loss_of_16;
+    if (name == shared_loss_of_8.name) return &shared_loss_of_8;
 #endif
-    return name == shared_softmax_of_4.name ? &shared_softmax_of_4 : nullptr;
+    return name == shared_loss_of_4.name ? &shared_loss_of_4 : nullptr;
 }
 
 }  // namespace
 
-const std::vector<SharedSoftmaxWay>& shared_softmax_ways() {
-    static const std::vector<SharedSoftmaxWay> ways = [] {
-        std::vector<SharedSoftmaxWay> found;
+const std::vector<SharedLossWay>& shared_loss_ways() {
+    static const std::vector<SharedLossWay> ways = [] {
+        std::vector<SharedLossWay> found;
 #if defined(MARIUS_AMX)
-        if (amx::usable()) found.push_back({"amx", true});
+        if (amx::usable()) found.push_back({"amx", true, false});
 #endif
 #if defined(__x86_64__)
 #if defined(MARIUS_BF16)
         if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw"))
-            found.push_back({shared_softmax_bf16.name, true});
+            found.push_back({shared_loss_bf16.name, true, true});
 #endif
-        if (__builtin_cpu_supports("avx512f")) found.push_back({shared_softmax_of_16.name, false});
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back({shared_softmax_of_8.name, false});
+        if (__builtin_cpu_supports("avx512f")) found.push_back({shared_loss_of_16.name, false, true});
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+            found.push_back({shared_loss_of_8.name, false, true});
 #endif
-        found.push_back({shared_softmax_of_4.name, false});
+        found.push_back({shared_loss_of_4.name, false, true});
         return found;
     }();
     return ways;
 }
 
-void shared_softmax(const SharedSoftmax& batch, const SharedSoftmaxGradients& out, const std::string& way, int threads) {
-    const auto& ways = shared_softmax_ways();
-    if (std::none_of(ways.begin(), ways.end(), [&](const SharedSoftmaxWay& each) { return each.name == way; }))
-        throw std::invalid_argument("shared_softmax: this processor has no way \"" + way + "\"");
+void shared_loss(const SharedLoss& batch, const SharedLossGradients& out, const std::string& way, int threads) {
+    const auto& ways = shared_loss_ways();
+    if (std::none_of(ways.begin(), ways.end(), [&](const SharedLossWay& each) { return each.name == way; }))
+        throw std::invalid_argument("shared_loss: this processor has no way \"" + way + "\"");
 #if defined(MARIUS_AMX)
-    if (way == "amx") return by_tiles(batch, out, threads);
+    if (way == "amx") {
+        if (batch.terms.loss != LossOfScores::softmax)
+            throw std::invalid_argument("shared_loss: the way \"amx\" has no other loss than softmax");
+        return by_tiles(batch, out, threads);
+    }
 #endif
     by_vectors(*kernel_named(way), batch, out, threads);
 }

@@ -3,15 +3,14 @@
 // A vector has the numbers of several queries. So highest scores and sums need nothing across lanes, and candidates are read as
 // they lie: each of their numbers is copied to all lanes. Scores are stored as (candidates, queries of a block).
 #pragma once
-#include "score/products.h"
-#include "score/shared_softmax_kernels.h"
+#include "score/shared_loss_kernels.h"
+#include "score/shares.h"
 #include "score/transpose.h"
 
 namespace marius {
 namespace {
 
-constexpr float no_score = -3.0e38f;
-constexpr std::int64_t rows_in_turn = 64;  // exponentials added one by one; their sums are added then: rounding grows more slowly
+constexpr std::int64_t rows_in_turn = 64;      // shares added one by one; their sums are added then: rounding grows more slowly
 constexpr std::int64_t near_bytes = 96 << 10;  // of candidates that a few products in turn read: they stay in a core's cache
 
 inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
@@ -49,18 +48,16 @@ struct Plain : Float32 {
             for (std::int64_t d = 0; d < wide; d += width)
                 store(weighted + d, q < there ? load_some(query + d, dim - d) * all(factor[q]) : Lanes{});
     }
-    // exp(score - highest) of candidates [first, last) of a block, added to `sums` and stored as the operands of products.
-    static void exponentials(float* scores, float*, std::int64_t first, std::int64_t last, const Lanes* highest, Lanes* sums) {
+    // The shares of candidates [first, last) of a block, stored as the operands of products.
+    template <class Share> static void shares(float* scores, float*, std::int64_t first, std::int64_t last, Share& share) {
         for (std::int64_t row = first; row < last; ++row)
             for (int v = 0; v < pair; ++v) {
                 float* place = scores + row * block_queries + v * width;
-                const Lanes share = exp_of(load(place) - highest[v]);
-                store(place, share);
-                sums[v] += share;
+                store(place, share(load(place), v));
             }
     }
     static float* pairs_of_block(const ScoreRoom&, std::int64_t, std::int64_t) { return nullptr; }
-    // A block's exponentials of candidates from `row` on, as the right operand of products over candidates.
+    // A block's shares of candidates from `row` on, as the right operand of products over candidates.
     static const float* over_candidates(const ScoreRoom& room, std::int64_t block, std::int64_t rows, std::int64_t row) {
         return room.scores + (block * rows_of_scores(rows) + row) * block_queries;
     }
@@ -94,25 +91,29 @@ inline void hide(const Chunk& chunk, std::int64_t query, std::int64_t first, std
     }
 }
 
-// Of one block: scores of `rows` candidates become exponentials.
-template <class Numbers> void block_exponentials(float* scores, float* pairs, std::int64_t rows, float* highest, float* sum) {
-    Lanes top[pair], total[pair] = {};
-    for (int v = 0; v < pair; ++v) top[v] = all(no_score);
-    for (std::int64_t row = 0; row < rows; ++row)
-        for (int v = 0; v < pair; ++v) top[v] = larger(load(scores + row * block_queries + v * width), top[v]);
+// Of one block: scores of `rows` candidates become shares.
+template <class Numbers, class Share>
+[[gnu::noinline]] void block_shares(const SharedLossTerms& terms, const float* positive, float* scores, float* pairs,
+                                    std::int64_t rows, float* reference, float* sum) {
+    Share share(scores, rows, terms, positive);
     for (std::int64_t row = 0; row < rows; row += rows_in_turn) {
-        Lanes sums[pair] = {};
-        Numbers::exponentials(scores, pairs, row, least(row + rows_in_turn, rows), top, sums);
-        for (int v = 0; v < pair; ++v) total[v] += sums[v];
+        Numbers::shares(scores, pairs, row, least(row + rows_in_turn, rows), share);
+        share.end_turn();
     }
     for (int v = 0; v < pair; ++v) {
-        store(highest + v * width, top[v]);
-        store(sum + v * width, total[v]);
+        store(reference + v * width, share.reference(v));
+        store(sum + v * width, share.totals[v]);
     }
 }
 
+template <class Numbers> auto block_shares_of(LossOfScores loss) {
+    return loss == LossOfScores::softmax    ? block_shares<Numbers, SoftmaxShare>
+           : loss == LossOfScores::logistic ? block_shares<Numbers, LogisticShare>
+                                            : block_shares<Numbers, MarginShare>;
+}
+
 template <class Numbers>
-void exponentials(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room) {
+void shares(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room) {
     const std::int64_t dim = chunk.dim, deep = words<Numbers>(dim), near = near_rows(dim), rows = last - first;
     const std::int64_t of_block = rows_of_scores(rows) * block_queries;
     if (group.first == 0) Numbers::pack_candidates(chunk, first, last, room);
@@ -124,12 +125,14 @@ void exponentials(const Chunk& chunk, const Group& group, std::int64_t first, st
             product<Numbers>(candidates, right - left, group.packed + block * deep * block_queries, deep,
                              room.scores + block * of_block + (left - first) * block_queries, false);
     }
+    const auto become_shares = block_shares_of<Numbers>(chunk.terms.loss);
     for (std::int64_t block = 0; block < group.blocks; ++block) {
         float* scores = room.scores + block * of_block;
         if (chunk.corrections) subtract(chunk.corrections + first, rows, scores);
         hide(chunk, group.first + block * block_queries, first, last, scores);
-        block_exponentials<Numbers>(scores, Numbers::pairs_of_block(room, block, rows), rows,
-                                    room.highest + block * block_queries, room.sum + block * block_queries);
+        const std::int64_t queries = block * block_queries;
+        become_shares(chunk.terms, group.positive + queries, scores, Numbers::pairs_of_block(room, block, rows), rows,
+                      room.reference + queries, room.sum + queries);
     }
     for (std::int64_t left = first; left < last; left += near) {
         const std::int64_t right = least(left + near, last), turns = words<Numbers>(right - left);
@@ -197,9 +200,9 @@ template <class Numbers> ScoreRoomSizes room_sizes(std::int64_t candidates, std:
             blocks * block_queries};
 }
 
-template <class Numbers> constexpr SharedSoftmaxKernel kernel_of(const char* name) noexcept {
+template <class Numbers> constexpr SharedLossKernel kernel_of(const char* name) noexcept {
     return {name,          Numbers::per_word > 1, block_queries, packed_size<Numbers>, room_sizes<Numbers>,
-            pack<Numbers>, exponentials<Numbers>, add_queries,   gradients<Numbers>};
+            pack<Numbers>, shares<Numbers>,       add_queries,   gradients<Numbers>};
 }
 
 }  // namespace

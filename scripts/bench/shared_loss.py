@@ -1,7 +1,7 @@
-"""Softmax loss and gradients of queries that share their negatives: each way of this processor, and torch in tiles of scores.
+"""Losses and gradients of queries that share their negatives: each way of this processor, and torch in tiles of scores.
 
-    python scripts/bench/shared_softmax.py [--threads 2] [--queries 1000] [--chunks 1] [--negatives 40943] [--dim 512]
-                                           [--rounds 7]
+    python scripts/bench/shared_loss.py [--threads 2] [--queries 1000] [--chunks 1] [--negatives 40943] [--dim 512]
+                                           [--rounds 7] [--loss softmax]
 
 The ways in turn, medians of the rounds, in memory: wall-clock time, and the processor's time of all threads. Threads of torch
 sleep while they wait (OMP_WAIT_POLICY=PASSIVE) and freed blocks are kept, as `train` keeps them.
@@ -21,7 +21,7 @@ import torch
 from machine_facts import cpu_name
 
 from marius_lite.nn.allocator import keep_large_blocks
-from marius_lite.nn.losses import Softmax
+from marius_lite.nn.losses import LOSSES
 from marius_lite.nn.products import products_in
 from marius_lite.nn.scoring import SideScoring
 from marius_lite.nn.similarities import SIMILARITIES
@@ -33,7 +33,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("threads", 2), ("queries", 1000), ("negatives", 40943), ("dim", 512), ("chunks", 1), ("rounds", 7)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--loss", choices=LOSSES, default="softmax")
     a = parser.parse_args()
+    loss = LOSSES[a.loss]()
     keep_large_blocks()
     torch.set_num_threads(a.threads)
     torch.manual_seed(0)
@@ -41,13 +43,13 @@ def main() -> None:
     negatives = torch.randn(a.chunks, a.negatives, a.dim).mul_(0.3)
     print(
         f"{cpu_name()}, torch {torch.__version__}, {a.threads} threads, {a.queries} queries, {a.chunks} x {a.negatives} "
-        f"negatives, dim {a.dim}"
+        f"negatives, dim {a.dim}, {a.loss}"
     )
     for precision in ("float32", "mixed"):
         times = defaultdict(list)
         for _ in range(a.rounds + 1):  # the first warms up
-            for way in ways(precision):
-                scoring = SideScoring(SIMILARITIES["inner"], Softmax(), Workspace(), way)
+            for way in ways(precision, loss):
+                scoring = SideScoring(SIMILARITIES["inner"], loss, Workspace(), way)
                 start, used = time.perf_counter(), time.process_time()
                 with products_in(precision):
                     scoring(query, positive, negatives)

@@ -1,21 +1,27 @@
-"""Softmax among shared negatives by native code: each way of this processor against float64 autograd."""
+"""Losses among shared negatives by native code: each way of this processor against float64 autograd."""
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn.functional import softplus
 
-from marius_lite._native import shared_softmax, shared_softmax_ways
-from marius_lite.nn.losses import Logistic, Softmax
+from marius_lite._native import shared_loss, shared_loss_ways
+from marius_lite.nn.losses import Logistic, Margin, Softmax
 from marius_lite.nn.scoring import SideScoring
-from marius_lite.nn.shared_softmax import score_side, suits, usable_ways
+from marius_lite.nn.shared_loss import score_side, suits, usable_ways
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs
 
-WAYS = dict(shared_softmax_ways())
+WAYS = {name: rounds for name, rounds, _ in shared_loss_ways()}
+EVERY_LOSS = [name for name, _, every in shared_loss_ways() if every]
 each_way = pytest.mark.parametrize("way", WAYS)
+SOFTMAX = Softmax()
+LOSSES = st.one_of(
+    st.just(SOFTMAX), st.builds(Logistic, st.sampled_from([0.0, 1.5, -2.0])), st.builds(Margin, st.sampled_from([0.0, 1.0, 3.0]))
+)
 
 
 def drawn(seed, queries, chunks, count, dim):
@@ -23,7 +29,12 @@ def drawn(seed, queries, chunks, count, dim):
     return [torch.randn(shape, generator=generator) for shape in ((queries, dim), (queries, dim), (chunks, count, dim))]
 
 
-def expected(tensors, pairs=None, correction=None):
+def on_a_grid(tensors):
+    """Round to numbers whose products are exact in every way, so that no score is on the other side of the margin."""
+    return [(tensor * 4).round() / 4 for tensor in tensors]
+
+
+def expected(tensors, pairs=None, correction=None, loss=SOFTMAX):
     """The loss and the gradients by their definition."""
     exact = [tensor.double().requires_grad_() for tensor in tensors]
     query, positive, negatives = exact
@@ -36,9 +47,14 @@ def expected(tensors, pairs=None, correction=None):
         hidden = torch.zeros(scores.shape, dtype=torch.bool)
         hidden[pairs.edges, pairs.columns] = True
         scores = scores.masked_fill(hidden, -torch.inf)
-    loss = -torch.cat([own[:, None], scores], 1).log_softmax(1)[:, 0].sum()
-    loss.backward()
-    return loss.detach(), [tensor.grad for tensor in exact]
+    if isinstance(loss, Softmax):
+        total = -torch.cat([own[:, None], scores], 1).log_softmax(1)[:, 0].sum()
+    elif isinstance(loss, Logistic):
+        total = (softplus(-(loss.margin + own)) + softplus(loss.margin + scores).mean(1)).sum()
+    else:
+        total = torch.relu(loss.margin + scores - own[:, None]).mean(1).sum()
+    total.backward()
+    return total.detach(), [tensor.grad for tensor in exact]
 
 
 def check(way, grads, loss, exact):
@@ -53,6 +69,7 @@ def check(way, grads, loss, exact):
 @each_way
 @settings(max_examples=60, deadline=None)
 @given(
+    LOSSES,
     st.integers(0, 10_000),
     st.integers(1, 600),
     st.integers(1, 5),
@@ -62,9 +79,13 @@ def check(way, grads, loss, exact):
     st.booleans(),
     st.integers(1, 4),
 )
-def test_gradients_are_those_of_autograd(way, seed, queries, chunks, count, dim, hides, corrects, threads):
+def test_gradients_are_those_of_autograd(way, loss, seed, queries, chunks, count, dim, hides, corrects, threads):
+    if way not in EVERY_LOSS:
+        loss = SOFTMAX
     tensors = drawn(seed, queries, chunks, count, dim)
     tensors[0] *= dim**-0.5
+    if isinstance(loss, Margin):
+        tensors = on_a_grid(tensors)
     random = np.random.default_rng(seed)
     edges = np.sort(random.integers(queries, size=2 * queries)) if hides else None
     pairs = Pairs(edges, random.integers(count, size=2 * queries)) if hides else None
@@ -73,10 +94,10 @@ def test_gradients_are_those_of_autograd(way, seed, queries, chunks, count, dim,
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        grads, again = (score_side(way, *tensors, pairs, correction) for _ in range(2))
+        grads, again = (score_side(way, loss, *tensors, pairs, correction) for _ in range(2))
     finally:
         torch.set_num_threads(before)
-    check(way, grads, *expected(tensors, pairs, correction))
+    check(way, grads, *expected(tensors, pairs, correction, loss))
     for name in ("loss", "query", "positive", "negatives"):
         assert torch.equal(getattr(grads, name), getattr(again, name))
 
@@ -87,17 +108,17 @@ def test_many_candidates_or_numbers(way, queries, chunks, count, dim):
     """Several blocks of candidates, groups of queries and slices for threads."""
     tensors = drawn(1, queries, chunks, count, dim)
     tensors[0] *= 0.3
-    check(way, score_side(way, *tensors), *expected(tensors))
+    check(way, score_side(way, SOFTMAX, *tensors), *expected(tensors))
 
 
 @each_way
 def test_no_queries_or_chunks_without_any(way):
     tensors = drawn(2, 0, 2, 7, 5)
-    grads = score_side(way, *tensors)
+    grads = score_side(way, SOFTMAX, *tensors)
     assert grads.loss == 0
     assert not grads.negatives.any()
     tensors = drawn(3, 3, 5, 7, 5)  # the last two chunks have no query
-    grads = score_side(way, *tensors)
+    grads = score_side(way, SOFTMAX, *tensors)
     assert not grads.negatives[3:].any()
     assert grads.negatives[:3].any(2).all()
 
@@ -106,54 +127,77 @@ def test_no_queries_or_chunks_without_any(way):
 def test_everything_hidden_leaves_the_positive(way):
     query, positive, negatives = drawn(4, 3, 1, 4, 8)
     pairs = Pairs(np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3))
-    grads = score_side(way, query, positive, negatives, pairs)
+    grads = score_side(way, SOFTMAX, query, positive, negatives, pairs)
     assert grads.loss == 0
     for grad in (grads.query, grads.positive, grads.negatives):
         assert not grad.any()
 
 
 @each_way
-@pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_what_is_no_number_makes_a_loss_that_is_none(way, number):
+@pytest.mark.parametrize("loss", [SOFTMAX, Logistic(), Margin()], ids=lambda loss: type(loss).__name__)
+def test_what_is_no_number_makes_a_loss_that_is_none(way, loss):
+    if way not in EVERY_LOSS and loss != SOFTMAX:
+        pytest.skip("this way has softmax alone")
+    for place in range(3):
+        tensors = drawn(5, 40, 1, 50, 8)
+        tensors[place][..., 3, 2] = float("nan")
+        assert not score_side(way, loss, *tensors).loss.isfinite()
     query, positive, negatives = drawn(5, 40, 1, 50, 8)
-    query[3, 2] = number
-    assert not score_side(way, query, positive, negatives).loss.isfinite()
+    query[3, 2] = float("inf")
+    assert not score_side(way, SOFTMAX, query, positive, negatives).loss.isfinite()
+
+
+@pytest.mark.parametrize("way", EVERY_LOSS)
+@pytest.mark.parametrize("loss", [Logistic(), Logistic(2.0), Margin()], ids=str)
+def test_other_losses_are_those_of_torch(way, loss):
+    tensors = drawn(8, 300, 3, 700, 24)
+    tensors[0] *= 0.3
+    if isinstance(loss, Margin):
+        tensors = on_a_grid(tensors)
+    ours = score_side(way, loss, *tensors)
+    theirs = SideScoring(SIMILARITIES["inner"], loss, Workspace())(*tensors)
+    check(way, ours, theirs.loss, [grad.double() for grad in (theirs.query, theirs.positive, theirs.negatives)])
 
 
 @each_way
 def test_large_scores_do_not_overflow(way):
     query, positive, negatives = (tensor * 30 for tensor in drawn(6, 40, 1, 50, 16))
-    grads = score_side(way, query, positive, negatives)
+    grads = score_side(way, SOFTMAX, query, positive, negatives)
     assert grads.loss.isfinite()
     for grad in (grads.query, grads.positive, grads.negatives):
         assert grad.isfinite().all()
 
 
-def test_it_is_for_inner_products_and_softmax():
-    assert suits(SIMILARITIES["inner"], Softmax())
-    assert not suits(SIMILARITIES["inner"], Logistic())
-    assert not suits(SIMILARITIES["l2"], Softmax())
-    assert sorted([*usable_ways(True), *usable_ways(False)]) == sorted(WAYS)
-    assert usable_ways(False)  # every processor has one
+def test_it_is_for_inner_products_and_losses_that_are_there():
+    way = EVERY_LOSS[0]
+    assert suits(way, SIMILARITIES["inner"], SOFTMAX)
+    assert suits(way, SIMILARITIES["inner"], Logistic())
+    assert not suits(way, SIMILARITIES["inner"], Logistic(temperature=1.0))
+    assert not suits(way, SIMILARITIES["l2"], SOFTMAX)
+    assert not suits("torch", SIMILARITIES["inner"], SOFTMAX)
+    assert sorted([*usable_ways(True, SOFTMAX), *usable_ways(False, SOFTMAX)]) == sorted(WAYS)
+    assert sorted([*usable_ways(True, Margin()), *usable_ways(False, Margin())]) == sorted(EVERY_LOSS)
+    assert usable_ways(False, SOFTMAX)  # every processor has one
 
 
 @each_way
 def test_scoring_takes_the_way_where_it_suits(way):
     tensors = drawn(7, 30, 1, 40, 8)
     native = SideScoring(SIMILARITIES["inner"], Softmax(), Workspace(), way)(*tensors)
-    assert torch.equal(native.query, score_side(way, *tensors).query)
-    tiled = SideScoring(SIMILARITIES["inner"], Logistic(), Workspace(), way)(*tensors)
-    assert torch.equal(tiled.query, SideScoring(SIMILARITIES["inner"], Logistic(), Workspace())(*tensors).query)
+    assert torch.equal(native.query, score_side(way, SOFTMAX, *tensors).query)
+    weighted = Logistic(temperature=1.0)
+    tiled = SideScoring(SIMILARITIES["inner"], weighted, Workspace(), way)(*tensors)
+    assert torch.equal(tiled.query, SideScoring(SIMILARITIES["inner"], weighted, Workspace())(*tensors).query)
 
 
 @each_way
 def test_what_does_not_fit_is_refused(way):
     rows, candidates, row = np.zeros((3, 4), np.float32), np.zeros((1, 5, 4), np.float32), np.zeros(3, np.float32)
 
-    def call(name=way, queries=(0, 1), columns=(0, 1), candidates=candidates, corrections=None):
+    def call(name=way, loss="softmax", queries=(0, 1), columns=(0, 1), candidates=candidates, corrections=None):
         hidden = [np.array(each, np.int64) for each in (queries, columns)]
         out = row.copy(), rows.copy(), rows.copy(), candidates.copy()
-        shared_softmax(name, rows, rows, candidates, *hidden, corrections, *out)
+        shared_loss(name, loss, 0.0, rows, rows, candidates, *hidden, corrections, *out)
 
     call()
     with pytest.raises(ValueError, match="ordered by query"):
@@ -170,3 +214,5 @@ def test_what_does_not_fit_is_refused(way):
         call(corrections=(row[:2], candidates[..., 0]))
     with pytest.raises(ValueError, match="has no way"):
         call(name="abacus")
+    with pytest.raises(ValueError, match="no loss"):
+        call(loss="regret")

@@ -1,7 +1,7 @@
 // The shared softmax with products of numbers rounded to bfloat16, by AVX512-BF16; see CMakeLists.txt.
 #if defined(MARIUS_BF16)
 #include "score/bfloat16.h"
-#include "score/shared_softmax_loops.h"
+#include "score/shared_loss_loops.h"
 
 namespace marius {
 namespace {
@@ -67,19 +67,15 @@ struct Rounded {
     }
 
     // `scores` (candidates, queries) become as many words as half of them: pairs of queries. `pairs`: of candidates.
-    static void exponentials(float* scores, float* pairs, std::int64_t first, std::int64_t last, const Lanes* highest,
-                             Lanes* sums) {
+    template <class Share> static void shares(float* scores, float* pairs, std::int64_t first, std::int64_t last, Share& share) {
         for (std::int64_t row = first; row < last; row += 2) {
-            Lanes shares[2][pair] = {};
+            Lanes each[2][pair] = {};
             for (std::int64_t more = 0; more < least(2, last - row); ++more)
-                for (int v = 0; v < pair; ++v) {
-                    shares[more][v] = exp_of(load(scores + (row + more) * block_queries + v * width) - highest[v]);
-                    sums[v] += shares[more][v];
-                }
+                for (int v = 0; v < pair; ++v) each[more][v] = share(load(scores + (row + more) * block_queries + v * width), v);
             for (int v = 0; v < pair; ++v)
-                store_words(pairs + row / 2 * block_queries + v * width, pairs_of(shares[0][v], shares[1][v]));
+                store_words(pairs + row / 2 * block_queries + v * width, pairs_of(each[0][v], each[1][v]));
             for (std::int64_t more = 0; more < least(2, last - row); ++more)
-                store_words(scores + (row + more) * (block_queries / 2), rounded(shares[more][0], shares[more][1]));
+                store_words(scores + (row + more) * (block_queries / 2), rounded(each[more][0], each[more][1]));
         }
     }
 
@@ -93,7 +89,7 @@ struct Rounded {
 
 }  // namespace
 
-constinit const SharedSoftmaxKernel shared_softmax_bf16 = kernel_of<Rounded>("avx512_bf16");
+constinit const SharedLossKernel shared_loss_bf16 = kernel_of<Rounded>("avx512_bf16");
 
 }  // namespace marius
 #endif

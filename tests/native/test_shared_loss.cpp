@@ -1,6 +1,6 @@
 // Softmax among shared candidates in every way: by definition, at edges of blocks, hidden pairs, corrections, numbers that are
 // none, the same bits again.
-#include "score/shared_softmax.h"
+#include "score/shared_loss.h"
 
 #include <cmath>
 #include <cstdint>
@@ -53,12 +53,14 @@ struct Case {
         }
     }
 
+    SharedLossTerms terms{LossOfScores::softmax, 0};
+
     void run(const std::string& way, int threads) {
         const bool corrects = !corrections.empty();
-        shared_softmax({query.data(), positive.data(), shape.queries, candidates.data(), shape.chunks, shape.count, shape.dim,
-                        hidden_queries.data(), hidden_candidates.data(), static_cast<std::int64_t>(hidden_queries.size()),
-                        corrects ? positive_corrections.data() : nullptr, corrects ? corrections.data() : nullptr},
-                       {losses.data(), d_query.data(), d_positive.data(), d_candidates.data()}, way, threads);
+        shared_loss({query.data(), positive.data(), shape.queries, candidates.data(), shape.chunks, shape.count, shape.dim,
+                     hidden_queries.data(), hidden_candidates.data(), static_cast<std::int64_t>(hidden_queries.size()),
+                     corrects ? positive_corrections.data() : nullptr, corrects ? corrections.data() : nullptr, terms},
+                    {losses.data(), d_query.data(), d_positive.data(), d_candidates.data()}, way, threads);
     }
 };
 
@@ -71,8 +73,8 @@ void check_close(const std::vector<float>& ours, const std::vector<double>& thei
     CHECK(std::sqrt(wrong) <= bound * std::sqrt(size) + 1e-12);
 }
 
-void check_against_definition(const SharedSoftmaxWay& way, const Shape& shape, float spread, std::int64_t hide_every,
-                              bool corrects, int threads) {
+void check_against_definition(const SharedLossWay& way, const Shape& shape, float spread, std::int64_t hide_every, bool corrects,
+                              int threads) {
     Case one(shape, spread, hide_every, corrects);
     one.run(way.name, threads);
     const auto [n, chunks, k, d] = shape;
@@ -119,6 +121,28 @@ void check_against_definition(const SharedSoftmaxWay& way, const Shape& shape, f
         CHECK(std::memcmp(first->data(), second->data(), first->size() * sizeof(float)) == 0);
 }
 
+// Scores of one query among two candidates, by hand: each loss, and the gradient of its positive's score.
+void check_other_losses(const std::string& way) {
+    const auto soft = [](double x) { return std::log1p(std::exp(x)); };
+    Case one({1, 1, 2, 1}, 1, 0);
+    one.query = {1}, one.positive = {0.5f}, one.candidates = {-1, 2};
+    one.terms = {LossOfScores::logistic, 0.25f};
+    one.run(way, 1);
+    CHECK(std::abs(one.losses[0] - (soft(-0.75) + (soft(-0.75) + soft(2.25)) / 2)) <= 1e-5);
+    CHECK(std::abs(one.d_positive[0] + 1 / (1 + std::exp(0.75))) <= 1e-5);
+    CHECK(std::abs(one.d_candidates[1] - 0.5 / (1 + std::exp(-2.25))) <= 5e-3);
+    one.terms = {LossOfScores::margin, 1};
+    one.run(way, 1);
+    CHECK(std::abs(one.losses[0] - 2.5 / 2) <= 1e-6);
+    CHECK(one.d_positive[0] == -0.5f && one.d_candidates[0] == 0 && one.d_candidates[1] == 0.5f);
+    Case many({1100, 3, 700, 33}, 0.3f, 13, true);  // sanitizers look on
+    for (const auto loss : {LossOfScores::logistic, LossOfScores::margin}) {
+        many.terms = {loss, 0.5f};
+        many.run(way, 3);
+        for (const float each : many.losses) CHECK(std::isfinite(each) && each >= 0);
+    }
+}
+
 void check_extremes(const std::string& way) {
     Case all_hidden({3, 1, 5, 4}, 1, 1);
     all_hidden.run(way, 1);
@@ -139,7 +163,7 @@ void check_extremes(const std::string& way) {
 }  // namespace
 
 int main() {
-    for (const SharedSoftmaxWay& way : shared_softmax_ways()) {
+    for (const SharedLossWay& way : shared_loss_ways()) {
         std::printf("%s\n", way.name.c_str());
         check_against_definition(way, {1, 1, 1, 1}, 1, 0, false, 1);
         check_against_definition(way, {33, 1, 257, 31}, 0.5f, 7, true, 2);
@@ -148,6 +172,12 @@ int main() {
         check_against_definition(way, {97, 5, 17, 65}, 1, 2, false, 2);
         check_against_definition(way, {1100, 1, 300, 17}, 0.5f, 11, false, 2);
         check_extremes(way.name);
+        if (way.every_loss) check_other_losses(way.name);
+        else {
+            Case other({1, 1, 1, 1}, 1, 0);
+            other.terms.loss = LossOfScores::margin;
+            CHECK_THROWS(other.run(way.name, 1), std::invalid_argument);
+        }
     }
     CHECK_THROWS(Case({1, 1, 1, 1}, 1, 0).run("abacus", 1), std::invalid_argument);
 }

@@ -1,10 +1,10 @@
 // The shared softmax by vectors of 8 numbers: AVX2; see CMakeLists.txt.
 #if defined(__x86_64__)
-#include "score/shared_softmax_loops.h"
+#include "score/shared_loss_loops.h"
 
 namespace marius {
 
-constinit const SharedSoftmaxKernel shared_softmax_of_8 = kernel_of<Plain>("avx2");
+constinit const SharedLossKernel shared_loss_of_8 = kernel_of<Plain>("avx2");
 
 }  // namespace marius
 #endif

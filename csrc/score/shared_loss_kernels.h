@@ -1,8 +1,15 @@
-// The parts of shared_softmax.cpp that are written for one kind of vectors: the work of one thread on queries and candidates.
+// The parts of shared_loss.cpp that are written for one kind of vectors: the work of one thread on queries and candidates.
 #pragma once
 #include <cstdint>
 
 namespace marius {
+
+enum class LossOfScores { softmax, logistic, margin };
+
+struct SharedLossTerms {
+    LossOfScores loss;
+    float margin;  // of logistic and margin
+};
 
 // Queries that share candidates. `hidden_queries` count from `first_query`.
 struct Chunk {
@@ -13,6 +20,7 @@ struct Chunk {
     const float* corrections;
     const std::int64_t *hidden_queries, *hidden_candidates;
     std::int64_t hidden, first_query;
+    SharedLossTerms terms;
 };
 
 constexpr std::int64_t most_blocks = 8;  // of queries in a group: their scores stay in a core's caches
@@ -22,23 +30,25 @@ constexpr std::int64_t most_block = 32;  // queries in a block
 struct Group {
     std::int64_t first, queries, blocks;
     const float* packed;
+    const float* positive;  // (blocks, block): the scores of their positives
 };
 
-// What the scores of a group with some candidates need. Of each query in a block: the highest score of these candidates, and the
-// sum of exp(score - highest); then the factor that makes exp(score - highest) the share of all scores.
+// What the scores of a group with some candidates need. Scores become shares: what is multiplied with candidates and queries to
+// make gradients, but for a factor of each query. Of each query in a block: what these candidates add to the loss, a reference
+// (softmax: the highest score, from which exponentials are taken; margin: how many candidates add to the loss), and the factor.
 struct ScoreRoom {
-    float *scores, *pairs;          // (blocks, rows, block)
-    float* d_query;                 // (blocks, dim, block), before the factor
-    float* weighted;                // queries times their factor
-    float *by_dim, *by_row;         // some candidates, packed
-    float *highest, *sum, *factor;  // (blocks, block)
+    float *scores, *pairs;            // (blocks, rows, block)
+    float* d_query;                   // (blocks, dim, block), before the factor
+    float* weighted;                  // queries times their factor
+    float *by_dim, *by_row;           // these candidates, packed
+    float *reference, *sum, *factor;  // (blocks, block)
 };
 
 struct ScoreRoomSizes {  // in numbers
     std::int64_t scores, pairs, d_query, weighted, by_dim, by_row, of_query;
 };
 
-struct SharedSoftmaxKernel {
+struct SharedLossKernel {
     const char* name;
     bool rounds;
     std::int64_t block;  // queries
@@ -46,8 +56,8 @@ struct SharedSoftmaxKernel {
     std::int64_t (*packed)(std::int64_t dim, std::int64_t blocks);  // numbers
     ScoreRoomSizes (*sizes)(std::int64_t candidates, std::int64_t dim, std::int64_t blocks);
     void (*pack)(const Chunk& chunk, std::int64_t first, std::int64_t blocks, float* packed);
-    // Of candidates [first, last): room.scores become exp(score - highest), whose products with the candidates are d_query.
-    void (*exponentials)(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room);
+    // Of candidates [first, last): room.scores become shares, whose products with the candidates are d_query.
+    void (*shares)(const Chunk& chunk, const Group& group, std::int64_t first, std::int64_t last, const ScoreRoom& room);
     // Adds room.d_query of a block, times the factor, to the gradients of the chunk's queries (queries, dim).
     void (*add_queries)(const Chunk& chunk, const Group& group, std::int64_t block, const ScoreRoom& room, float* d_query);
     // d_candidates of these candidates, set or added to.
@@ -55,9 +65,9 @@ struct SharedSoftmaxKernel {
                       float* d_candidates, bool add);
 };
 
-extern const SharedSoftmaxKernel shared_softmax_of_4;
+extern const SharedLossKernel shared_loss_of_4;
 #if defined(__x86_64__)
-extern const SharedSoftmaxKernel shared_softmax_of_8, shared_softmax_of_16, shared_softmax_bf16;
+extern const SharedLossKernel shared_loss_of_8, shared_loss_of_16, shared_loss_bf16;
 #endif
 
 }  // namespace marius
