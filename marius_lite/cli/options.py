@@ -36,7 +36,7 @@ ConfigFile = Annotated[
     typer.Option(
         "--config",
         help=f"YAML file (docs/configuration.md lists its keys), or preset:NAME. Presets: {NAMES}. Without it, the "
-        "preset that suits the dataset.",
+        "preset that suits the dataset, and the task or encoder that --set names.",
     ),
 ]
 Sets = Annotated[Optional[list[str]], typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change one key. May be repeated.")]  # noqa: UP045

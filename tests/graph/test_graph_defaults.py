@@ -1,10 +1,11 @@
-"""What a run without a file gets follows from its dataset: here the decoder, which is symmetric where the edges are."""
+"""What a run without a file gets follows from its dataset: its preset, and a decoder that is symmetric where the edges are."""
 
 import logging
 
 import numpy as np
 import pytest
 
+from marius_lite.config.load import load
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 
@@ -46,3 +47,28 @@ def test_what_edges_tell_of_directions_is_said(cli, tmp_path, caplog, options, s
     with caplog.at_level(logging.INFO, "marius_lite"):
         config_for(Dataset.open(tmp_path / "data"), None)
     assert said in caplog.text
+
+
+@pytest.mark.parametrize("item", ["task=node_classification", "model.encoder=gat", "task= node_classification"])
+def test_a_setting_leaves_the_rest_of_the_preset(communities, item):
+    assert config_for(Dataset.open(communities), None, [item]) == load("preset:gcn", [item])
+
+
+@pytest.mark.parametrize(
+    ("data", "task", "preset", "suggested"),
+    [
+        ("communities", "link_prediction", "social", "node_classification"),
+        ("surrounded", "node_classification", "sage", "link_prediction"),
+    ],
+)
+def test_another_task_takes_the_preset_that_suits_it_and_says_why(request, caplog, data, task, preset, suggested):
+    dataset = Dataset.open(request.getfixturevalue(data))
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        config = config_for(dataset, None, [f"task={task}", "model.decoder=complex"])
+    assert config == load(f"preset:{preset}", [f"task={task}"])
+    assert f"settings of preset:{preset} (" in caplog.text
+    assert f"`task` is {task}, though the dataset suggests {suggested}" in caplog.text
+
+
+def test_an_encoder_of_links_gets_a_preset_that_takes_some_nodes_for_each_batch(surrounded):
+    assert config_for(Dataset.open(surrounded), None, ["model.encoder=sage"]) == load("preset:kg", ["model.encoder=sage"])
