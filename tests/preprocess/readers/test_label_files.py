@@ -175,3 +175,16 @@ def test_masks_of_several_splits(tmp_path, turned, order):
             assert sorted(nodes.tolist()) == np.flatnonzero(parts[:, split] == code).tolist()
     with pytest.raises(UserError, match=r"--mask-split 4: .*train.npy has splits 0 to 3"):
         make(tmp_path / "d", tmp_path / "e.npy", labels=tmp_path / "y.npy", mask_split=4, **options)
+
+
+@pytest.mark.parametrize("option", ["labels", "node_types"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_column_whose_name_another_has_too_is_not_chosen(folder, option, form):
+    file = folder / f"v.{form}"
+    if form == "csv":
+        file.write_text("id,class,class\n" + "".join(f"{n},{n % 2},{n % 3}\n" for n in range(6)))
+    else:
+        columns = [pa.array(values) for values in (range(6), [0, 1] * 3, [0, 1, 2] * 2)]
+        pq.write_table(pa.Table.from_arrays(columns, names=["id", "class", "class"]), file)
+    with pytest.raises(UserError, match=rf"v\.{form}.*: 2 columns are called 'class': give them names of their own"):
+        make(folder / "d", folder / "e.tsv", **{option: file})
