@@ -14,6 +14,7 @@ from marius_lite.log import log
 
 
 def predict(
+    context: typer.Context,
     run: options.Run,
     queries: options.Queries = None,
     topk: Annotated[int, typer.Option(min=1, help="Number of answers to each query.")] = 10,
@@ -30,6 +31,7 @@ def predict(
     from marius_lite.predict import predict_links, task_of
 
     if task_of(run) == "node_classification":
+        _refuse_links_options(context, run)
         return _classes(run, queries, checkpoint, dataset, as_json)
     if queries is None:
         raise UserError("--queries is missing: give a file with one query in each line, such as `src rel ?`")
@@ -50,6 +52,18 @@ def predict(
         for rank, answer in enumerate(query["answers"], 1):
             show_row(*asked, rank, answer["id"], f"{answer['score']:.4f}")
     return None
+
+
+def _refuse_links_options(context: typer.Context, run: Path) -> None:
+    """Raise UserError for an option that is about answers to queries, if it was given."""
+    for name in ("topk", "known", "exclude_self"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            told = f"--{name.replace('_', '-')}" if context.params[name] else "--include-self"
+            raise UserError(
+                f"{told}: {run} classifies nodes: each node gets its class and the probability of every class, not answers "
+                "from which to choose: leave out the option"
+            )
 
 
 def _classes(run: Path, nodes: Path | None, checkpoint: str | None, dataset: Path | None, as_json: bool) -> None:

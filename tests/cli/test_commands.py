@@ -219,6 +219,26 @@ def test_tables_of_nodes_keep_their_columns_and_control_nothing(cli, run, capfd,
     assert end == ""
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *(("predict", option) for option in ("--known", "--topk=10", "--include-self", "--exclude-self")),
+        *(("eval", option) for option in ("--include-self", "--exclude-self")),
+    ],
+)
+def test_a_run_that_classifies_nodes_refuses_options_about_answers(cli, class_run, capfd, command, option):
+    capfd.readouterr()
+    assert cli(command, class_run, option) == 2
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"marius-lite: {option.partition('=')[0]}: {class_run} classifies nodes")
+
+
+def test_nothing_is_verified_without_a_folder(cli, capfd):
+    assert cli("info", "--verify") == 2
+    assert "--verify: nothing to verify without a folder" in capfd.readouterr().err
+
+
 ODD = ["a\tb", "c\nd", "e\x1b[31m", "f\x9b2J", "g\u202e", "h,i", 'j"']
 
 

@@ -188,3 +188,15 @@ def test_a_column_whose_name_another_has_too_is_not_chosen(folder, option, form)
         pq.write_table(pa.Table.from_arrays(columns, names=["id", "class", "class"]), file)
     with pytest.raises(UserError, match=rf"v\.{form}.*: 2 columns are called 'class': give them names of their own"):
         make(folder / "d", folder / "e.tsv", **{option: file})
+
+
+@pytest.mark.parametrize("train", [np.arange(6) < 3, np.arange(3)], ids=["mask", "ids"])
+def test_a_split_is_chosen_only_where_a_mask_has_several(folder, train):
+    save(folder / "y.npy", np.arange(6) % 2)
+    save(folder / "train.npy", train)
+    given = {"labels": folder / "y.npy", "train_nodes": folder / "train.npy"}
+    with pytest.raises(UserError, match=r"--mask-split 0: .*not in .*train\.npy: leave out the option"):
+        make(folder / "d", folder / "e.tsv", **given, mask_split=0)
+    save(folder / "valid.npy", np.stack([np.arange(6) == 4, np.arange(6) == 5], axis=1))
+    dataset = make(folder / "d", folder / "e.tsv", **given, valid_nodes=folder / "valid.npy", mask_split=1, partitions=1)
+    assert dataset.node_counts == {"train": 3, "valid": 1}
