@@ -20,7 +20,11 @@ def info(
     ] = None,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Read everything. Compare it with its checksums, and with what the manifest says of it."),
+        typer.Option(
+            "--verify",
+            help="Read everything, of a run its checkpoints. Compare it with its checksums, and a dataset with what its "
+            "manifest says.",
+        ),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
