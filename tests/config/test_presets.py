@@ -69,7 +69,8 @@ def test_each_kind_of_graph_gets_its_own(shape, expected):
         (replace(SMALL, classified=True), "link_prediction", "kg-small"),
         (SMALL, "link_prediction", "kg-small"),
         (SMALL, "node_classification", "sage"),  # gcn divides features, which there may not be
-        (replace(SMALL, encoded=True), "link_prediction", "kg"),  # an encoder would make every node's vector for each batch
+        (replace(SMALL, encoded=True), "link_prediction", "plain"),
+        (replace(SMALL, encoded=True, classified=True), "node_classification", "gcn"),
         (SMALL, "poetry", "plain"),
     ],
 )

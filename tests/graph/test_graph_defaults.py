@@ -70,5 +70,7 @@ def test_another_task_takes_the_preset_that_suits_it_and_says_why(request, caplo
     assert f"`task` is {task}, though the dataset suggests {suggested}" in caplog.text
 
 
-def test_an_encoder_of_links_gets_a_preset_that_takes_some_nodes_for_each_batch(surrounded):
-    assert config_for(Dataset.open(surrounded), None, ["model.encoder=sage"]) == load("preset:kg", ["model.encoder=sage"])
+def test_links_through_an_encoder_have_the_defaults_and_it_is_said(surrounded, caplog):
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        assert config_for(Dataset.open(surrounded), None, ["model.encoder=sage"]) == load(None, ["model.encoder=sage"])
+    assert "settings of preset:plain (3 relations; 300 nodes, links through an encoder)" in caplog.text
