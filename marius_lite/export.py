@@ -40,14 +40,15 @@ def export_run(
 
     - parquet: nodes.parquet and relations.parquet, with columns raw_id and vector.
     - npy: nodes.npy (N, dim) and relations.npy. The raw id of row i is entry i of *_ids.npy (integers) or line i of *_ids.txt.
-    - zarr: a group with the arrays nodes and relations. Raw ids are as with npy.
+    - zarr: a group with the arrays nodes and relations. Raw ids are as with npy. Both refuse raw ids with a line end.
 
     For a run that classifies nodes, there are the split, the likeliest class and the probability of each class. Where nodes may
     have several classes, the column ``classes`` lists those whose probability is at least a half. Classes have their names where
     the dataset has names; export.json lists the classes in the order of the probabilities. NumPy and Zarr arrays have numbers of
     classes and splits; where nodes may have several classes, a truth value for each class.
 
-    ``dataset``: where the run's dataset is, if it was moved. Raises UserError for an existing ``output`` or an unknown format.
+    ``dataset``: where the run's dataset is, if it was moved. Raises UserError for an existing ``output``, an unknown format,
+    or raw ids that it cannot hold.
     """
     from marius_lite.tasks import task_of
     from marius_lite.tasks.checkpoint import open_checkpoint
@@ -182,8 +183,13 @@ def _array_names(name: str, columns: Columns) -> list[str]:
 def _write_ids(file: Any, ids: pa.Array) -> None:
     if pa.types.is_integer(ids.type):
         ids.to_numpy().tofile(file)
-    else:
-        file.write("".join(f"{raw}\n" for raw in ids.to_pylist()).encode())
+        return
+    names = ids.to_pylist()
+    if broken := next((name for name in names if "\n" in name or "\r" in name), None):
+        raise UserError(
+            f"raw id {broken!r}: has a line end, but files of ids have one id in each line: use --format parquet, which keeps it"
+        )
+    file.write("".join(f"{name}\n" for name in names).encode())
 
 
 def _ids_file(folder: Path, name: str, kind: pa.DataType, rows: int) -> Any:

@@ -11,15 +11,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from marius_lite.printable import printable
+
 log = logging.getLogger("marius_lite")
 
 
 class StandardError(logging.Handler):
-    """Prints a line for each message, above the bars of tqdm. Warnings begin with "warning: "."""
+    """Prints a line for each message, printable, above the bars of tqdm. Warnings begin with "warning: "."""
 
     def emit(self, record: logging.LogRecord) -> None:
         kind = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
-        line = f"{kind}{self.format(record)}"
+        line = f"{kind}{printable(self.format(record))}"
         try:
             if "tqdm" in sys.modules:  # before it is loaded there are no bars
                 sys.modules["tqdm"].tqdm.write(line, file=sys.stderr)

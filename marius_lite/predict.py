@@ -24,6 +24,7 @@ from marius_lite.evaluate.queries import Queries
 from marius_lite.evaluate.scorer import CANDIDATES, Scorer, Tiles, query_vectors
 from marius_lite.files import reading
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.ids import IdKind
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.self_loops import self_loops_are_rare
 from marius_lite.graph.trained import trained_nodes, trained_relations
@@ -34,18 +35,20 @@ KNOWN_LIMIT = 1 << 22
 """Known answers in memory at a time."""
 
 Ids = npt.NDArray[np.int64]
+RawId = int | str
+RAW_TYPES: dict[IdKind, type[RawId]] = {"int": int, "str": str}
 
 
 class Questions(NamedTuple):
     """Questions: side 0 asks (node, rel, ?), side 1 asks (?, rel, node). Each array is (n,) int64.
 
-    ``raw``: (src, rel, dst) as the user wrote them, None for what is asked.
+    ``raw``: (src, rel, dst) as raw ids, None for what is asked.
     """
 
     side: Ids
     node: Ids
     rel: Ids
-    raw: list[tuple[str | None, str, str | None]]
+    raw: list[tuple[RawId | None, RawId, RawId | None]]
 
 
 class Answers(NamedTuple):
@@ -71,7 +74,8 @@ def predict_links(
     """Answer every query with a checkpoint's model.
 
     ``queries``: a file with one query a line, or rows like ("a", "likes", None) of a list or an array. Returns a dict for each:
-    {"src", "rel", "dst", "answers": [{"id", "score"}, ...], "untrained": [...]}, with raw ids, and None for what was asked.
+    {"src", "rel", "dst", "answers": [{"id", "score"}, ...], "untrained": [...]}, with None for what was asked. Raw ids, those of
+    the query and those of its answers, are integers where the dataset's are integers, else strings; so are relations, by theirs.
     ``untrained`` names the parts "src", "rel" or "dst" that no training edge has: the model knows these from features alone.
 
     ``topk``: how many answers. ``known``: whether answers that are edges of the dataset are given too. ``exclude_self``: whether
@@ -166,12 +170,18 @@ def read_questions(queries: Path | Iterable[Triple], dataset: Dataset) -> Questi
     lines = list(_question_lines(queries, fields) if isinstance(queries, Path) else _question_rows(queries, fields))
     if not lines:
         raise UserError(f"{path}: no queries: give at least one, for example {_example(fields)}")
-    raw = [(None if src == "?" else src, rel, None if dst == "?" else dst) for _, (src, rel, dst) in lines]
-    side = np.array([0 if src is not None else 1 for src, _, _ in raw])
-    ids = [src if src is not None else dst for src, _, dst in raw]
-    node = _looked_up(path, lines, dataset.manifest.ids, "node", ids, dataset.lookup_nodes)
-    rel = _looked_up(path, lines, dataset.manifest.relation_ids, "relation", [rel for _, rel, _ in raw], dataset.lookup_relations)
-    return Questions(side, node, rel, raw)
+    asked = [parts for _, parts in lines]
+    side = np.array([0 if src != "?" else 1 for src, _, _ in asked])
+    ids = [src if src != "?" else dst for src, _, dst in asked]
+    kind, relations = dataset.manifest.ids, dataset.manifest.relation_ids
+    node = _looked_up(path, lines, kind, "node", ids, dataset.lookup_nodes)
+    rel = _looked_up(path, lines, relations, "relation", [rel for _, rel, _ in asked], dataset.lookup_relations)
+    return Questions(side, node, rel, [(_raw(src, kind), RAW_TYPES[relations](rel), _raw(dst, kind)) for src, rel, dst in asked])
+
+
+def _raw(text: str, kind: IdKind) -> RawId | None:
+    """Return a part of a query as a raw id, None for what is asked."""
+    return None if text == "?" else RAW_TYPES[kind](text)
 
 
 def _untrained(dataset: Dataset, questions: Questions) -> Iterator[list[str]]:

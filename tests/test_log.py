@@ -10,6 +10,8 @@ import termios
 
 import pytest
 
+from marius_lite.log import log, on_standard_error
+
 SETTINGS = [
     "model.dim=8",
     "training.epochs=3",
@@ -94,3 +96,9 @@ def test_a_closed_standard_error_ends_no_run(tiny_dataset, tmp_path):
     process = subprocess.Popen(command(tiny_dataset, tmp_path / "run"), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     process.stderr.close()
     assert process.wait() == 0
+
+
+def test_what_a_message_quotes_controls_no_terminal(capfd):
+    with on_standard_error():
+        log.warning("node %s", "a\x1b[31m\nb")
+    assert capfd.readouterr().err == "warning: node a\\x1b[31m\\nb\n"

@@ -130,6 +130,28 @@ def test_answers_carry_raw_ids(world, tmp_path):
     assert [each["id"] for each in first["answers"]] == names
 
 
+def test_a_query_has_the_ids_that_its_answers_have(tmp_path):
+    """Integers where the dataset's are, whatever kind of ids its relations have."""
+    world = World(tmp_path / "world", ids="int")
+    (tmp_path / "queries").write_text("3,r1,?\n?,r2,05\n")
+    for given in (tmp_path / "queries", [(3, "r1", None), ("?", "r2", np.int64(5))]):
+        questions = read_questions(given, world.dataset)
+        assert questions.raw == [(3, "r1", None), (None, "r2", 5)]
+        for each in readable(world.dataset, questions, world.answer(questions, 2)):
+            assert {type(answer["id"]) for answer in each["answers"]} == {int}
+
+
+@pytest.mark.parametrize(("rel", "expected"), [("{}", int), ("r{}", str)])
+def test_relations_of_queries_are_those_of_the_dataset(tmp_path, rel, expected):
+    lines = "".join(f"{s}\t{rel.format(s % 3)}\t{s * 7 % 50}\n" for s in range(50))
+    (tmp_path / "edges.tsv").write_text(lines)
+    preprocess(Options.parse(edges=[str(tmp_path / "edges.tsv")], output=tmp_path / "dataset"))
+    dataset = Dataset.open(tmp_path / "dataset")
+    ((_, relation, _),) = read_questions([(1, rel.format(2), None)], dataset).raw
+    assert type(relation) is expected
+    assert relation in dataset.relation_names()
+
+
 def test_rows_ask_as_lines_do(world, tmp_path):
     (tmp_path / "queries").write_text("n3,r1,?\n?\tr2\tn5\n")
     lines = read_questions(tmp_path / "queries", world.dataset)

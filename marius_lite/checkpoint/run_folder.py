@@ -18,6 +18,7 @@ from marius_lite.config.schema import Config
 from marius_lite.config.yaml_text import parse_yaml
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.log import log
 from marius_lite.sealed import checksum_of
 
 FORMAT_VERSION = 1
@@ -145,7 +146,8 @@ def config_of(run: RunFolder, record: dict[str, Any]) -> Config:
 def open_dataset(run: RunFolder, record: dict[str, Any], moved_to: Path | None = None) -> Dataset:
     """Open the dataset that the run was started on: at ``moved_to``, or where it was, by its relative path first.
 
-    Raises UserError where it is missing, damaged or another dataset.
+    A place where it is damaged, or where another dataset is, is passed over with a warning. Raises UserError where there is no
+    other.
     """
     said, wrong = record["dataset"], list[UserError]()
     beside = Path(os.path.normpath(run.path.resolve() / said["relative"]))  # relative to the run itself, not to a link to it
@@ -153,9 +155,13 @@ def open_dataset(run: RunFolder, record: dict[str, Any], moved_to: Path | None =
     for candidate in places:
         if moved_to or (candidate / "zarr.json").exists():
             try:
-                return _expected(run, Dataset.open(candidate), said["fingerprint"])
+                dataset = _expected(run, Dataset.open(candidate), said["fingerprint"])
             except UserError as error:
                 wrong.append(error)
+                continue
+            for why in wrong:
+                log.warning("the run's dataset is taken from %s, where it was at the start; passed over: %s", candidate, why)
+            return dataset
     if wrong:
         raise wrong[0]
     raise UserError(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from marius_lite.cli import options
+from marius_lite.errors import UserError
 
 
 def info(
@@ -19,7 +20,11 @@ def info(
     ] = None,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Read everything. Compare it with its checksums, and with what the manifest says of it."),
+        typer.Option(
+            "--verify",
+            help="Read everything, of a run its checkpoints. Compare it with its checksums, and a dataset with what its "
+            "manifest says.",
+        ),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -33,8 +38,11 @@ def info(
 
 
 def describe(folder: Path | None, verify: bool) -> dict[str, Any]:
-    """Return the facts to print, for a dataset, a run or the machine. Raises UserError for a folder of no known kind."""
+    """Return the facts to print, for a dataset, a run or the machine. Raises UserError for a folder of no
+    known kind, and for ``verify`` without one."""
     if folder is None:
+        if verify:
+            raise UserError("--verify: nothing to verify without a folder: name a dataset or a run")
         from marius_lite.machine import describe as describe_machine
 
         return describe_machine(Path.cwd())

@@ -29,14 +29,14 @@ def _named(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
     return path
 
 
-Dataset = Annotated[Path, typer.Argument(metavar="DATASET", help="Folder that `preprocess` made.")]
+Dataset = Annotated[Path, typer.Argument(metavar="DATASET", help="Folder that `preprocess` or `repartition` made.")]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that `train` made.")]
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
         "--config",
         help=f"YAML file (docs/configuration.md lists its keys), or preset:NAME. Presets: {NAMES}. Without it, the "
-        "preset that suits the dataset.",
+        "preset that suits the dataset, and the task or encoder that --set names.",
     ),
 ]
 Sets = Annotated[Optional[list[str]], typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change one key. May be repeated.")]  # noqa: UP045
@@ -46,14 +46,14 @@ Checkpoint = Annotated[
         help="Name of a checkpoint, or `latest`, or `best`. The default is the best, if evaluations chose one, else the latest."
     ),
 ]
-From = Annotated[str | None, typer.Option("--checkpoint", help="Name of a checkpoint, or `best`. The default is the latest.")]
+From = Annotated[str | None, typer.Option("--checkpoint", help="Name of a checkpoint, or `best`, or `latest`, the default.")]
 Queries = Annotated[
     Path | None,
     typer.Option(
         "--queries",
-        help="Text file with one query in each line: raw ids parted by tabs, with ? for what is asked: `src rel ?` or "
-        "`? rel dst`. For a run that classifies nodes: one raw id in each line; without the file, all nodes. Each node is "
-        "answered once, in the order of the dataset.",
+        help="Text file with one query in each line: raw ids parted by tabs or commas, with ? for what is asked: `src rel ?` or "
+        "`? rel dst`, without `rel` where the dataset has no relations. For a run that classifies nodes: one raw id in each "
+        "line; without the file, all nodes. Each node is answered once, in the order of the dataset.",
     ),
 ]
 ExcludeSelf = Annotated[
@@ -75,7 +75,7 @@ AllowCode = Annotated[
         "Class` run code from anywhere, the working folder too. Else only installed packages.",
     ),
 ]
-NewRun = Annotated[Path, typer.Option("--run", callback=_named, help="Folder for the run. It must not exist yet.")]
+NewRun = Annotated[Path, typer.Option("--run", callback=_named, help="Folder for the run. It must be empty, or not exist yet.")]
 Output = Annotated[Path, typer.Option("--output", "-o", callback=_named, help="Folder to make.")]
 
 

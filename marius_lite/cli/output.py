@@ -23,6 +23,11 @@ def show(result: Mapping[str, Any], as_json: bool) -> None:
         print(f"{key:<{width}}  {printable(_text(value))}")
 
 
+def show_row(*cells: Any) -> None:
+    """Print a row of a table: cells parted by tabs. Control characters in them, tabs and line ends too, are shown as escapes."""
+    print(*(printable(str(cell)) for cell in cells), sep="\t")
+
+
 def show_confusion(counts: Sequence[Sequence[int]], names: Iterable[Any]) -> None:
     """Print the confusion matrix. The row of a class says how many of its nodes were given each class."""
     print("confusion: a row for each class, a column for each answer")
@@ -35,7 +40,7 @@ def show_confusion(counts: Sequence[Sequence[int]], names: Iterable[Any]) -> Non
 def warn(lines: Iterable[str]) -> None:
     """Print warnings on standard error."""
     for line in lines:
-        print(f"warning: {line}", file=sys.stderr)
+        print(f"warning: {printable(line)}", file=sys.stderr)
 
 
 def _text(value: Any) -> str:

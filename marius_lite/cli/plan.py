@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from marius_lite.cli import options
+from marius_lite.printable import printable
 
 
 def plan(
@@ -58,7 +59,7 @@ def _text(result: Mapping[str, Any]) -> str:
             f"{size(moved['rows_written'])} written"
         )
     lines += [f"note        {remark}" for remark in result["remarks"]]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _neighbours(sampling: Mapping[str, Any]) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +11,10 @@ import typer
 from marius_lite.cli import options
 from marius_lite.errors import UserError
 from marius_lite.log import log
-from marius_lite.printable import printable
 
 
 def predict(
+    context: typer.Context,
     run: options.Run,
     queries: options.Queries = None,
     topk: Annotated[int, typer.Option(min=1, help="Number of answers to each query.")] = 10,
@@ -29,43 +27,51 @@ def predict(
     allow_code: options.AllowCode = False,
 ) -> None:
     """Answer queries with a checkpoint's model: the best answers, or the split, class and probabilities of nodes."""
+    from marius_lite.cli.output import show_row
     from marius_lite.predict import predict_links, task_of
 
     if task_of(run) == "node_classification":
+        _refuse_links_options(context, run)
         return _classes(run, queries, checkpoint, dataset, as_json)
     if queries is None:
         raise UserError("--queries is missing: give a file with one query in each line, such as `src rel ?`")
     answered = predict_links(run, queries, topk, known, checkpoint, exclude_self, dataset)
     if as_json:
         print(json.dumps({"queries": answered}))
-    shown = _shown()
     for query in answered:
         asked = ["?" if part is None else str(part) for part in (query["src"], query["rel"], query["dst"])]
         for part in query["untrained"]:
             log.warning(
                 "%s: no training edge has the %s %s: the model knows it from features alone, if there are any",
-                "\t".join(map(printable, asked)),
+                ", ".join(asked),
                 "relation" if part == "rel" else "node",
-                printable(str(query[part])),
+                query[part],
             )
         if as_json:
             continue
         for rank, answer in enumerate(query["answers"], 1):
-            print("\t".join([*map(shown, asked), str(rank), shown(str(answer["id"])), f"{answer['score']:.4f}"]))
+            show_row(*asked, rank, answer["id"], f"{answer['score']:.4f}")
     return None
 
 
-def _shown() -> Callable[[str], str]:
-    """Return how ids and names are printed: as they are in a file, without control characters on a terminal."""
-    return printable if sys.stdout.isatty() else str
+def _refuse_links_options(context: typer.Context, run: Path) -> None:
+    """Raise UserError for an option that is about answers to queries, if it was given."""
+    for name in ("topk", "known", "exclude_self"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            told = f"--{name.replace('_', '-')}" if context.params[name] else "--include-self"
+            raise UserError(
+                f"{told}: {run} classifies nodes: each node gets its class and the probability of every class, not answers "
+                "from which to choose: leave out the option"
+            )
 
 
 def _classes(run: Path, nodes: Path | None, checkpoint: str | None, dataset: Path | None, as_json: bool) -> None:
     """Print one line for each node, or one JSON object. There may be many nodes, so each is printed at once."""
+    from marius_lite.cli.output import show_row
     from marius_lite.predict import predict_nodes
 
     first = True
-    shown = _shown()
     for node in predict_nodes(run, nodes, checkpoint, dataset):
         if as_json:
             print('{"nodes": [' if first else ",", json.dumps(node), sep="", end="")
@@ -73,9 +79,9 @@ def _classes(run: Path, nodes: Path | None, checkpoint: str | None, dataset: Pat
             column = "class" if "class" in node else "classes"
             answer = node[column] if column == "class" else ",".join(map(str, node[column]))
             if first:
-                print("id", "split", column, *map(shown, map(str, node["probabilities"])), sep="\t")
+                show_row("id", "split", column, *node["probabilities"])
             shares = (f"{share:.4f}" for share in node["probabilities"].values())
-            print(shown(str(node["id"])), node["split"], shown(str(answer)), *shares, sep="\t")
+            show_row(node["id"], node["split"], answer, *shares)
         first = False
     if as_json:
         print('{"nodes": []}' if first else "]}")

@@ -87,8 +87,8 @@ NodeIds = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Raw ids of the rows of --features and --labels: text with one id in each line, or a .npy array of integers. "
-        "Row i then belongs to the i-th id.",
+        help="Raw ids of the rows of --features and --labels: text with one id in each line, or a .npy array (or FILE.npz:KEY) "
+        "of integers. Row i then belongs to the i-th id.",
         rich_help_panel=NODES,
     ),
 ]

@@ -21,12 +21,18 @@ def load(file: Path | str | None = None, sets: Sequence[str] = (), values: Mappi
 
     ``file``: a YAML file, or `preset:NAME`. Raises UserError for unknown keys and values that are not allowed.
     """
-    over: dict[str, Any] = dict(values or {})
-    for item in sets:
-        over = presets.merged(over, _setting(item))
+    over = settings(sets, values)
     tree = _base(str(file), over) if file else {}
     of_a_file = file is not None and not str(file).startswith(presets.PREFIX)
     return check(presets.merged(tree, over), str(file) if of_a_file else "configuration")
+
+
+def settings(sets: Sequence[str], values: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return each ``key.path=value`` of ``sets`` over ``values``, as sections. Raises UserError for what is no setting."""
+    over: dict[str, Any] = dict(values or {})
+    for item in sets:
+        over = presets.merged(over, _setting(item))
+    return over
 
 
 def _base(file: str, over: dict[str, Any]) -> dict[str, Any]:

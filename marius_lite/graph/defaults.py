@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from marius_lite.config import machine, presets
-from marius_lite.config.load import load
+from marius_lite.config.load import load, settings
 from marius_lite.config.schema import Config
+from marius_lite.config.tasks import TASKS
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.symmetry import directions
 from marius_lite.log import log
@@ -20,19 +22,37 @@ PLAIN_LINKS = [presets.PREFIX + name for name in ("social", "kg-large")]
 def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = ()) -> Config:
     """Load a configuration. Where no ``file`` is given, it is the preset that suits the dataset. The log says which, and why.
 
-    Where ``sets`` choose a task or an encoder, no preset is taken, but the defaults of docs/configuration.md.
+    ``sets`` change settings of the preset. Where they choose a task or an encoder, it is one that suits these too.
     """
-    if file is None and not any(item.startswith(("task=", "model.encoder=")) for item in sets):
-        name, why = presets.suitable(shape_of(dataset))
-        file = presets.PREFIX + name
-        log.info(f"settings of {file} ({why}); `--config {presets.PREFIX}NAME` takes another: {', '.join(presets.PRESETS)}")
-    return load(file, [*_decoder(dataset, file, sets), *sets])
+    over = settings(sets)
+    if file is None:
+        file = _preset(dataset, over)
+    return load(file, [*_decoder(dataset, file, over), *sets])
 
 
-def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> list[str]:
+def _preset(dataset: Dataset, over: Mapping[str, Any]) -> str | None:
+    """Return the preset that suits the dataset and what ``over`` chooses. None where that is no task: `load` says so."""
+    shape = shape_of(dataset, encoded=_chosen(over, "encoder") not in (None, "none"))
+    task = over.get("task", shape.task)
+    if task not in list(TASKS):
+        return None
+    name, why = presets.suitable(shape, task)
+    if task != shape.task:
+        why += f"; `task` is {task}, though the dataset suggests {shape.task}"
+    file = presets.PREFIX + name
+    log.info(f"settings of {file} ({why}); `--config {presets.PREFIX}NAME` takes another: {', '.join(presets.PRESETS)}")
+    return file
+
+
+def _chosen(over: Mapping[str, Any], key: str) -> Any:
+    """Return what ``over`` says of a key of ``model``, or None."""
+    model = over.get("model")
+    return model.get(key) if isinstance(model, dict) else None
+
+
+def _decoder(dataset: Dataset, file: Path | str | None, over: Mapping[str, Any]) -> list[str]:
     """Return the decoder dot, as a setting, where links have no direction and the preset's decoder would learn one."""
-    given = any(item.startswith((DECODER, "model=")) for item in sets)
-    if given or str(file) not in PLAIN_LINKS or dataset.manifest.relations > 1:
+    if _chosen(over, "decoder") is not None or str(file) not in PLAIN_LINKS or dataset.manifest.relations > 1:
         return []
     links = directions(dataset)
     if links.perhaps_each_edge_once:
@@ -48,8 +68,8 @@ def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> 
     return [DECODER + "dot"]
 
 
-def shape_of(dataset: Dataset) -> presets.GraphShape:
-    """Return the facts by which a preset is chosen."""
+def shape_of(dataset: Dataset, encoded: bool = False) -> presets.GraphShape:
+    """Return the facts by which a preset is chosen. ``encoded``: whether an encoder is asked for."""
     manifest = dataset.manifest
     classified = bool(dataset.features and dataset.labels and dataset.node_counts and dataset.adjacency)
     return presets.GraphShape(
@@ -57,5 +77,6 @@ def shape_of(dataset: Dataset) -> presets.GraphShape:
         edges=manifest.edges["train"],
         relations=manifest.relations,
         classified=classified,
+        encoded=encoded,
         available_memory=machine.available_memory(),
     )

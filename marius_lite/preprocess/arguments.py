@@ -98,6 +98,8 @@ def check_together(given: Arguments) -> None:
     if given.get("feature_dtype", "auto") != "auto" and features is None:
         raise UserError(f"--feature-dtype {given['feature_dtype']}: there are no features: give their file with --features")
     lists, fractions = node_lists(given), given.get("node_split")
+    if (split := given.get("mask_split")) is not None and not lists:
+        raise UserError(f"--mask-split {split}: chooses a split of masks, and there are none: give them with --train-nodes FILE")
     splitting = [f"--{name}-nodes" for name in lists] + (["--node-split"] if fractions is not None else [])
     if lists and fractions is not None:
         raise UserError(f"--node-split cannot stand beside {splitting[0]}: give lists or fractions, not both")

@@ -57,6 +57,7 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.partition.partitions import choose_partitions
 from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import InputFile, find_files
+from marius_lite.preprocess.readers.text_options import check_text_options
 from marius_lite.preprocess.report import make_report
 from marius_lite.printable import printable
 
@@ -70,6 +71,7 @@ def preprocess(options: Options) -> dict[str, Any]:
     check_output(output, options.overwrite)
     options = with_folders_opened(options)
     inputs = find_files(options)
+    check_text_options(inputs, options)
     node_data, node_types = open_node_data(options), open_node_types(options)
     rows = rows_expected(inputs, options)
     with new_dataset(output, command_digest(options, inputs), options.overwrite) as (temporary, passes):

@@ -14,6 +14,7 @@ from marius_lite.config.node_planning import NodePlanning
 from marius_lite.config.schema import Config
 from marius_lite.device.chooser import Load, node_loads
 from marius_lite.encode.representation import Encoded, PreparedPlaces, Representation
+from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.graph.plans import plans_of
@@ -57,6 +58,9 @@ class NodeClassification:
         return []
 
     def evaluate(self, checkpoint: Checkpoint, split: str, exclude_self: bool | None) -> dict[str, Any]:
+        if exclude_self is not None:
+            option, run = "--exclude-self" if exclude_self else "--include-self", checkpoint.run.path
+            raise UserError(f"{option}: {run} classifies nodes, so there are no answers to leave out: leave out the option")
         return classify_split(
             checkpoint.dataset, open_classifier(checkpoint), checkpoint.config, split, checkpoint.run.path, checkpoint.table
         )

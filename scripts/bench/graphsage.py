@@ -71,7 +71,7 @@ def ours(a: argparse.Namespace, dataset: Path) -> float:
     }
     sets = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
     program = [sys.executable, "-c", "from marius_lite.cli.main import main; main()"]
-    command = [*program, "train", str(dataset), "--run", str(run), *sets]
+    command = [*program, "train", str(dataset), "--run", str(run), "--config", "preset:plain", *sets]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": str(a.threads)})
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     times = np.array([line["time"] for line in lines if line["kind"] == "batch"])

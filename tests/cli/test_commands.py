@@ -4,8 +4,12 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from marius_lite.predict import predict_links
+from marius_lite.printable import printable
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +171,7 @@ def test_what_was_never_trained_or_known_before_is_told(cli, printed, tmp_path, 
     assert (first["untrained"], second["untrained"], third["untrained"]) == (["src"], ["dst", "rel"], [])
     assert cli("predict", run, "--queries", tmp_path / "queries") == 0
     noted = capfd.readouterr().err
-    assert "warning: 99\t0\t?: no training edge has the node 99:" in noted
+    assert "warning: 99, 0, ?: no training edge has the node 99:" in noted
     assert noted.count("no training edge has") == 3
 
 
@@ -201,18 +205,68 @@ def test_plan_counts_what_it_prints(printed, tiny_dataset):
     assert result["first_epoch"]["rows_read"] > 0
 
 
-def test_nodes_and_classes_reach_a_terminal_without_control_characters(cli, run, capfd, monkeypatch):
-    node = {"id": "a\x07", "split": "train", "class": "c\x1b[31m", "probabilities": {"c\x1b[31m": 0.75, "d": 0.25}}
+@pytest.mark.parametrize("terminal", [True, False])
+def test_tables_of_nodes_keep_their_columns_and_control_nothing(cli, run, capfd, monkeypatch, terminal):
+    node = {"id": "a\x07\tb\n", "split": "train", "class": "c\x1b[31m", "probabilities": {"c\x1b[31m": 0.75, "d\te": 0.25}}
     monkeypatch.setattr("marius_lite.predict.task_of", lambda _: "node_classification")
     monkeypatch.setattr("marius_lite.predict.predict_nodes", lambda *_: iter([node]))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
     capfd.readouterr()
     assert cli("predict", run) == 0
-    assert "a\x07\ttrain\tc\x1b[31m\t0.7500" in capfd.readouterr().out  # a file gets ids as they are
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert cli("predict", run) == 0
-    told = capfd.readouterr().out
-    assert "0.7500\t0.2500" in told
-    assert not {"\x07", "\x1b"} & set(told)
+    title, row, end = capfd.readouterr().out.split("\n")
+    assert title.split("\t") == ["id", "split", "class", r"c\x1b[31m", r"d\te"]
+    assert row.split("\t") == [r"a\x07\tb\n", "train", r"c\x1b[31m", "0.7500", "0.2500"]
+    assert end == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *(("predict", option) for option in ("--known", "--topk=10", "--include-self", "--exclude-self")),
+        *(("eval", option) for option in ("--include-self", "--exclude-self")),
+    ],
+)
+def test_a_run_that_classifies_nodes_refuses_options_about_answers(cli, class_run, capfd, command, option):
+    capfd.readouterr()
+    assert cli(command, class_run, option) == 2
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"marius-lite: {option.partition('=')[0]}: {class_run} classifies nodes")
+
+
+def test_nothing_is_verified_without_a_folder(cli, capfd):
+    assert cli("info", "--verify") == 2
+    assert "--verify: nothing to verify without a folder" in capfd.readouterr().err
+
+
+ODD = ["a\tb", "c\nd", "e\x1b[31m", "f\x9b2J", "g\u202e", "h,i", 'j"']
+
+
+def test_tables_of_answers_keep_their_columns_and_json_its_ids(cli, printed, capfd, tmp_path):
+    edges = {"src": ODD * 3, "rel": ["r\ts"] * len(ODD) * 3, "dst": ODD[1:] * 3 + ODD[:1] * 3}
+    pq.write_table(pa.table(edges), tmp_path / "edges.parquet")
+    assert cli("preprocess", tmp_path / "edges.parquet", "--output", tmp_path / "data") == 0
+    small = ("--set", "training.epochs=1", "--set", "model.dim=4", "--config", "preset:plain")
+    assert cli("train", tmp_path / "data", "--run", tmp_path / "run", *small) == 0
+    answers = predict_links(tmp_path / "run", [("h,i", "r\ts", None)], len(ODD), known=True, exclude_self=False)[0]["answers"]
+    assert {answer["id"] for answer in answers} == {*ODD}
+    answered = [{"src": "h,i", "rel": "r\ts", "dst": None, "answers": answers, "untrained": ["src"]}]
+    with pytest.MonkeyPatch.context() as patch:  # a file of queries could not name the relation
+        patch.setattr("marius_lite.predict.predict_links", lambda *_: answered)
+        (tmp_path / "q").write_text("any")
+        assert printed("predict", tmp_path / "run", "--queries", tmp_path / "q")["queries"] == answered
+        capfd.readouterr()
+        assert cli("predict", tmp_path / "run", "--queries", tmp_path / "q") == 0
+    told = capfd.readouterr()
+    rows = [line.split("\t") for line in told.out.split("\n")[:-1]]
+    assert [row[:4] for row in rows] == [["h,i", r"r\ts", "?", str(rank + 1)] for rank in range(len(ODD))]
+    assert {row[4] for row in rows} == {printable(name) for name in ODD}
+    assert not {"\x1b", "\x9b", "\u202e"} & {*told.out, *told.err}
+    for format in ("npy", "zarr"):
+        assert cli("export", tmp_path / "run", "--output", tmp_path / format, "--format", format) == 2
+        assert r"raw id 'c\nd': has a line end" in capfd.readouterr().err
+    assert cli("export", tmp_path / "run", "--output", tmp_path / "parquet") == 0
+    assert {*pq.read_table(tmp_path / "parquet" / "nodes.parquet")["raw_id"].to_pylist()} == {*ODD}
 
 
 def test_help_names_the_extra_in_brackets(cli, capfd):

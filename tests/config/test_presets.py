@@ -60,3 +60,19 @@ def test_each_kind_of_graph_gets_its_own(shape, expected):
     name, why = suitable(shape)
     assert name == expected
     assert f"{shape.nodes:,} nodes" in why
+
+
+@pytest.mark.parametrize(
+    ("shape", "task", "expected"),
+    [
+        (replace(SMALL, classified=True), "node_classification", "gcn"),
+        (replace(SMALL, classified=True), "link_prediction", "kg-small"),
+        (SMALL, "link_prediction", "kg-small"),
+        (SMALL, "node_classification", "sage"),  # gcn divides features, which there may not be
+        (replace(SMALL, encoded=True), "link_prediction", "plain"),
+        (replace(SMALL, encoded=True, classified=True), "node_classification", "gcn"),
+        (SMALL, "poetry", "plain"),
+    ],
+)
+def test_a_task_that_is_given_gets_a_preset_of_its_own(shape, task, expected):
+    assert suitable(shape, task)[0] == expected

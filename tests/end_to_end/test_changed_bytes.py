@@ -22,7 +22,7 @@ ENCODER = ["model.encoder=sage", "model.decoder=distmult", "sampling.fanouts=[4]
 
 
 def options(*more):
-    return [part for item in (*SETTINGS, *more) for part in ("--set", item)]
+    return ["--config", "preset:plain", *(part for item in (*SETTINGS, *more) for part in ("--set", item))]
 
 
 @pytest.fixture(scope="module")

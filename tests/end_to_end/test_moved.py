@@ -53,12 +53,23 @@ def test_through_a_link_to_the_run(cli, here, tmp_path):
     assert cli("resume", tmp_path / "deep" / "er" / "link", "--set", "training.epochs=3") == 0
 
 
-def test_another_dataset_at_the_relative_place_does_not_hide_the_right_one(cli, made, foreign, tmp_path):
+def test_another_dataset_at_the_relative_place_does_not_hide_the_right_one(cli, made, foreign, tmp_path, capfd):
+    """One warning says which is passed over, why, and which is taken."""
     run = shutil.copytree(made / "run", tmp_path / "run", symlinks=True)
+
+    def warnings():
+        capfd.readouterr()
+        assert cli("eval", run) == 0
+        return [line for line in capfd.readouterr().err.splitlines() if line.startswith("warning: ")]
+
+    nothing_said = warnings()  # of datasets: none is there
     shutil.copytree(foreign, tmp_path / "dataset")
-    assert cli("eval", run) == 0
-    (tmp_path / "dataset" / "zarr.json").write_text("damaged")
-    assert cli("eval", run) == 0
+    for why in ("this dataset's fingerprint is", "not a dataset"):
+        told, *others = warnings()
+        assert others == nothing_said
+        taken = f"warning: the run's dataset is taken from {made / 'dataset'}, where it was at the start; "
+        assert told.startswith(f"{taken}passed over: {tmp_path / 'dataset'}: {why}")
+        (tmp_path / "dataset" / "zarr.json").write_text("damaged")
 
 
 def test_a_moved_dataset_is_named(cli, here, foreign, tmp_path, capfd):

@@ -25,7 +25,8 @@ TRAINING = [
     "--set",
     "storage.io_threads=1",
 ]
-ENCODED = [*TRAINING, "--set", "task=node_classification", "--set", "model.encoder=sage", "--set", "sampling.fanouts=[3]"]
+ENCODER = ["task=node_classification", "model.encoder=sage", "sampling.fanouts=[3]"]
+ENCODED = ["--config", "preset:plain", *TRAINING, *(f"--set={item}" for item in ENCODER)]
 SETTINGS = {"links": TRAINING, "labelled": ENCODED, "several": ENCODED}  # a node has a class, or several
 NAMES = ("links", "links", "labelled", "several")
 

@@ -1,10 +1,11 @@
-"""What a run without a file gets follows from its dataset: here the decoder, which is symmetric where the edges are."""
+"""What a run without a file gets follows from its dataset: its preset, and a decoder that is symmetric where the edges are."""
 
 import logging
 
 import numpy as np
 import pytest
 
+from marius_lite.config.load import load
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 
@@ -46,3 +47,30 @@ def test_what_edges_tell_of_directions_is_said(cli, tmp_path, caplog, options, s
     with caplog.at_level(logging.INFO, "marius_lite"):
         config_for(Dataset.open(tmp_path / "data"), None)
     assert said in caplog.text
+
+
+@pytest.mark.parametrize("item", ["task=node_classification", "model.encoder=gat", "task= node_classification"])
+def test_a_setting_leaves_the_rest_of_the_preset(communities, item):
+    assert config_for(Dataset.open(communities), None, [item]) == load("preset:gcn", [item])
+
+
+@pytest.mark.parametrize(
+    ("data", "task", "preset", "suggested"),
+    [
+        ("communities", "link_prediction", "social", "node_classification"),
+        ("surrounded", "node_classification", "sage", "link_prediction"),
+    ],
+)
+def test_another_task_takes_the_preset_that_suits_it_and_says_why(request, caplog, data, task, preset, suggested):
+    dataset = Dataset.open(request.getfixturevalue(data))
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        config = config_for(dataset, None, [f"task={task}", "model.decoder=complex"])
+    assert config == load(f"preset:{preset}", [f"task={task}"])
+    assert f"settings of preset:{preset} (" in caplog.text
+    assert f"`task` is {task}, though the dataset suggests {suggested}" in caplog.text
+
+
+def test_links_through_an_encoder_have_the_defaults_and_it_is_said(surrounded, caplog):
+    with caplog.at_level(logging.INFO, "marius_lite"):
+        assert config_for(Dataset.open(surrounded), None, ["model.encoder=sage"]) == load(None, ["model.encoder=sage"])
+    assert "settings of preset:plain (3 relations; 300 nodes, links through an encoder)" in caplog.text

@@ -89,6 +89,7 @@ def test_bad_file(tmp_path, content, options, message):
         ({"seed": -1}, "0 or more"),
         ({"split": "0.8,0.1,0.1", "valid": ["v.tsv"]}, "not both"),
         ({"valid": ["v.tsv"]}, "v.tsv: no such file"),
+        ({"mask_split": 0}, "--mask-split 0: chooses a split of masks, and there are none"),
     ],
 )
 def test_bad_option(tmp_path, options, message):

@@ -24,7 +24,7 @@ SETTINGS = [
 
 
 def options(*more):
-    return [part for item in (*SETTINGS, *more) for part in ("--set", item)]
+    return ["--config", "preset:plain", *(part for item in (*SETTINGS, *more) for part in ("--set", item))]
 
 
 def amounts_to(run):

@@ -34,7 +34,7 @@ LINKS = [
 
 
 def options(*settings):
-    return [part for item in settings for part in ("--set", item)]
+    return ["--config", "preset:plain", *(part for item in settings for part in ("--set", item))]
 
 
 def lines(run, kind):

@@ -26,7 +26,7 @@ SETTINGS = [
 
 
 def options(*more):
-    return [part for item in (*SETTINGS, *more) for part in ("--set", item)]
+    return ["--config", "preset:plain", *(part for item in (*SETTINGS, *more) for part in ("--set", item))]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from marius_lite.preprocess.ids.numbering import Numbering
 from marius_lite.preprocess.ids.renumber import Codes
 from marius_lite.preprocess.nodes.node_rows import raw_at
 from marius_lite.preprocess.readers.node_ids import IdList
-from marius_lite.preprocess.readers.node_masks import open_set
+from marius_lite.preprocess.readers.node_masks import NodeMask, open_set
 from marius_lite.seeds import seed_for
 
 Labels = npt.NDArray[np.int32]
@@ -34,10 +34,17 @@ class NodeLists:
     """Splits of nodes from files: each lists the nodes of a split, or is a mask that is true for them. ``split``: the column to
     take of masks with several.
 
-    ``nodes``: how many a mask is about, None where rows do not belong to ids 0, 1, ..."""
+    ``nodes``: how many a mask is about, None where rows do not belong to ids 0, 1, ... Raises UserError for a ``split`` where
+    there is nothing to choose."""
 
     def __init__(self, files: Mapping[str, Path], nodes: int | None = None, split: int | None = None):
         self.lists: dict[str, IdList] = {name: open_set(file, USUAL[name], nodes, split) for name, file in files.items()}
+        if split is not None and not any(isinstance(each, NodeMask) and each.several for each in self.lists.values()):
+            shown = ", ".join(map(str, files.values()))
+            raise UserError(
+                f"--mask-split {split}: chooses among the splits of a mask of shape (nodes, splits) or (splits, nodes), which is "
+                f"not in {shown}: leave out the option"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -47,7 +47,10 @@ def _of_zeros_and_ones(array: ArrayFile) -> bool:
 
 
 class NodeMask(OfArray):
-    """The integer ids for which a mask is true. Its shape is (nodes,), (nodes, splits) or (splits, nodes)."""
+    """The integer ids for which a mask is true. Its shape is (nodes,), (nodes, splits) or (splits, nodes).
+
+    ``several``: whether it has a place for the splits, of which one is taken.
+    """
 
     def __init__(self, array: ArrayFile, nodes: int, split: int | None):
         super().__init__(array)
@@ -66,6 +69,7 @@ class NodeMask(OfArray):
             )
         if two and not 0 <= (split or 0) < splits:
             raise UserError(f"--mask-split {split}: {array.name} has splits 0 to {splits - 1}")
+        self.several = two
         self._split = (split or 0) if two else 0
         self._together = splits if by_split == array.by_column else 1  # values of one node that lie side by side
 

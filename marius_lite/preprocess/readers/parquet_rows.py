@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.files import parse_json, reading
-from marius_lite.preprocess.readers.roles import NODE_IDS
+from marius_lite.preprocess.readers.roles import NODE_IDS, require_distinct
 from marius_lite.preprocess.readers.source import checksum_of
 
 ADVICE = "write columns of numbers and no others, or one column of lists of equal length"
@@ -53,6 +53,7 @@ class ParquetRows:
         self._buffer_bytes = LEAST_BUFFER
         with reading(path), self._open() as opened:
             schema, self.rows = opened.schema_arrow, int(opened.metadata.num_rows)
+        require_distinct(path, schema.names, schema.names)
         types = [field.type for field in schema]
         self._lists = len(types) == 1 and _is_list(types[0])
         for field in schema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 
@@ -76,6 +77,7 @@ def find_roles(names: Sequence[str], fields: int, options: Options, where: str) 
     elif all(name in names for name in wanted if name != IGNORE):
         given = set(wanted) <= {*COLUMN_ROLES, IGNORE}
         roles = wanted if given else ("src", "dst") if len(wanted) == 2 else ROLES
+        require_distinct(where, names, [name for name in wanted if name != IGNORE])
         ends, named = {role: names.index(name) for role, name in zip(roles, wanted) if name != IGNORE}, True
     else:
         ends = _by_place(wanted, names, fields, where)
@@ -101,6 +103,7 @@ def node_roles(value: str) -> FindRoles:
             next((lower.index(name) for name in known if name in lower), None) for known in (NODE_IDS, NODE_VALUES[value])
         )
         if at_id is not None and at_value is not None:
+            require_distinct(where, lower, (lower[at_id], lower[at_value]))
             return {"id": at_id, value: at_value}, True
         rows = _row_numbers(names, fields)
         free = [at for at in range(fields) if at != rows]
@@ -125,11 +128,12 @@ def _row_numbers(names: Sequence[str], fields: int) -> int | None:
     return lower.index(INDEX) if INDEX in lower else 0 if lower[0] in ("", "unnamed: 0") else None
 
 
-def require_distinct(path: Path, names: Sequence[str], used: Iterable[str]) -> None:
-    """Raise UserError where two columns of a table have a name by which one is read."""
+def require_distinct(where: Path | str, names: Sequence[str], used: Iterable[str]) -> None:
+    """Raise UserError, which begins with ``where``, where two columns have a name by which one is read."""
+    count = Counter(names)
     for name in used:
-        if (count := list(names).count(name)) > 1:
-            raise UserError(f"{path}: {count} columns are called {name!r}: give them names of their own")
+        if count[name] > 1:
+            raise UserError(f"{where}: {count[name]} columns are called {name!r}: give them names of their own")
 
 
 def left_out(names: Sequence[str], used: Iterable[int]) -> str:
@@ -154,6 +158,7 @@ def _values(names: Sequence[str], options: Options, where: str) -> Places:
                 f"{where}: {option} {name}: no column {name!r}: {_known(names)}: use one of their names, or give the "
                 f"order of all columns, for example --columns src,dst,{role}"
             )
+        require_distinct(where, names, [name])
         places[role] = names.index(name)
     return places
 
@@ -188,6 +193,7 @@ def _usual(names: Sequence[str], free: list[int], where: str) -> tuple[Places, b
     telling = all(len(names[place]) > 1 for place in by_name.values())
     middle = len(free) == 3 and by_name == {"src": free[0], "dst": free[2]}
     if {"src", "dst"} <= set(by_name) and (len(free) != 3 or len(by_name) == 3 or (telling and not middle)):
+        require_distinct(where, [name.lower() for name in names], [names[place].lower() for place in by_name.values()])
         return by_name, True
     if len(free) in (2, 3):
         placed = dict(zip(("src", "dst") if len(free) == 2 else ROLES, free))

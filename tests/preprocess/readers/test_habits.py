@@ -115,6 +115,13 @@ def test_one_of_each_row_of_classes_is_told(folder):
     assert "every node has just one of the classes" in said
 
 
+def test_features_of_the_same_name_are_refused(folder):
+    columns = [pa.array(np.arange(N, dtype=np.float32))] * 3
+    pq.write_table(pa.Table.from_arrays(columns, names=["f0", "f1", "f0"]), folder / "x.parquet")
+    with pytest.raises(UserError, match=r"x\.parquet: 2 columns are called 'f0': give them names of their own"):
+        make(folder / "d", folder / "e.csv", features=folder / "x.parquet")
+
+
 def test_ids_are_no_features(folder):
     values = np.arange(N, dtype=np.float32)
     for name, metadata in (("node_id", None), ("paper", {"pandas": json.dumps({"index_columns": ["paper"]})})):

@@ -175,3 +175,28 @@ def test_masks_of_several_splits(tmp_path, turned, order):
             assert sorted(nodes.tolist()) == np.flatnonzero(parts[:, split] == code).tolist()
     with pytest.raises(UserError, match=r"--mask-split 4: .*train.npy has splits 0 to 3"):
         make(tmp_path / "d", tmp_path / "e.npy", labels=tmp_path / "y.npy", mask_split=4, **options)
+
+
+@pytest.mark.parametrize("option", ["labels", "node_types"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_column_whose_name_another_has_too_is_not_chosen(folder, option, form):
+    file = folder / f"v.{form}"
+    if form == "csv":
+        file.write_text("id,class,class\n" + "".join(f"{n},{n % 2},{n % 3}\n" for n in range(6)))
+    else:
+        columns = [pa.array(values) for values in (range(6), [0, 1] * 3, [0, 1, 2] * 2)]
+        pq.write_table(pa.Table.from_arrays(columns, names=["id", "class", "class"]), file)
+    with pytest.raises(UserError, match=rf"v\.{form}.*: 2 columns are called 'class': give them names of their own"):
+        make(folder / "d", folder / "e.tsv", **{option: file})
+
+
+@pytest.mark.parametrize("train", [np.arange(6) < 3, np.arange(3)], ids=["mask", "ids"])
+def test_a_split_is_chosen_only_where_a_mask_has_several(folder, train):
+    save(folder / "y.npy", np.arange(6) % 2)
+    save(folder / "train.npy", train)
+    given = {"labels": folder / "y.npy", "train_nodes": folder / "train.npy"}
+    with pytest.raises(UserError, match=r"--mask-split 0: .*not in .*train\.npy: leave out the option"):
+        make(folder / "d", folder / "e.tsv", **given, mask_split=0)
+    save(folder / "valid.npy", np.stack([np.arange(6) == 4, np.arange(6) == 5], axis=1))
+    dataset = make(folder / "d", folder / "e.tsv", **given, valid_nodes=folder / "valid.npy", mask_split=1, partitions=1)
+    assert dataset.node_counts == {"train": 3, "valid": 1}

@@ -68,6 +68,26 @@ def test_what_cannot_be_told(names, given, message):
         roles(names, **given)
 
 
+@pytest.mark.parametrize(
+    ("names", "given", "twice"),
+    [
+        ("src dst dst", {}, "dst"),
+        ("src dst Dst w", {}, "dst"),
+        ("a b b", {"columns": "a,b"}, "b"),
+        ("src dst dst", {"columns": "src,_,dst"}, "dst"),
+        ("src dst w w", {"edge_weight": "w"}, "w"),
+    ],
+)
+def test_a_name_that_stands_twice_names_no_column(names, given, twice):
+    with pytest.raises(UserError, match=f"e:1: 2 columns are called '{twice}': give them names of their own"):
+        roles(names, **given)
+
+
+def test_a_name_that_stands_twice_beside_the_columns_that_are_read_is_no_matter():
+    assert roles("src dst w w")[0] == {"src": 0, "dst": 1}
+    assert roles("a b b", columns="src,_,dst")[0] == {"src": 0, "dst": 2}  # read by their order
+
+
 def test_without_names():
     with pytest.raises(UserError, match="--timestamp t: no column 't': the columns have no names"):
         roles("", 3, timestamp="t")
