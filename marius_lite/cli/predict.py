@@ -15,6 +15,8 @@ from marius_lite.errors import UserError
 from marius_lite.log import log
 from marius_lite.printable import printable
 
+NOTHING = "learned nothing about it"
+
 
 def predict(
     run: options.Run,
@@ -29,7 +31,7 @@ def predict(
     allow_code: options.AllowCode = False,
 ) -> None:
     """Answer queries with a checkpoint's model: the best answers, or the split, class and probabilities of nodes."""
-    from marius_lite.predict import predict_links, task_of
+    from marius_lite.predict import predict_links, reads_features, task_of
 
     if task_of(run) == "node_classification":
         return _classes(run, queries, checkpoint, dataset, as_json)
@@ -38,15 +40,16 @@ def predict(
     answered = predict_links(run, queries, topk, known, checkpoint, exclude_self, dataset)
     if as_json:
         print(json.dumps({"queries": answered}))
-    shown = _shown()
+    shown, learned = _shown(), "knows its features alone" if reads_features(run) else NOTHING
     for query in answered:
         asked = ["?" if part is None else str(part) for part in (query["src"], query["rel"], query["dst"])]
         for part in query["untrained"]:
             log.warning(
-                "%s: no training edge has the %s %s: the model knows it from features alone, if there are any",
+                "%s: no training edge has the %s %s: the model %s",
                 "\t".join(map(printable, asked)),
                 "relation" if part == "rel" else "node",
                 printable(str(query[part])),
+                NOTHING if part == "rel" else learned,
             )
         if as_json:
             continue

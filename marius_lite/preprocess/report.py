@@ -53,7 +53,7 @@ def make_report(
             *_alone(manifest.nodes, degrees, options),
             *_empty(edges, options),
             *_doubled(edges["train"], options),
-            *leak_lines({"edges": edges}),
+            *leak_lines({**facts, "edges": edges}),
         ],
         "self_loops_dropped": inputs.self_loops_dropped,
         "edges": edges,

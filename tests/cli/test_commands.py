@@ -168,7 +168,26 @@ def test_what_was_never_trained_or_known_before_is_told(cli, printed, tmp_path, 
     assert cli("predict", run, "--queries", tmp_path / "queries") == 0
     noted = capfd.readouterr().err
     assert "warning: 99\t0\t?: no training edge has the node 99:" in noted
-    assert noted.count("no training edge has") == 3
+    assert noted.count("no training edge has") == noted.count("the model learned nothing about it") == 3
+
+
+def test_what_features_tell_is_said_where_there_are_some(cli, tmp_path, capfd):
+    rng = np.random.default_rng(0)
+    np.savetxt(tmp_path / "train", rng.integers(0, 20, (300, 2)), "%d", delimiter="\t")
+    (tmp_path / "test").write_text("20\t3\n1\t2\n")
+    np.save(tmp_path / "x.npy", rng.normal(size=(21, 4)).astype(np.float32))
+    data, run = tmp_path / "data", tmp_path / "run"
+    given = ("--test", tmp_path / "test", "--features", tmp_path / "x.npy", "--adjacency", "in", "--output", data)
+    assert cli("preprocess", tmp_path / "train", *given) == 0
+    assert (
+        "the model learns nothing about it, unless an encoder reads the node's features (1 such nodes)" in capfd.readouterr().err
+    )
+    small = ("--set", "training.epochs=1", "--set", "model.dim=4", "--set", "model.encoder=sage")
+    assert cli("train", data, "--run", run, *small) == 0
+    (tmp_path / "queries").write_text("20\t?\n")
+    capfd.readouterr()
+    assert cli("predict", run, "--queries", tmp_path / "queries") == 0
+    assert "no training edge has the node 20: the model knows its features alone" in capfd.readouterr().err
 
 
 def test_exports_agree_with_each_other(printed, run, tmp_path):
