@@ -78,6 +78,12 @@ def test_remarks(cli, tmp_path, capfd, columns, sets, said):
     [
         ((), [], "INFO", ["no figure chooses a checkpoint", "(`training.epochs` is 3)", "--split 0.9,0.05,0.05"]),
         (("--split", "0.8,0,0.2"), [], "INFO", ["no figure chooses a checkpoint"]),
+        (
+            ("--split", "0.99999,0.00001,0"),
+            ["training.early_stopping=2"],
+            "WARNING",
+            ["(`training.epochs` is 3)"],
+        ),  # none fell into it
         ((), ["training.early_stopping=2"], "WARNING", ["nothing stops training early"]),
         ((), ["training.early_stopping=3"], "INFO", ["nothing stops training early"]),
         ((), ["optimizer.schedule.name=plateau"], "WARNING", ["nothing lowers learning rates"]),
