@@ -76,7 +76,8 @@ def predict_links(
     ``queries``: a file with one query a line, or rows like ("a", "likes", None) of a list or an array. Returns a dict for each:
     {"src", "rel", "dst", "answers": [{"id", "score"}, ...], "untrained": [...]}, with None for what was asked. Raw ids, those of
     the query and those of its answers, are integers where the dataset's are integers, else strings; so are relations, by theirs.
-    ``untrained`` names the parts "src", "rel" or "dst" that no training edge has: the model knows these from features alone.
+    ``untrained`` names the parts "src", "rel" or "dst" that no training edge has: the model learned nothing about them. It
+    knows at most the features of such a node.
 
     ``topk``: how many answers. ``known``: whether answers that are edges of the dataset are given too. ``exclude_self``: whether
     the node that the query is about is left out; None: where fewer than one training edge in 1,000 is a self-loop. ``dataset``:
@@ -270,6 +271,14 @@ def task_of(run: Path | str) -> str:
     from marius_lite.checkpoint.run_folder import RunFolder, read_record
 
     return str(read_record(RunFolder(Path(run)))["config"]["task"])
+
+
+def reads_features(run: Path | str) -> bool:
+    """Return whether the model of a run begins with the nodes' features. Raises UserError for a folder that is no run."""
+    from marius_lite.checkpoint.run_folder import RunFolder, config_of, read_record
+
+    folder = RunFolder(Path(run))
+    return config_of(folder, read_record(folder)).reads_features
 
 
 def predict_nodes(

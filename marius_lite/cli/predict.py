@@ -12,6 +12,8 @@ from marius_lite.cli import options
 from marius_lite.errors import UserError
 from marius_lite.log import log
 
+NOTHING = "learned nothing about it"
+
 
 def predict(
     context: typer.Context,
@@ -28,7 +30,7 @@ def predict(
 ) -> None:
     """Answer queries with a checkpoint's model: the best answers, or the split, class and probabilities of nodes."""
     from marius_lite.cli.output import show_row
-    from marius_lite.predict import predict_links, task_of
+    from marius_lite.predict import predict_links, reads_features, task_of
 
     if task_of(run) == "node_classification":
         _refuse_links_options(context, run)
@@ -38,14 +40,16 @@ def predict(
     answered = predict_links(run, queries, topk, known, checkpoint, exclude_self, dataset)
     if as_json:
         print(json.dumps({"queries": answered}))
+    learned = "knows its features alone" if reads_features(run) else NOTHING
     for query in answered:
         asked = ["?" if part is None else str(part) for part in (query["src"], query["rel"], query["dst"])]
         for part in query["untrained"]:
             log.warning(
-                "%s: no training edge has the %s %s: the model knows it from features alone, if there are any",
+                "%s: no training edge has the %s %s: the model %s",
                 ", ".join(asked),
                 "relation" if part == "rel" else "node",
                 query[part],
+                NOTHING if part == "rel" else learned,
             )
         if as_json:
             continue

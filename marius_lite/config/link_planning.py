@@ -73,7 +73,10 @@ class LinkPlanning:
         return self.losses[0]
 
     def check(self, config: Config, facts: Facts) -> None:
-        """Do nothing: any dataset has edges."""
+        if not self.items(facts):
+            raise UserError(
+                "the dataset has no training edges: `preprocess` it with a larger first fraction of --split, or without"
+            )
 
     def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
         if config.storage.capacity != "auto" or needs_all(config.storage.ordering):

@@ -73,11 +73,12 @@ def _with_evaluation(config: Config, facts: Facts) -> Config:
             f"{facts.whole_graph_reason}: leave `evaluation.split` out, or take another encoder"
         )
     if settings.split == "auto":
-        every = settings.every_epochs if "valid" in facts.splits and not facts.whole_graph_reason else 0
+        every = settings.every_epochs if facts.splits.get("valid") and not facts.whole_graph_reason else 0
         settings = settings.model_copy(update={"split": "valid", "every_epochs": every})
-    elif settings.every_epochs and settings.split not in facts.splits:
+    elif settings.every_epochs and not facts.splits.get(settings.split):
+        there = ", ".join(name for name, count in facts.splits.items() if count)
         raise UserError(
-            f"`evaluation.split` is {settings.split}, but the dataset has {', '.join(facts.splits)}: "
+            f"`evaluation.split` is {settings.split}, but the dataset has {there}: "
             "choose one of them, or set `evaluation.every_epochs` to 0"
         )
     config = config.model_copy(update={"evaluation": settings})

@@ -18,9 +18,42 @@ def unused(manifest: Manifest, config: Config) -> list[str]:
         is not None
         and not config.reads_features,
     }
-    return [*(line for line, so in said.items() if so), *planning_of(config).unused(manifest.labels is not None)]
+    return [
+        *(line for line, so in said.items() if so),
+        *planning_of(config).unused(manifest.labels is not None),
+        *([] if _relies_on_figures(config) else _unmeasured(manifest, config)),
+    ]
 
 
 def doubtful(manifest: Manifest, config: Config) -> list[str]:
     """Return the settings that work, but are probably a mistake, one line each."""
-    return planning_of(config).doubtful(config, manifest.relations)
+    return [
+        *planning_of(config).doubtful(config, manifest.relations),
+        *(_unmeasured(manifest, config) if _relies_on_figures(config) else []),
+    ]
+
+
+def _relies_on_figures(config: Config) -> bool:
+    """Whether the settings leave it to figures when training stops, or when learning rates drop, with epochs enough for that."""
+    epochs, schedule = config.training.epochs, config.optimizer.schedule
+    return 0 < config.training.early_stopping < epochs or (schedule.name == "plateau" and schedule.patience < epochs)
+
+
+def _unmeasured(manifest: Manifest, config: Config) -> list[str]:
+    """Return a line where no validation split is there to be evaluated while training. It says what is not done without."""
+    unit = planning_of(config).unit
+    kept, option = (
+        (manifest.edges, "--split 0.9,0.05,0.05") if unit == "edges" else (manifest.node_split, "--node-split 0.6,0.2,0.2")
+    )
+    if config.evaluation.every_epochs or (kept or {}).get("valid"):
+        return []
+    undone = [
+        *(["nothing stops training early"] if config.training.early_stopping else []),
+        *(["nothing lowers learning rates"] if config.optimizer.schedule.name == "plateau" else []),
+        "no figure chooses a checkpoint",
+    ]
+    return [
+        f"the dataset has no validation {unit}: {', '.join(undone)}. All epochs are trained (`training.epochs` is "
+        f"{config.training.epochs:,}), and the last checkpoint counts: set `training.epochs`, or keep {unit} for validation with "
+        f"`preprocess {option}`"
+    ]

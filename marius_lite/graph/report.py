@@ -18,8 +18,9 @@ LEAKS = {
     "symmetric: --split keeps an edge and its reverse together",
     "inverse_in_train": "join two nodes that a training edge of another relation joins the other way around, which gives the "
     "answer away if relations have inverses: leave one of two such relations out",
-    "unseen_in_train": "have a node or a relation that no training edge has: the model learns about it from features alone",
+    "unseen_in_train": "have a node or a relation that no training edge has: the model learns nothing about it",
 }
+FEATURES_TELL = ", unless an encoder reads the node's features"
 RARE = {"inverse_in_train": 0.05}
 """Shares of edges up to which a kind is common in any graph, and no fault of the splits."""
 UNSEEN_NODES = "nodes_unseen_in_train"
@@ -66,6 +67,7 @@ def leak_lines(report: Mapping[str, Any], split: str | None = None) -> list[str]
             count = entry.get(kind) or 0
             if count > RARE.get(kind, 0) * entry["stored"]:
                 nodes = entry.get(UNSEEN_NODES) if kind == "unseen_in_train" else None
-                also = f" ({nodes:,} such nodes)" if nodes else ""
+                also = FEATURES_TELL if nodes and report.get("features") else ""
+                also += f" ({nodes:,} such nodes)" if nodes else ""
                 lines.append(f"{name}: {count:,} of {entry['stored']:,} edges {meaning}{also}")
     return lines

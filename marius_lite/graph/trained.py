@@ -1,4 +1,4 @@
-"""Find nodes and relations that no training edge has. A model can know them from features alone."""
+"""Find nodes and relations that no training edge has. A model can know such a node from its features alone."""
 
 from __future__ import annotations
 

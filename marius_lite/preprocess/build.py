@@ -8,6 +8,7 @@
     features, labels, splits --last ids--> tables/                                                                 tables
     Spool --EdgeLayout.pack: last ids, split, bucket--> records --ExternalSort--> sorted runs                      sort
     sorted --SplitWriter--> edges/<split>                                                                          write
+    edges/<other splits> --inverse_edges: held against edges/train--> counts                                       inverse
     edges/train --AdjacencyWriter--> adjacency/in                                                                  adjacency
     manifest, report.json; the folder is synced and renamed into place
 
@@ -26,6 +27,7 @@ from marius_lite import files
 from marius_lite._native import EdgeLayout
 from marius_lite.errors import MemoryWanted
 from marius_lite.graph.adjacency import ADJACENCY
+from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.features import FEATURES
 from marius_lite.graph.node_columns import LABELS, TABLES
 from marius_lite.graph.partitioning import Partitioning
@@ -39,6 +41,7 @@ from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.disk_plan import DiskPlan, require_rest, require_space, sizes_after
 from marius_lite.preprocess.edges.adjacency import list_edge_bytes, require_memory, write_adjacency
 from marius_lite.preprocess.edges.amounts import Amounts
+from marius_lite.preprocess.edges.inverse import inverse_edges
 from marius_lite.preprocess.edges.sorting import EdgeSort
 from marius_lite.preprocess.edges.writing import EdgeWriting
 from marius_lite.preprocess.gather.bad_rows import BAD_ROWS, BadRows
@@ -53,7 +56,7 @@ from marius_lite.preprocess.nodes.edge_types import type_facts
 from marius_lite.preprocess.nodes.node_data import NodeData, open_node_data
 from marius_lite.preprocess.nodes.node_types import TypeSource, open_node_types
 from marius_lite.preprocess.nodes.tables import Tables, write_tables
-from marius_lite.preprocess.options import Options
+from marius_lite.preprocess.options import SPLITS, Options
 from marius_lite.preprocess.partition.partitions import choose_partitions
 from marius_lite.preprocess.readers.folders import with_folders_opened
 from marius_lite.preprocess.readers.source import InputFile, find_files
@@ -125,6 +128,7 @@ class Build:
         sort = EdgeSort(site, amounts, layout, relation_ids, numbered.last.apply, dealt.apply)
         writing = EdgeWriting(sort, partitioning, carried)
         written, tally = writing.run(lambda: sort.pack(with_ids(gathered.edges(), numbering)))
+        inverse = self._inverse(writing.stored, len(names))
         once(
             "adjacency",
             Files,
@@ -141,12 +145,23 @@ class Build:
             gathered.seen,
             tally,
             written.degrees,
+            inverse,
             options,
             site.passes.seconds,
             {**tables.said, **types, "sorted_runs": written.runs},
         )
         write_report(site.root / REPORT, report)
         return report
+
+    def _inverse(self, edges: dict[str, EdgeBuckets], relations: int) -> dict[str, int]:
+        """Count the edges dealt by --split that a training edge of another relation joins the other way round, by split."""
+        options, others = self.site.options, {name: each for name, each in edges.items() if name != SPLITS[0]}
+        if options.undirected or not options.fractions:
+            return {}
+        if relations == 1:
+            return dict.fromkeys(others, 0)
+        memory = plan.pass_memory(options)
+        return self.site.passes.once("inverse", dict[str, int], [], lambda: inverse_edges(edges[SPLITS[0]], others, memory))
 
     def _read(self) -> Gathered:
         """Run pass `read`. Raises MemoryWanted where its keys do not fit the memory that is left for them."""

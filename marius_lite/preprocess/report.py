@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,13 @@ def make_report(
     inputs: InputFacts,
     tally: Tally,
     degrees: DegreeFacts,
+    inverse: Mapping[str, int],
     options: Options,
     timings: dict[str, float],
     facts: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the report as a JSON object. ``facts`` are added as they are."""
-    edges = _edge_facts(manifest, tally, degrees, options)
+    """Return the report as a JSON object. ``inverse``: counts of edges dealt by --split. ``facts`` are added as they are."""
+    edges = _edge_facts(manifest, tally, degrees, inverse, options)
     return {
         **partition_facts(manifest, tally.bucket_counts[0]),
         "read_as": dict(inputs.read_as),
@@ -51,7 +53,7 @@ def make_report(
             *_alone(manifest.nodes, degrees, options),
             *_empty(edges, options),
             *_doubled(edges["train"], options),
-            *leak_lines({"edges": edges}),
+            *leak_lines({**facts, "edges": edges}),
         ],
         "self_loops_dropped": inputs.self_loops_dropped,
         "edges": edges,
@@ -61,9 +63,13 @@ def make_report(
     }
 
 
-def _edge_facts(manifest: Manifest, tally: Tally, degrees: DegreeFacts, options: Options) -> dict[str, dict[str, Any]]:
+def _edge_facts(
+    manifest: Manifest, tally: Tally, degrees: DegreeFacts, inverse: Mapping[str, int], options: Options
+) -> dict[str, dict[str, Any]]:
     """Return by split what is stored, and how it overlaps with training."""
     duplicates, self_loops, in_train, reversed_in_train, turned_in_train = tally.totals
+    if options.reverses_sought:
+        inverse = dict(zip(SPLITS, (turned_in_train - reversed_in_train).tolist()))
     by_split: dict[str, dict[str, Any]] = {}
     for split, name in enumerate(SPLITS):
         if name not in manifest.edges:
@@ -78,11 +84,7 @@ def _edge_facts(manifest: Manifest, tally: Tally, degrees: DegreeFacts, options:
             by_split[name] |= {
                 "also_in_train": int(in_train[split]),
                 **({} if options.undirected else {"reverse_in_train": int(reversed_in_train[split])}),
-                **(
-                    {}
-                    if not options.reverses_sought
-                    else {"inverse_in_train": int(turned_in_train[split] - reversed_in_train[split])}
-                ),
+                **({"inverse_in_train": inverse[name]} if name in inverse else {}),
                 "unseen_in_train": degrees.unseen_edges[name],
                 "nodes_unseen_in_train": degrees.unseen[name],
             }

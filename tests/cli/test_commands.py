@@ -172,7 +172,41 @@ def test_what_was_never_trained_or_known_before_is_told(cli, printed, tmp_path, 
     assert cli("predict", run, "--queries", tmp_path / "queries") == 0
     noted = capfd.readouterr().err
     assert "warning: 99, 0, ?: no training edge has the node 99:" in noted
-    assert noted.count("no training edge has") == 3
+    assert noted.count("no training edge has") == noted.count("the model learned nothing about it") == 3
+
+
+def test_splits_without_an_edge_are_neither_trained_nor_evaluated(cli, tmp_path, capfd):
+    (tmp_path / "edges").write_text("1\t2\n2\t3\n3\t4\n")
+    small = ("--set", "training.epochs=6", "--set", "model.dim=4", "--set", "training.early_stopping=2")
+    assert cli("preprocess", tmp_path / "edges", "--split", "0.99999,0.00001,0", "--output", tmp_path / "no_valid") == 0
+    assert cli("train", tmp_path / "no_valid", "--run", tmp_path / "run", *small) == 0
+    told = capfd.readouterr().err
+    assert "epoch 6 of 6" in told  # what cannot be measured does not stop early
+    assert cli("train", tmp_path / "no_valid", "--run", tmp_path / "other", "--set", "evaluation.split=valid") == 2
+    assert "`evaluation.split` is valid, but the dataset has train:" in capfd.readouterr().err
+    assert cli("preprocess", tmp_path / "edges", "--split", "0.00001,0.99999,0", "--output", tmp_path / "no_train") == 0
+    assert cli("train", tmp_path / "no_train", "--run", tmp_path / "third") == 2
+    assert "the dataset has no training edges" in capfd.readouterr().err
+    assert not (tmp_path / "third").exists()
+
+
+def test_what_features_tell_is_said_where_there_are_some(cli, tmp_path, capfd):
+    rng = np.random.default_rng(0)
+    np.savetxt(tmp_path / "train", rng.integers(0, 20, (300, 2)), "%d", delimiter="\t")
+    (tmp_path / "test").write_text("20\t3\n1\t2\n")
+    np.save(tmp_path / "x.npy", rng.normal(size=(21, 4)).astype(np.float32))
+    data, run = tmp_path / "data", tmp_path / "run"
+    given = ("--test", tmp_path / "test", "--features", tmp_path / "x.npy", "--adjacency", "in", "--output", data)
+    assert cli("preprocess", tmp_path / "train", *given) == 0
+    assert (
+        "the model learns nothing about it, unless an encoder reads the node's features (1 such nodes)" in capfd.readouterr().err
+    )
+    small = ("--set", "training.epochs=1", "--set", "model.dim=4", "--set", "model.encoder=sage")
+    assert cli("train", data, "--run", run, *small) == 0
+    (tmp_path / "queries").write_text("20\t?\n")
+    capfd.readouterr()
+    assert cli("predict", run, "--queries", tmp_path / "queries") == 0
+    assert "no training edge has the node 20: the model knows its features alone" in capfd.readouterr().err
 
 
 def test_exports_agree_with_each_other(printed, run, tmp_path):

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 SETTINGS = ["model.dim=8", "training.epochs=1", "training.batch_size=500", "negatives.count=20", "negatives.chunks=1"]
+NO_EDGES = "the dataset has no validation edges"
 
 
 @pytest.mark.parametrize(
     ("sets", "said"),
     [
-        ([], ["nodes have features, which", "nodes have labels, which link prediction does not use"]),
-        (["model.encoder=sage"], ["nodes have labels, which"]),
+        ([], ["nodes have features, which", "nodes have labels, which link prediction does not use", NO_EDGES]),
+        (["model.encoder=sage"], ["nodes have labels, which", NO_EDGES]),
         (["task=node_classification", "model.encoder=sage"], []),
     ],
 )
@@ -46,17 +47,21 @@ def test_what_nodes_have(cli, tmp_path, capfd, sets, said):
 @pytest.mark.parametrize(
     ("columns", "sets", "said"),
     [
-        ("src,rel,dst,weight", [], ["edges have weights, which this run does not use"]),
-        ("src,rel,dst,weight,time", [], ["edges have weights", "edges have times"]),
-        ("src,rel,dst,_", ["model.decoder=dot"], ["`model.decoder` is dot, which scores all 3 relations of the dataset alike"]),
-        ("src,rel,dst,_", [], []),
+        ("src,rel,dst,weight", [], ["edges have weights, which this run does not use", NO_EDGES]),
+        ("src,rel,dst,weight,time", [], ["edges have weights", "edges have times", NO_EDGES]),
+        (
+            "src,rel,dst,_",
+            ["model.decoder=dot"],
+            [NO_EDGES, "`model.decoder` is dot, which scores all 3 relations of the dataset"],
+        ),
+        ("src,rel,dst,_", [], [NO_EDGES]),
     ],
 )
 def test_remarks(cli, tmp_path, capfd, columns, sets, said):
     extra = "\t0.5\t7" if "time" in columns else "\t0.5"
     (tmp_path / "edges.tsv").write_text("".join(f"n{i}\tr{i % 3}\tn{i * 7 % 50}{extra}\n" for i in range(100)))
     assert cli("preprocess", tmp_path / "edges.tsv", "--columns", columns, "--output", tmp_path / "data") == 0
-    given = [f"--set={item}" for item in (*SETTINGS, *sets)]
+    given = ["--config", "preset:plain", *[f"--set={item}" for item in (*SETTINGS, *sets)]]
     capfd.readouterr()
     assert cli("plan", tmp_path / "data", *given, "--json") == 0
     remarks = json.loads(capfd.readouterr().out)["remarks"]
@@ -66,3 +71,46 @@ def test_remarks(cli, tmp_path, capfd, columns, sets, said):
     told = capfd.readouterr().err
     assert all(remark in told for remark in remarks)
     assert ("warning" in told) == ("model.decoder=dot" in sets)
+
+
+@pytest.mark.parametrize(
+    ("split", "sets", "level", "said"),
+    [
+        ((), [], "INFO", ["no figure chooses a checkpoint", "(`training.epochs` is 3)", "--split 0.9,0.05,0.05"]),
+        (("--split", "0.8,0,0.2"), [], "INFO", ["no figure chooses a checkpoint"]),
+        (
+            ("--split", "0.99999,0.00001,0"),
+            ["training.early_stopping=2"],
+            "WARNING",
+            ["(`training.epochs` is 3)"],
+        ),  # none fell into it
+        ((), ["training.early_stopping=2"], "WARNING", ["nothing stops training early"]),
+        ((), ["training.early_stopping=3"], "INFO", ["nothing stops training early"]),
+        ((), ["optimizer.schedule.name=plateau"], "WARNING", ["nothing lowers learning rates"]),
+        (("--split", "0.8,0.2,0"), ["training.early_stopping=2"], None, []),
+        (("--split", "0.8,0,0.2"), ["training.early_stopping=2", "evaluation.split=test"], None, []),
+    ],
+)
+def test_training_without_validation_edges_is_said_once(cli, tmp_path, caplog, split, sets, level, said):
+    (tmp_path / "edges.tsv").write_text("".join(f"n{i}\tn{i * 7 % 50}\n" for i in range(100)))
+    assert cli("preprocess", tmp_path / "edges.tsv", *split, "--output", tmp_path / "data") == 0
+    given = [f"--set={item}" for item in (*SETTINGS, "training.epochs=3", *sets)]
+    caplog.clear()
+    assert cli("train", tmp_path / "data", "--run", tmp_path / "run", "--config", "preset:plain", *given) == 0
+    told = [record for record in caplog.records if record.getMessage().startswith(NO_EDGES)]
+    assert [record.levelname for record in told] == ([level] if level else [])
+    assert all(part in told[0].getMessage() for part in said)
+
+
+def test_training_without_validation_nodes_is_said(cli, tmp_path, capfd):
+    np.save(tmp_path / "edges.npy", np.random.default_rng(1).integers(0, 40, (300, 2)))
+    np.save(tmp_path / "labels.npy", np.arange(40) % 2)
+    (tmp_path / "train.txt").write_text("".join(f"{node}\n" for node in range(20)))
+    inputs = [tmp_path / "edges.npy", "--labels", tmp_path / "labels.npy", "--train-nodes", tmp_path / "train.txt"]
+    assert cli("preprocess", *inputs, "--output", tmp_path / "data") == 0
+    capfd.readouterr()
+    sets = ["--set=task=node_classification", "--set=model.encoder=sage", "--set=model.dim=8"]
+    assert cli("plan", tmp_path / "data", *sets, "--json") == 0
+    (remark,) = json.loads(capfd.readouterr().out)["remarks"]
+    assert remark.startswith("the dataset has no validation nodes")
+    assert "--node-split" in remark

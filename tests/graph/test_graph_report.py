@@ -27,7 +27,9 @@ def test_what_is_told(tmp_path):
     same, unseen = leak_lines(read_report(tmp_path))
     assert same.startswith("test: 1 of 4 edges stand in train too")
     assert unseen.startswith("test: 2 of 4 edges have a node or a relation that no training edge has")
-    assert unseen.endswith("(3 such nodes)")
+    assert unseen.endswith("the model learns nothing about it (3 such nodes)")
+    *_, with_features = leak_lines({**SOUND, "features": {"width": 4}})
+    assert with_features == unseen.replace(" (3", ", unless an encoder reads the node's features (3")
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,19 @@ class Opening:
             raise
 
 
+COMPRESSED = {".gz", ".zst", ".bz2", ".xz", ".zip", ".tar"}
+
+
+def called(*endings: str) -> Callable[[str], bool]:
+    """Return whether a file's name has one of these ``endings``, before what compression appends."""
+
+    def ends_so(name: str) -> bool:
+        suffixes = [suffix for suffix in Path(name).suffixes if suffix not in COMPRESSED]
+        return bool(suffixes) and suffixes[-1] in endings
+
+    return ends_so
+
+
 def _never(_: Any) -> bool:
     return False
 

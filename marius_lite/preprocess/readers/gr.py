@@ -11,7 +11,7 @@ import re
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.format import Format
+from marius_lite.preprocess.readers.format import Format, called
 from marius_lite.preprocess.readers.shape import Layout, LineShape, SpacedShape
 from marius_lite.preprocess.readers.text import open_lines
 
@@ -42,8 +42,8 @@ def gr_shape(sample: bytes, options: Options, path: str) -> LineShape | None:
     if not (match := PROBLEM.fullmatch(line)):
         text = line[:80].decode("utf-8", "backslashreplace")
         raise UserError(
-            f"{path}:{number}: no problem line: {text!r}: a {KIND} file says first 'p tw NODES EDGES', or "
-            "p sp, p edge, p col: is --format right?"
+            f"{path}:{number}: no problem line: {text!r}: a {KIND} file says first 'p tw NODES EDGES', or p sp, p edge, p col: "
+            "mend the line, or read the file as a plain edge list with --format text"
         )
     problem, nodes, rows = match[1].decode(), int(match[2]), int(match[3])
     lead = LEADS[problem]
@@ -65,4 +65,4 @@ def gr_shape(sample: bytes, options: Options, path: str) -> LineShape | None:
 
 
 GR = Layout(lambda _: COMMENT, gr_shape)
-FORMAT = Format(lambda opening: open_lines(opening, GR), begins=is_gr, lines=True, own_columns=True)
+FORMAT = Format(lambda opening: open_lines(opening, GR), begins=is_gr, named=called(".gr"), lines=True, own_columns=True)

@@ -12,7 +12,6 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.files import reading
@@ -23,6 +22,7 @@ from marius_lite.preprocess.readers.arrays import kind_of
 from marius_lite.preprocess.readers.lines import LineBlocks, whole_lines
 from marius_lite.preprocess.readers.node_ids import IdList
 from marius_lite.preprocess.readers.node_types import TypeFile, TypeTable, TypeText
+from marius_lite.preprocess.readers.parquet_file import open_parquet
 from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
 from marius_lite.preprocess.readers.titles import MOST_SHOWN, titled
 
@@ -67,7 +67,7 @@ def open_labels(file: Path, options: Options) -> LabelValues:
     if magic in ("npy", "zip"):
         return _ArrayValues(file)
     if magic == "parquet":
-        with reading(file), pq.ParquetFile(file) as opened:
+        with reading(file), open_parquet(file) as opened:
             alone = len(opened.schema_arrow.names) == 1
         return _ColumnValues(file) if alone else _PairValues(TypeTable(file, options, "label"))
     own = replace(options, delimiter=None, header="auto")  # these options are about the edges' text
@@ -179,7 +179,7 @@ class _ColumnValues:
 
     def read(self) -> Iterator[pa.Array]:
         self.checksum = checksum_of(self.path, lambda _: None)
-        with reading(self.path), pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as opened:
+        with reading(self.path), open_parquet(self.path, buffer_size=1 << 20, pre_buffer=False) as opened:
             for batch in opened.iter_batches(BLOCK):
                 values, type = batch.column(0), batch.schema.field(0).type
                 kind = type.value_type if pa.types.is_dictionary(type) else type

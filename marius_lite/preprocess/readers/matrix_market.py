@@ -10,7 +10,7 @@ import re
 
 from marius_lite.errors import UserError
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.format import Format
+from marius_lite.preprocess.readers.format import Format, called
 from marius_lite.preprocess.readers.gr import first_row
 from marius_lite.preprocess.readers.shape import Layout, LineShape, SpacedShape
 from marius_lite.preprocess.readers.text import open_lines
@@ -42,7 +42,8 @@ def matrix_market_shape(sample: bytes, options: Options, path: str) -> LineShape
     ):
         raise UserError(
             f"{path}:1: {banner[:80]!r}: the first line must be '%%MatrixMarket matrix coordinate' with one of "
-            f"{', '.join(VALUES)} and one of {', '.join(SYMMETRIES)}"
+            f"{', '.join(VALUES)} and one of {', '.join(SYMMETRIES)}: mend it, or read the file as a plain edge "
+            "list with --format text"
         )
     number, line = first_row(sample, COMMENT)
     if not (size := SIZE.fullmatch(line)):
@@ -69,4 +70,10 @@ def matrix_market_shape(sample: bytes, options: Options, path: str) -> LineShape
 
 
 MATRIX_MARKET = Layout(lambda _: COMMENT, matrix_market_shape)
-FORMAT = Format(lambda opening: open_lines(opening, MATRIX_MARKET), begins=is_matrix_market, lines=True, own_columns=True)
+FORMAT = Format(
+    lambda opening: open_lines(opening, MATRIX_MARKET),
+    begins=is_matrix_market,
+    named=called(".mtx"),
+    lines=True,
+    own_columns=True,
+)

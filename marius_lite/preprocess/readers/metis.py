@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ import pyarrow.csv
 from marius_lite.errors import UserError
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.format import Format
+from marius_lite.preprocess.readers.format import Format, called
 from marius_lite.preprocess.readers.lines import LineBlock, LineBlocks, count_lines, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges
 from marius_lite.preprocess.readers.shape import PLAIN_INT, integer_of
@@ -27,8 +26,6 @@ from marius_lite.preprocess.readers.text import ordered_map
 
 COMMENT = b"%"
 HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})([ \t]+([01]{1,3})([ \t]+([0-9]{1,3}))?)?[ \t]*\r?")
-SUFFIXES = {".graph", ".metis"}
-COMPRESSED = {".gz", ".zst", ".bz2", ".xz", ".zip", ".tar"}
 TO_NEWLINE = bytes.maketrans(b"\t\r ", b"\n\n\n")
 Ints = npt.NDArray[np.int64]
 
@@ -202,17 +199,11 @@ def _integers(data: bytes) -> Ints | None:
     return integers
 
 
-def is_metis(name: str) -> bool:
-    """Whether a file of this name is a METIS graph. Only the name can tell: a first line of two numbers may also be an edge."""
-    suffixes = [suffix for suffix in Path(name).suffixes if suffix not in COMPRESSED]
-    return bool(suffixes) and suffixes[-1] in SUFFIXES
-
-
 FORMAT = Format(
     lambda opening: opening.of_stream(
         lambda stream: MetisReader(stream, opening.options, opening.block_bytes // 2, opening.threads)
     ),
-    named=is_metis,
+    named=called(".graph", ".metis"),  # nothing else can tell: a first line of two numbers may also be an edge
     lines=True,
     own_columns=True,
 )

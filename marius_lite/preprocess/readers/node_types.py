@@ -11,7 +11,6 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.files import reading
@@ -20,6 +19,7 @@ from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
 from marius_lite.preprocess.readers.arrays import checked_types, kind_of
 from marius_lite.preprocess.readers.lines import LineBlocks, comment_warnings
+from marius_lite.preprocess.readers.parquet_file import open_parquet
 from marius_lite.preprocess.readers.roles import node_roles, require_distinct
 from marius_lite.preprocess.readers.shape import LineShape
 from marius_lite.preprocess.readers.sniff import fields_of, rows_of, sniff
@@ -115,7 +115,7 @@ class TypeTable:
     def __init__(self, path: Path, options: Options, value: Value = "type"):
         self.path, self.checksum, self._value = path, 0, value
         self.warnings: list[str] = []
-        with reading(path), pq.ParquetFile(path) as opened:
+        with reading(path), open_parquet(path) as opened:
             schema = opened.schema_arrow
         places = node_roles(value)(schema.names, len(schema.names), options, str(path))[0]
         self._names = [schema.names[places[role]] for role in ("id", value)]
@@ -128,7 +128,7 @@ class TypeTable:
     def read(self, kind: IdKind, block_bytes: int) -> Iterator[Typed]:
         self.checksum = checksum_of(self.path, lambda _: None)
         first = 0
-        with reading(self.path), pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as opened:
+        with reading(self.path), open_parquet(self.path, buffer_size=1 << 20, pre_buffer=False) as opened:
             for batch in opened.iter_batches(max(1 << 10, block_bytes // ROW_BYTES), columns=self._names):
                 ids, types = (batch.column(name) for name in self._names)
                 types = _filled(types) if self._value == "label" else types

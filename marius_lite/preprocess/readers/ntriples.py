@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from marius_lite.preprocess.options import Options
-from marius_lite.preprocess.readers.format import Format
+from marius_lite.preprocess.readers.format import Format, called
 from marius_lite.preprocess.readers.gr import first_row
 from marius_lite.preprocess.readers.shape import Layout, LineShape
 from marius_lite.preprocess.readers.text import open_lines
@@ -104,4 +104,6 @@ def ntriples_shape(sample: bytes, options: Options, path: str) -> LineShape | No
 
 
 NTRIPLES = Layout(lambda _: COMMENT, ntriples_shape)
-FORMAT = Format(lambda opening: open_lines(opening, NTRIPLES), begins=is_ntriples, lines=True, own_columns=True)
+FORMAT = Format(
+    lambda opening: open_lines(opening, NTRIPLES), begins=is_ntriples, named=called(".nt"), lines=True, own_columns=True
+)

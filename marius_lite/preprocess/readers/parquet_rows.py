@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.files import parse_json, reading
+from marius_lite.preprocess.readers.parquet_file import open_parquet
 from marius_lite.preprocess.readers.roles import NODE_IDS, require_distinct
 from marius_lite.preprocess.readers.source import checksum_of
 
@@ -37,7 +38,7 @@ def _index(schema: pa.Schema) -> list[str]:
 
 def only_list(path: Path) -> bool:
     """Whether the file's only column is one of lists."""
-    with reading(path), pq.ParquetFile(path) as opened:
+    with reading(path), open_parquet(path) as opened:
         types = opened.schema_arrow.types
     return len(types) == 1 and _is_list(types[0])
 
@@ -73,7 +74,7 @@ class ParquetRows:
         self._buffer_bytes = max(LEAST_BUFFER, BUFFERS // len(types))
 
     def _open(self) -> pq.ParquetFile:
-        return pq.ParquetFile(self.path, buffer_size=self._buffer_bytes, pre_buffer=False)
+        return open_parquet(self.path, buffer_size=self._buffer_bytes, pre_buffer=False)
 
     def _list_length(self) -> int:
         with reading(self.path), self._open() as opened:

@@ -14,6 +14,7 @@ from marius_lite.preprocess.options import Options
 
 PLAIN_INT = re.compile(r"[ \t]*(0|-?[1-9][0-9]*)[ \t]*")  # reading it as a number loses nothing
 ANY_INT = re.compile(r"[ \t]*-?[0-9]+[ \t]*")
+NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 BEYOND = 1 << 64
 
 

@@ -10,7 +10,7 @@ from marius_lite.errors import UserError
 from marius_lite.preprocess.option_texts import WHITESPACE
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.roles import FindRoles, find_roles, left_out
-from marius_lite.preprocess.readers.shape import PLAIN_INT, Layout, LineShape, SpacedShape
+from marius_lite.preprocess.readers.shape import NUMBER, PLAIN_INT, Layout, LineShape, SpacedShape
 
 DELIMITERS = ("\t", ",", ";", "|", " ")
 IDS = ("src", "dst", "id")
@@ -36,7 +36,8 @@ def sniff(sample: bytes, options: Options, path: str, find: FindRoles = find_rol
     ends = tuple(roles[role] for role in IDS if role in roles)
     below = _all_plain(lines[1:] if named or first else lines, bare, fields, ends)
     whole = [PLAIN_INT.fullmatch(row[end]) is not None for end in ends] if first else []
-    titles = bool(first) and (named or (below is True and not any(whole)))
+    numbers = bool(first) and any(NUMBER.fullmatch(row[end]) for end in ends)  # 007 is no plain integer, but no title either
+    titles = bool(first) and (named or (below is True and not numbers))
     header = options.header == "yes" or (options.header == "auto" and titles)
     plain = below is True if header else below is not False and all(whole)
     by_place = ",".join(sorted(roles, key=roles.__getitem__))

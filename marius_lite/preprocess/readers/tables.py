@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.files import reading
@@ -18,6 +17,7 @@ from marius_lite.preprocess.columns import VALUES
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.arrays import checked_edges, is_value, kind_of
 from marius_lite.preprocess.readers.format import Format
+from marius_lite.preprocess.readers.parquet_file import open_parquet
 from marius_lite.preprocess.readers.raw import RawEdges
 from marius_lite.preprocess.readers.roles import columns_used, find_roles, require_distinct
 from marius_lite.preprocess.readers.source import Progress, checksum_of
@@ -84,11 +84,11 @@ class ParquetReader(TableReader):
     name = "Parquet"
 
     def _look(self) -> tuple[pa.Schema, int]:
-        with pq.ParquetFile(self.path) as opened:
+        with open_parquet(self.path) as opened:
             return opened.schema_arrow, opened.metadata.num_rows
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        with reading(self.path), pq.ParquetFile(self.path) as opened:
+        with reading(self.path), open_parquet(self.path) as opened:
             yield from opened.iter_batches(self._block_rows, columns=list(self._roles.values()))
 
 

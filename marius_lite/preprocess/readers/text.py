@@ -28,14 +28,13 @@ from marius_lite.preprocess.readers.format import Format, Opening
 from marius_lite.preprocess.readers.lines import LineBlock, LineBlocks, strip_comments
 from marius_lite.preprocess.readers.raw import MOST_CONTENT, BadRow, RawEdges, Reader
 from marius_lite.preprocess.readers.roles import columns_used
-from marius_lite.preprocess.readers.shape import ANY_INT, Layout, LineShape, integer_of
+from marius_lite.preprocess.readers.shape import ANY_INT, NUMBER, Layout, LineShape, integer_of
 from marius_lite.preprocess.readers.sniff import DELIMITED
 from marius_lite.preprocess.readers.source import ByteStream
 
 MOST_SKIPPING = 1 << 20
 NAMES = ("rel", "type", "label")  # roles that are text, of which a few distinct ones are expected
 NAME_TYPE = pa.dictionary(pa.int32(), pa.string())
-NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 QUOTED = re.compile(rb'(?:^|,)"(?:[^"\n]|"")*"(?=,|\r?$)', re.MULTILINE)
 BEGUN = re.compile(rb'(?:^|,)"', re.MULTILINE)
 Item = TypeVar("Item")

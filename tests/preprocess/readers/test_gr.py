@@ -117,3 +117,28 @@ def test_a_line_says_what_a_file_was_taken_for(tmp_path, caplog):
 def test_any_number_of_comments_before_the_problem_line(tmp_path):
     (tmp_path / "g.gr").write_bytes(b"c and so on\n" * 30_000 + b"p tw 3 2\n1 2\n2 3\n")
     assert set(decoded(make(tmp_path / "d", tmp_path / "g.gr")).elements()) == {(1, "", 2), (2, "", 3)}
+
+
+@pytest.mark.parametrize("name", ["g.gr", "g.gr.gz"])
+@pytest.mark.parametrize(
+    ("content", "line", "found"),
+    [
+        (b"p edge 4\ne 1 2\ne 2 3\n", 1, "p edge 4"),  # read as edges it has the relation "edge"
+        (b"q sp 4 2\na 1 2 5\na 2 3 5\n", 1, "q sp 4 2"),
+        (b"c what this is\n\n1 2\n2 3\n", 3, "1 2"),
+        (b"4 2\n1 2\n2 3\np tw 4 2\n", 1, "4 2"),
+        (b"c and so on\n" * 30_000 + b"p 4 2\n1 2\n2 3\n", 30_001, "p 4 2"),
+    ],
+)
+def test_a_gr_file_without_its_problem_line_is_no_edge_list(tmp_path, name, content, line, found):
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    with pytest.raises(UserError) as told:
+        make(tmp_path / "d", tmp_path / name)
+    assert str(told.value).startswith(f"{tmp_path / name}:{line}: no problem line: {found!r}: ")
+    assert "p tw NODES EDGES" in str(told.value)
+    assert "--format text" in str(told.value)
+
+
+def test_format_text_reads_a_plain_list_of_that_name(tmp_path):
+    (tmp_path / "g.gr").write_bytes(b"1 2\n2 3\n5 1\n")
+    assert decoded(make(tmp_path / "d", tmp_path / "g.gr", format="text")) == EDGES

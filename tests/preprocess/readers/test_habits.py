@@ -234,3 +234,11 @@ def test_titles_again_among_the_rows_are_told(folder):
     make(folder / "d", folder / "t.csv")
     [said] = warnings(folder)
     assert said.startswith("the titles 'source', 'target' stand again among the rows, and are an edge there")
+
+
+@pytest.mark.parametrize("first", ["001\t002", "+1\t+2", "1.0\t2.0", "1e3\t.5"])
+def test_numbers_are_no_titles_however_they_are_written(tmp_path, first):
+    (tmp_path / "e.tsv").write_text(f"{first}\n1\t2\n2\t3\n")
+    dataset = make(tmp_path / "d", tmp_path / "e.tsv")
+    assert dataset.manifest.edges == {"train": 3}
+    assert set(first.split("\t")) <= set(dataset.raw_ids(0, dataset.manifest.nodes).to_pylist())

@@ -1,6 +1,7 @@
 """MatrixMarket coordinate files: entries are edges, ids count from 1."""
 
 import bz2
+import gzip
 
 import pytest
 from preprocess_tools import decoded, make
@@ -70,3 +71,12 @@ def test_what_scipy_writes(tmp_path):
     coo = sparse.coo_matrix(([0.5] * 4, ([r - 1 for r in rows], [c - 1 for c in columns])), shape=(5, 5))
     scipy_io.mmwrite(str(tmp_path / "m.mtx"), coo)
     assert decoded(make(tmp_path / "d", tmp_path / "m.mtx")) == {(r, "", c): 1 for r, c in ROWS}
+
+
+@pytest.mark.parametrize("name", ["m.mtx", "m.mtx.gz"])
+def test_a_file_of_that_name_without_its_banner_is_no_edge_list(tmp_path, name):
+    content = b"4 4 2\n1 2 3\n2 3 3\n"  # read as edges it has a relation 4
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    with pytest.raises(UserError, match=r"mtx(\.gz)?:1: '4 4 2': the first line must be .* with --format text"):
+        make(tmp_path / "d", tmp_path / name)
+    assert make(tmp_path / "d", tmp_path / name, format="text").manifest.edges == {"train": 3}

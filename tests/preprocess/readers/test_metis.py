@@ -8,7 +8,7 @@ import pytest
 from preprocess_tools import decoded, make
 
 from marius_lite.errors import UserError
-from marius_lite.preprocess.readers.metis import is_metis
+from marius_lite.preprocess.readers.metis import FORMAT
 
 # The manual's example: 7 nodes, 11 edges.
 MANUAL = b"% a comment\n7 11\n5 3 2\n1 3 4\n5 4 2 1\n2 3 6 7\n1 3 6\n5 4 7\n6 4\n"
@@ -71,7 +71,7 @@ def test_blocks_of_any_size_give_the_same(tmp_path):
     [("g.graph", True), ("g.metis", True), ("g.graph.gz", True), ("g.graph.txt", False), ("g.txt", False), ("graph", False)],
 )
 def test_only_its_name_says_that_a_file_is_metis(name, expected):
-    assert is_metis(name) is expected
+    assert FORMAT.named(name) is expected
 
 
 @pytest.mark.parametrize(

@@ -110,3 +110,10 @@ def test_the_plain_lines_take_the_fast_pass():
     shape = ntriples_shape(lines, Options.parse(edges=["e"], output="d"), "f")
     assert shape.prepare(lines).count(b"\x1f") == 3 * len(TRIPLES)
     assert shape.prepare(lines + b"<a>  <r> <b> .\n") is None
+
+
+def test_a_file_of_that_name_has_triples_whatever_its_first_line(tmp_path):
+    (tmp_path / "g.nt").write_text("<a> <r> <b>\n<a> <r> <c> .\n")
+    with pytest.raises(UserError, match=r"g\.nt:1: no triple: <subject> <predicate> <object> \. was expected"):
+        make(tmp_path / "d", tmp_path / "g.nt")
+    assert decoded(make(tmp_path / "d", tmp_path / "g.nt", on_bad_row="skip")) == {("<a>", "<r>", "<c>"): 1}
