@@ -40,6 +40,8 @@ def test_fanouts_are_numbers_or_numbers_by_relation():
         (["training.epochs"], "write key.path=value"),
         (["optimizer.rows.lr=nan"], "`optimizer.rows.lr`"),
         (["model.decoder=complex", "model.dim=5"], "even dim"),
+        (["model.biases=true", "model.decoder=rotate"], "use one of dot, distmult, complex, or `model.biases: false`"),
+        (["model.biases=true", "model.decoder=complex", "model.dim=2"], "`model.biases` takes two: choose 4 or more"),
         (["loss.margin=2"], "`loss.margin` is 2.0"),
         (["loss.adversarial_temperature=1"], "only logistic"),
         (["regularizer.weight=0.1"], "`regularizer.name` is none"),
