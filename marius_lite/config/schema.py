@@ -68,8 +68,8 @@ class ModelSection(Section):
     biases: bool = Field(
         False,
         description="whether the last two of a node's numbers are its biases: how often it is a destination and a source at all. "
-        "A score is the decoder's plus 30 times the candidate's bias (dot, distmult, complex). Only learned rows have them: with "
-        "an encoder this changes nothing",
+        "They begin with the training edges' counts. A score is the decoder's plus 10 times the candidate's bias (dot, "
+        "distmult, complex). Only learned rows have them: with an encoder this changes nothing",
     )
     dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
         0.0,
@@ -337,6 +337,11 @@ class Config(Section):
     def learns_rows(self) -> bool:
         """Whether nodes have learned rows. The configuration must be resolved."""
         return self.model.inputs != "features"
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether nodes' biases are the last numbers of their learned rows."""
+        return self.model.biases and self.model.encoder == "none"
 
     @property
     def learned_width(self) -> int:

@@ -29,7 +29,7 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
         config.regularizer.weight,
         loss.relation_weight,
         config.training.scoring,
-        model.biases and encoder is None,
+        config.has_biases,
     )
     return LinkPredictionModel(
         model.decoder,
