@@ -57,6 +57,11 @@ class LinkPlanning:
                 "or `model.biases: false`",
             ),
             (
+                config.has_biases and config.optimizer.rows.name == "row_adagrad",
+                "`model.biases` is true, but `optimizer.rows.name` is row_adagrad: it has one rate for all numbers of a row, "
+                "which biases would set for the others; use adagrad, or `model.biases: false`",
+            ),
+            (
                 config.model.biases and config.model.dim < least,
                 f"`model.dim` is {config.model.dim}, of which `model.biases` takes two: choose {least} or more",
             ),

@@ -15,6 +15,8 @@ from marius_lite.log import log
 DECODER = "model.decoder="
 PLAIN_LINKS = [presets.PREFIX + name for name in ("social", "kg-large")]
 """The presets for graphs of one relation."""
+WITHOUT_BIASES = presets.PREFIX + "kg-large"
+"""The one of them whose nodes have no biases."""
 
 
 def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = ()) -> Config:
@@ -26,7 +28,13 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
         name, why = presets.suitable(shape_of(dataset))
         file = presets.PREFIX + name
         log.info(f"settings of {file} ({why}); `--config {presets.PREFIX}NAME` takes another: {', '.join(presets.PRESETS)}")
-    return load(file, [*_decoder(dataset, file, sets), *sets])
+    config = load(file, [*_decoder(dataset, file, sets), *sets])
+    if str(file) == WITHOUT_BIASES and dataset.manifest.relations <= 1 and not config.model.biases:
+        log.warning(
+            f"{WITHOUT_BIASES} has no biases (model.biases): where links follow little but the popularity of nodes, its "
+            f"figures are below those of popularity alone: compare {presets.PREFIX}social, with fewer numbers a node (model.dim)"
+        )
+    return config
 
 
 def _decoder(dataset: Dataset, file: Path | str | None, sets: Sequence[str]) -> list[str]:

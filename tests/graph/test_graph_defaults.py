@@ -46,3 +46,15 @@ def test_what_edges_tell_of_directions_is_said(cli, tmp_path, caplog, options, s
     with caplog.at_level(logging.INFO, "marius_lite"):
         config_for(Dataset.open(tmp_path / "data"), None)
     assert said in caplog.text
+
+
+@pytest.mark.parametrize(("preset", "biases"), [("social", True), ("kg-large", False)])
+def test_settings_that_do_not_learn_popularity_say_so(links, caplog, preset, biases):
+    config = config_for(links[0], f"preset:{preset}")
+    assert config.model.biases == biases
+    assert ("below those of popularity alone" in caplog.text) != biases
+
+
+def test_where_edges_have_relations_popularity_is_not_spoken_of(tiny_dataset, caplog):
+    config_for(Dataset.open(tiny_dataset), "preset:kg-large")
+    assert "popularity" not in caplog.text

@@ -55,7 +55,7 @@ def test_biases_begin_with_how_often_a_node_is_an_answer(tiny_dataset, tmp_path)
     dataset = Dataset.open(tiny_dataset)
     edges, partitioning = dataset.edges("train"), dataset.partitioning
     table = RowTable.create(tmp_path / "rows", partitioning.nodes, WIDTH, partitioning.rows)
-    sets = ["model.dim=6", "model.decoder=dot", "model.biases=true"]
+    sets = ["model.dim=6", "model.decoder=dot", "model.biases=true", "optimizer.rows.name=adagrad"]
     with PartitionBuffer(table, 2, threads=1, direct=False) as buffer:
         table = table.expecting(initialise(buffer, load(sets=sets), edges))
     for k in range(partitioning.partitions):
