@@ -16,19 +16,21 @@ class DecoderEntry:
 
     ``place``: its class, as package.module:Class. ``even``: whether ``dim`` must be even, because one half of a row holds real
     parts and the other half imaginary parts. ``asks_for_relations``: whether it can rank relations, given both ends of an edge.
+    ``inner``: whether scores are inner products, to which a node's biases can be added.
     ``weights``: a function of ``dim``: how many numbers its own weights have.
     """
 
     place: str
     even: bool = False
     asks_for_relations: bool = False
+    inner: bool = False
     weights: Callable[[int], int] = none
 
 
 DECODERS: dict[str, DecoderEntry] = {
-    "dot": DecoderEntry("marius_lite.nn.decoders.dot:Dot"),
-    "distmult": DecoderEntry("marius_lite.nn.decoders.distmult:DistMult", asks_for_relations=True),
-    "complex": DecoderEntry("marius_lite.nn.decoders.complex:ComplEx", even=True, asks_for_relations=True),
+    "dot": DecoderEntry("marius_lite.nn.decoders.dot:Dot", inner=True),
+    "distmult": DecoderEntry("marius_lite.nn.decoders.distmult:DistMult", asks_for_relations=True, inner=True),
+    "complex": DecoderEntry("marius_lite.nn.decoders.complex:ComplEx", even=True, asks_for_relations=True, inner=True),
     "transe": DecoderEntry("marius_lite.nn.decoders.transe:TransE", asks_for_relations=True),
     "transe_l1": DecoderEntry("marius_lite.nn.decoders.transe:TransEL1", asks_for_relations=True),
     "rotate": DecoderEntry("marius_lite.nn.decoders.rotate:RotatE", even=True),

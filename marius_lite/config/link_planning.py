@@ -48,7 +48,23 @@ class LinkPlanning:
         decoder, weight, way = config.model.decoder, config.loss.relation_weight, config.training.scoring
         rounds = way in ROUNDING_WAYS
         able = [name for name, each in DECODERS.items() if each.asks_for_relations]
+        inner = [name for name, each in DECODERS.items() if each.inner]
+        least = 4 if DECODERS[decoder].even else 3
         return [
+            (
+                config.model.biases and decoder not in inner,
+                f"`model.biases` is true, but scores of decoder {decoder} are no inner products: use one of {', '.join(inner)}, "
+                "or `model.biases: false`",
+            ),
+            (
+                config.has_biases and config.optimizer.rows.name == "row_adagrad",
+                "`model.biases` is true, but `optimizer.rows.name` is row_adagrad: it has one rate for all numbers of a row, "
+                "which biases would set for the others; use adagrad, or `model.biases: false`",
+            ),
+            (
+                config.model.biases and config.model.dim < least,
+                f"`model.dim` is {config.model.dim}, of which `model.biases` takes two: choose {least} or more",
+            ),
             (
                 weight > 0 and decoder not in able,
                 f"`loss.relation_weight` is {weight}, but decoder {decoder} cannot rank relations: use one of "

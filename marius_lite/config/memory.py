@@ -119,7 +119,7 @@ def workspace_bytes(config: Config, relations: int, resident: int, threads: int)
     batch, dim = largest_batch(config), config.model.dim
     _, chunks, count = negatives_shape(config, resident)
     gathered = batch_places(config, resident) * dim * 4
-    queries = 8 * batch * dim * 4
+    queries = (12 if config.has_biases else 8) * batch * dim * 4
     rows = -(-batch // chunks)
     if config.negatives.count == "all":
         rows = min(2 * batch, max(TILE_QUERIES, CPU_TILE // (1 + count)))  # a tile has queries of both sides

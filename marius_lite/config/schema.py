@@ -65,6 +65,12 @@ class ModelSection(Section):
     )
     dim: PositiveInt = Field(100, description="numbers stored for each node (complex, rotate: two for each complex number)")
     reciprocal: bool = Field(True, description="learn a second row for each relation, for the inverse direction")
+    biases: bool = Field(
+        False,
+        description="whether the last two of a node's numbers are its biases: how often it is a destination and a source at all. "
+        "They begin with the training edges' counts. A score is the decoder's plus 10 times the candidate's bias (dot, "
+        "distmult, complex). Only learned rows have them: with an encoder this changes nothing",
+    )
     dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
         0.0,
         description="share of the numbers that are set to zero while training, in gathered rows and between an encoder's layers",
@@ -337,6 +343,11 @@ class Config(Section):
     def learns_rows(self) -> bool:
         """Whether nodes have learned rows. The configuration must be resolved."""
         return self.model.inputs != "features"
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether nodes' biases are the last numbers of their learned rows."""
+        return self.model.biases and self.model.encoder == "none"
 
     @property
     def learned_width(self) -> int:

@@ -17,6 +17,8 @@ from marius_lite.log import log
 DECODER = "model.decoder="
 PLAIN_LINKS = [presets.PREFIX + name for name in ("social", "kg-large")]
 """The presets for graphs of one relation."""
+WITHOUT_BIASES = presets.PREFIX + "kg-large"
+"""The one of them whose nodes have no biases."""
 
 
 def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = ()) -> Config:
@@ -27,7 +29,13 @@ def config_for(dataset: Dataset, file: Path | str | None, sets: Sequence[str] = 
     over = settings(sets)
     if file is None:
         file = _preset(dataset, over)
-    return load(file, [*_decoder(dataset, file, over), *sets])
+    config = load(file, [*_decoder(dataset, file, over), *sets])
+    if str(file) == WITHOUT_BIASES and dataset.manifest.relations <= 1 and not config.model.biases:
+        log.warning(
+            f"{WITHOUT_BIASES} has no biases (model.biases): where links follow little but the popularity of nodes, its "
+            f"figures are below those of popularity alone: compare {presets.PREFIX}social, with fewer numbers a node (model.dim)"
+        )
+    return config
 
 
 def _preset(dataset: Dataset, over: Mapping[str, Any]) -> str | None:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from marius_lite._native import segment_sum, sort_rows
 from marius_lite.errors import RunError, UserError
+from marius_lite.nn.biases import adding_biases, without_biases
 from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import CustomEncoder, Encoder
@@ -75,6 +76,7 @@ class Objective:
 
     So both weights are relative to one edge's loss on one side, whatever the batch size. ``dropout`` applies to every gathered
     row: sources, destinations, negatives, relations. ``way``: how scores are computed, see `nn.scoring.SideScoring`.
+    ``biases``: whether the last numbers of a row are a node's biases, which scores then contain, see `nn.biases`.
     """
 
     loss: str = "softmax"
@@ -83,6 +85,7 @@ class Objective:
     n3_weight: float = 0.0
     relation_weight: float = 0.0
     way: str = "torch"
+    biases: bool = False
 
 
 class LinkPredictionModel(torch.nn.Module):
@@ -229,7 +232,7 @@ class LinkPredictionModel(torch.nn.Module):
         everything = np.arange(len(batch.rel))
         for side in range(2 if self.reciprocal else 1):
             source, target = ends[side].detach().requires_grad_(), ends[1 - side].detach().requires_grad_()
-            query = self.decoder.relation_query(source, target)
+            query = self.decoder.relation_query(self._decoded(source), self._decoded(target))
             rel = batch.sampled.edges.rel + (self.relation_count if side else 0)
             ids = self._relation_ids(batch.rel, side)
             grads = self._relation_scoring(query.detach(), table[ids], table[None], Pairs(everything, rel))
@@ -241,7 +244,12 @@ class LinkPredictionModel(torch.nn.Module):
         return total
 
     def _combine(self, entity: Tensor, relation: Tensor, side: int) -> Tensor:
-        return self.decoder.query(entity, EdgeContext(relation), 0 if self.reciprocal else side)
+        query = self.decoder.query(self._decoded(entity), EdgeContext(relation), 0 if self.reciprocal else side)
+        return adding_biases(query, side) if self.objective.biases else query
+
+    def _decoded(self, rows: Tensor) -> Tensor:
+        """Return what the decoder sees of rows."""
+        return without_biases(rows) if self.objective.biases else rows
 
     def _begin_decoder(self, seed: int) -> None:
         """Set the gradients of the decoder's weights to zero, and seed what its modules draw by the batch."""

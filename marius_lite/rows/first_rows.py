@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from marius_lite.config.schema import Config, DrawSection
+from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.graph.popularity import popularity
+from marius_lite.nn.biases import SIDES, first_biases
 from marius_lite.nn.decoders import Draw, decoder_class
 from marius_lite.seeds import generator_for
 from marius_lite.storage.buffer import PartitionBuffer
@@ -11,8 +14,11 @@ from marius_lite.storage.fill import each_adopted
 INITIAL_BLOCK = 1 << 16
 
 
-def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
-    """Make the first rows of every partition, in the buffer. Returns the checksums of the files by partition."""
+def initialise(buffer: PartitionBuffer, config: Config, edges: EdgeBuckets | None = None) -> dict[int, int]:
+    """Make the first rows of every partition, in the buffer. Returns the checksums of the files by partition.
+
+    ``edges``: the training edges. Biases begin with the popularity that nodes have there; without edges they are drawn too.
+    """
     partitions, dim = buffer.table.partitions, config.model.dim
     draw = draw_of(config.init.nodes, decoder_class(config.model.decoder).node_draw(dim))
     for k in each_adopted(buffer, partitions, buffer.slots):
@@ -21,6 +27,8 @@ def initialise(buffer: PartitionBuffer, config: Config) -> dict[int, int]:
         for start in range(0, len(rows), INITIAL_BLOCK):
             part = rows[start : start + INITIAL_BLOCK]
             part[:, :dim] = draw(generator, len(part), dim)
+        if config.has_biases and edges:
+            rows[:, dim - SIDES : dim] = first_biases(popularity(edges, k), edges.total / edges.partitioning.nodes).T
     return buffer.flush()
 
 

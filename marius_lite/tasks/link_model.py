@@ -36,7 +36,13 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
     if model.encoder != "none":
         encoder = initial_encoder(config, input_width(dataset, config), model.dim, dataset.manifest.relations)
     objective = Objective(
-        loss.name, _options(config), model.dropout, config.regularizer.weight, loss.relation_weight, config.training.scoring
+        loss.name,
+        _options(config),
+        model.dropout,
+        config.regularizer.weight,
+        loss.relation_weight,
+        config.training.scoring,
+        config.has_biases,
     )
     return LinkPredictionModel(
         model.decoder,

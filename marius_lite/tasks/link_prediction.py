@@ -87,7 +87,11 @@ class LinkPrediction:
                 opened.dataset,
                 opened.config.model.dim,
                 relations,
-                {"checkpoint": opened.checkpoint.name, "decoder": opened.config.model.decoder},
+                {
+                    "checkpoint": opened.checkpoint.name,
+                    "decoder": opened.config.model.decoder,
+                    "biases": opened.model.objective.biases,
+                },
             )
 
     def learning(

@@ -157,7 +157,7 @@ def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None) -
         closing(build(folder, data, config, memory, metrics, table)) as parts,
     ):
         if state is None:
-            state = State(Cursor(), data.fingerprint, parts.work.initialise(), 0)
+            state = State(Cursor(), data.fingerprint, parts.work.initialise(data.edges("train")), 0)
         else:
             assert saved is not None
             tensors = read_dense(saved, state.dense)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from marius_lite.config.schema import Config
 from marius_lite.encode.representation import Representation
+from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.nn.products import products_in
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.pipeline.batches import Stages, Streamed
@@ -34,10 +35,13 @@ class Work:
         self._config, self._learning, self._representation, self._optimizer = config, learning, representation, optimizer
         self.rows = representation.rows
 
-    def initialise(self) -> dict[int, int]:
-        """Make the first rows. Returns the checksums of their files by partition; none where no rows are learned."""
+    def initialise(self, edges: EdgeBuckets | None = None) -> dict[int, int]:
+        """Make the first rows. Returns the checksums of their files by partition; none where no rows are learned.
+
+        ``edges``: the training edges, with whose counts biases begin.
+        """
         learned = self.rows.buffers.learned
-        return initialise(learned, self._config) if learned else {}
+        return initialise(learned, self._config, edges) if learned else {}
 
     def enter(self, step: Step, after: Step | None) -> None:
         """Make a step's partitions resident, and begin to load those of the step ``after`` it."""

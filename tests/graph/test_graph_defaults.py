@@ -74,3 +74,15 @@ def test_links_through_an_encoder_have_the_defaults_and_it_is_said(surrounded, c
     with caplog.at_level(logging.INFO, "marius_lite"):
         assert config_for(Dataset.open(surrounded), None, ["model.encoder=sage"]) == load(None, ["model.encoder=sage"])
     assert "settings of preset:plain (3 relations; 300 nodes, links through an encoder)" in caplog.text
+
+
+@pytest.mark.parametrize(("preset", "biases"), [("social", True), ("kg-large", False)])
+def test_settings_that_do_not_learn_popularity_say_so(links, caplog, preset, biases):
+    config = config_for(links[0], f"preset:{preset}")
+    assert config.model.biases == biases
+    assert ("below those of popularity alone" in caplog.text) != biases
+
+
+def test_where_edges_have_relations_popularity_is_not_spoken_of(tiny_dataset, caplog):
+    config_for(Dataset.open(tiny_dataset), "preset:kg-large")
+    assert "popularity" not in caplog.text

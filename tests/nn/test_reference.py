@@ -8,12 +8,14 @@ import torch
 import torch.nn.functional as F
 from link_models import learn, make_model
 
+from marius_lite.nn.biases import FACTOR
 from marius_lite.nn.decoders import DECODERS, decoder_class
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
 from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch
 
 NODES, RELATIONS, DIM, EDGES, CHUNKS, COUNT, LR = 60, 5, 8, 37, 4, 11, 0.1
+INNER = [name for name, entry in DECODERS.items() if entry.inner]
 LOSSES = {
     "softmax": {},
     "logistic": {"margin": 1.0},
@@ -49,8 +51,11 @@ def side_loss(loss, options, positive, negative):
     return -(F.logsigmoid(margin + positive).sum() + (weights * F.logsigmoid(-margin - negative)).sum())
 
 
-def reference_loss(decoder, loss, reciprocal, entities, relations, sampled):
-    """The summed loss of a batch, by definition, from whole tables."""
+def reference_loss(decoder, loss, reciprocal, entities, relations, sampled, biases=False):
+    """The summed loss of a batch, by definition, from whole tables. With ``biases`` the last two numbers of entities are such."""
+    added = torch.zeros(2, NODES, dtype=torch.float64)
+    if biases:
+        entities, added = F.pad(entities[:, :-2], (0, 2)), FACTOR * entities[:, -2:].T
     edges, total = sampled.edges, 0.0
     rel = torch.from_numpy(edges.rel)
     chunk_of = torch.arange(len(rel)) // -(-len(rel) // sampled.negatives.shape[1])
@@ -64,6 +69,8 @@ def reference_loss(decoder, loss, reciprocal, entities, relations, sampled):
             r = relations[rel][:, None]
             positive = score(decoder, src, r, dst)
             negative = score(decoder, src, r, others) if side == 0 else score(decoder, others, r, dst)
+        positive = positive + added[side][edges.src if side else edges.dst][:, None]
+        negative = negative + added[side][negatives[chunk_of]]
         name = "logistic" if loss == "self_adversarial" else loss
         total = total + side_loss(name, LOSSES[loss], positive, negative)
     return total
@@ -83,9 +90,9 @@ def device_batch(sampled, table):
     )
 
 
-def make(decoder, loss, reciprocal, rng):
+def make(decoder, loss, reciprocal, rng, biases=False):
     name = "logistic" if loss == "self_adversarial" else loss
-    return make_model(decoder, RELATIONS, DIM, rng, reciprocal=reciprocal, loss=name, options=LOSSES[loss])
+    return make_model(decoder, RELATIONS, DIM, rng, reciprocal=reciprocal, biases=biases, loss=name, options=LOSSES[loss])
 
 
 def difference(ours, theirs):
@@ -94,17 +101,22 @@ def difference(ours, theirs):
 
 
 @pytest.mark.parametrize("reciprocal", [False, True])
-@pytest.mark.parametrize(("decoder", "loss"), list(itertools.product(DECODERS, LOSSES)))
-def test_gradients_and_first_step_equal_autograd(decoder, loss, reciprocal):
+@pytest.mark.parametrize(
+    ("decoder", "loss", "biases"),
+    [*itertools.product(DECODERS, LOSSES, [False]), *itertools.product(INNER, ["softmax", "logistic"], [True])],
+)
+def test_gradients_and_first_step_equal_autograd(decoder, loss, biases, reciprocal):
     rng = np.random.default_rng(11)
-    model = make(decoder, loss, reciprocal, rng)
+    model = make(decoder, loss, reciprocal, rng, biases)
     model.relations.data.add_(torch.from_numpy(rng.normal(0, 0.3, tuple(model.relations.shape))).float())
     values = rng.normal(0, 0.7, (NODES, DIM)).astype(np.float32)
+    if biases:
+        values[:, -2:] /= FACTOR
     sampled = sampled_batch(rng)
 
     entities = torch.tensor(values, dtype=torch.float64, requires_grad=True)
     relations = model.relations.detach().double().requires_grad_()
-    expected = reference_loss(decoder, loss, reciprocal, entities, relations, sampled)
+    expected = reference_loss(decoder, loss, reciprocal, entities, relations, sampled, biases)
     expected.backward()
     mean, grads = learn(model, device_batch(sampled, values))
 

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from marius_lite.config.load import load
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.popularity import popularity
+from marius_lite.nn.biases import FACTOR
 from marius_lite.nn.decoders import decoder_class
 from marius_lite.rows import first_rows
 from marius_lite.rows.first_rows import draw_of, initialise
@@ -46,3 +49,17 @@ def test_what_is_not_asked_for_is_the_decoders_own(decoder):
     usual = decoder_class(decoder).node_draw(DIM)
     assert draw_of(load().init.nodes, usual) == usual
     assert draw_of(load(sets=["init.nodes.scale=2"]).init.nodes, usual).kind == usual.kind
+
+
+def test_biases_begin_with_how_often_a_node_is_an_answer(tiny_dataset, tmp_path):
+    dataset = Dataset.open(tiny_dataset)
+    edges, partitioning = dataset.edges("train"), dataset.partitioning
+    table = RowTable.create(tmp_path / "rows", partitioning.nodes, WIDTH, partitioning.rows)
+    sets = ["model.dim=6", "model.decoder=dot", "model.biases=true", "optimizer.rows.name=adagrad"]
+    with PartitionBuffer(table, 2, threads=1, direct=False) as buffer:
+        table = table.expecting(initialise(buffer, load(sets=sets), edges))
+    for k in range(partitioning.partitions):
+        rows = table.read_rows(k, np.arange(table.size(k)), slice(0, WIDTH))
+        ratios = (popularity(edges, k) + 1) / (edges.total / partitioning.nodes + 1)
+        np.testing.assert_allclose(np.exp(FACTOR * rows[:, 4:6].T), ratios, rtol=1e-4)
+        assert np.abs(rows[:, :4]).max() < 0.01
