@@ -193,7 +193,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
     if threads_spin() and config.device == "cpu" and int(config.training.threads) > 1:
         log.warning(
             "torch was loaded before marius_lite, so its threads spin while they wait, which can take a third of the speed: "
-            "import marius_lite first, or start Python with OMP_WAIT_POLICY=PASSIVE"
+            "import marius_lite first, or start Python with GOMP_SPINCOUNT=1000"
         )
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
 import signal
@@ -28,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import yaml
-from machine_facts import cpu_name
+from machine_facts import cpu_name, peers_environment
 
 from marius_lite.nn.losses import Softmax
 from marius_lite.nn.products import products_in
@@ -37,7 +36,6 @@ from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.ways import ways
 from marius_lite.nn.workspace import Workspace
 
-TUNED = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592:glibc.malloc.top_pad=268435456"
 WARM_UP = 5
 
 
@@ -108,7 +106,7 @@ def peer(a: argparse.Namespace, one: Contender, edges: Path) -> Measured:
     }
     command = [sys.executable, str(a.peer), str(edges), *(f"--{name}={value}" for name, value in settings.items())]
     command += ["--bf16"] if one.precision == "mixed" else []
-    printed = subprocess.run(command, env={**os.environ, "GLIBC_TUNABLES": TUNED}, check=True, text=True, capture_output=True)
+    printed = subprocess.run(command, env=peers_environment(), check=True, text=True, capture_output=True)
     return Measured(float(re.findall(r"([\d.]+) edges/s", printed.stdout)[-1]))
 
 

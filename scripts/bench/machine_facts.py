@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 GENERATIONS = {"2.5": 1, "5.0": 2, "5": 2, "8.0": 3, "8": 3, "16.0": 4, "16": 4, "32.0": 5, "32": 5, "64.0": 6, "64": 6}
+TUNED = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592:glibc.malloc.top_pad=268435456"
 DEVICES = Path("/sys/bus/pci/devices")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 QUERY = (
@@ -18,6 +20,15 @@ QUERY = (
     "pcie.link.gen.max",
     "pcie.link.width.max",
 )
+
+
+def peers_environment() -> dict[str, str]:
+    """The environment of another program: with the tuned allocator, and with threads that wait as they do by themselves.
+
+    The import of marius_lite tells torch's threads to sleep soon. That is for its own processes.
+    """
+    mine = {name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+    return {**mine, "GLIBC_TUNABLES": TUNED}
 
 
 def cpu_name() -> str:

@@ -4,7 +4,7 @@
                                            [--rounds 7] [--loss softmax]
 
 The ways in turn, medians of the rounds, in memory: wall-clock time, and the processor's time of all threads. Threads of torch
-sleep while they wait (OMP_WAIT_POLICY=PASSIVE) and freed blocks are kept, as `train` keeps them.
+sleep soon while they wait (GOMP_SPINCOUNT) and freed blocks are kept, as `train` keeps them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import statistics
 import time
 from collections import defaultdict
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as marius_lite sets it
 
 import torch
 from machine_facts import cpu_name
