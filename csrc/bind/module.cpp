@@ -5,6 +5,7 @@ namespace nb = nanobind;
 
 void bind_io(nb::module_& m);
 void bind_rows(nb::module_& m);
+void bind_neighbours(nb::module_& m);
 void bind_score(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_graph_ids(nb::module_& m);
@@ -17,6 +18,7 @@ NB_MODULE(_native, m) {
         "Native core of marius_lite: partition I/O, row kernels, distances, graph building, neighbour sampling, the way to CUDA.";
     bind_io(m);
     bind_rows(m);
+    bind_neighbours(m);
     bind_score(m);
     bind_graph(m);
     bind_graph_ids(m);

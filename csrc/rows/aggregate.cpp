@@ -9,36 +9,61 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "rows/bfloat16.h"
 #include "rows/vector.h"
 
 namespace marius {
 namespace {
 
 constexpr std::int64_t ahead = 12;       // rows requested before they are added
-constexpr std::int64_t line = 16;        // floats in a cache line
-constexpr std::int64_t lines_ahead = 8;  // of each row; the hardware prefetcher follows with the rest
+constexpr std::int64_t lines_ahead = 8;  // cache lines of each row; the hardware prefetcher follows with the rest
 
-MARIUS_VECTOR_CLONES
-void add(float* __restrict sum, const float* __restrict row, std::int64_t dim) {
-    for (std::int64_t c = 0; c < dim; ++c) sum[c] += row[c];
-}
-
-MARIUS_VECTOR_CLONES
-void add_scaled(float* __restrict sum, const float* __restrict row, float weight, std::int64_t dim) {
-    for (std::int64_t c = 0; c < dim; ++c) sum[c] += weight * row[c];
-}
-
-MARIUS_VECTOR_CLONES
-void copy_scaled(float* __restrict sum, const float* __restrict row, float weight, std::int64_t dim) {
-    for (std::int64_t c = 0; c < dim; ++c) sum[c] = weight * row[c];
-}
+// For rows of float32 and of bfloat16. Not a template: functions of several vector widths cannot be one.
+#define MARIUS_ROW_SUMS(Number)                                                                             \
+    MARIUS_VECTOR_CLONES                                                                                    \
+    void add(float* __restrict sum, const Number* __restrict row, std::int64_t dim) {                       \
+        for (std::int64_t c = 0; c < dim; ++c) sum[c] += widened(row[c]);                                   \
+    }                                                                                                       \
+    MARIUS_VECTOR_CLONES                                                                                    \
+    void add_scaled(float* __restrict sum, const Number* __restrict row, float weight, std::int64_t dim) {  \
+        for (std::int64_t c = 0; c < dim; ++c) sum[c] += weight * widened(row[c]);                          \
+    }                                                                                                       \
+    MARIUS_VECTOR_CLONES                                                                                    \
+    void copy_scaled(float* __restrict sum, const Number* __restrict row, float weight, std::int64_t dim) { \
+        for (std::int64_t c = 0; c < dim; ++c) sum[c] = weight * widened(row[c]);                           \
+    }
+MARIUS_ROW_SUMS(float)
+MARIUS_ROW_SUMS(BrainBits)
+#undef MARIUS_ROW_SUMS
 
 MARIUS_VECTOR_CLONES
 void scale(float* sum, float weight, std::int64_t dim) {
     for (std::int64_t c = 0; c < dim; ++c) sum[c] *= weight;
 }
 
-void request(const float* row, std::int64_t dim) {
+MARIUS_VECTOR_CLONES
+void round_row(const float* __restrict sum, BrainBits* __restrict out, std::int64_t dim) {
+    for (std::int64_t c = 0; c < dim; ++c) out[c] = rounded_to_brain(sum[c]);
+}
+
+// Where rows are added up: in the result, or beside it where the result is rounded.
+class RowSum {
+public:
+    RowSum(const float*, std::int64_t) {}
+    RowSum(const BrainBits*, std::int64_t dim) : beside_(static_cast<std::size_t>(dim)) {}
+
+    float* of(float* out) { return out; }
+    float* of(BrainBits*) { return beside_.data(); }
+
+    void finish(float*, std::int64_t) {}
+    void finish(BrainBits* out, std::int64_t dim) { round_row(beside_.data(), out, dim); }
+
+private:
+    std::vector<float> beside_;
+};
+
+template <class Number> void request(const Number* row, std::int64_t dim) {
+    constexpr std::int64_t line = 64 / sizeof(Number);
     for (std::int64_t at = 0; at < std::min(dim, lines_ahead * line); at += line) __builtin_prefetch(row + at);
 }
 
@@ -98,64 +123,78 @@ template <class Index> Transposed transpose(const Neighbours<Index>& graph, int 
 
 }  // namespace
 
-template <class Index>
-void neighbour_sum(const Neighbours<Index>& graph, Rows<const float> x, Rows<float> out, std::int64_t dim, int threads) {
+template <class Index, class In, class Out>
+void neighbour_sum(const Neighbours<Index>& graph, Rows<const In> x, Rows<Out> out, std::int64_t dim, int threads) {
+    if (graph.own && graph.targets > graph.sources) refuse();
     std::atomic<bool> wrong{false};
     parallel_for(graph.targets, 128, threads, [&](std::int64_t begin, std::int64_t end) {
         if (!well_formed(graph, begin, end)) {
             wrong = true;
             return;
         }
+        RowSum sums(out.data, dim);
         const std::int64_t stop = graph.indptr[end];
         for (std::int64_t e = graph.indptr[begin]; e < std::min(graph.indptr[begin] + ahead, stop); ++e)
             request(x.at(graph.indices[e]), dim);
         for (std::int64_t t = begin; t < end; ++t) {
-            float* sum = out.at(t);
+            float* sum = sums.of(out.at(t));
             const std::int64_t first = graph.indptr[t], last = graph.indptr[t + 1];
             if (first == last) std::memset(sum, 0, dim * sizeof(float));
             for (std::int64_t e = first; e < last; ++e) {
                 if (e + ahead < stop) request(x.at(graph.indices[e + ahead]), dim);
-                const float* row = x.at(graph.indices[e]);
+                const In* row = x.at(graph.indices[e]);
                 const float weight = graph.weights ? graph.weights[e] : 1.0f;
                 if (e == first) copy_scaled(sum, row, weight, dim);
                 else if (graph.weights) add_scaled(sum, row, weight, dim);
                 else add(sum, row, dim);
             }
             if (graph.mean && last - first > 1) scale(sum, 1.0f / static_cast<float>(last - first), dim);
+            if (graph.own) add_scaled(sum, x.at(t), graph.own[t], dim);
+            sums.finish(out.at(t), dim);
         }
     });
     if (wrong) refuse();
 }
 
-template <class Index>
-void neighbour_sum_backward(const Neighbours<Index>& graph, Rows<const float> grad, Rows<const float> base, Rows<float> out,
+template <class Index, class Number>
+void neighbour_sum_backward(const Neighbours<Index>& graph, Rows<const Number> grad, Rows<const Number> base, Rows<Number> out,
                             std::int64_t dim, int threads) {
-    if (!well_formed(graph, 0, graph.targets)) refuse();
+    if (!well_formed(graph, 0, graph.targets) || (graph.own && graph.targets > graph.sources)) refuse();
     threads = threads > 0 ? threads : default_threads();
     const Transposed sorted = transpose(graph, threads);
     parallel_for(graph.sources, 256, threads, [&](std::int64_t begin, std::int64_t end) {
+        RowSum sums(out.data, dim);
         const std::int64_t stop = sorted.starts[end];
         for (std::int64_t k = sorted.starts[begin]; k < std::min(sorted.starts[begin] + ahead, stop); ++k)
             request(grad.at(sorted.targets[k]), dim);
         for (std::int64_t s = begin; s < end; ++s) {
-            float* sum = out.at(s);
-            if (s < base.count) std::memcpy(sum, base.at(s), dim * sizeof(float));
+            float* sum = sums.of(out.at(s));
+            if (s < base.count) copy_scaled(sum, base.at(s), 1.0f, dim);
             else std::memset(sum, 0, dim * sizeof(float));
+            if (graph.own && s < graph.targets) add_scaled(sum, grad.at(s), graph.own[s], dim);
             for (std::int64_t k = sorted.starts[s]; k < sorted.starts[s + 1]; ++k) {
                 if (k + ahead < stop) request(grad.at(sorted.targets[k + ahead]), dim);
-                const float* row = grad.at(sorted.targets[k]);
+                const Number* row = grad.at(sorted.targets[k]);
                 if (sorted.weights) add_scaled(sum, row, sorted.weights[k], dim);
                 else add(sum, row, dim);
             }
+            sums.finish(out.at(s), dim);
         }
     });
 }
 
-template void neighbour_sum(const Neighbours<std::int32_t>&, Rows<const float>, Rows<float>, std::int64_t, int);
-template void neighbour_sum(const Neighbours<std::int64_t>&, Rows<const float>, Rows<float>, std::int64_t, int);
-template void neighbour_sum_backward(const Neighbours<std::int32_t>&, Rows<const float>, Rows<const float>, Rows<float>,
-                                     std::int64_t, int);
-template void neighbour_sum_backward(const Neighbours<std::int64_t>&, Rows<const float>, Rows<const float>, Rows<float>,
-                                     std::int64_t, int);
+#define MARIUS_FORWARD(Index, In, Out) \
+    template void neighbour_sum(const Neighbours<Index>&, Rows<const In>, Rows<Out>, std::int64_t, int);
+#define MARIUS_BACKWARD(Index, Number)                                                                                   \
+    template void neighbour_sum_backward(const Neighbours<Index>&, Rows<const Number>, Rows<const Number>, Rows<Number>, \
+                                         std::int64_t, int);
+#define MARIUS_BOTH_WAYS(Index)                 \
+    MARIUS_FORWARD(Index, float, float)         \
+    MARIUS_FORWARD(Index, float, BrainBits)     \
+    MARIUS_FORWARD(Index, BrainBits, BrainBits) \
+    MARIUS_BACKWARD(Index, float)               \
+    MARIUS_BACKWARD(Index, BrainBits)
+MARIUS_BOTH_WAYS(std::int32_t)
+MARIUS_BOTH_WAYS(std::int64_t)
 
 }  // namespace marius

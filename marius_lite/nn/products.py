@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
+from marius_lite._native import shared_softmax_ways
 from marius_lite.errors import UserError
 from marius_lite.nn.workspace import Workspace
 
@@ -76,25 +77,58 @@ def add_product_(out: torch.Tensor, left: torch.Tensor, right: torch.Tensor, wor
         out += product(left.T, right.T, "columns", workspace).T
 
 
+def rounds_rows(x: torch.Tensor) -> bool:
+    """Return whether `linear` rounds what it multiplies to tensors of bfloat16, and gives one: mixed precision on a CPU for it.
+
+    So a row is rounded once for all of its products, and takes half of the memory until the next layer.
+    """
+    return mixed() and x.device.type == "cpu" and x.dtype in (torch.float32, torch.bfloat16) and bfloat16_usable()
+
+
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """Do what torch.nn.functional.linear does to x (n, in). Where oneDNN does it, only first derivatives exist."""
-    work = x.shape[0] * weight.numel()
-    plain = x.is_cuda or x.dtype != torch.float32 or not _dense(x) or not weight.is_contiguous()
-    if work < WORTHWHILE or plain or not onednn_usable():
-        return torch.nn.functional.linear(x, weight, bias)
+    """Do what torch.nn.functional.linear does to x (n, in). Where oneDNN does it, only first derivatives exist.
+
+    Where `rounds_rows`, the result is bfloat16.
+    """
+    if not rounds_rows(x):
+        work = x.shape[0] * weight.numel()
+        plain = x.is_cuda or x.dtype != torch.float32 or not _dense(x) or not weight.is_contiguous()
+        if work < WORTHWHILE or plain or not onednn_usable():
+            return torch.nn.functional.linear(x, weight, bias)
     out: torch.Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return out
 
 
-def onednn_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """Return x (n, in) times the transpose of weight (out, in), plus bias: a new tensor without a gradient."""
-    rows = recurring_rows(len(x))
-    if rows != len(x):
-        padded = x.new_empty(rows, x.shape[1])
-        padded[: len(x)] = x
-        padded[len(x) :] = 0
-        return _onednn(padded, weight, bias).resize_(len(x), weight.shape[0])
-    return _onednn(x, weight, bias)
+def unrounded(x: torch.Tensor) -> torch.Tensor:
+    """Return ``x``, as float32 where it is bfloat16."""
+    return x.float() if x.dtype == torch.bfloat16 else x
+
+
+def room_for(x: torch.Tensor, rows: int, width: int) -> torch.Tensor:
+    """Return a new tensor (`recurring_rows`, width) for ``rows`` operands of a product. The rows behind them are 0."""
+    room = x.new_empty(recurring_rows(rows), width, dtype=_operand(x))
+    room[rows:] = 0
+    return room
+
+
+def mapped(rows: torch.Tensor, count: int, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """Return the first ``count`` of rows (n, in) times the transpose of weight (out, in), plus bias, without a gradient."""
+    weight, bias = weight.to(rows.dtype), None if bias is None else bias.to(rows.dtype)
+    out = _onednn(rows, weight, bias) if onednn_usable() else torch.nn.functional.linear(rows, weight, bias)
+    return out.resize_(count, len(weight))
+
+
+def rows_for_products(x: torch.Tensor) -> torch.Tensor:
+    """Return ``x``, with rows of 0 behind it up to `recurring_rows`; rounded where `rounds_rows`."""
+    if (
+        recurring_rows(len(x)) == len(x)
+        and x.is_contiguous()
+        and x.dtype == (torch.bfloat16 if rounds_rows(x) else torch.float32)
+    ):
+        return x
+    room = room_for(x, len(x), x.shape[1])
+    room[: len(x)] = x
+    return room
 
 
 def recurring_rows(rows: int) -> int:
@@ -107,7 +141,12 @@ def recurring_rows(rows: int) -> int:
 
 
 def summed_over_rows(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Return the transpose of left (n, a) times right (n, b), by oneDNN: (a, b). It is the gradient of a linear map's weight."""
+    """Return the transpose of left (n, a) times right (n, b), in float32: (a, b). It is the gradient of a linear map's weight.
+
+    Sums are float32. Of bfloat16 operands the result is rounded to bfloat16 once.
+    """
+    if left.dtype == torch.bfloat16 or not onednn_usable():
+        return (left.T @ right).float()
     rest = len(left) % SUMMED_ROWS
     out = left[:rest].T @ right[:rest]
     for start in range(rest, len(left), SUMMED_ROWS):
@@ -119,20 +158,32 @@ def summed_over_rows(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-        ctx.save_for_backward(x, weight)
-        return onednn_linear(x, weight, bias)
+        rows = rows_for_products(x)
+        ctx.save_for_backward(rows, weight)
+        return mapped(rows, len(x), weight, bias)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        x, weight = ctx.saved_tensors
+        rows, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias = ctx.needs_input_grad
-        grad = grad.contiguous()
+        count, grad = len(grad), rows_for_products(grad)
         return (
-            onednn_linear(grad, weight.T) if needs_x else None,
-            summed_over_rows(grad, x) if needs_weight else None,
-            grad.sum(0) if needs_bias else None,
+            mapped(grad, count, weight.T) if needs_x else None,
+            summed_over_rows(grad, rows) if needs_weight else None,
+            summed(grad) if needs_bias else None,
         )
+
+
+def summed(rows: torch.Tensor) -> torch.Tensor:
+    """Return the sum of rows (n, d), in float32. Sums are float32; that of bfloat16 rows is rounded to bfloat16 once."""
+    return rows.sum(0).float()
+
+
+@cache
+def bfloat16_usable() -> bool:
+    """Return whether this processor multiplies bfloat16 faster than float32: whether it has instructions for it."""
+    return any(rounds for _, rounds in shared_softmax_ways())
 
 
 @cache
@@ -150,6 +201,10 @@ def onednn_usable() -> bool:
 def _onednn(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     out: torch.Tensor = torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
     return out
+
+
+def _operand(x: torch.Tensor) -> torch.dtype:
+    return torch.bfloat16 if rounds_rows(x) else torch.float32
 
 
 def _dense(matrix: torch.Tensor) -> bool:

@@ -16,7 +16,7 @@ from marius_lite.nn.aggregate import targets_of
 from marius_lite.nn.dropout import dropout
 from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.geometric import without_geometric
-from marius_lite.nn.products import linear
+from marius_lite.nn.products import linear, unrounded
 
 NORMS = ("none", "layer", "batch")
 
@@ -151,12 +151,17 @@ class Encoder(Layered):
         """
         self._check_depth(graph)
         for layer in range(len(self.convs)):
-            x = self.layer(layer, x[: graph.nodes(graph.hops - layer)], graph.block(layer))
-        return x
+            sources = graph.nodes(graph.hops - layer)  # a slice of everything would copy its gradient
+            x = self.layer(layer, x if len(x) == sources else x[:sources], graph.block(layer))
+        return unrounded(x)
 
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        skip = self._residual(layer)
-        return self._finished(layer, self._convolve(self.convs[layer], x, block), skip(x[: block.targets]) if skip else None)
+        skip, skipped = self._residual(layer), None
+        if skip is not None:
+            skipped = x[: block.targets]
+            for weight, bias in self._residual_map(layer):
+                skipped = linear(skipped, weight, bias)
+        return self._finished(layer, self._convolve(self.convs[layer], x, block), skipped)
 
     def early_width(self, layer: int) -> int | None:
         inner = (self.in_width, *self.widths)[layer]
@@ -192,7 +197,8 @@ class Encoder(Layered):
             return out
         if skipped is not None:
             out = out + skipped
-        out = self.norms[layer](out).relu_()
+        norm = self.norms[layer]
+        out = out.relu_() if isinstance(norm, torch.nn.Identity) else norm(unrounded(out)).relu_()
         return dropout(out, self.dropout) if self.training and self.dropout else out
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:

@@ -31,7 +31,7 @@ class Rgcn(Encoder):
         return super().layer_bytes(layer, targets, sources, edges) + 4 * groups * (inner + 2 * outer) + 100 * edges
 
     def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
-        itself = torch.addmm(conv.bias, x[: block.targets], conv.root)
+        itself = linear(x[: block.targets], conv.root.T, conv.bias)
         if not len(block.indices):
             return itself
         groups = _Groups(block, self.relations)
