@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -60,11 +59,10 @@ def native_usable(x: Tensor) -> bool:
     return x.device.type == "cpu" and x.dtype in (torch.float32, torch.bfloat16)
 
 
-def array_of(tensor: Tensor) -> np.ndarray:
+def array_of(tensor: Tensor) -> Any:
     """Return the array of a CPU tensor, or of its bits, uint16, where it is bfloat16. Nothing is copied."""
     tensor = tensor.detach()
-    array: np.ndarray = (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
-    return array
+    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def _arrays(options: dict[str, Any]) -> dict[str, Any]:

@@ -82,7 +82,9 @@ def rounds_rows(x: torch.Tensor) -> bool:
 
     So a row is rounded once for all of its products, and takes half of the memory until the next layer.
     """
-    return mixed() and x.device.type == "cpu" and x.dtype in (torch.float32, torch.bfloat16) and bfloat16_usable()
+    if x.device.type != "cpu" or x.dtype != torch.float32:
+        return x.device.type == "cpu" and x.dtype == torch.bfloat16
+    return mixed() and bfloat16_usable()
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:

@@ -207,6 +207,8 @@ def test_residual_norm_and_dropout(name):
 @pytest.mark.parametrize(("precision", "layers", "near"), [("float32", 3, 1e-5), ("mixed", 1, 2e-2)])
 def test_gradients_are_those_of_float64(name, options, precision, layers, near):
     """Relative to the length of each gradient. Between rounded layers, what rounding moves past 0 gets another gradient."""
+    if (name, precision) == ("gat", "mixed"):
+        pytest.skip("its scores have such a bend: test_attention.py")
     rng, graph, x = drawn(12, 300, 2000)
     ours = encoder(name, layers, **options)
     exact = copy.deepcopy(ours).double()
@@ -227,7 +229,7 @@ def test_gradients_are_those_of_float64(name, options, precision, layers, near):
 
 
 @pytest.mark.skipif(not bfloat16_usable(), reason="this processor does not multiply bfloat16")
-@pytest.mark.parametrize("name", [name for name in ENCODERS if name != "gat"])
+@pytest.mark.parametrize("name", ENCODERS)
 def test_rows_between_layers_are_rounded_in_mixed_precision(name):
     rng, graph, x = drawn(13, 60, 300)
     ours = encoder(name, 2)
