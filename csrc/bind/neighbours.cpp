@@ -5,8 +5,7 @@
 #include <string>
 
 #include "bind/arrays.h"
-#include "rows/aggregate.h"
-#include "rows/bfloat16.h"
+#include "layers/aggregate.h"
 
 using namespace nanobind::literals;
 

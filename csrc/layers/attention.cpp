@@ -12,15 +12,8 @@
 namespace marius {
 namespace {
 
-constexpr std::int64_t ahead = 12;       // rows requested before they are read
-constexpr std::int64_t lines_ahead = 8;  // cache lines of each row; the hardware prefetcher follows with the rest
-constexpr std::int64_t chunk = 256;      // targets whose gradients of the vector are summed before they are added to the rest
+constexpr std::int64_t chunk = 256;  // targets whose gradients of the vector are summed before they are added to the rest
 constexpr std::int64_t sources_once = 256;
-
-template <class Number> void request(const Number* row, std::int64_t dim) {
-    constexpr std::int64_t line = 64 / sizeof(Number);
-    for (std::int64_t at = 0; at < std::min(dim, lines_ahead * line); at += line) __builtin_prefetch(row + at);
-}
 
 template <class Number> const AttentionFunctions<Number>& functions_of(const AttentionKernels& kernels) {
     if constexpr (std::is_same_v<Number, float>) return kernels.float32;

@@ -4,7 +4,7 @@
 // out. A row has the numbers of all heads side by side, `width` of each. Of head h, source s has for target t
 //     the score    vector_h . leaky(left_s + right_t), where leaky(z) is z above 0 and slope * z below,
 //     the weight   softmax of the scores among all that t attends to, times `kept`,
-// and out_t is the sum of weight * left_s. Rows are float32, or the bits of bfloat16 (rows/bfloat16.h); sums are float32.
+// and out_t is the sum of weight * left_s. Rows are float32, or the bits of bfloat16 (rows.h); sums are float32.
 //
 // What t attends to has the places indptr[t] + t, ...: first its edges in order, then t itself. Left out edges leave the last
 // places unused. So there are edges + targets places.
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "layers/attention_kernels.h"
-#include "rows/aggregate.h"
+#include "layers/rows.h"
 
 namespace marius {
 

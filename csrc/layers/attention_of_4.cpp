@@ -1,4 +1,4 @@
-// Attention by any vectors of 4 numbers.
+// Attention by vectors of 4 numbers: vectors that every processor has.
 #include "layers/attention_loops.h"
 
 namespace marius {

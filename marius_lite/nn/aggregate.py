@@ -1,6 +1,6 @@
 """Sum or average the rows of neighbours, with gradients, and without an array that has a row for each edge.
 
-On CPUs `csrc/rows/aggregate.cpp` does the work. Elsewhere torch's own operations do.
+On CPUs `csrc/layers/aggregate.cpp` does the work. Elsewhere torch's own operations do.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class _Attended(torch.autograd.Function):
         return d_x, None, d_vector, *of_left, *of_right
 
 
-def _arrays(left: Tensor, right: Tensor, attention: Attention) -> tuple[Any, ...]:
+def _arrays(left: Tensor, right: Tensor, attention: Attention) -> tuple[Any, Any, Any, Any]:
     return array_of(left), array_of(right), array_of(attention.indptr), array_of(attention.indices)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from marius_lite.nn.aggregate import native_sum, native_sum_backward, native_usable, neighbour_sum, with_dense_rows
-from marius_lite.nn.products import linear, mapped, room_for, rows_for_products, summed, summed_over_rows
+from marius_lite.nn.products import gradient_rows, linear, mapped, room_for, summed, summed_over_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class _MappedSum(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, weight = ctx.saved_tensors
         neighbours, width, targets = ctx.neighbours, ctx.width, len(grad)
-        grad = rows_for_products(grad)
+        grad = gradient_rows(grad, ctx.needs_input_grad[0])
         d_x = None
         if ctx.needs_input_grad[0]:
             d_rows = mapped(grad, targets, weight.T)

@@ -122,15 +122,16 @@ def mapped(rows: torch.Tensor, count: int, weight: torch.Tensor, bias: torch.Ten
 
 def rows_for_products(x: torch.Tensor) -> torch.Tensor:
     """Return ``x``, with rows of 0 behind it up to `recurring_rows`; rounded where `rounds_rows`."""
-    if (
-        recurring_rows(len(x)) == len(x)
-        and x.is_contiguous()
-        and x.dtype == (torch.bfloat16 if rounds_rows(x) else torch.float32)
-    ):
+    if recurring_rows(len(x)) == len(x) and x.is_contiguous() and x.dtype == _operand(x):
         return x
     room = room_for(x, len(x), x.shape[1])
     room[: len(x)] = x
     return room
+
+
+def gradient_rows(grad: torch.Tensor, needs_x: bool) -> torch.Tensor:
+    """Return the gradient of a linear map's result as an operand: of `summed_over_rows`, and where ``needs_x`` of `mapped`."""
+    return rows_for_products(grad) if needs_x or rounds_rows(grad) else grad.contiguous()
 
 
 def recurring_rows(rows: int) -> int:
@@ -145,8 +146,10 @@ def recurring_rows(rows: int) -> int:
 def summed_over_rows(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """Return the transpose of left (n, a) times right (n, b), in float32: (a, b). It is the gradient of a linear map's weight.
 
-    Sums are float32. Of bfloat16 operands the result is rounded to bfloat16 once.
+    Sums are float32. Of bfloat16 operands the result is rounded to bfloat16 once. Either may have rows of 0 behind.
     """
+    count = min(len(left), len(right))
+    left, right = left[:count], right[:count]
     if left.dtype == torch.bfloat16 or not onednn_usable():
         return (left.T @ right).float()
     rest = len(left) % SUMMED_ROWS
@@ -169,7 +172,7 @@ class _Linear(torch.autograd.Function):
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         rows, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias = ctx.needs_input_grad
-        count, grad = len(grad), rows_for_products(grad)
+        count, grad = len(grad), gradient_rows(grad, needs_x)
         return (
             mapped(grad, count, weight.T) if needs_x else None,
             summed_over_rows(grad, rows) if needs_weight else None,

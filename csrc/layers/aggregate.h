@@ -2,14 +2,9 @@
 #pragma once
 #include <cstdint>
 
+#include "layers/rows.h"
+
 namespace marius {
-
-template <class T> struct Rows {  // `count` rows, `stride` numbers apart
-    T* data = nullptr;
-    std::int64_t count = 0, stride = 0;
-
-    T* at(std::int64_t i) const { return data + i * stride; }
-};
 
 // Target t receives from sources indices[indptr[t]] .. indices[indptr[t + 1] - 1]. Index is int32 or int64.
 template <class Index> struct Neighbours {
@@ -23,7 +18,7 @@ template <class Index> struct Neighbours {
 };
 
 // out[t] = sum over t's edges e, in order, of weights[e] * x[indices[e]], for the first `dim` columns; 0 without edges; plus
-// own[t] * x[t]. Rows are float32, or the bits of bfloat16 (bfloat16.h): of x and out, or of out alone. Sums are float32.
+// own[t] * x[t]. Rows are float32, or the bits of bfloat16 (rows.h): of x and out, or of out alone. Sums are float32.
 // Throws std::invalid_argument for an edge or a source out of range.
 template <class Index, class In = float, class Out = float>
 void neighbour_sum(const Neighbours<Index>& graph, Rows<const In> x, Rows<Out> out, std::int64_t dim, int threads);
