@@ -34,38 +34,40 @@ class Neighbours:
         return {"weights": self.weights, "mean": self.mean, "own": self.own}
 
 
-def mapped_sum(x: Tensor, neighbours: Neighbours, weight: Tensor, bias: Tensor) -> Tensor:
+def mapped_sum(x: Tensor, neighbours: Neighbours, weight: Tensor, bias: Tensor, rectified: bool = False) -> Tensor:
     """Return (targets, out): the sums of rows x (sources, d) times the transpose of weight (out, d or 2 d), plus bias.
 
-    Precision is that of `products.linear`.
+    ``rectified``: with 0 for what is below. Precision is that of `products.linear`.
     """
     if native_usable(x):
-        out: Tensor = _MappedSum.apply(x, neighbours, weight, bias)  # type: ignore[no-untyped-call]
+        out: Tensor = _MappedSum.apply(x, neighbours, weight, bias, rectified)  # type: ignore[no-untyped-call]
         return out
     rows = neighbour_sum(x, neighbours.indptr, neighbours.indices, **neighbours.options)
-    return linear(torch.cat([rows, x[: len(rows)]], 1) if neighbours.beside else rows, weight, bias)
+    mapped_rows = linear(torch.cat([rows, x[: len(rows)]], 1) if neighbours.beside else rows, weight, bias)
+    return mapped_rows.relu() if rectified else mapped_rows
 
 
 class _MappedSum(torch.autograd.Function):
     """Its backward pass goes over the gradient of the sources once."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, neighbours: Neighbours, weight: Tensor, bias: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, neighbours: Neighbours, weight: Tensor, bias: Tensor, rectified: bool) -> Tensor:
         targets, width = len(neighbours.indptr) - 1, x.shape[1]
         rows = room_for(x, targets, 2 * width if neighbours.beside else width)
         native_sum(with_dense_rows(x), neighbours.indptr, neighbours.indices, rows[:targets, :width], **neighbours.options)
         if neighbours.beside:
             rows[:targets, width:] = x[:targets]
-        ctx.save_for_backward(rows, weight)
+        out = mapped(rows, targets, weight, bias, rectified)
+        ctx.save_for_backward(rows, weight, out if rectified else None)
         ctx.neighbours, ctx.sources, ctx.width, ctx.dtype = neighbours, len(x), width, x.dtype
-        return mapped(rows, targets, weight, bias)
+        return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        rows, weight = ctx.saved_tensors
+        rows, weight, rectified = ctx.saved_tensors
         neighbours, width, targets = ctx.neighbours, ctx.width, len(grad)
-        grad = gradient_rows(grad, ctx.needs_input_grad[0])
+        grad = gradient_rows(grad, ctx.needs_input_grad[0], rectified)
         d_x = None
         if ctx.needs_input_grad[0]:
             d_rows = mapped(grad, targets, weight.T)
@@ -73,4 +75,4 @@ class _MappedSum(torch.autograd.Function):
             base = {"base": d_rows[:, width:]} if neighbours.beside else {}
             native_sum_backward(d_rows[:, :width], neighbours.indptr, neighbours.indices, d_x, **neighbours.options, **base)
             d_x = d_x.to(ctx.dtype)
-        return d_x, None, summed_over_rows(grad, rows), summed(grad)
+        return d_x, None, summed_over_rows(grad, rows), summed(grad), None

@@ -113,10 +113,19 @@ def room_for(x: torch.Tensor, rows: int, width: int) -> torch.Tensor:
     return room
 
 
-def mapped(rows: torch.Tensor, count: int, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """Return the first ``count`` of rows (n, in) times the transpose of weight (out, in), plus bias, without a gradient."""
+def mapped(
+    rows: torch.Tensor, count: int, weight: torch.Tensor, bias: torch.Tensor | None = None, rectified: bool = False
+) -> torch.Tensor:
+    """Return the first ``count`` of rows (n, in) times the transpose of weight (out, in), plus bias, without a gradient.
+
+    ``rectified``: with 0 for what is below.
+    """
     weight, bias = weight.to(rows.dtype), None if bias is None else bias.to(rows.dtype)
-    out = _onednn(rows, weight, bias) if onednn_usable() else torch.nn.functional.linear(rows, weight, bias)
+    if onednn_usable():
+        out = _onednn(rows, weight, bias, "relu" if rectified else "none")
+    else:
+        out = torch.nn.functional.linear(rows, weight, bias)
+        out = out.relu_() if rectified else out
     return out.resize_(count, len(weight))
 
 
@@ -129,8 +138,15 @@ def rows_for_products(x: torch.Tensor) -> torch.Tensor:
     return room
 
 
-def gradient_rows(grad: torch.Tensor, needs_x: bool) -> torch.Tensor:
-    """Return the gradient of a linear map's result as an operand: of `summed_over_rows`, and where ``needs_x`` of `mapped`."""
+def gradient_rows(grad: torch.Tensor, needs_x: bool, rectified: torch.Tensor | None = None) -> torch.Tensor:
+    """Return the gradient of a linear map's result as an operand: of `summed_over_rows`, and where ``needs_x`` of `mapped`.
+
+    ``rectified``: the result, where what was below 0 has become 0 and has no gradient.
+    """
+    if rectified is not None:
+        room = room_for(rectified, len(grad), grad.shape[1])
+        torch.ops.aten.threshold_backward.grad_input(grad, rectified, 0, grad_input=room[: len(grad)])
+        return room
     return rows_for_products(grad) if needs_x or rounds_rows(grad) else grad.contiguous()
 
 
@@ -203,8 +219,8 @@ def onednn_usable() -> bool:
         return False
 
 
-def _onednn(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    out: torch.Tensor = torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
+def _onednn(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None, last: str = "none") -> torch.Tensor:
+    out: torch.Tensor = torch.ops.mkldnn._linear_pointwise(left, right, bias, last, [], "")
     return out
 
 

@@ -18,9 +18,11 @@ def far(found, exact, size=None):
     return float((found.detach().double() - exact).norm() / (exact if size is None else size).norm().clamp(min=1e-30))
 
 
-def by_autograd(x, neighbours, weight, bias):
+def by_autograd(x, neighbours, weight, bias, seen=None):
+    """``seen``: a result whose zeros are rectified."""
     rows = by_definition(x, neighbours.indptr, neighbours.indices, neighbours.weights, neighbours.mean, neighbours.own)
-    return (torch.cat([rows, x[: len(rows)]], 1) if neighbours.beside else rows) @ weight.T + bias
+    out = (torch.cat([rows, x[: len(rows)]], 1) if neighbours.beside else rows) @ weight.T + bias
+    return out if seen is None else out * (seen > 0)
 
 
 def drawn(seed, targets, sources, edges, **options):
@@ -40,8 +42,9 @@ def drawn(seed, targets, sources, edges, **options):
     shape=st.tuples(st.integers(0, 40), st.integers(0, 60), st.integers(0, 300)),
     widths=st.tuples(st.sampled_from([1, 7, 32, 130]), st.sampled_from([1, 5, 40])),
     options=st.fixed_dictionaries({name: st.booleans() for name in ("weighted", "owned", "mean", "beside")}),
+    rectified=st.booleans(),
 )
-def test_values_and_gradients(native, precision, seed, shape, widths, options):
+def test_values_and_gradients(native, precision, seed, shape, widths, options, rectified):
     neighbours, sources = drawn(seed, *shape, **options)
     inner, outer = widths
     tensors = [
@@ -53,18 +56,20 @@ def test_values_and_gradients(native, precision, seed, shape, widths, options):
     sizes = [tensor.double().abs().requires_grad_() for tensor in tensors]
     ours = [tensor.clone().requires_grad_() for tensor in tensors]
     grad = torch.randn(shape[0], outer)
-    expected, size = (by_autograd(each[0], neighbours, *each[1:]) for each in (exact, sizes))
-    expected.backward(grad.double())
-    size.backward(grad.double().abs())
     with products_in(precision), pytest.MonkeyPatch.context() as patch:
         if not native:
             patch.setattr(mapped_sum_module, "native_usable", lambda x: False)
-        out = mapped_sum(ours[0], neighbours, *ours[1:])
+        out = mapped_sum(ours[0], neighbours, *ours[1:], rectified)
         out.backward(grad.to(out.dtype))
+    seen = out.detach() if rectified else None
+    expected, size = (by_autograd(each[0], neighbours, *each[1:], seen) for each in (exact, sizes))
+    expected.backward(grad.double())
+    size.backward(grad.double().abs())
     rounds = precision == "mixed" and bfloat16_usable()
     assert out.dtype == (torch.bfloat16 if rounds else torch.float32)
     near = NEAR["mixed" if rounds else "float32"]
     assert far(out, expected.detach(), size.detach()) < near
+    assert not rectified or bool((out >= 0).all())
     for mine, theirs, sized in zip(ours, exact, sizes):
         assert mine.grad.dtype == torch.float32
         assert far(mine.grad, theirs.grad, sized.grad) < near

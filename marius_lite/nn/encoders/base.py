@@ -161,7 +161,8 @@ class Encoder(Layered):
             skipped = x[: block.targets]
             for weight, bias in self._residual_map(layer):
                 skipped = linear(skipped, weight, bias)
-        return self._finished(layer, self._convolve(self.convs[layer], x, block), skipped)
+        rectified = skip is None and layer < len(self.convs) - 1 and isinstance(self.norms[layer], torch.nn.Identity)
+        return self._finished(layer, self._convolve(self.convs[layer], x, block, rectified), skipped, rectified)
 
     def early_width(self, layer: int) -> int | None:
         inner = (self.in_width, *self.widths)[layer]
@@ -192,13 +193,15 @@ class Encoder(Layered):
         skip = self._residual(layer)
         return [(skip.weight, None)] if isinstance(skip, torch.nn.Linear) else []
 
-    def _finished(self, layer: int, out: Tensor, skipped: Tensor | None) -> Tensor:
+    def _finished(self, layer: int, out: Tensor, skipped: Tensor | None, rectified: bool = False) -> Tensor:
         if layer == len(self.convs) - 1:
             return out
         if skipped is not None:
             out = out + skipped
         norm = self.norms[layer]
-        out = out.relu_() if isinstance(norm, torch.nn.Identity) else norm(unrounded(out)).relu_()
+        if not isinstance(norm, torch.nn.Identity):
+            out = norm(unrounded(out))
+        out = out if rectified else out.relu_()
         return dropout(out, self.dropout) if self.training and self.dropout else out
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
@@ -214,8 +217,8 @@ class Encoder(Layered):
         """Make the layer of torch_geometric that has the parameters."""
 
     @abstractmethod
-    def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
-        """Return (targets, out), a new tensor, from x (sources, in)."""
+    def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
+        """Return (targets, out), a new tensor, from x (sources, in); ``rectified``: with 0 for what is below."""
 
 
 def geometric() -> ModuleType:

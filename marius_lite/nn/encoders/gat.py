@@ -44,16 +44,17 @@ class Gat(Encoder):
             needed += attended * (4 * 5 * width + 4 * 8 * self.heads + 64)
         return needed
 
-    def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
+    def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
         if not native_usable(x):
             out: Tensor = conv((x, x[: block.targets]), block.edge_index())
-            return out
+            return out.relu_() if rectified else out
         heads = attended(
             x, self._attention(conv, block), conv.att[0], *((each.weight, each.bias) for each in (conv.lin_l, conv.lin_r))
         )
         if not conv.concat:
             heads = unrounded(heads).view(block.targets, self.heads, -1).mean(1)
-        return heads.add_(conv.bias.to(heads.dtype))
+        heads += conv.bias.to(heads.dtype)
+        return heads.relu_() if rectified else heads
 
     def _attention(self, conv: Any, block: Block) -> Attention:
         kept = None

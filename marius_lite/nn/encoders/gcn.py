@@ -27,12 +27,13 @@ class Gcn(Encoder):
         conv: torch.nn.Module = geometric().GCNConv(in_width, out_width)
         return conv
 
-    def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
+    def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
         weight = conv.lin.weight
         if transform_first(x, block, weight):
-            out: Tensor = propagate(linear(x, weight), block) + conv.bias
-            return out
-        return mapped_sum(x, normalised(block), weight, conv.bias)
+            out = propagate(linear(x, weight), block)
+            out += conv.bias.to(out.dtype)
+            return out.relu_() if rectified else out
+        return mapped_sum(x, normalised(block), weight, conv.bias, rectified)
 
     def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
         conv: Any = self.convs[layer]

@@ -23,13 +23,14 @@ class Sage(Encoder):
         conv: torch.nn.Module = geometric().SAGEConv(in_width, out_width)
         return conv
 
-    def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
+    def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
         left, bias, right = conv.lin_l.weight, conv.lin_l.bias, conv.lin_r.weight
         if transform_first(x, block, left):
             itself = linear(x[: block.targets], right, bias)
-            return itself + neighbour_sum(linear(x, left), block.indptr, block.indices, mean=True)
+            out = itself + neighbour_sum(linear(x, left), block.indptr, block.indices, mean=True)
+            return out.relu_() if rectified else out
         neighbours = Neighbours(block.indptr, block.indices, mean=True, beside=True)
-        return mapped_sum(x, neighbours, torch.cat([left, right], 1), bias)
+        return mapped_sum(x, neighbours, torch.cat([left, right], 1), bias, rectified)
 
     def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
         conv: Any = self.convs[layer]
