@@ -1,11 +1,13 @@
 """Multiply float32 matrices, and choose the precision: float32, or inputs rounded to fewer bits and summed in float32.
 
-oneDNN does it where it can be used. It is twice as fast as MKL, which avoids wide vectors on AMD.
+oneDNN does it where it can be used, unless MKL is far faster on this processor. On AMD oneDNN is twice as fast as MKL, which
+avoids wide vectors there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -24,6 +26,11 @@ WIDE = 1 << 13
 more than a slower product."""
 SUMMED_ROWS = 1024
 """Rows that a sum over many rows takes at a time: these rows of both operands stay in a core's cache."""
+TIMED = (4096, 128, 128)
+"""Rows, and numbers of each before and after, of the product that libraries are timed on."""
+ROUNDS = 5
+AHEAD = 1.25
+"""How many times as fast MKL must be to be taken instead of oneDNN. So two runs on one machine choose alike."""
 SHORT = {"cpu": "bf16", "cuda": "tf32"}
 """What products in mixed precision round their inputs to, by device."""
 
@@ -63,7 +70,7 @@ def product(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Works
     This is fast where each operand, or its transpose, is contiguous.
     """
     work = left.shape[0] * left.shape[1] * right.shape[0]
-    if work >= WORTHWHILE and not left.is_cuda and not mixed() and onednn_usable() and _dense(left) and _dense(right):
+    if work >= WORTHWHILE and not left.is_cuda and not mixed() and onednn_chosen() and _dense(left) and _dense(right):
         return _onednn(left, right)
     out = workspace.tensor(name, (left.shape[0], right.shape[0]), left.device)
     return torch.mm(left, right.T, out=out)
@@ -95,7 +102,7 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
     if not rounds_rows(x):
         work = x.shape[0] * weight.numel()
         plain = x.is_cuda or x.dtype != torch.float32 or not _dense(x) or not weight.is_contiguous()
-        if work < WORTHWHILE or plain or not onednn_usable():
+        if work < WORTHWHILE or plain or not onednn_chosen():
             return torch.nn.functional.linear(x, weight, bias)
     out: torch.Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return out
@@ -121,7 +128,7 @@ def mapped(
     ``rectified``: with 0 for what is below.
     """
     weight, bias = weight.to(rows.dtype), None if bias is None else bias.to(rows.dtype)
-    if onednn_usable():
+    if onednn_usable() if rows.dtype == torch.bfloat16 else onednn_chosen():
         out = _onednn(rows, weight, bias, "relu" if rectified else "none")
     else:
         out = torch.nn.functional.linear(rows, weight, bias)
@@ -166,7 +173,7 @@ def summed_over_rows(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """
     count = min(len(left), len(right))
     left, right = left[:count], right[:count]
-    if left.dtype == torch.bfloat16 or not onednn_usable():
+    if left.dtype == torch.bfloat16 or not onednn_chosen():
         return (left.T @ right).float()
     rest = len(left) % SUMMED_ROWS
     out = left[:rest].T @ right[:rest]
@@ -217,6 +224,37 @@ def onednn_usable() -> bool:
         return torch.equal(_onednn(left, left.T), left @ left)  # small integers: exact
     except (RuntimeError, AttributeError):
         return False
+
+
+def onednn_chosen() -> bool:
+    """Return whether oneDNN multiplies float32 matrices. The other library is what torch.mm takes, which is MKL on x86."""
+    return onednn_usable() and (mixed() or not _mkl_far_ahead())
+
+
+@cache
+def _mkl_far_ahead() -> bool:
+    found = rates()
+    return found["mkl"] > AHEAD * found["onednn"]
+
+
+def rates() -> dict[str, float]:
+    """Return the products of `TIMED` that one thread makes in a second of its own time with each library, at best."""
+    rows, inner, outer = TIMED
+    left, right, out = torch.ones(rows, inner), torch.ones(outer, inner), torch.empty(rows, outer)
+    works = {"onednn": lambda: _onednn(left, right), "mkl": lambda: torch.mm(left, right.T, out=out)}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        seconds = {name: [_seconds(work) for _ in range(ROUNDS + 1)][1:] for name, work in works.items()}
+    finally:
+        torch.set_num_threads(threads)
+    return {name: 1 / min(each) for name, each in seconds.items()}
+
+
+def _seconds(work: Callable[[], torch.Tensor]) -> float:
+    start = time.thread_time()
+    work()
+    return max(time.thread_time() - start, 1e-9)
 
 
 def _onednn(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None, last: str = "none") -> torch.Tensor:
