@@ -250,6 +250,14 @@ def attention_widths() -> list[int]:
     Numbers in the vectors that attend may take on this processor, the widest, which are taken by default, first.
     """
 
+def weight_gradient_usable() -> bool:
+    """Whether this processor has the instructions of weight_gradient."""
+
+def weight_gradient(grad: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], rectified: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, threads: int = 0) -> None:
+    """
+    weight (o, i) = transpose of grad (n, o) times rows (n, i), bias (o,) = sum of grad; bits of bfloat16 in, float32 out. Where rectified (n, o) is not above 0, grad counts as 0. The same bits for the same number of threads.
+    """
+
 class EdgeLayout:
     """
     How edges are packed into records; `carried`: words that each carries besides.

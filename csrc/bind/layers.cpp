@@ -1,4 +1,4 @@
-// The attention of graph neural networks for Python. Rows of bfloat16 are given as their bits, uint16.
+// The attention and products of graph neural networks for Python. Rows of bfloat16 are given as their bits, uint16.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,6 +9,7 @@
 
 #include "bind/arrays.h"
 #include "layers/attention.h"
+#include "layers/weight_gradient.h"
 
 using namespace nanobind::literals;
 
@@ -98,6 +99,22 @@ template <class Index, class X> void bind_attention(nb::module_& m) {
         Release());
 }
 
+using Brains = In<marius::BrainBits, 2>;
+
+void weight_gradient(Brains grad, Brains rows, Out<float, 2> weight, Out<float> bias, std::optional<Brains> rectified,
+                     int threads) {
+    require(marius::weight_gradient_usable(), "weight_gradient: this processor does not multiply bfloat16");
+    require(grad.shape(0) == rows.shape(0), "weight_gradient: grad and rows must have as many rows");
+    require(
+        weight.shape(0) == grad.shape(1) && weight.shape(1) == rows.shape(1) && bias.shape(0) == grad.shape(1),
+        "weight_gradient: weight must have a row, and bias a number, for each column of grad; weight a column for each of rows");
+    require(!rectified || (rectified->shape(0) == grad.shape(0) && rectified->shape(1) == grad.shape(1)),
+            "weight_gradient: rectified must have the shape of grad");
+    marius::weight_gradient({rows_of(grad), rows_of(rows), rectified ? rectified->data() : nullptr,
+                             static_cast<std::int64_t>(grad.shape(1)), static_cast<std::int64_t>(rows.shape(1))},
+                            weight.data(), bias.data(), threads);
+}
+
 }  // namespace
 
 void bind_layers(nanobind::module_& m) {
@@ -113,4 +130,12 @@ void bind_layers(nanobind::module_& m) {
             return widths;
         },
         "Numbers in the vectors that attend may take on this processor, the widest, which are taken by default, first.");
+    m.def("weight_gradient_usable", &marius::weight_gradient_usable,
+          "Whether this processor has the instructions of weight_gradient.");
+    m.def(
+        "weight_gradient", &weight_gradient, "grad"_a.noconvert(), "rows"_a.noconvert(), "weight"_a.noconvert(),
+        "bias"_a.noconvert(), "rectified"_a.noconvert() = nb::none(), "threads"_a = 0,
+        "weight (o, i) = transpose of grad (n, o) times rows (n, i), bias (o,) = sum of grad; bits of bfloat16 in, float32 out. "
+        "Where rectified (n, o) is not above 0, grad counts as 0. The same bits for the same number of threads.",
+        Release());
 }

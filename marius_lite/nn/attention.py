@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 import marius_lite._native as _native
 from marius_lite.nn.aggregate import array_of
-from marius_lite.nn.products import mapped, recurring_rows, room_for, rows_for_products, summed, summed_over_rows
+from marius_lite.nn.products import mapped, recurring_rows, room_for, rows_for_products, weight_gradients
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class _Attended(torch.autograd.Function):
             d_x = mapped(d_left, sources, left_weight.T)
             d_x[:targets] += mapped(d_right, targets, right_weight.T)
             d_x = d_x.to(ctx.dtype)
-        of_left = summed_over_rows(d_left, rows), summed(d_left)
-        of_right = summed_over_rows(d_right, _first(rows, targets)), summed(d_right)
+        of_left = weight_gradients(d_left, rows)
+        of_right = weight_gradients(d_right, _first(rows, targets))
         return d_x, None, d_vector, *of_left, *of_right
 
 

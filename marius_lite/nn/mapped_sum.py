@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from marius_lite.nn.aggregate import native_sum, native_sum_backward, native_usable, neighbour_sum, with_dense_rows
-from marius_lite.nn.products import gradient_rows, linear, mapped, room_for, summed, summed_over_rows
+from marius_lite.nn.products import linear, mapped, mapped_backward, room_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,12 @@ class _MappedSum(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, weight, rectified = ctx.saved_tensors
-        neighbours, width, targets = ctx.neighbours, ctx.width, len(grad)
-        grad = gradient_rows(grad, ctx.needs_input_grad[0], rectified)
+        neighbours, width = ctx.neighbours, ctx.width
+        d_rows, d_weight, d_bias = mapped_backward(grad, rows, weight, ctx.needs_input_grad[0], rectified)
         d_x = None
-        if ctx.needs_input_grad[0]:
-            d_rows = mapped(grad, targets, weight.T)
-            d_x = grad.new_empty(ctx.sources, width)
+        if d_rows is not None:
+            d_x = d_rows.new_empty(ctx.sources, width)
             base = {"base": d_rows[:, width:]} if neighbours.beside else {}
             native_sum_backward(d_rows[:, :width], neighbours.indptr, neighbours.indices, d_x, **neighbours.options, **base)
             d_x = d_x.to(ctx.dtype)
-        return d_x, None, summed_over_rows(grad, rows), summed(grad), None
+        return d_x, None, d_weight, d_bias, None

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from marius_lite._native import shared_softmax_ways
+from marius_lite._native import shared_softmax_ways, weight_gradient, weight_gradient_usable
 from marius_lite.errors import UserError
+from marius_lite.nn.aggregate import array_of
 from marius_lite.nn.workspace import Workspace
 
 WORTHWHILE = 1 << 20
@@ -145,16 +146,39 @@ def rows_for_products(x: torch.Tensor) -> torch.Tensor:
     return room
 
 
-def gradient_rows(grad: torch.Tensor, needs_x: bool, rectified: torch.Tensor | None = None) -> torch.Tensor:
-    """Return the gradient of a linear map's result as an operand: of `summed_over_rows`, and where ``needs_x`` of `mapped`.
+def mapped_backward(
+    grad: torch.Tensor, rows: torch.Tensor, weight: torch.Tensor, needs_rows: bool, rectified: torch.Tensor | None = None
+) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor]:
+    """Return the gradients of the rows, the weight and the bias from grad (count, out), that of the result of `mapped`.
 
-    ``rectified``: the result, where what was below 0 has become 0 and has no gradient.
+    ``rectified``: the result, where what was below 0 has become 0 and has no gradient. Without ``needs_rows`` theirs is None.
     """
-    if rectified is not None:
-        room = room_for(rectified, len(grad), grad.shape[1])
-        torch.ops.aten.threshold_backward.grad_input(grad, rectified, 0, grad_input=room[: len(grad)])
-        return room
-    return rows_for_products(grad) if needs_x or rounds_rows(grad) else grad.contiguous()
+    count, natively = len(grad), rows.dtype == torch.bfloat16 and _native_gradients()
+    if rectified is not None and (needs_rows or not natively):
+        room = room_for(rectified, count, grad.shape[1])
+        torch.ops.aten.threshold_backward.grad_input(grad, rectified, 0, grad_input=room[:count])
+        grad, rectified = room, None
+    elif needs_rows:
+        grad = rows_for_products(grad)
+    d_rows = mapped(grad, count, weight.T) if needs_rows else None
+    return d_rows, *weight_gradients(grad, rows, rectified)
+
+
+def weight_gradients(
+    grad: torch.Tensor, rows: torch.Tensor, rectified: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the gradients of a linear map's weight and bias, float32, from grad (n, out) and rows (n, in).
+
+    Sums are float32. Either operand may have rows of 0 behind. ``rectified`` is as in `mapped_backward`, for bfloat16.
+    """
+    if rows.dtype != torch.bfloat16 or not _native_gradients():
+        return summed_over_rows(grad.to(rows.dtype), rows), grad.sum(0).float()
+    count = min(len(grad), len(rows))
+    weight, bias = torch.empty(grad.shape[1], rows.shape[1]), torch.empty(grad.shape[1])
+    grad, rows = grad[:count].contiguous(), rows[:count].contiguous()
+    seen = None if rectified is None else array_of(rectified)
+    weight_gradient(array_of(grad), array_of(rows), weight.numpy(), bias.numpy(), seen, torch.get_num_threads())
+    return weight, bias
 
 
 def recurring_rows(rows: int) -> int:
@@ -194,18 +218,14 @@ class _Linear(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         rows, weight = ctx.saved_tensors
-        needs_x, needs_weight, needs_bias = ctx.needs_input_grad
-        count, grad = len(grad), gradient_rows(grad, needs_x)
-        return (
-            mapped(grad, count, weight.T) if needs_x else None,
-            summed_over_rows(grad, rows) if needs_weight else None,
-            summed(grad) if needs_bias else None,
-        )
+        d_x, d_weight, d_bias = mapped_backward(grad, rows, weight, ctx.needs_input_grad[0])
+        return d_x, d_weight, d_bias if ctx.needs_input_grad[2] else None
 
 
-def summed(rows: torch.Tensor) -> torch.Tensor:
-    """Return the sum of rows (n, d), in float32. Sums are float32; that of bfloat16 rows is rounded to bfloat16 once."""
-    return rows.sum(0).float()
+@cache
+def _native_gradients() -> bool:
+    """Return whether the native kernel makes gradients of weights from bfloat16. Where there are AMX's tiles torch is faster."""
+    return weight_gradient_usable() and "amx" not in (name for name, _ in shared_softmax_ways())
 
 
 @cache

@@ -1,9 +1,13 @@
 """Products are products, whichever library makes them. In mixed precision they are near float32's, and nothing is left behind."""
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import marius_lite.nn.products as products
+from marius_lite import _native
 from marius_lite.nn.workspace import Workspace
 
 
@@ -70,6 +74,53 @@ def test_sums_over_rows(usable, monkeypatch):
         found = products.summed_over_rows(*sides)
         assert found.dtype == torch.float32
         assert relative(found.double(), expected) < (1e-2 if sides[0].dtype == torch.bfloat16 else 1e-6)
+
+
+@pytest.mark.parametrize("natively", [True, False])
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    rows=st.one_of(st.integers(0, 40), st.integers(250, 270), st.integers(5000, 5100)),
+    widths=st.tuples(st.sampled_from([1, 7, 12, 31, 33, 128]), st.sampled_from([1, 5, 32, 100])),
+    rectified=st.booleans(),
+    behind=st.integers(0, 3),
+)
+def test_gradients_of_weights_from_rounded_rows(natively, seed, rows, widths, rectified, behind):
+    """What the native kernel adds up is exact to float32's digits."""
+    if natively and not products._native_gradients():
+        pytest.skip("this processor has no kernel for it, or tiles that are faster")
+    torch.manual_seed(seed)
+    grad, seen, x = (torch.randn(rows, width).bfloat16() for width in (widths[0], widths[0], widths[1]))
+    expected = grad.double() * (seen > 0 if rectified else 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(products, "_native_gradients", lambda: natively)
+        padded = torch.cat([x, x.new_zeros(behind, widths[1])])
+        if rectified and natively:
+            weight, bias = products.weight_gradients(grad, padded, seen)
+        else:
+            weight, bias = products.weight_gradients(expected.bfloat16(), padded)
+    sizes = expected.abs().T @ x.double().abs(), expected.abs().sum(0)
+    for found, exact, size in ((weight, expected.T @ x.double(), sizes[0]), (bias, expected.sum(0), sizes[1])):
+        assert found.dtype == torch.float32
+        assert float((found - exact).norm()) <= (1e-6 if natively else 4e-3) * float(size.norm())
+
+
+@pytest.mark.skipif(not _native.weight_gradient_usable(), reason="this processor does not multiply bfloat16")
+def test_native_gradients_of_weights_have_the_same_bits_for_the_same_threads():
+    grad, x = (np.random.default_rng(0).integers(0x3F00, 0x4000, (9000, width)).astype(np.uint16) for width in (9, 40))
+    found = []
+    for threads in (1, 1, 3, 3):
+        weight, bias = np.empty((9, 40), np.float32), np.empty(9, np.float32)
+        _native.weight_gradient(grad, x, weight, bias, threads=threads)
+        found.append(weight.tobytes() + bias.tobytes())
+    assert found[0] == found[1]
+    assert found[2] == found[3]
+    with pytest.raises(ValueError, match="as many rows"):
+        _native.weight_gradient(grad[1:], x, weight, bias)
+    with pytest.raises(ValueError, match="a row, and bias a number"):
+        _native.weight_gradient(grad, x, weight[:, 1:].copy(), bias)
+    with pytest.raises(ValueError, match="rectified"):
+        _native.weight_gradient(grad, x, weight, bias, grad[1:])
 
 
 def test_few_numbers_of_rows_recur():
