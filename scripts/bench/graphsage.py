@@ -1,6 +1,7 @@
 """GraphSAGE on the CPU, training seeds per second, beside a peer in turn: everything in memory, the real `train` command.
 
-    python scripts/bench/graphsage.py EDGES.npy [--rounds 5] [--precision mixed] [--peer FILE.py --peer-python PYTHON] [--work FOLDER]
+    python scripts/bench/graphsage.py EDGES.npy [--rounds 5] [--precision mixed] [--work FOLDER]
+        [--peer FILE.py --peer-python PYTHON]
 
 EDGES: .npy (E, 2) of nodes 0 to --nodes - 1. Features (128 random float32) and 40 classes are made up. Three layers, 128 wide,
 batches of 1,000, Adam. Ours and the peer run in turn in new processes, with the same threads; the peer gets the tuned allocator
