@@ -2,7 +2,7 @@
 
 By itself GNU's OpenMP, which torch computes with, lets a thread spin for milliseconds after each loop. It then holds a core that
 others could use: threads of this package, or another process. A thread that sleeps at once takes long to wake: torch's short
-loops, one after the other, then take half as long again. OpenMP reads what it should do when torch is loaded, so it is said before.
+loops, one after the other, then take half as long again. OpenMP reads what to do when torch is loaded, so it is said before.
 """
 
 from __future__ import annotations

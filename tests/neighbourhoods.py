@@ -1,4 +1,4 @@
-"""Random multigraphs, and sampled neighbourhoods of them by plain Python."""
+"""Random multigraphs, sampled neighbourhoods of them by plain Python, and sums by definition."""
 
 from dataclasses import dataclass
 
@@ -73,3 +73,21 @@ class Graph:
             self.degrees[nodes],
             tuple(hop_edges),
         )
+
+
+def random_lists(seed, targets, sources, edges, dtype=torch.int64):
+    """(indptr, indices) of random edges; none where there are no targets or sources."""
+    rng = np.random.default_rng(seed)
+    edges = edges if targets and sources else 0
+    indptr = np.searchsorted(np.sort(rng.integers(0, max(targets, 1), edges)), np.arange(targets + 1))
+    indices = rng.integers(0, max(sources, 1), edges)
+    return torch.from_numpy(indptr), torch.from_numpy(indices).to(dtype)
+
+
+def by_definition(x, indptr, indices, weights, mean, own=None):
+    """The sums of `neighbour_sum`, from an array of a row for each edge."""
+    rows = x[indices.long()] * (1 if weights is None else weights.double().unsqueeze(1))
+    counts = indptr.diff()
+    out = x.new_zeros(len(counts), x.shape[1]).index_add(0, torch.repeat_interleave(counts), rows)
+    out = out / counts.clamp(min=1).unsqueeze(1) if mean else out
+    return out if own is None else out + own.double().unsqueeze(1) * x[: len(counts)]

@@ -86,7 +86,7 @@ TORCH_FREE = {
     "estimate",
     "machine",
 }
-CPP_FLOORS = {"base": 0, "io": 1, "rows": 2, "graph": 2, "score": 3, "cuda": 4, "bind": 5}
+CPP_FLOORS = {"base": 0, "io": 1, "rows": 2, "graph": 2, "score": 3, "layers": 4, "cuda": 5, "bind": 6}
 
 
 def modules():

@@ -1,18 +1,15 @@
 // Row kernels for Python. Arrays are C-contiguous, on the CPU, of exactly these dtypes: nothing is converted.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "base/parallel.h"
 #include "bind/rates.h"
-#include "rows/aggregate.h"
 #include "rows/gather.h"
 #include "rows/segment_sum.h"
 #include "rows/sort.h"
@@ -90,67 +87,6 @@ marius::RowStep row_step(const Matrix<float>& table, const Vector<const std::int
             size(rows.shape(0)), grads.data(),         size(grads.shape(1)), threads};
 }
 
-template <class T> using Strided = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
-template <class T> using Maybe = std::optional<Vector<T>>;
-
-template <class T> marius::Rows<T> rows_of(const Strided<T>& array, const char* name) {
-    require(array.size() == 0 || array.shape(1) == 1 || array.stride(1) == 1,
-            std::string("neighbour_sum: the rows of ") + name + " have gaps");
-    return {array.data(), static_cast<std::int64_t>(array.shape(0)), array.stride(0)};
-}
-
-template <class Index>
-marius::Neighbours<Index> neighbours(const Vector<const std::int64_t>& indptr, const Vector<const Index>& indices,
-                                     std::int64_t sources, const Maybe<const float>& weights, bool mean) {
-    require(indptr.shape(0) >= 1, "neighbour_sum: indptr is empty");
-    require(!weights || weights->shape(0) == indices.shape(0), "neighbour_sum: one weight for each of indices is needed");
-    return {indptr.data(),
-            static_cast<std::int64_t>(indptr.shape(0)) - 1,
-            indices.data(),
-            static_cast<std::int64_t>(indices.shape(0)),
-            sources,
-            weights ? weights->data() : nullptr,
-            mean};
-}
-
-template <class Index>
-void neighbour_sum(Strided<const float> x, Vector<const std::int64_t> indptr, Vector<const Index> indices, Strided<float> out,
-                   Maybe<const float> weights, bool mean, int threads) {
-    const auto graph = neighbours(indptr, indices, x.shape(0), weights, mean);
-    require(static_cast<std::int64_t>(out.shape(0)) == graph.targets && out.shape(1) <= x.shape(1),
-            "neighbour_sum: out must have a row for each target and no more columns than x");
-    marius::neighbour_sum(graph, rows_of(x, "x"), rows_of(out, "out"), out.shape(1), threads);
-}
-
-template <class Index>
-void neighbour_sum_backward(Strided<const float> grad, Vector<const std::int64_t> indptr, Vector<const Index> indices,
-                            Matrix<float> out, Maybe<const float> weights, bool mean, std::optional<Strided<const float>> base,
-                            int threads) {
-    const auto graph = neighbours(indptr, indices, out.shape(0), weights, mean);
-    const auto dim = out.shape(1);
-    require(static_cast<std::int64_t>(grad.shape(0)) == graph.targets && grad.shape(1) == dim,
-            "neighbour_sum_backward: grad must have a row for each target, and as many columns as out");
-    require(!base || (base->shape(0) <= out.shape(0) && base->shape(1) == dim),
-            "neighbour_sum_backward: base must have no more rows than out, and as many columns");
-    marius::neighbour_sum_backward(graph, rows_of(grad, "grad"), base ? rows_of(*base, "base") : marius::Rows<const float>{},
-                                   {out.data(), graph.sources, static_cast<std::int64_t>(dim)}, dim, threads);
-}
-
-template <class Index> void bind_neighbour_sums(nb::module_& m) {
-    m.def("neighbour_sum", &neighbour_sum<Index>, "x"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(),
-          "out"_a.noconvert(), "weights"_a.noconvert() = nb::none(), "mean"_a = false, "threads"_a = 0,
-          "out[t] = sum, or mean, of weights[e] * x[indices[e]] over e in indptr[t]:indptr[t+1]. float32 (s, w), int64 (t+1,), "
-          "int32 or int64 (e,), float32 (t, d), float32 (e,); d <= w.",
-          Released());
-    m.def(
-        "neighbour_sum_backward", &neighbour_sum_backward<Index>, "grad"_a.noconvert(), "indptr"_a.noconvert(),
-        "indices"_a.noconvert(), "out"_a.noconvert(), "weights"_a.noconvert() = nb::none(), "mean"_a = false,
-        "base"_a.noconvert() = nb::none(), "threads"_a = 0,
-        "From the gradient of neighbour_sum's targets, float32 (t, d), that of its sources, out (s, d), plus base (b, d) in the "
-        "first b rows. The same bits for any number of threads.",
-        Released());
-}
-
 void step_rows(const std::string& optimizer, Matrix<float> table, Vector<const std::int64_t> rows, Matrix<const float> grads,
                float lr, int threads, nb::kwargs options) {
     const marius::RowStep step = row_step(table, rows, grads, threads);
@@ -210,8 +146,6 @@ void bind_rows(nb::module_& m) {
           "out[s] = sum of the gradients at positions order[starts[s]:starts[s+1]] of the parts, float32 (m_k, d), "
           "laid end to end; added in that order, for any number of threads.",
           Released());
-    bind_neighbour_sums<std::int32_t>(m);
-    bind_neighbour_sums<std::int64_t>(m);
     m.attr("ROW_OPTIMIZERS") = row_optimizers();
     m.def("row_step", &step_rows, "optimizer"_a, "table"_a.noconvert(), "rows"_a.noconvert(), "grads"_a.noconvert(), "lr"_a,
           "threads"_a = 0, "options"_a,

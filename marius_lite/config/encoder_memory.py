@@ -114,7 +114,7 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
 def encoder_device_bytes(config: Config, sizes: EncoderSizes, cached: int) -> dict[str, int]:
     """Return the bytes on a device by purpose, as `memory.device_bytes` does for rows without an encoder."""
     nodes, drawn = reached(config, sizes.seeds, sizes.graph)
-    values, edges = _values(config, nodes, drawn, sizes), sum(drawn)
+    values, edges = _values(config, nodes, drawn, sizes, on_device=True), sum(drawn)
     needed = {
         "batches": RING * (nodes[-1] * sizes.stride + _packet(nodes, edges, sizes)),
         "tensors": 2 * 4 * 4 * nodes[-1] * sizes.in_width + 32 * edges + values + _labels(config, sizes),
@@ -156,7 +156,7 @@ def _sampling(nodes: list[int], edges: int, sizes: EncoderSizes) -> int:
     return 160 * sizes.seeds + (96 + 32) * nodes[-1] + (80 + 16 * sizes.graph.ranges) * nodes[-2] + 72 * edges
 
 
-def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSizes) -> int:
+def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSizes, on_device: bool = False) -> int:
     """Return the bytes of each layer's values and gradients, without the input rows: of the nodes, and of the edges where each
     edge makes a message."""
     model = config.model
@@ -165,12 +165,29 @@ def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSi
     of_nodes = sum(4 * kept * count * width for count, width in zip(reversed(nodes[:-1]), widths[1:]))
     if ":" in model.encoder:
         return of_nodes + _own_layers(nodes[-1], sum(edges), widths)
-    messages = {"gat": _attention, "rgcn": _by_relation}.get(model.encoder)
+    attention = _attention_on_device if on_device else _attention
+    messages = {"gat": attention, "rgcn": _by_relation}.get(model.encoder)
     return of_nodes + (messages(nodes, edges, widths, model.heads) if messages else 0)
 
 
 def _attention(nodes: list[int], edges: list[int], widths: list[int], heads: int) -> int:
-    """Return the bytes of gat's layers.
+    """Return the bytes of gat's layers on the host.
+
+    Of sources: their rows as an operand, and the mapped rows, twice; of targets those, the result and its gradient. Of each
+    edge, and of the edge from each target to itself: some numbers a head, among them what dropout keeps, a bit or more for each
+    of a row's, and ids.
+    """
+    total = 0
+    for layer, (into, width) in enumerate(zip(widths, [*widths[1:-1], heads * widths[-1]])):
+        hops = len(edges) - layer
+        attended = sum(edges[:hops]) + nodes[hops - 1]
+        total += 4 * (nodes[hops] * (into + 2 * width) + nodes[hops - 1] * 4 * width)
+        total += attended * (28 * heads + width // 2 + 32)
+    return total
+
+
+def _attention_on_device(nodes: list[int], edges: list[int], widths: list[int], heads: int) -> int:
+    """Return the bytes of gat's layers on a device.
 
     Of sources and targets: their mapped rows, twice. Of each edge, and of the edge from each target to itself: five rows (the
     source's, its sum with the target's, the activated one, the weighted one, a gradient), its ids, and some numbers a head.

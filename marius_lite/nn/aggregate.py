@@ -1,6 +1,6 @@
 """Sum or average the rows of neighbours, with gradients, and without an array that has a row for each edge.
 
-On CPUs `csrc/rows/aggregate.cpp` does the work. Elsewhere torch's own operations do.
+On CPUs `csrc/layers/aggregate.cpp` does the work. Elsewhere torch's own operations do.
 """
 
 from __future__ import annotations
@@ -14,22 +14,27 @@ from torch.autograd.function import once_differentiable
 import marius_lite._native as _native
 
 
-def neighbour_sum(x: Tensor, indptr: Tensor, indices: Tensor, weights: Tensor | None = None, mean: bool = False) -> Tensor:
-    """Return (t, d): for each target t the sum, or ``mean``, of weights[e] * x[indices[e]] over its edges e.
+def neighbour_sum(
+    x: Tensor, indptr: Tensor, indices: Tensor, weights: Tensor | None = None, mean: bool = False, own: Tensor | None = None
+) -> Tensor:
+    """Return (t, d): for each target t the sum, or ``mean``, of weights[e] * x[indices[e]] over its edges e, plus own[t] * x[t].
 
-    The edges of t are indptr[t]:indptr[t+1]; without edges its row is 0. x: (s, d) float32; indptr: (t + 1,) int64; indices:
-    (e,) int32 or int64; weights: (e,) float32, which get no gradient. On the CPU, the gradient of x has the same bits for any
-    number of threads.
+    The edges of t are indptr[t]:indptr[t+1]; without edges its row is 0. x: (s, d) float32 or bfloat16, and so is the result;
+    indptr: (t + 1,) int64; indices: (e,) int32 or int64; weights: (e,) float32; own: (t,) float32, all 0 where
+    it is missing; these get no gradient. On the CPU, sums are float32, and the gradient of x has the same bits for any number of
+    threads.
     """
     if native_usable(x):
-        summed: Tensor = _NeighbourSum.apply(x, indptr, indices, weights, mean)  # type: ignore[no-untyped-call]
+        summed: Tensor = _NeighbourSum.apply(x, indptr, indices, weights, mean, own)  # type: ignore[no-untyped-call]
         return summed
     counts = indptr.diff()
     rows = x[indices]
     if weights is not None:
         rows = rows * weights.unsqueeze(1)
     out = x.new_zeros(len(counts), x.shape[1]).index_add_(0, targets_of(indptr, len(indices)), rows)
-    return out / counts.clamp(min=1).unsqueeze(1).to(x.dtype) if mean else out
+    if mean:
+        out = out / counts.clamp(min=1).unsqueeze(1).to(x.dtype)
+    return out if own is None else out + x[: len(counts)] * own.unsqueeze(1)
 
 
 def targets_of(indptr: Tensor, edges: int) -> Tensor:
@@ -39,40 +44,47 @@ def targets_of(indptr: Tensor, edges: int) -> Tensor:
 
 def native_sum(x: Tensor, indptr: Tensor, indices: Tensor, out: Tensor, **options: Any) -> Tensor:
     """Call `_native.neighbour_sum` on CPU tensors, whose dtypes must be those it takes. Returns ``out``."""
-    _native.neighbour_sum(x.detach().numpy(), indptr.numpy(), indices.numpy(), out.numpy(), **_arrays(options))
+    _native.neighbour_sum(array_of(x), indptr.numpy(), indices.numpy(), array_of(out), **_arrays(options))
     return out
 
 
 def native_sum_backward(grad: Tensor, indptr: Tensor, indices: Tensor, out: Tensor, **options: Any) -> Tensor:
     """Call `_native.neighbour_sum_backward` on CPU tensors, whose dtypes must be those it takes. Returns ``out``."""
-    _native.neighbour_sum_backward(grad.numpy(), indptr.numpy(), indices.numpy(), out.numpy(), **_arrays(options))
+    _native.neighbour_sum_backward(array_of(grad), indptr.numpy(), indices.numpy(), array_of(out), **_arrays(options))
     return out
 
 
 def native_usable(x: Tensor) -> bool:
     """Return whether the native kernels take ``x``."""
-    return x.device.type == "cpu" and x.dtype == torch.float32
+    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.bfloat16)
+
+
+def array_of(tensor: Tensor) -> Any:
+    """Return the array of a CPU tensor, or of its bits, uint16, where it is bfloat16. Nothing is copied."""
+    tensor = tensor.detach()
+    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def _arrays(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value.detach().numpy() if isinstance(value, Tensor) else value for name, value in options.items()}
+    return {name: array_of(value) if isinstance(value, Tensor) else value for name, value in options.items()}
 
 
 class _NeighbourSum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, indptr: Tensor, indices: Tensor, weights: Tensor | None, mean: bool) -> Tensor:
-        ctx.save_for_backward(indptr, indices, weights)
-        ctx.mean, ctx.sources = mean, len(x)
+    def forward(ctx: Any, x: Tensor, indptr: Tensor, indices: Tensor, *options: Any) -> Tensor:
+        weights, ctx.mean, own = options
+        ctx.save_for_backward(indptr, indices, weights, own)
+        ctx.sources = len(x)
         out = x.new_empty(len(indptr) - 1, x.shape[1])
-        return native_sum(with_dense_rows(x), indptr, indices, out, weights=weights, mean=mean)
+        return native_sum(with_dense_rows(x), indptr, indices, out, weights=weights, mean=ctx.mean, own=own)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
-        indptr, indices, weights = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        indptr, indices, weights, own = ctx.saved_tensors
         out = grad.new_empty(ctx.sources, grad.shape[1])
-        native_sum_backward(with_dense_rows(grad), indptr, indices, out, weights=weights, mean=ctx.mean)
-        return out, None, None, None, None
+        native_sum_backward(with_dense_rows(grad), indptr, indices, out, weights=weights, mean=ctx.mean, own=own)
+        return out, None, None, None, None, None
 
 
 def with_dense_rows(matrix: Tensor) -> Tensor:

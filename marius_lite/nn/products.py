@@ -1,11 +1,13 @@
 """Multiply float32 matrices, and choose the precision: float32, or inputs rounded to fewer bits and summed in float32.
 
-oneDNN does it where it can be used. It is twice as fast as MKL, which avoids wide vectors on AMD.
+oneDNN does it where it can be used, unless MKL is far faster on this processor. On AMD oneDNN is twice as fast as MKL, which
+avoids wide vectors there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -13,7 +15,9 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
+from marius_lite._native import shared_loss_ways, weight_gradient, weight_gradient_usable
 from marius_lite.errors import UserError
+from marius_lite.nn.aggregate import array_of
 from marius_lite.nn.workspace import Workspace
 
 WORTHWHILE = 1 << 20
@@ -23,6 +27,11 @@ WIDE = 1 << 13
 more than a slower product."""
 SUMMED_ROWS = 1024
 """Rows that a sum over many rows takes at a time: these rows of both operands stay in a core's cache."""
+TIMED = (4096, 128, 128)
+"""Rows, and numbers of each before and after, of the product that libraries are timed on."""
+ROUNDS = 5
+AHEAD = 1.25
+"""How many times as fast MKL must be to be taken instead of oneDNN. So two runs on one machine choose alike."""
 SHORT = {"cpu": "bf16", "cuda": "tf32"}
 """What products in mixed precision round their inputs to, by device."""
 
@@ -62,7 +71,7 @@ def product(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Works
     This is fast where each operand, or its transpose, is contiguous.
     """
     work = left.shape[0] * left.shape[1] * right.shape[0]
-    if work >= WORTHWHILE and not left.is_cuda and not mixed() and onednn_usable() and _dense(left) and _dense(right):
+    if work >= WORTHWHILE and not left.is_cuda and not mixed() and onednn_chosen() and _dense(left) and _dense(right):
         return _onednn(left, right)
     out = workspace.tensor(name, (left.shape[0], right.shape[0]), left.device)
     return torch.mm(left, right.T, out=out)
@@ -76,25 +85,100 @@ def add_product_(out: torch.Tensor, left: torch.Tensor, right: torch.Tensor, wor
         out += product(left.T, right.T, "columns", workspace).T
 
 
+def rounds_rows(x: torch.Tensor) -> bool:
+    """Return whether `linear` rounds what it multiplies to tensors of bfloat16, and gives one: mixed precision on a CPU for it.
+
+    So a row is rounded once for all of its products, and takes half of the memory until the next layer.
+    """
+    if x.device.type != "cpu" or x.dtype != torch.float32:
+        return x.device.type == "cpu" and x.dtype == torch.bfloat16
+    return mixed() and bfloat16_usable()
+
+
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """Do what torch.nn.functional.linear does to x (n, in). Where oneDNN does it, only first derivatives exist."""
-    work = x.shape[0] * weight.numel()
-    plain = x.is_cuda or x.dtype != torch.float32 or not _dense(x) or not weight.is_contiguous()
-    if work < WORTHWHILE or plain or not onednn_usable():
-        return torch.nn.functional.linear(x, weight, bias)
+    """Do what torch.nn.functional.linear does to x (n, in). Where oneDNN does it, only first derivatives exist.
+
+    Where `rounds_rows`, the result is bfloat16.
+    """
+    if not rounds_rows(x):
+        work = x.shape[0] * weight.numel()
+        plain = x.is_cuda or x.dtype != torch.float32 or not _dense(x) or not weight.is_contiguous()
+        if work < WORTHWHILE or plain or not onednn_chosen():
+            return torch.nn.functional.linear(x, weight, bias)
     out: torch.Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return out
 
 
-def onednn_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """Return x (n, in) times the transpose of weight (out, in), plus bias: a new tensor without a gradient."""
-    rows = recurring_rows(len(x))
-    if rows != len(x):
-        padded = x.new_empty(rows, x.shape[1])
-        padded[: len(x)] = x
-        padded[len(x) :] = 0
-        return _onednn(padded, weight, bias).resize_(len(x), weight.shape[0])
-    return _onednn(x, weight, bias)
+def unrounded(x: torch.Tensor) -> torch.Tensor:
+    """Return ``x``, as float32 where it is bfloat16."""
+    return x.float() if x.dtype == torch.bfloat16 else x
+
+
+def room_for(x: torch.Tensor, rows: int, width: int) -> torch.Tensor:
+    """Return a new tensor (`recurring_rows`, width) for ``rows`` operands of a product. The rows behind them are 0."""
+    room = x.new_empty(recurring_rows(rows), width, dtype=_operand(x))
+    room[rows:] = 0
+    return room
+
+
+def mapped(
+    rows: torch.Tensor, count: int, weight: torch.Tensor, bias: torch.Tensor | None = None, rectified: bool = False
+) -> torch.Tensor:
+    """Return the first ``count`` of rows (n, in) times the transpose of weight (out, in), plus bias, without a gradient.
+
+    ``rectified``: with 0 for what is below.
+    """
+    weight, bias = weight.to(rows.dtype), None if bias is None else bias.to(rows.dtype)
+    if onednn_usable() if rows.dtype == torch.bfloat16 else onednn_chosen():
+        out = _onednn(rows, weight, bias, "relu" if rectified else "none")
+    else:
+        out = torch.nn.functional.linear(rows, weight, bias)
+        out = out.relu_() if rectified else out
+    return out.resize_(count, len(weight))
+
+
+def rows_for_products(x: torch.Tensor) -> torch.Tensor:
+    """Return ``x``, with rows of 0 behind it up to `recurring_rows`; rounded where `rounds_rows`."""
+    if recurring_rows(len(x)) == len(x) and x.is_contiguous() and x.dtype == _operand(x):
+        return x
+    room = room_for(x, len(x), x.shape[1])
+    room[: len(x)] = x
+    return room
+
+
+def mapped_backward(
+    grad: torch.Tensor, rows: torch.Tensor, weight: torch.Tensor, needs_rows: bool, rectified: torch.Tensor | None = None
+) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor]:
+    """Return the gradients of the rows, the weight and the bias from grad (count, out), that of the result of `mapped`.
+
+    ``rectified``: the result, where what was below 0 has become 0 and has no gradient. Without ``needs_rows`` theirs is None.
+    """
+    count, natively = len(grad), rows.dtype == torch.bfloat16 and _native_gradients()
+    if rectified is not None and (needs_rows or not natively):
+        room = room_for(rectified, count, grad.shape[1])
+        torch.ops.aten.threshold_backward.grad_input(grad, rectified, 0, grad_input=room[:count])
+        grad, rectified = room, None
+    elif needs_rows:
+        grad = rows_for_products(grad)
+    d_rows = mapped(grad, count, weight.T) if needs_rows else None
+    return d_rows, *weight_gradients(grad, rows, rectified)
+
+
+def weight_gradients(
+    grad: torch.Tensor, rows: torch.Tensor, rectified: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the gradients of a linear map's weight and bias, float32, from grad (n, out) and rows (n, in).
+
+    Sums are float32. Either operand may have rows of 0 behind. ``rectified`` is as in `mapped_backward`, for bfloat16.
+    """
+    if rows.dtype != torch.bfloat16 or not _native_gradients():
+        return summed_over_rows(grad.to(rows.dtype), rows), grad.sum(0).float()
+    count = min(len(grad), len(rows))
+    weight, bias = torch.empty(grad.shape[1], rows.shape[1]), torch.empty(grad.shape[1])
+    grad, rows = grad[:count].contiguous(), rows[:count].contiguous()
+    seen = None if rectified is None else array_of(rectified)
+    weight_gradient(array_of(grad), array_of(rows), weight.numpy(), bias.numpy(), seen, torch.get_num_threads())
+    return weight, bias
 
 
 def recurring_rows(rows: int) -> int:
@@ -107,7 +191,14 @@ def recurring_rows(rows: int) -> int:
 
 
 def summed_over_rows(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Return the transpose of left (n, a) times right (n, b), by oneDNN: (a, b). It is the gradient of a linear map's weight."""
+    """Return the transpose of left (n, a) times right (n, b), in float32: (a, b). It is the gradient of a linear map's weight.
+
+    Sums are float32. Of bfloat16 operands the result is rounded to bfloat16 once. Either may have rows of 0 behind.
+    """
+    count = min(len(left), len(right))
+    left, right = left[:count], right[:count]
+    if left.dtype == torch.bfloat16 or not onednn_chosen():
+        return (left.T @ right).float()
     rest = len(left) % SUMMED_ROWS
     out = left[:rest].T @ right[:rest]
     for start in range(rest, len(left), SUMMED_ROWS):
@@ -119,20 +210,28 @@ def summed_over_rows(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-        ctx.save_for_backward(x, weight)
-        return onednn_linear(x, weight, bias)
+        rows = rows_for_products(x)
+        ctx.save_for_backward(rows, weight)
+        return mapped(rows, len(x), weight, bias)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        x, weight = ctx.saved_tensors
-        needs_x, needs_weight, needs_bias = ctx.needs_input_grad
-        grad = grad.contiguous()
-        return (
-            onednn_linear(grad, weight.T) if needs_x else None,
-            summed_over_rows(grad, x) if needs_weight else None,
-            grad.sum(0) if needs_bias else None,
-        )
+        rows, weight = ctx.saved_tensors
+        d_x, d_weight, d_bias = mapped_backward(grad, rows, weight, ctx.needs_input_grad[0])
+        return d_x, d_weight, d_bias if ctx.needs_input_grad[2] else None
+
+
+@cache
+def _native_gradients() -> bool:
+    """Return whether the native kernel makes gradients of weights from bfloat16. Where there are AMX's tiles torch is faster."""
+    return weight_gradient_usable() and "amx" not in (name for name, _, _ in shared_loss_ways())
+
+
+@cache
+def bfloat16_usable() -> bool:
+    """Return whether this processor multiplies bfloat16 faster than float32: whether it has instructions for it."""
+    return any(rounds for _, rounds, _ in shared_loss_ways())
 
 
 @cache
@@ -147,9 +246,44 @@ def onednn_usable() -> bool:
         return False
 
 
-def _onednn(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    out: torch.Tensor = torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
+def onednn_chosen() -> bool:
+    """Return whether oneDNN multiplies float32 matrices. The other library is what torch.mm takes, which is MKL on x86."""
+    return onednn_usable() and (mixed() or not _mkl_far_ahead())
+
+
+@cache
+def _mkl_far_ahead() -> bool:
+    found = rates()
+    return found["mkl"] > AHEAD * found["onednn"]
+
+
+def rates() -> dict[str, float]:
+    """Return the products of `TIMED` that one thread makes in a second of its own time with each library, at best."""
+    rows, inner, outer = TIMED
+    left, right, out = torch.ones(rows, inner), torch.ones(outer, inner), torch.empty(rows, outer)
+    works = {"onednn": lambda: _onednn(left, right), "mkl": lambda: torch.mm(left, right.T, out=out)}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        seconds = {name: [_seconds(work) for _ in range(ROUNDS + 1)][1:] for name, work in works.items()}
+    finally:
+        torch.set_num_threads(threads)
+    return {name: 1 / min(each) for name, each in seconds.items()}
+
+
+def _seconds(work: Callable[[], torch.Tensor]) -> float:
+    start = time.thread_time()
+    work()
+    return max(time.thread_time() - start, 1e-9)
+
+
+def _onednn(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None, last: str = "none") -> torch.Tensor:
+    out: torch.Tensor = torch.ops.mkldnn._linear_pointwise(left, right, bias, last, [], "")
     return out
+
+
+def _operand(x: torch.Tensor) -> torch.dtype:
+    return torch.bfloat16 if rounds_rows(x) else torch.float32
 
 
 def _dense(matrix: torch.Tensor) -> bool:

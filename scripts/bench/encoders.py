@@ -1,11 +1,12 @@
 """Neighbour sums and whole training steps of encoders on the shapes of a batch, against torch_geometric and torch.sparse.
 
-    python scripts/bench/encoders.py [--width 128] [--threads 2] [--rounds 9] [--cpu-time]
+    python scripts/bench/encoders.py [--width 128] [--threads 2] [--rounds 9] [--cpu-time] [--precision mixed]
 
 The shapes are those that 1,000 seeds with fanouts 15, 10, 5 have in a power-law graph of 1 M nodes and 20 M edges: 8,223 nodes
 within one hop, 51,228 within two, 153,579 in all, 284,550 edges. Prints medians in milliseconds,
 forward and forward with backward, all with the allocator that training sets. --cpu-time
-counts the processor's time, for machines that are not idle: `taskset -c 0 python ... --threads 1 --cpu-time`.
+counts the processor's time, for machines that are not idle: `taskset -c 0 python ... --threads 1 --cpu-time`. --precision is
+that of our training steps alone.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from torch_geometric.utils import scatter
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
 from marius_lite.nn.allocator import keep_large_blocks
 from marius_lite.nn.encoders import Block, EncoderShape, LayerGraph, make_encoder
+from marius_lite.nn.products import products_in
 
 CLOCK = time.perf_counter
 HOP_NODES, HOP_EDGES = (1_000, 7_223, 43_005, 102_351), (8_991, 65_990, 209_569)
@@ -76,6 +78,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--cpu-time", action="store_true")
+    parser.add_argument("--precision", choices=("float32", "mixed"), default="float32")
     a = parser.parse_args()
     if a.cpu_time:
         global CLOCK
@@ -103,7 +106,8 @@ def main() -> None:
         theirs = kind(a.width, a.width, 3, 40, **options)
 
         def step(ours: torch.nn.Module = ours) -> None:
-            cross_entropy(ours(features, graph), labels).backward()
+            with products_in(a.precision):
+                cross_entropy(ours(features, graph), labels).backward()
 
         def step_of_theirs(theirs: torch.nn.Module = theirs) -> None:
             cross_entropy(theirs(features, edges, **hops)[: HOP_NODES[0]], labels).backward()

@@ -1,6 +1,7 @@
 """GraphSAGE on the CPU, training seeds per second, beside a peer in turn: everything in memory, the real `train` command.
 
-    python scripts/bench/graphsage.py EDGES.npy [--rounds 5] [--peer FILE.py --peer-python PYTHON] [--work FOLDER]
+    python scripts/bench/graphsage.py EDGES.npy [--rounds 5] [--precision mixed] [--work FOLDER]
+        [--peer FILE.py --peer-python PYTHON]
 
 EDGES: .npy (E, 2) of nodes 0 to --nodes - 1. Features (128 random float32) and 40 classes are made up. Three layers, 128 wide,
 batches of 1,000, Adam. Ours and the peer run in turn in new processes, with the same threads; the peer gets the tuned allocator
@@ -68,6 +69,7 @@ def ours(a: argparse.Namespace, dataset: Path) -> float:
         "optimizer.dense.lr": 0.003,
         "evaluation.every_epochs": 0,
         "training.staleness": a.staleness,
+        "training.precision": a.precision,
     }
     sets = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
     program = [sys.executable, "-c", "from marius_lite.cli.main import main; main()"]
@@ -108,6 +110,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--fanouts", default="15,10,5")
     parser.add_argument("--encoder", default="sage")
+    parser.add_argument("--precision", choices=("float32", "mixed"), default="float32")
     parser.add_argument("--staleness", type=int, default=0)
     parser.add_argument("--partitions", type=int, default=8)
     parser.add_argument("--peer", type=Path)

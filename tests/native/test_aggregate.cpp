@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "check.h"
-#include "rows/aggregate.h"
+#include "layers/aggregate.h"
 
 using namespace marius;
 

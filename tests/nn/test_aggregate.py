@@ -5,25 +5,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from neighbourhoods import by_definition, random_lists
 
 import marius_lite.nn.aggregate as aggregate
 from marius_lite import _native
 from marius_lite.nn.aggregate import neighbour_sum
-
-
-def random_lists(seed, targets, sources, edges, dtype=torch.int64):
-    rng = np.random.default_rng(seed)
-    edges = edges if targets and sources else 0
-    indptr = np.searchsorted(np.sort(rng.integers(0, max(targets, 1), edges)), np.arange(targets + 1))
-    indices = rng.integers(0, max(sources, 1), edges)
-    return torch.from_numpy(indptr), torch.from_numpy(indices).to(dtype)
-
-
-def by_definition(x, indptr, indices, weights, mean):
-    rows = x[indices.long()] * (1 if weights is None else weights.double().unsqueeze(1))
-    counts = indptr.diff()
-    out = x.new_zeros(len(counts), x.shape[1]).index_add(0, torch.repeat_interleave(counts), rows)
-    return out / counts.clamp(min=1).unsqueeze(1) if mean else out
 
 
 @pytest.mark.parametrize("native", [True, False])
@@ -36,21 +22,24 @@ def by_definition(x, indptr, indices, weights, mean):
     st.sampled_from([1, 7, 32, 130]),
     st.booleans(),
     st.booleans(),
+    st.booleans(),
     st.sampled_from([torch.int32, torch.int64]),
 )
-def test_values_and_gradients(native, seed, targets, sources, edges, width, weighted, mean, dtype):
+def test_values_and_gradients(native, seed, targets, sources, edges, width, weighted, mean, owned, dtype):
     torch.manual_seed(seed)
+    sources = max(sources, targets) if owned else sources  # the first sources are the targets
     indptr, indices = random_lists(seed, targets, sources, edges, dtype)
     x = torch.randn(sources, width, requires_grad=True)
     exact = x.detach().double().requires_grad_()
     weights = torch.randn(len(indices)) if weighted else None
     grad = torch.randn(targets, width)
-    expected = by_definition(exact, indptr, indices, weights, mean)
+    own = torch.randn(targets) if owned else None
+    expected = by_definition(exact, indptr, indices, weights, mean, own)
     expected.backward(grad.double())
     with pytest.MonkeyPatch.context() as patch:
         if not native:
             patch.setattr(aggregate, "native_usable", lambda x: False)
-        out = neighbour_sum(x, indptr, indices, weights, mean)
+        out = neighbour_sum(x, indptr, indices, weights, mean, own)
         out.backward(grad)
     torch.testing.assert_close(out.double(), expected, rtol=1e-4, atol=1e-4)  # up to 300 terms
     torch.testing.assert_close(x.grad.double(), exact.grad, rtol=1e-4, atol=1e-4)
@@ -110,3 +99,31 @@ def test_what_is_not_there_is_refused(indptr, indices):
         _native.neighbour_sum(x, indptr, indices, out)
     with pytest.raises(ValueError, match="not there"):
         _native.neighbour_sum_backward(out, indptr, indices, x)
+
+
+@pytest.mark.parametrize("rounded", ["all", "result"])
+def test_bfloat16_rounds_the_result_alone(rounded):
+    """Sums of rows of bfloat16 are those of the same numbers as float32, rounded once, also beside other columns."""
+    indptr, indices = random_lists(5, 50, 80, 300)
+    weights = torch.rand(300)
+    table = torch.randn(80, 12).bfloat16()
+    expected = neighbour_sum(table.float(), indptr, indices, weights, True, torch.ones(50)).bfloat16()
+    out = torch.zeros(50, 20, dtype=torch.bfloat16)
+    x = table if rounded == "all" else table.float()
+    aggregate.native_sum(x, indptr, indices, out[:, 3:15], weights=weights, mean=True, own=torch.ones(50))
+    assert torch.equal(out[:, 3:15], expected)
+    assert not out[:, :3].any()
+    assert not out[:, 15:].any()
+
+
+def test_bfloat16_gradients_and_what_is_no_number():
+    indptr, indices = random_lists(6, 50, 80, 300)
+    grad = torch.randn(50, 9).bfloat16()
+    grad[7, 2], grad[8, 3], grad[9, 4] = torch.nan, torch.inf, -torch.inf
+    sums = []
+    for each in (grad.float(), grad):
+        x = torch.zeros(80, 9, dtype=each.dtype, requires_grad=True)
+        neighbour_sum(x, indptr, indices, mean=True).backward(each)
+        sums.append(x.grad.bfloat16())
+    assert sums[0].isnan().any()
+    torch.testing.assert_close(sums[1], sums[0], rtol=0, atol=0, equal_nan=True)

@@ -1,5 +1,6 @@
 """Encoders against torch_geometric's own models on the whole graph."""
 
+import copy
 import itertools
 import sys
 
@@ -15,6 +16,7 @@ import marius_lite.nn.encoders.gcn as gcn
 import marius_lite.nn.encoders.sage as sage
 from marius_lite.errors import UserError
 from marius_lite.nn.encoders import ENCODERS, EncoderShape, make_encoder
+from marius_lite.nn.products import bfloat16_usable, products_in
 
 pyg = pytest.importorskip("torch_geometric.nn")
 
@@ -198,6 +200,43 @@ def test_residual_norm_and_dropout(name):
     dropped = ours.layer(0, x[ids], block)
     share = float((dropped[expected > 0.1] == 0).float().mean())
     assert 0.3 < share < 0.7
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("options", [{}, {"norm": "layer", "residual": True}, {"norm": "batch"}])
+@pytest.mark.parametrize(("precision", "layers", "near"), [("float32", 3, 1e-5), ("mixed", 1, 2e-2)])
+def test_gradients_are_those_of_float64(name, options, precision, layers, near):
+    """Relative to the length of each gradient. Between rounded layers, what rounding moves past 0 gets another gradient."""
+    if (name, precision) == ("gat", "mixed"):
+        pytest.skip("its scores have such a bend: test_attention.py")
+    rng, graph, x = drawn(12, 300, 2000)
+    ours = encoder(name, layers, **options)
+    exact = copy.deepcopy(ours).double()
+    ids, sampled = graph.sample(list(range(60)), [4] * layers, rng)
+    rows = [x[ids].requires_grad_(), x[ids].double().requires_grad_()]
+    with products_in(precision):
+        out = ours(rows[0], sampled)
+        upstream = torch.randn_like(out)
+        out.backward(upstream)
+    expected = exact(rows[1], sampled)
+    expected.backward(upstream.double())
+    assert out.dtype == torch.float32
+    pairs = [(out.detach(), expected.detach()), (rows[0].grad, rows[1].grad)]
+    pairs += [(mine.grad, theirs.grad) for mine, theirs in zip(ours.parameters(), exact.parameters()) if theirs.grad is not None]
+    largest = max(float(theirs.norm()) for _, theirs in pairs)
+    for mine, theirs in pairs:
+        assert float((mine - theirs).norm()) < near * max(float(theirs.norm()), 0.1 * largest)
+
+
+@pytest.mark.skipif(not bfloat16_usable(), reason="this processor does not multiply bfloat16")
+@pytest.mark.parametrize("name", ENCODERS)
+def test_rows_between_layers_are_rounded_in_mixed_precision(name):
+    rng, graph, x = drawn(13, 60, 300)
+    ours = encoder(name, 2)
+    ids, sampled = graph.sample([0, 1, 2], [4, 4], rng)
+    with products_in("mixed"):
+        assert ours.layer(0, x[ids], sampled.block(0)).dtype == torch.bfloat16
+    assert ours.layer(0, x[ids], sampled.block(0)).dtype == torch.float32
 
 
 @pytest.mark.parametrize(

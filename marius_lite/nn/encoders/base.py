@@ -16,7 +16,7 @@ from marius_lite.nn.aggregate import targets_of
 from marius_lite.nn.dropout import dropout
 from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.geometric import without_geometric
-from marius_lite.nn.products import linear
+from marius_lite.nn.products import linear, unrounded
 
 NORMS = ("none", "layer", "batch")
 
@@ -151,12 +151,18 @@ class Encoder(Layered):
         """
         self._check_depth(graph)
         for layer in range(len(self.convs)):
-            x = self.layer(layer, x[: graph.nodes(graph.hops - layer)], graph.block(layer))
-        return x
+            sources = graph.nodes(graph.hops - layer)  # a slice of everything would copy its gradient
+            x = self.layer(layer, x if len(x) == sources else x[:sources], graph.block(layer))
+        return unrounded(x)
 
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        skip = self._residual(layer)
-        return self._finished(layer, self._convolve(self.convs[layer], x, block), skip(x[: block.targets]) if skip else None)
+        skip, skipped = self._residual(layer), None
+        if skip is not None:
+            skipped = x[: block.targets]
+            for weight, bias in self._residual_map(layer):
+                skipped = linear(skipped, weight, bias)
+        rectified = skip is None and layer < len(self.convs) - 1 and isinstance(self.norms[layer], torch.nn.Identity)
+        return self._finished(layer, self._convolve(self.convs[layer], x, block, rectified), skipped, rectified)
 
     def early_width(self, layer: int) -> int | None:
         inner = (self.in_width, *self.widths)[layer]
@@ -187,12 +193,15 @@ class Encoder(Layered):
         skip = self._residual(layer)
         return [(skip.weight, None)] if isinstance(skip, torch.nn.Linear) else []
 
-    def _finished(self, layer: int, out: Tensor, skipped: Tensor | None) -> Tensor:
+    def _finished(self, layer: int, out: Tensor, skipped: Tensor | None, rectified: bool = False) -> Tensor:
         if layer == len(self.convs) - 1:
             return out
         if skipped is not None:
             out = out + skipped
-        out = self.norms[layer](out).relu_()
+        norm = self.norms[layer]
+        if not isinstance(norm, torch.nn.Identity):
+            out = norm(unrounded(out))
+        out = out if rectified else out.relu_()
         return dropout(out, self.dropout) if self.training and self.dropout else out
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
@@ -208,8 +217,8 @@ class Encoder(Layered):
         """Make the layer of torch_geometric that has the parameters."""
 
     @abstractmethod
-    def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
-        """Return (targets, out), a new tensor, from x (sources, in)."""
+    def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
+        """Return (targets, out), a new tensor, from x (sources, in); ``rectified``: with 0 for what is below."""
 
 
 def geometric() -> ModuleType:

@@ -8,12 +8,16 @@ import torch
 from torch import Tensor
 
 from marius_lite.errors import UserError
+from marius_lite.nn.aggregate import native_usable
+from marius_lite.nn.attention import Attention, attended
+from marius_lite.nn.dropout import dropout
 from marius_lite.nn.encoders.base import Block, Encoder, geometric
 from marius_lite.nn.encoders.shape import EncoderShape
+from marius_lite.nn.products import unrounded
 
 
 class Gat(Encoder):
-    """Layers of torch_geometric's GATv2Conv. The heads are side by side in a layer's result; the last layer averages them."""
+    """Layers with the parameters of torch_geometric's GATv2Conv. Heads stand side by side; the last layer averages them."""
 
     def __init__(self, shape: EncoderShape) -> None:
         if shape.heads < 1 or any(width % shape.heads for width in shape.widths[:-1]):
@@ -34,13 +38,27 @@ class Gat(Encoder):
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         width = self.widths[layer] * (self.heads if layer == len(self.widths) - 1 else 1)
-        attended = edges + targets  # each target attends to itself as well
-        return (
-            super().layer_bytes(layer, targets, sources, edges)
-            + 4 * width * (sources + 2 * targets)
-            + attended * (4 * 5 * width + 4 * 8 * self.heads + 64)
-        )
+        needed = super().layer_bytes(layer, targets, sources, edges) + 4 * width * (sources + 3 * targets)
+        if next(self.parameters()).is_cuda:
+            attended = edges + targets  # each target attends to itself as well
+            needed += attended * (4 * 5 * width + 4 * 8 * self.heads + 64)
+        return needed
 
-    def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
-        out: Tensor = conv((x, x[: block.targets]), block.edge_index())
-        return out
+    def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
+        if not native_usable(x):
+            out: Tensor = conv((x, x[: block.targets]), block.edge_index())
+            return out.relu_() if rectified else out
+        heads = attended(
+            x, self._attention(conv, block), conv.att[0], *((each.weight, each.bias) for each in (conv.lin_l, conv.lin_r))
+        )
+        if not conv.concat:
+            heads = unrounded(heads).view(block.targets, self.heads, -1).mean(1)
+        heads += conv.bias.to(heads.dtype)
+        return heads.relu_() if rectified else heads
+
+    def _attention(self, conv: Any, block: Block) -> Attention:
+        kept = None
+        if self.training and self._attention_dropout:
+            places = len(block.indices) + block.targets
+            kept = dropout(torch.ones(places, self.heads), self._attention_dropout)
+        return Attention(block.indptr, block.indices, conv.negative_slope, kept)

@@ -10,6 +10,7 @@ from torch import Tensor
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
 from marius_lite.nn.encoders.base import Block, Encoder, geometric
 from marius_lite.nn.encoders.sage import transform_first
+from marius_lite.nn.mapped_sum import Neighbours, mapped_sum
 from marius_lite.nn.products import linear
 
 
@@ -26,12 +27,13 @@ class Gcn(Encoder):
         conv: torch.nn.Module = geometric().GCNConv(in_width, out_width)
         return conv
 
-    def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
+    def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
         weight = conv.lin.weight
         if transform_first(x, block, weight):
-            out: Tensor = propagate(linear(x, weight), block) + conv.bias
-            return out
-        return linear(propagate(x, block), weight, conv.bias)
+            out = propagate(linear(x, weight), block)
+            out += conv.bias.to(out.dtype)
+            return out.relu_() if rectified else out
+        return mapped_sum(x, normalised(block), weight, conv.bias, rectified)
 
     def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
         conv: Any = self.convs[layer]
@@ -45,6 +47,12 @@ class Gcn(Encoder):
 
 def propagate(x: Tensor, block: Block) -> Tensor:
     """Return x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t): (targets, width) from x (sources, width)."""
+    neighbours = normalised(block)
+    return neighbour_sum(x, neighbours.indptr, neighbours.indices, **neighbours.options)
+
+
+def normalised(block: Block) -> Neighbours:
+    """Return what `propagate` neighbours."""
     if block.degrees is None:
         raise ValueError("GCN needs the true degrees of the sampled nodes")
     targets = targets_of(block.indptr, len(block.indices))
@@ -55,4 +63,4 @@ def propagate(x: Tensor, block: Block) -> Tensor:
         counts = counts.index_add(0, targets[loops], counts.new_full((), -1).expand(int(loops.sum())))
     shares = ends / counts.clamp(min=1) * (ends + 1).rsqrt()
     weights = (block.degrees + 1).rsqrt()[block.indices] * shares[targets] * ~loops
-    return neighbour_sum(x, block.indptr, block.indices, weights) + x[: block.targets] / (ends + 1).unsqueeze(1)
+    return Neighbours(block.indptr, block.indices, weights, own=1 / (ends + 1))

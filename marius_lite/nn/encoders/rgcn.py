@@ -30,16 +30,17 @@ class Rgcn(Encoder):
         groups = min(edges, targets * self.relations)
         return super().layer_bytes(layer, targets, sources, edges) + 4 * groups * (inner + 2 * outer) + 100 * edges
 
-    def _convolve(self, conv: Any, x: Tensor, block: Block) -> Tensor:
-        itself = torch.addmm(conv.bias, x[: block.targets], conv.root)
+    def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
+        itself = linear(x[: block.targets], conv.root.T, conv.bias)
         if not len(block.indices):
-            return itself
+            return itself.relu_() if rectified else itself
         groups = _Groups(block, self.relations)
         means = neighbour_sum(x, groups.starts, groups.indices, mean=True)
         weights = conv.weight.transpose(1, 2).contiguous().unbind(0)
         parts = zip(torch.split(means, groups.sizes), weights)
         messages = torch.cat([linear(mean, weight) for mean, weight in parts if len(mean)])
-        return itself + neighbour_sum(messages, groups.into, groups.order)
+        out = itself + neighbour_sum(messages, groups.into, groups.order)
+        return out.relu_() if rectified else out
 
 
 class _Groups:

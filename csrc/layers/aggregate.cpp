@@ -1,46 +1,39 @@
-#include "rows/aggregate.h"
+#include "layers/aggregate.h"
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "base/parallel.h"
-#include "rows/vector.h"
+#include "layers/row_sums.h"
 
 namespace marius {
 namespace {
 
-constexpr std::int64_t ahead = 12;       // rows requested before they are added
-constexpr std::int64_t line = 16;        // floats in a cache line
-constexpr std::int64_t lines_ahead = 8;  // of each row; the hardware prefetcher follows with the rest
-
-MARIUS_VECTOR_CLONES
-void add(float* __restrict sum, const float* __restrict row, std::int64_t dim) {
-    for (std::int64_t c = 0; c < dim; ++c) sum[c] += row[c];
+template <class In, class Out> RowSum<In, Out> function_of() {
+    if constexpr (std::is_same_v<Out, float>) return row_sums().float32;
+    else if constexpr (std::is_same_v<In, float>) return row_sums().rounded;
+    else return row_sums().bfloat16;
 }
 
-MARIUS_VECTOR_CLONES
-void add_scaled(float* __restrict sum, const float* __restrict row, float weight, std::int64_t dim) {
-    for (std::int64_t c = 0; c < dim; ++c) sum[c] += weight * row[c];
-}
+// Rows to add up, and their weights.
+template <class Number> class Terms {
+public:
+    void clear() { rows_.clear(), weights_.clear(); }
+    void add(const Number* row, float weight) { rows_.push_back(row), weights_.push_back(weight); }
 
-MARIUS_VECTOR_CLONES
-void copy_scaled(float* __restrict sum, const float* __restrict row, float weight, std::int64_t dim) {
-    for (std::int64_t c = 0; c < dim; ++c) sum[c] = weight * row[c];
-}
+    template <class Out> void sum(RowSum<Number, Out> function, Out* out, std::int64_t dim) const {
+        function(rows_.data(), weights_.data(), static_cast<std::int64_t>(rows_.size()), out, dim);
+    }
 
-MARIUS_VECTOR_CLONES
-void scale(float* sum, float weight, std::int64_t dim) {
-    for (std::int64_t c = 0; c < dim; ++c) sum[c] *= weight;
-}
-
-void request(const float* row, std::int64_t dim) {
-    for (std::int64_t at = 0; at < std::min(dim, lines_ahead * line); at += line) __builtin_prefetch(row + at);
-}
+private:
+    std::vector<const Number*> rows_;
+    std::vector<float> weights_;
+};
 
 bool inside(std::int64_t i, std::int64_t count) { return static_cast<std::uint64_t>(i) < static_cast<std::uint64_t>(count); }
 
@@ -51,6 +44,11 @@ template <class Index> bool well_formed(const Neighbours<Index>& graph, std::int
     for (std::int64_t e = graph.indptr[begin]; e < graph.indptr[end]; ++e)
         if (!inside(graph.indices[e], graph.sources)) return false;
     return true;
+}
+
+// What of the sum over its edges a target receives.
+template <class Index> float share_of(const Neighbours<Index>& graph, std::int64_t t) {
+    return graph.mean ? 1.0f / static_cast<float>(graph.indptr[t + 1] - graph.indptr[t]) : 1.0f;
 }
 
 [[noreturn]] void refuse() {
@@ -84,7 +82,7 @@ template <class Index> Transposed transpose(const Neighbours<Index>& graph, int 
     parallel_for(graph.sources, grain, threads, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t t = 0; t < graph.targets; ++t) {
             const std::int64_t first = graph.indptr[t], last = graph.indptr[t + 1];
-            const float share = graph.mean ? 1.0f / static_cast<float>(last - first) : 1.0f;
+            const float share = share_of(graph, t);
             for (std::int64_t e = first; e < last; ++e) {
                 if (!inside(graph.indices[e] - begin, end - begin)) continue;
                 const std::int64_t at = next[graph.indices[e]]++;
@@ -98,64 +96,80 @@ template <class Index> Transposed transpose(const Neighbours<Index>& graph, int 
 
 }  // namespace
 
-template <class Index>
-void neighbour_sum(const Neighbours<Index>& graph, Rows<const float> x, Rows<float> out, std::int64_t dim, int threads) {
+const RowSums& row_sums() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) return row_sums_of_16;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return row_sums_of_8;
+#endif
+    return row_sums_of_4;
+}
+
+template <class Index, class In, class Out>
+void neighbour_sum(const Neighbours<Index>& graph, Rows<const In> x, Rows<Out> out, std::int64_t dim, int threads) {
+    if (graph.own && graph.targets > graph.sources) refuse();
     std::atomic<bool> wrong{false};
+    const auto function = function_of<In, Out>();
     parallel_for(graph.targets, 128, threads, [&](std::int64_t begin, std::int64_t end) {
         if (!well_formed(graph, begin, end)) {
             wrong = true;
             return;
         }
+        Terms<In> terms;
         const std::int64_t stop = graph.indptr[end];
         for (std::int64_t e = graph.indptr[begin]; e < std::min(graph.indptr[begin] + ahead, stop); ++e)
             request(x.at(graph.indices[e]), dim);
         for (std::int64_t t = begin; t < end; ++t) {
-            float* sum = out.at(t);
+            terms.clear();
             const std::int64_t first = graph.indptr[t], last = graph.indptr[t + 1];
-            if (first == last) std::memset(sum, 0, dim * sizeof(float));
+            const float share = share_of(graph, t);
             for (std::int64_t e = first; e < last; ++e) {
                 if (e + ahead < stop) request(x.at(graph.indices[e + ahead]), dim);
-                const float* row = x.at(graph.indices[e]);
-                const float weight = graph.weights ? graph.weights[e] : 1.0f;
-                if (e == first) copy_scaled(sum, row, weight, dim);
-                else if (graph.weights) add_scaled(sum, row, weight, dim);
-                else add(sum, row, dim);
+                terms.add(x.at(graph.indices[e]), graph.weights ? share * graph.weights[e] : share);
             }
-            if (graph.mean && last - first > 1) scale(sum, 1.0f / static_cast<float>(last - first), dim);
+            if (graph.own) terms.add(x.at(t), graph.own[t]);
+            terms.sum(function, out.at(t), dim);
         }
     });
     if (wrong) refuse();
 }
 
-template <class Index>
-void neighbour_sum_backward(const Neighbours<Index>& graph, Rows<const float> grad, Rows<const float> base, Rows<float> out,
+template <class Index, class Number>
+void neighbour_sum_backward(const Neighbours<Index>& graph, Rows<const Number> grad, Rows<const Number> base, Rows<Number> out,
                             std::int64_t dim, int threads) {
-    if (!well_formed(graph, 0, graph.targets)) refuse();
+    if (!well_formed(graph, 0, graph.targets) || (graph.own && graph.targets > graph.sources)) refuse();
     threads = threads > 0 ? threads : default_threads();
     const Transposed sorted = transpose(graph, threads);
+    const auto function = function_of<Number, Number>();
     parallel_for(graph.sources, 256, threads, [&](std::int64_t begin, std::int64_t end) {
+        Terms<Number> terms;
         const std::int64_t stop = sorted.starts[end];
         for (std::int64_t k = sorted.starts[begin]; k < std::min(sorted.starts[begin] + ahead, stop); ++k)
             request(grad.at(sorted.targets[k]), dim);
         for (std::int64_t s = begin; s < end; ++s) {
-            float* sum = out.at(s);
-            if (s < base.count) std::memcpy(sum, base.at(s), dim * sizeof(float));
-            else std::memset(sum, 0, dim * sizeof(float));
+            terms.clear();
+            if (s < base.count) terms.add(base.at(s), 1.0f);
+            if (graph.own && s < graph.targets) terms.add(grad.at(s), graph.own[s]);
             for (std::int64_t k = sorted.starts[s]; k < sorted.starts[s + 1]; ++k) {
                 if (k + ahead < stop) request(grad.at(sorted.targets[k + ahead]), dim);
-                const float* row = grad.at(sorted.targets[k]);
-                if (sorted.weights) add_scaled(sum, row, sorted.weights[k], dim);
-                else add(sum, row, dim);
+                terms.add(grad.at(sorted.targets[k]), sorted.weights ? sorted.weights[k] : 1.0f);
             }
+            terms.sum(function, out.at(s), dim);
         }
     });
 }
 
-template void neighbour_sum(const Neighbours<std::int32_t>&, Rows<const float>, Rows<float>, std::int64_t, int);
-template void neighbour_sum(const Neighbours<std::int64_t>&, Rows<const float>, Rows<float>, std::int64_t, int);
-template void neighbour_sum_backward(const Neighbours<std::int32_t>&, Rows<const float>, Rows<const float>, Rows<float>,
-                                     std::int64_t, int);
-template void neighbour_sum_backward(const Neighbours<std::int64_t>&, Rows<const float>, Rows<const float>, Rows<float>,
-                                     std::int64_t, int);
+#define MARIUS_FORWARD(Index, In, Out) \
+    template void neighbour_sum(const Neighbours<Index>&, Rows<const In>, Rows<Out>, std::int64_t, int);
+#define MARIUS_BACKWARD(Index, Number)                                                                                   \
+    template void neighbour_sum_backward(const Neighbours<Index>&, Rows<const Number>, Rows<const Number>, Rows<Number>, \
+                                         std::int64_t, int);
+#define MARIUS_BOTH_WAYS(Index)                 \
+    MARIUS_FORWARD(Index, float, float)         \
+    MARIUS_FORWARD(Index, float, BrainBits)     \
+    MARIUS_FORWARD(Index, BrainBits, BrainBits) \
+    MARIUS_BACKWARD(Index, float)               \
+    MARIUS_BACKWARD(Index, BrainBits)
+MARIUS_BOTH_WAYS(std::int32_t)
+MARIUS_BOTH_WAYS(std::int64_t)
 
 }  // namespace marius
