@@ -22,10 +22,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from machine_facts import cpu_name, peers_environment
 
 from marius_lite import make_dataset, open_dataset
 
-TUNED = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592:glibc.malloc.top_pad=268435456"
 WARM_UP = 5
 WIDTH, CLASSES = 128, 40
 
@@ -94,7 +94,7 @@ def peer(a: argparse.Namespace) -> float:
         "--batches",
         str(a.batches),
     ]
-    out = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, "GLIBC_TUNABLES": TUNED}).stdout
+    out = subprocess.run(command, check=True, capture_output=True, text=True, env=peers_environment()).stdout
     found = re.search(r"train: (\d+) seeds/s", out)
     assert found, out
     return float(found[1])
@@ -126,7 +126,11 @@ def main() -> None:
         print(number, {name: round(values[-1]) for name, values in rates.items()}, file=sys.stderr, flush=True)
     medians = {name: statistics.median(values) for name, values in rates.items()}
     ratio = {"ratio": medians["ours"] / medians["peer"]} if a.peer else {}
-    print(json.dumps({"seeds_per_s": medians, **ratio, "settings": {key: str(value) for key, value in vars(a).items()}}))
+    print(
+        json.dumps(
+            {"cpu": cpu_name(), "seeds_per_s": medians, **ratio, "settings": {key: str(value) for key, value in vars(a).items()}}
+        )
+    )
 
 
 if __name__ == "__main__":
