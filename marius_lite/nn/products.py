@@ -175,7 +175,7 @@ def weight_gradients(
         return summed_over_rows(grad.to(rows.dtype), rows), grad.sum(0).float()
     count = min(len(grad), len(rows))
     weight, bias = torch.empty(grad.shape[1], rows.shape[1]), torch.empty(grad.shape[1])
-    grad, rows = grad[:count].contiguous(), rows[:count].contiguous()
+    grad, rows = grad[:count].to(rows.dtype).contiguous(), rows[:count].contiguous()
     seen = None if rectified is None else array_of(rectified)
     weight_gradient(array_of(grad), array_of(rows), weight.numpy(), bias.numpy(), seen, torch.get_num_threads())
     return weight, bias
