@@ -11,6 +11,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.nn.decoders import decoder_class
 from marius_lite.nn.evaluable import with_encoder
+from marius_lite.nn.losses import LOSSES
 from marius_lite.nn.ways import chosen_way, timed_rates
 from marius_lite.tasks.link_model import loss_of
 
@@ -40,7 +41,8 @@ def _scoring(dataset: Dataset, config: Config) -> str:
 
 
 def _scores_on_cpu(config: Config) -> bool:
-    return planning_of(config).unit == "edges" and config.device == "cpu"
+    """Return whether there is something to choose: a task may train edges with a loss of its own."""
+    return planning_of(config).unit == "edges" and config.device == "cpu" and config.loss.name in LOSSES
 
 
 def _similarity(config: Config) -> str:
