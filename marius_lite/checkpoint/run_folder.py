@@ -138,7 +138,8 @@ def config_of(run: RunFolder, record: dict[str, Any]) -> Config:
     """Return the configuration in a record. Raises UserError where it is not valid."""
     config = record["config"]
     if isinstance(config, dict) and isinstance(config.get("training"), dict):
-        before = {"scoring": "torch", "even_batches": False}  # of runs that were started before there was a choice
+        # Of runs that were started before there was a choice.
+        before = {"scoring": "torch", "even_batches": False, "products": "onednn"}
         config["training"] = {**before, **config["training"]}
     return check(config, str(run.config_file))
 

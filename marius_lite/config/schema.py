@@ -243,6 +243,11 @@ class TrainingSection(Section):
         "any processor), or by torch. auto: by measurement on this processor; a resumed run takes the same. All else is computed "
         "by torch",
     )
+    products: Literal["auto", "onednn", "mkl"] = Field(
+        "auto",
+        description="library that multiplies float32 matrices where torch computes on a CPU; auto: oneDNN, unless MKL is a "
+        "quarter faster on this processor, by measurement; a resumed run takes the same",
+    )
     threads: PositiveInt | Auto = Field("auto", description="CPU threads; auto: all that the process may use")
     early_stopping: NonNegativeInt = Field(
         0, description="stop after this many evaluations in a row without a better one; 0: never"

@@ -246,15 +246,27 @@ def onednn_usable() -> bool:
         return False
 
 
+_library = "auto"
+
+
+def use_library(name: str) -> None:
+    """Let onednn or mkl multiply float32 matrices from now on, as the record of a run says; auto: the `fastest_library`."""
+    global _library
+    _library = name
+
+
 def onednn_chosen() -> bool:
     """Return whether oneDNN multiplies float32 matrices. The other library is what torch.mm takes, which is MKL on x86."""
-    return onednn_usable() and (mixed() or not _mkl_far_ahead())
+    return onednn_usable() and (mixed() or (fastest_library() if _library == "auto" else _library) == "onednn")
 
 
 @cache
-def _mkl_far_ahead() -> bool:
+def fastest_library() -> str:
+    """Return onednn, or mkl where it is far ahead on this processor, or where there is no oneDNN."""
+    if not onednn_usable():
+        return "mkl"
     found = rates()
-    return found["mkl"] > AHEAD * found["onednn"]
+    return "mkl" if found["mkl"] > AHEAD * found["onednn"] else "onednn"
 
 
 def rates() -> dict[str, float]:

@@ -8,12 +8,14 @@ import torch
 
 from marius_lite.config.schema import Config
 from marius_lite.nn.allocator import bound_kernel_caches, keep_large_blocks
+from marius_lite.nn.products import use_library
 
 
 def prepare_torch(config: Config) -> None:
-    """Set the threads, deterministic kernels where the run promises the same bits, and an allocator that keeps its pages."""
+    """Set threads, the library of products, deterministic kernels where a run promises the same bits, and how memory is kept."""
     bound_kernel_caches()
     keep_large_blocks()
+    use_library(config.training.products)
     torch.set_num_threads(int(config.training.threads))
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS is not deterministic, and torch refuses
     torch.use_deterministic_algorithms(config.training.staleness == 0)

@@ -12,6 +12,7 @@ from marius_lite.graph.facts import facts_of
 from marius_lite.nn.decoders import decoder_class
 from marius_lite.nn.evaluable import with_encoder
 from marius_lite.nn.losses import LOSSES
+from marius_lite.nn.products import fastest_library
 from marius_lite.nn.ways import chosen_way, timed_rates
 from marius_lite.tasks.link_model import loss_of
 
@@ -19,9 +20,11 @@ from marius_lite.tasks.link_model import loss_of
 def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
     """Return the configuration without ``auto``, and its memory, as `config.resolve.resolve` does."""
     found, memory = resolve(config, with_encoder(config, facts_of(dataset, config, usable())))
-    if found.training.scoring != "auto":
-        return found, memory
-    training = found.training.model_copy(update={"scoring": _scoring(dataset, found)})
+    training = found.training
+    if training.products == "auto":
+        training = training.model_copy(update={"products": fastest_library()})
+    if training.scoring == "auto":
+        training = training.model_copy(update={"scoring": _scoring(dataset, found)})
     return found.model_copy(update={"training": training}), memory
 
 

@@ -42,6 +42,7 @@ CHANGEABLE = (
     "training.epochs",
     "training.early_stopping",
     "training.scoring",
+    "training.products",
     "optimizer.rows.lr",
     "optimizer.dense.lr",
     "optimizer.schedule.",

@@ -43,7 +43,8 @@ def test_nothing_stays_auto_and_resolving_again_changes_nothing():
         "scale",
         "kind",
         "scale",  # the decoder's own; only first rows are drawn
-        "scoring",  # `tasks.resolved` measures on the processor
+        "scoring",  # this and the next: `tasks.resolved` measures on the processor
+        "products",
         "device_path",
         "device_memory",
     ]  # of the GPU a run finds; they change no result

@@ -53,13 +53,24 @@ def test_both_libraries_are_timed():
     assert torch.get_num_threads() == threads
 
 
-@pytest.mark.parametrize(("mkl", "chosen"), [(0.5, True), (1.2, True), (1.3, False)])
+@pytest.mark.parametrize(("mkl", "chosen"), [(0.5, "onednn"), (1.2, "onednn"), (1.3, "mkl")])
 def test_onednn_is_chosen_unless_mkl_is_far_ahead(mkl, chosen, monkeypatch):
-    monkeypatch.setattr(products, "_mkl_far_ahead", products._mkl_far_ahead.__wrapped__)
+    monkeypatch.setattr(products, "fastest_library", products.fastest_library.__wrapped__)
     monkeypatch.setattr(products, "rates", lambda: {"onednn": 1.0, "mkl": mkl})
-    assert products.onednn_chosen() == (chosen and products.onednn_usable())
+    monkeypatch.setattr(products, "onednn_usable", lambda: True)
+    assert products.fastest_library() == chosen
+    assert products.onednn_chosen() == (chosen == "onednn")
     monkeypatch.setattr(products, "onednn_usable", lambda: False)
+    assert products.fastest_library() == "mkl"
     assert not products.onednn_chosen()
+
+
+def test_a_run_takes_the_library_that_its_record_says(monkeypatch):
+    monkeypatch.setattr(products, "onednn_usable", lambda: True)
+    for name in ("mkl", "onednn"):
+        products.use_library(name)
+        assert products.onednn_chosen() == (name == "onednn")
+    products.use_library("auto")
 
 
 @pytest.mark.parametrize("usable", [True, False])
