@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -76,18 +77,20 @@ public:
             kernel_.pack(chunk, first, blocks, packed_.get());
             for (std::int64_t query = 0; query < blocks * kernel_.block; ++query)
                 positive_[query] = query < queries ? score_of_positive(chunk.first_query + first + query) : 0.0f;
-            parallel_for(slices_, 1, threads, [&](std::int64_t begin, std::int64_t end) {
+            const auto make_shares = [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t slice = begin; slice < end; ++slice)
                     kernel_.shares(chunk, group, edge(slice), edge(slice + 1), rooms_[slice].pointers());
-            });
+            };
+            parallel_for(slices_, 1, threads, std::cref(make_shares));  // by reference: nothing is allocated in a thread
             for (std::int64_t query = 0; query < blocks * kernel_.block; ++query) finish(chunk, group, query);
-            parallel_for(slices_ + blocks, 1, threads, [&](std::int64_t begin, std::int64_t end) {
+            const auto make_gradients = [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t item = begin; item < end; ++item)
                     if (item < slices_)
                         kernel_.gradients(chunk, group, edge(item), edge(item + 1), rooms_[item].pointers(), d_candidates,
                                           first > 0);
                     else put_queries(chunk, group, item - slices_);
-            });
+            };
+            parallel_for(slices_ + blocks, 1, threads, std::cref(make_gradients));
         }
     }
 
@@ -189,8 +192,10 @@ private:
 
 void by_vectors(const SharedLossKernel& kernel, const SharedLoss& batch, const SharedLossGradients& out, int threads) {
     const std::int64_t used = threads > 0 ? threads : default_threads(), chunks = batch.chunks;
-    const std::int64_t slices =
-        chunks >= used ? 1 : std::clamp<std::int64_t>(parts(slices_of_thread * used, chunks), 1, parts(batch.count, least_slice));
+    const std::int64_t slices = chunks >= used
+                                    ? 1
+                                    : std::clamp<std::int64_t>(parts(slices_of_thread * used, chunks), 1,
+                                                               std::max<std::int64_t>(parts(batch.count, least_slice), 1));
     const std::int64_t at_once = slices == 1 ? std::min(used, chunks) : 1;  // chunks
     const std::int64_t fitting = scores_at_once / (at_once * std::max<std::int64_t>(1, batch.count) * kernel.block);
     const std::int64_t blocks =

@@ -1,4 +1,4 @@
-// The shared softmax with products of numbers rounded to bfloat16, by AVX512-BF16; see CMakeLists.txt.
+// Losses of shared candidates with products of numbers rounded to bfloat16, by AVX512-BF16; see CMakeLists.txt.
 #if defined(MARIUS_BF16)
 #include "score/bfloat16.h"
 #include "score/shared_loss_loops.h"

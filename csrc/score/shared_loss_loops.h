@@ -1,4 +1,4 @@
-// The kernels of the shared softmax, for the vectors that the including file is compiled for.
+// The kernels of the shared loss, for the vectors that the including file is compiled for.
 //
 // A vector has the numbers of several queries. So highest scores and sums need nothing across lanes, and candidates are read as
 // they lie: each of their numbers is copied to all lanes. Scores are stored as (candidates, queries of a block).

@@ -1,4 +1,4 @@
-// The shared softmax by vectors of 4 numbers, which every processor has.
+// Losses of shared candidates by vectors of 4 numbers, which every processor has.
 #include "score/shared_loss_loops.h"
 
 namespace marius {

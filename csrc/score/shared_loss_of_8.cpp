@@ -1,4 +1,4 @@
-// The shared softmax by vectors of 8 numbers: AVX2; see CMakeLists.txt.
+// Losses of shared candidates by vectors of 8 numbers: AVX2; see CMakeLists.txt.
 #if defined(__x86_64__)
 #include "score/shared_loss_loops.h"
 

@@ -1,4 +1,4 @@
-// The parts of shared_loss.h by AMX; compiled for it, see CMakeLists.txt, and called only where it is there.
+// The parts of shared_softmax_tiles.h by AMX; compiled for it, see CMakeLists.txt, and called only where it is there.
 #if defined(MARIUS_AMX)
 #include "score/shared_softmax_tiles.h"
 

@@ -63,9 +63,10 @@ struct LogisticShare {
     Lanes reference(int) const { return Lanes{}; }
 };
 
-// 1 where margin + score - the positive's is above 0: these add to the loss. The reference counts them.
+// 1 where margin + score - the positive's is above 0: these add to the loss. The reference counts them, in turns as sums are:
+// float32 counts ones up to 2^24.
 struct MarginShare {
-    Lanes least[pair], sums[pair] = {}, counts[pair] = {}, totals[pair] = {};
+    Lanes least[pair], sums[pair] = {}, ones[pair] = {}, counts[pair] = {}, totals[pair] = {};
 
     MarginShare(const float*, std::int64_t, const SharedLossTerms& terms, const float* positive) {
         for (int v = 0; v < pair; ++v) least[v] = load(positive + v * width) - all(terms.margin);
@@ -73,13 +74,14 @@ struct MarginShare {
     Lanes operator()(Lanes score, int v) {
         const Lanes x = score - least[v], share = chosen(x > Lanes{}, all(1.0f), Lanes{});
         sums[v] += positive_part(x);
-        counts[v] += share;
+        ones[v] += share;
         return share;
     }
     void end_turn() {
         for (int v = 0; v < pair; ++v) {
             totals[v] += sums[v];
-            sums[v] = Lanes{};
+            counts[v] += ones[v];
+            sums[v] = ones[v] = Lanes{};
         }
     }
     Lanes reference(int v) const { return counts[v]; }

@@ -36,9 +36,9 @@ csrc/score/shared_loss.cpp."""
 SCORED_BLOCK, SCORED_BLOCKS = 32, 8
 """Queries in a block there, and blocks that are scored together: `most_block` and `most_blocks` of
 csrc/score/shared_loss_kernels.h."""
-SLICES_OF_THREAD = 4
-"""Parts that candidates are split into for each thread, where chunks are fewer than threads: `slices_of_thread` of
-csrc/score/shared_loss.cpp."""
+SLICES_OF_THREAD, LEAST_SLICE = 4, 96
+"""Parts that candidates are split into for each thread, where chunks are fewer than threads, and the fewest candidates of one:
+`slices_of_thread` and `least_slice` of csrc/score/shared_loss.cpp."""
 AMX_QUERIES, AMX_BLOCK = 1024, 256
 """Queries that are scored together where scores are computed twice, and candidates of a thread: `tile_queries` and `block_rows`
 of csrc/score/shared_loss.cpp and shared_softmax_tiles.h."""
@@ -125,31 +125,36 @@ def workspace_bytes(config: Config, relations: int, resident: int, threads: int)
         rows = min(2 * batch, max(TILE_QUERIES, CPU_TILE // (1 + count)))  # a tile has queries of both sides
         gathered += 2 * count * dim * 4
     tile = 4 * rows * (count + 1) * 4
-    if config.training.scoring != "torch":  # the processor decides how scores are computed, so each way must fit
-        tile = max(tile, _native_bytes(config, resident, threads))
     kept = relations * (2 if config.model.reciprocal else 1)
+    if config.training.scoring != "torch":  # the processor decides how scores are computed, so each way must fit
+        rounds = config.training.precision == "mixed"
+        tile = max(tile, _native_bytes(scored_shape(config, resident), chunks, rounds, threads))
+        if config.loss.relation_weight:  # all relations are candidates of every edge
+            tile = max(tile, _native_bytes((batch, kept, dim), 1, rounds, threads))
     learned = kept * dim + DECODERS[config.model.decoder].weights(dim)
     return gathered * (3 + config.training.staleness) + queries + tile + learned * 4 * 6
 
 
-def _native_bytes(config: Config, resident: int, threads: int) -> int:
+def _native_bytes(shape: tuple[int, int, int], chunks: int, rounds: bool, threads: int) -> int:
     """Return the bytes that `csrc/score/shared_loss.cpp` needs beside a batch, in the way that needs most.
 
-    A way stores the scores of some blocks of queries, for each thread or for slices of the candidates, and perhaps the candidates
-    rounded; or it computes scores twice and has packed queries, and in each thread a block of candidates.
+    ``shape``: queries that share candidates, candidates, numbers of each. A way stores the scores of some blocks of queries, for
+    each thread or for slices of the candidates; where it ``rounds`` to bfloat16 also the rounded candidates. Or it computes
+    scores twice and has packed queries, and in each thread a block of candidates.
     """
-    queries, count, dim = scored_shape(config, resident)
-    _, chunks, _ = negatives_shape(config, resident)
-    at_once, slices = (min(threads, chunks), 1) if chunks >= threads else (1, -(-SLICES_OF_THREAD * threads // chunks))
+    queries, count, dim = shape
+    slices = 1 if chunks >= threads else min(-(-SLICES_OF_THREAD * threads // chunks), max(1, -(-count // LEAST_SLICE)))
+    at_once = min(threads, chunks) if slices == 1 else 1
     block = SCORED_BLOCK * max(count, 1)
-    blocks = min(max(1, STORED_SCORES // (at_once * block)), SCORED_BLOCKS, -(-queries // SCORED_BLOCK))
+    blocks = min(max(1, STORED_SCORES // (at_once * block)), SCORED_BLOCKS, max(1, -(-queries // SCORED_BLOCK)))
     packed = -(-dim // 32) * 32
-    candidates = 4 * (count + slices) * packed  # rounded, in two orders
-    stored = at_once * (6 * blocks * block + candidates + slices * (12 * blocks * SCORED_BLOCK * packed + (1 << 12)))
-    if config.training.precision != "mixed":
-        return stored
+    of_slices = slices * (12 * blocks * SCORED_BLOCK * packed + (1 << 13))
+    if not rounds:
+        return at_once * (4 * blocks * block + of_slices)
+    candidates = 4 * (count + slices) * packed  # in two orders
     tiles = -(-min(AMX_QUERIES, queries) // 32) * 32
-    return max(stored, 4 * tiles * packed + threads * (4 * AMX_BLOCK * (tiles + packed) + 4 * tiles * (packed + 2)))
+    by_tiles = 4 * tiles * packed + threads * (4 * AMX_BLOCK * (tiles + packed + 32) + 4 * tiles * (packed + 2))
+    return max(at_once * (6 * blocks * block + candidates + of_slices), by_tiles)
 
 
 def evaluation_bytes(config: Config, nodes: int, classified: int = 0) -> int:

@@ -55,6 +55,7 @@ def test_both_libraries_are_timed():
 
 @pytest.mark.parametrize(("mkl", "chosen"), [(0.5, "onednn"), (1.2, "onednn"), (1.3, "mkl")])
 def test_onednn_is_chosen_unless_mkl_is_far_ahead(mkl, chosen, monkeypatch):
+    monkeypatch.setattr(products, "_library", "auto")
     monkeypatch.setattr(products, "fastest_library", products.fastest_library.__wrapped__)
     monkeypatch.setattr(products, "rates", lambda: {"onednn": 1.0, "mkl": mkl})
     monkeypatch.setattr(products, "onednn_usable", lambda: True)
@@ -67,10 +68,10 @@ def test_onednn_is_chosen_unless_mkl_is_far_ahead(mkl, chosen, monkeypatch):
 
 def test_a_run_takes_the_library_that_its_record_says(monkeypatch):
     monkeypatch.setattr(products, "onednn_usable", lambda: True)
+    monkeypatch.setattr(products, "_library", "auto")  # put back afterwards
     for name in ("mkl", "onednn"):
         products.use_library(name)
         assert products.onednn_chosen() == (name == "onednn")
-    products.use_library("auto")
 
 
 @pytest.mark.parametrize("usable", [True, False])
