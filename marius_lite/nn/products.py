@@ -6,8 +6,7 @@ avoids wide vectors there.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -18,6 +17,7 @@ from torch.autograd.function import once_differentiable
 from marius_lite._native import shared_loss_ways, weight_gradient, weight_gradient_usable
 from marius_lite.errors import UserError
 from marius_lite.nn.aggregate import array_of
+from marius_lite.nn.timing import least_seconds, preferred
 from marius_lite.nn.workspace import Workspace
 
 WORTHWHILE = 1 << 20
@@ -29,9 +29,6 @@ SUMMED_ROWS = 1024
 """Rows that a sum over many rows takes at a time: these rows of both operands stay in a core's cache."""
 TIMED = (4096, 128, 128)
 """Rows, and numbers of each before and after, of the product that libraries are timed on."""
-ROUNDS = 5
-AHEAD = 1.25
-"""How many times as fast MKL must be to be taken instead of oneDNN. So two runs on one machine choose alike."""
 SHORT = {"cpu": "bf16", "cuda": "tf32"}
 """What products in mixed precision round their inputs to, by device."""
 
@@ -263,30 +260,15 @@ def onednn_chosen() -> bool:
 @cache
 def fastest_library() -> str:
     """Return onednn, or mkl where it is far ahead on this processor, or where there is no oneDNN."""
-    if not onednn_usable():
-        return "mkl"
-    found = rates()
-    return "mkl" if found["mkl"] > AHEAD * found["onednn"] else "onednn"
+    return preferred("onednn", rates()) if onednn_usable() else "mkl"
 
 
 def rates() -> dict[str, float]:
     """Return the products of `TIMED` that one thread makes in a second of its own time with each library, at best."""
     rows, inner, outer = TIMED
     left, right, out = torch.ones(rows, inner), torch.ones(outer, inner), torch.empty(rows, outer)
-    works = {"onednn": lambda: _onednn(left, right), "mkl": lambda: torch.mm(left, right.T, out=out)}
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        seconds = {name: [_seconds(work) for _ in range(ROUNDS + 1)][1:] for name, work in works.items()}
-    finally:
-        torch.set_num_threads(threads)
-    return {name: 1 / min(each) for name, each in seconds.items()}
-
-
-def _seconds(work: Callable[[], torch.Tensor]) -> float:
-    start = time.thread_time()
-    work()
-    return max(time.thread_time() - start, 1e-9)
+    taken = least_seconds({"onednn": lambda: _onednn(left, right), "mkl": lambda: torch.mm(left, right.T, out=out)})
+    return {name: 1 / seconds for name, seconds in taken.items()}
 
 
 def _onednn(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None, last: str = "none") -> torch.Tensor:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -15,18 +14,14 @@ from marius_lite.nn.losses import Loss, Softmax
 from marius_lite.nn.products import products_in
 from marius_lite.nn.scoring import SideScoring
 from marius_lite.nn.similarities import SIMILARITIES
+from marius_lite.nn.timing import least_seconds, preferred
 from marius_lite.nn.workspace import Workspace
 
 TIMED_QUERIES, TIMED_CANDIDATES = 256, 2048
 """The most queries and candidates that ways are timed on."""
 WORTH_TIMING = 1 << 22
 """The fewest multiplications of a timed product. Where a batch has fewer, the usual way is taken."""
-LEAST_ROUNDS, MOST_ROUNDS, SECONDS = 3, 12, 0.3
-"""How often the ways are timed in turn: until so many seconds are over. The least time of each counts: another process can only
-make it longer."""
 SOFTMAX = Softmax()
-AHEAD = 1.25
-"""How many times as fast another way must be to be taken instead of the usual one. So two runs on one machine choose alike."""
 
 
 def ways(precision: str, loss: Loss = SOFTMAX) -> list[str]:
@@ -50,8 +45,7 @@ def chosen_way(precision: str, similarity: str, loss: Loss, shape: tuple[int, in
     """
     found = timed_rates(precision, similarity, loss, shape)
     usual = ways(precision, loss)[0] if similarity == "inner" else "torch"
-    best = max(found, key=lambda way: found[way], default=usual)
-    return best if found and found[best] > AHEAD * found[usual] else usual
+    return preferred(usual, found)
 
 
 def timed_rates(precision: str, similarity: str, loss: Loss, shape: tuple[int, int, int]) -> dict[str, float]:
@@ -78,28 +72,7 @@ def rates(precision: str, loss: Loss, shape: tuple[int, int, int]) -> dict[str, 
 
     tensors = drawn(queries, dim), drawn(queries, dim), drawn(1, candidates, dim)
     operations = 6 * queries * candidates * dim
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with products_in(precision):
-            taken = _least_seconds(ways(precision, loss), loss, tensors)
-    finally:
-        torch.set_num_threads(threads)
+    scorings = {way: SideScoring(SIMILARITIES["inner"], loss, Workspace(), way) for way in ways(precision, loss)}
+    with products_in(precision):
+        taken = least_seconds({way: partial(scoring, *tensors) for way, scoring in scorings.items()})
     return {way: operations / 1e9 / seconds for way, seconds in taken.items()}
-
-
-def _least_seconds(names: list[str], loss: Loss, tensors: tuple[Tensor, Tensor, Tensor]) -> dict[str, float]:
-    least = dict.fromkeys(names, float("inf"))
-    start = time.perf_counter()
-    for done in range(MOST_ROUNDS):
-        if done >= LEAST_ROUNDS and time.perf_counter() - start > SECONDS:
-            break
-        least = {way: min(before, _seconds(way, loss, tensors)) for way, before in least.items()}
-    return least
-
-
-def _seconds(way: str, loss: Loss, tensors: tuple[Tensor, Tensor, Tensor]) -> float:
-    scoring = SideScoring(SIMILARITIES["inner"], loss, Workspace(), way)
-    start = time.thread_time()
-    scoring(*tensors)
-    return max(time.thread_time() - start, 1e-9)
