@@ -29,12 +29,8 @@ import torch
 import yaml
 from machine_facts import cpu_name, peers_environment
 
+from marius_lite.nn import ways
 from marius_lite.nn.losses import Softmax
-from marius_lite.nn.products import products_in
-from marius_lite.nn.scoring import SideScoring
-from marius_lite.nn.similarities import SIMILARITIES
-from marius_lite.nn.ways import ways
-from marius_lite.nn.workspace import Workspace
 
 WARM_UP = 5
 
@@ -169,19 +165,9 @@ def fastest_products(a: argparse.Namespace, precision: str) -> float:
                 start = time.perf_counter()
                 torch.bmm(left, right, out=out)
                 best = min(best, time.perf_counter() - start)
-    rates = [2 * a.batch * a.negatives * a.dim / best / 1e9]
-    one, many = queries[0].contiguous(), negatives[:1]
-    scoring = {way: SideScoring(SIMILARITIES["inner"], Softmax(), Workspace(), way) for way in ways(precision)}
-    torch.set_num_threads(1)
-    with products_in(precision):
-        for way in scoring.values():
-            taken = []
-            for _ in range(20):
-                start = time.perf_counter()
-                way(one, one, many)
-                taken.append(time.perf_counter() - start)
-            rates.append(a.threads * 6 * len(one) * a.negatives * a.dim / min(taken) / 1e9)
-    return max(rates)
+    products = 2 * a.batch * a.negatives * a.dim / best / 1e9
+    shape = (a.batch // a.chunks, a.negatives, a.dim)
+    return max(products, *(a.threads * rate for rate in ways.rates(precision, Softmax(), shape).values()))
 
 
 def main() -> None:
