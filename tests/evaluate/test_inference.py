@@ -1,5 +1,6 @@
 """Layer-wise inference against the encoder's forward pass over the whole graph."""
 
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -268,12 +269,15 @@ def test_memory_does_not_grow_with_the_edges(tmp_path, name, degree):
     """17.9 MB of rows a layer, 32 MiB allowed: what a process takes beside its libraries stays below, whatever the edges.
 
     With so many edges a node the sources' rows of one partition, gathered at once, would be 72 MB, and gat's messages 130 MB.
+    Blocks from 128 KB on are maps of their own. By itself glibc raises that threshold at the first large block it frees, and its
+    heap then keeps 10 to 35 MB of holes, more or less from one process to the next: this would measure those.
     """
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, name, str(degree), str(tmp_path)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
+        env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "131072"},
         check=True,
     )
-    assert int(done.stdout) < 1.25 * (32 << 10)
+    assert int(done.stdout) < 32 << 10
