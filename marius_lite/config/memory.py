@@ -145,16 +145,18 @@ def _native_bytes(shape: tuple[int, int, int], chunks: int, rounds: bool, thread
     queries, count, dim = shape
     slices = 1 if chunks >= threads else min(-(-SLICES_OF_THREAD * threads // chunks), max(1, -(-count // LEAST_SLICE)))
     at_once = min(threads, chunks) if slices == 1 else 1
-    block = SCORED_BLOCK * max(count, 1)
-    blocks = min(max(1, STORED_SCORES // (at_once * block)), SCORED_BLOCKS, max(1, -(-queries // SCORED_BLOCK)))
+    # Queries whose scores are stored at a time. Narrower blocks may leave less of the allowed scores unused, so none is counted.
+    most = SCORED_BLOCK * min(SCORED_BLOCKS, max(1, -(-queries // SCORED_BLOCK)))
+    stored = min(most, max(SCORED_BLOCK, STORED_SCORES // (at_once * max(count, 1))))
+    scores = stored * max(count, 1)
     packed = -(-dim // 32) * 32
-    of_slices = slices * (12 * blocks * SCORED_BLOCK * packed + (1 << 13))
+    of_slices = slices * (12 * stored * packed + (1 << 13))
     if not rounds:
-        return at_once * (4 * blocks * block + of_slices)
+        return at_once * (4 * scores + of_slices)
     candidates = 4 * (count + slices) * packed  # in two orders
     tiles = -(-min(AMX_QUERIES, queries) // 32) * 32
     by_tiles = 4 * tiles * packed + threads * (4 * AMX_BLOCK * (tiles + packed + 32) + 4 * tiles * (packed + 2))
-    return max(at_once * (6 * blocks * block + candidates + of_slices), by_tiles)
+    return max(at_once * (6 * scores + candidates + of_slices), by_tiles)
 
 
 def evaluation_bytes(config: Config, nodes: int, classified: int = 0) -> int:

@@ -1,7 +1,7 @@
 """The memory planned for native scoring covers the rooms that csrc/score/shared_loss.cpp makes."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from marius_lite.config.load import load
@@ -30,6 +30,8 @@ def rooms(queries, count, dim, chunks, rounds, threads):
     return most
 
 
+@example(97, 4370, 1, 15, False, 15)  # three blocks of 32 queries are allowed, or seven of 16
+@settings(max_examples=500)
 @given(
     st.integers(1, 20_000), st.integers(1, 5_000), st.integers(1, 1_100), st.integers(1, 40), st.booleans(), st.integers(1, 64)
 )
