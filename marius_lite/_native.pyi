@@ -47,7 +47,7 @@ def probe(directory: str) -> dict[str, bool | int]:
 class PartitionBuffer:
     """Partitions of a table in memory; see csrc/io/partition_buffer.h."""
 
-    def __init__(self, directory: str, partitions: int, rows: int, stride: int, slots: int, threads: int = 4, direct: bool = True, finite: bool = False) -> None: ...
+    def __init__(self, directory: str, partitions: int, rows: int, stride: int, slots: int, threads: int = 4, direct: bool = True, finite: int = 0) -> None: ...
 
     @property
     def memory(self) -> NDArray[numpy.uint8]:
@@ -146,9 +146,21 @@ def segment_sum(parts: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(No
 
 ROW_OPTIMIZERS: dict[str, dict[str, Any]] = ...
 
+@overload
 def row_step(optimizer: str, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, threads: int = 0, **options: Any) -> None:
     """
     One step of one of ROW_OPTIMIZERS, in place; rows ascend and are unique. A record has the values, then the state: per_value columns for each value, then per_row.
+    """
+
+@overload
+def row_step(optimizer: str, table: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], grads: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], lr: float, *, key: int, threads: int = 0, **options: Any) -> None:
+    """
+    The same on the bits of bfloat16, rounded by chance, which follows from the record, its gradient and `key`. Each column of per_row is two, whose sum it is.
+    """
+
+def round_by_chance(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], key: int) -> None:
+    """
+    out[i] = the bits of one of the two bfloat16 around values[i]; the mean over keys is values[i].
     """
 
 @overload

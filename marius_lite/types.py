@@ -202,8 +202,10 @@ class DeviceBatch:
 class RowGrads:
     """The gradients of the rows of one batch, before those of equal rows are summed. They come in parts.
 
-    ``rows``: the rows of each part, (m_k,). ``grads``: their gradients, (m_k, dim) float32 on the host.
+    ``rows``: the rows of each part, (m_k,). ``grads``: their gradients, (m_k, dim) float32 on the host. ``seed``: of the chance
+    by which rows of bfloat16 are rounded.
     """
 
     rows: Sequence[Rows]
     grads: Sequence[torch.Tensor]
+    seed: int = 0

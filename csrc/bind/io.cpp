@@ -141,11 +141,10 @@ void bind_io(nb::module_& m) {
         .def(
             "__init__",
             [](PartitionBuffer* self, std::string directory, int partitions, std::uint64_t rows, std::uint64_t stride, int slots,
-               int threads, bool direct, bool finite) {
+               int threads, bool direct, int finite) {
                 new (self) PartitionBuffer({std::move(directory), partitions, rows, stride, slots, finite}, threads, direct);
             },
-            "directory"_a, "partitions"_a, "rows"_a, "stride"_a, "slots"_a, "threads"_a = 4, "direct"_a = true,
-            "finite"_a = false)
+            "directory"_a, "partitions"_a, "rows"_a, "stride"_a, "slots"_a, "threads"_a = 4, "direct"_a = true, "finite"_a = 0)
         .def_prop_ro("memory", &memory_of, "uint8 (slots * slot_rows, stride); stays valid after close.")
         .def_prop_ro("slot_rows", &PartitionBuffer::slot_rows)
         .def_prop_ro("direct", &PartitionBuffer::direct)

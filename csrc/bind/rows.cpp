@@ -10,6 +10,7 @@
 
 #include "base/parallel.h"
 #include "bind/rates.h"
+#include "rows/bfloat16.h"
 #include "rows/gather.h"
 #include "rows/segment_sum.h"
 #include "rows/sort.h"
@@ -78,18 +79,21 @@ void segment_sum(const std::vector<Matrix<const float>>& parts, Vector<const std
     marius::segment_sum(grads, order.data(), order.shape(0), starts.data(), out.shape(0), out.data(), out.shape(1), threads);
 }
 
-marius::RowStep row_step(const Matrix<float>& table, const Vector<const std::int64_t>& rows, const Matrix<const float>& grads,
-                         int threads) {
+template <class Column>
+void step_rows(const std::string& optimizer, const Matrix<Column>& table, const Vector<const std::int64_t>& rows,
+               const Matrix<const float>& grads, float lr, int threads, std::uint32_t key, const nb::kwargs& options) {
     require(grads.shape(0) == rows.shape(0),
             "row step: " + std::to_string(grads.shape(0)) + " gradients for " + std::to_string(rows.shape(0)) + " rows");
     const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
-    return {table.data(),        size(table.shape(0)), size(table.shape(1)), rows.data(),
-            size(rows.shape(0)), grads.data(),         size(grads.shape(1)), threads};
-}
-
-void step_rows(const std::string& optimizer, Matrix<float> table, Vector<const std::int64_t> rows, Matrix<const float> grads,
-               float lr, int threads, nb::kwargs options) {
-    const marius::RowStep step = row_step(table, rows, grads, threads);
+    const marius::RowStep<Column> step = {table.data(),
+                                          size(table.shape(0)),
+                                          size(table.shape(1)),
+                                          rows.data(),
+                                          size(rows.shape(0)),
+                                          grads.data(),
+                                          size(grads.shape(1)),
+                                          threads,
+                                          key};
     const marius::formulas::Rates rates = rates_of(optimizer, lr, options);
     nb::gil_scoped_release released;
     marius::row_step(optimizer, step, rates);
@@ -147,8 +151,29 @@ void bind_rows(nb::module_& m) {
           "laid end to end; added in that order, for any number of threads.",
           Released());
     m.attr("ROW_OPTIMIZERS") = row_optimizers();
-    m.def("row_step", &step_rows, "optimizer"_a, "table"_a.noconvert(), "rows"_a.noconvert(), "grads"_a.noconvert(), "lr"_a,
-          "threads"_a = 0, "options"_a,
-          "One step of one of ROW_OPTIMIZERS, in place; rows ascend and are unique. A record has the values, then the state: "
-          "per_value columns for each value, then per_row.");
+    m.def(
+        "row_step",
+        [](const std::string& optimizer, Matrix<float> table, Vector<const std::int64_t> rows, Matrix<const float> grads,
+           float lr, int threads,
+           const nb::kwargs& options) { step_rows<float>(optimizer, table, rows, grads, lr, threads, 0, options); },
+        "optimizer"_a, "table"_a.noconvert(), "rows"_a.noconvert(), "grads"_a.noconvert(), "lr"_a, "threads"_a = 0, "options"_a,
+        "One step of one of ROW_OPTIMIZERS, in place; rows ascend and are unique. A record has the values, then the state: "
+        "per_value columns for each value, then per_row.");
+    m.def(
+        "row_step",
+        [](const std::string& optimizer, Matrix<std::uint16_t> table, Vector<const std::int64_t> rows, Matrix<const float> grads,
+           float lr, std::uint32_t key, int threads,
+           const nb::kwargs& options) { step_rows<std::uint16_t>(optimizer, table, rows, grads, lr, threads, key, options); },
+        "optimizer"_a, "table"_a.noconvert(), "rows"_a.noconvert(), "grads"_a.noconvert(), "lr"_a, nb::kw_only(), "key"_a,
+        "threads"_a = 0, "options"_a,
+        "The same on the bits of bfloat16, rounded by chance, which follows from the record, its gradient and `key`. Each column "
+        "of per_row is two, whose sum it is.");
+    m.def(
+        "round_by_chance",
+        [](Vector<const float> values, Vector<std::uint16_t> out, std::uint32_t key) {
+            require(values.shape(0) == out.shape(0), "round_by_chance: out is not as long as values");
+            marius::round_by_chance(values.data(), out.data(), static_cast<std::int64_t>(values.shape(0)), key);
+        },
+        "values"_a.noconvert(), "out"_a.noconvert(), "key"_a,
+        "out[i] = the bits of one of the two bfloat16 around values[i]; the mean over keys is values[i].", Released());
 }

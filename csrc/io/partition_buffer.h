@@ -28,7 +28,7 @@ struct BufferShape {
     std::uint64_t rows = 0;    // of a partition
     std::uint64_t stride = 0;  // bytes of a row, a multiple of 16
     int slots = 0;
-    bool finite = false;  // rows are float32 numbers, and none is written that is not finite
+    int finite = 0;  // bytes of a number, see finite.h; none is written that is not finite
 };
 
 struct BufferCounters {

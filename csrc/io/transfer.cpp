@@ -187,7 +187,7 @@ private:
     Checksum move(File& file, std::uint64_t begin, std::uint64_t end, std::uint64_t& bytes) override {
         const std::byte* const source = request_.memory + (begin - request_.offset);
         const std::size_t length = end - begin, blocks = file.transfer_length(length);
-        if (request_.finite && !all_finite(source, length)) throw std::overflow_error(request_.path + ": a number is not finite");
+        if (!all_finite(source, length, request_.finite)) throw std::overflow_error(request_.path + ": a number is not finite");
         const Checksum checksum{crc32c(source, length), length};
         if (!file.direct() || (block_aligned(source) && (blocks == length || request_.padded))) {
             bytes += file.write(source, blocks, begin);

@@ -45,7 +45,7 @@ struct WriteRequest {
     bool direct = true;
     bool padded = false;
     bool make_folder = false;  // make the file's folder when it is missing
-    bool finite = false;       // float32 numbers, refused unless all of them are finite
+    int finite = 0;            // bytes of a number, see finite.h; refused unless all of them are finite
     bool in_place = false;     // keep the file's bytes before `offset`, and end it after these
 };
 

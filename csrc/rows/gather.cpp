@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/parallel.h"
+#include "rows/bfloat16.h"
 #include "rows/vector.h"
 
 namespace marius {
@@ -19,11 +20,6 @@ constexpr std::int64_t lines_ahead = 8;  // of each row; the hardware prefetcher
 
 void request(const std::byte* row, std::int64_t bytes) {
     for (std::int64_t at = 0; at < std::min(bytes, lines_ahead * line); at += line) __builtin_prefetch(row + at);
-}
-
-MARIUS_VECTOR_CLONES
-void widen_bfloat16(const std::uint16_t* __restrict in, float* __restrict out, std::int64_t count) {
-    for (std::int64_t c = 0; c < count; ++c) out[c] = std::bit_cast<float>(static_cast<std::uint32_t>(in[c]) << 16);
 }
 
 // The exponent is moved to float32's bias by a product, which is exact and makes subnormal numbers normal ones.

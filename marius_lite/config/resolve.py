@@ -116,7 +116,9 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
 
 
 def _device(config: Config, facts: Facts) -> str:
-    return ("cuda" if facts.cuda else "cpu") if config.device == "auto" else config.device
+    if config.device != "auto":
+        return config.device
+    return "cuda" if facts.cuda and config.storage.row_dtype == "float32" else "cpu"
 
 
 def _sampling_device(config: Config) -> str:

@@ -22,6 +22,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import features_read, normalized_columns
 from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, whole_graph_reason
 from marius_lite.nn.inputs import normalized
+from marius_lite.storage.bfloat16 import floats
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 
@@ -45,9 +46,9 @@ class InputRows:
         if self._features is not None:
             parts.append(self._features.values(k))
         if self._table is not None:
-            learned = np.empty((self._partitioning.size(k), self._dim), np.float32)
+            learned = np.empty((self._partitioning.size(k), self._dim), self._table.dtype)
             self._table.read_into(k, learned)
-            parts.append(learned)
+            parts.append(floats(learned))
         rows = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
         return normalized(torch.from_numpy(rows), self._normalized).numpy()
 

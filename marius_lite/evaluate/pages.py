@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from marius_lite.graph.partitioning import Partitioning
+from marius_lite.storage.bfloat16 import BITS, WidenedRows
+
+Values = npt.NDArray[np.float32] | WidenedRows
+"""Values of nodes (n, dim), to be indexed by rows. What comes out is float32."""
 
 
 class Buffer(Protocol):
     """The part of `marius_lite.storage.buffer.PartitionBuffer` that paging uses."""
 
     slots: int
-    rows: npt.NDArray[np.float32]
+    rows: npt.NDArray[Any]
 
     def enter(self, now: Iterable[int], next: Iterable[int] = ()) -> None: ...
 
@@ -30,7 +34,7 @@ class Pages:
         self.partitioning = partitioning
         self.dim = dim
 
-    def each(self, partitions: Sequence[int]) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+    def each(self, partitions: Sequence[int]) -> Iterator[tuple[int, Values]]:
         """Yield (k, values (size, dim)) of these partitions in order. The next one loads meanwhile.
 
         The values are a view, valid until the next partition is asked for. Where all partitions fit the buffer, all are made
@@ -44,7 +48,8 @@ class Pages:
             if not fits:
                 self._buffer.enter([k], partitions[at + 1 : at + 2] if self._buffer.slots > 1 else ())
             base = self._buffer.base_row(k)
-            yield k, self._buffer.rows[base : base + self.partitioning.size(k), : self.dim]
+            values = self._buffer.rows[base : base + self.partitioning.size(k), : self.dim]
+            yield k, WidenedRows(values) if values.dtype == BITS else values
 
     def gather(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """Return the values (n, dim) of ascending node ids (n,)."""

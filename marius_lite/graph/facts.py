@@ -18,7 +18,7 @@ from marius_lite.storage.record import record_of
 
 def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
     """Return the facts for ``config``. Raises UserError where the dataset lacks what it needs."""
-    record = record_of(config.optimizer.rows.name, config.model.dim)
+    record = record_of(config.optimizer.rows.name, config.model.dim, config.storage.row_dtype)
     to_classify = node_facts(dataset) if planning_of(config).unit == "nodes" else None
     splits = dataset.node_counts if to_classify else dataset.manifest.edges
     found = Facts(

@@ -12,11 +12,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.storage.bfloat16 import BITS, from_bfloat16
+
 FeatureType = Literal["float32", "float16", "bfloat16", "int8"]
 STORED: dict[str, np.dtype[Any]] = {
     "float32": np.dtype(np.float32),
     "float16": np.dtype(np.float16),
-    "bfloat16": np.dtype(np.uint16),
+    "bfloat16": BITS,
     "int8": np.dtype(np.int8),
 }
 LARGEST_INT8 = 127
@@ -31,17 +33,6 @@ def int8_scales(largest: Floats) -> Floats:
     return np.where(scales > 0, scales, np.float32(1)).astype(np.float32)
 
 
-def to_bfloat16(values: Floats) -> npt.NDArray[np.uint16]:
-    """Return the bits of the nearest bfloat16 of finite values, or of infinity beyond its range. ``values`` is overwritten."""
-    bits = values.view(np.uint32)
-    odd = bits >> np.uint32(16)
-    odd &= np.uint32(1)
-    bits += odd
-    bits += np.uint32(0x7FFF)
-    bits >>= np.uint32(16)
-    return bits.astype(np.uint16)
-
-
 def to_int8(values: Floats, scales: Floats) -> npt.NDArray[np.int8]:
     """Return values (n, width) divided by their columns' scales, and rounded. ``values`` is overwritten."""
     values /= scales
@@ -53,9 +44,7 @@ def to_int8(values: Floats, scales: Floats) -> npt.NDArray[np.int8]:
 def decode(stored: Rows, type: FeatureType, scales: Floats | None = None) -> Floats:
     """Return stored rows (n, width) as float32. ``scales`` (width,) are needed for int8."""
     if type == "bfloat16":
-        bits = stored.astype(np.uint32)
-        bits <<= np.uint32(16)
-        return bits.view(np.float32)
+        return from_bfloat16(stored)
     values: Floats = stored.astype(np.float32)
     if scales is not None:
         values *= scales

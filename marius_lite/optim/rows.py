@@ -14,6 +14,7 @@ import torch
 from marius_lite._native import ROW_OPTIMIZERS as KNOWN
 from marius_lite._native import row_step, segment_sum, sort_rows
 from marius_lite.device.clip import clip_rows_
+from marius_lite.storage.bfloat16 import BITS
 from marius_lite.storage.record import record_of
 from marius_lite.types import RowGrads, Rows
 
@@ -27,7 +28,8 @@ ROWS_AT_A_TIME = 2048
 class RowOptimizer:
     """Changes records of a table in place, by one of the formulas in csrc/rows/formulas.h.
 
-    A record has ``dim`` value columns, then the columns of the optimizer's state. Results do not depend on the number of threads.
+    A record has ``dim`` value columns, then the columns of the optimizer's state: float32, or the bits of bfloat16 (see
+    `storage.record`). Results do not depend on the number of threads.
     """
 
     name: str
@@ -46,13 +48,18 @@ class RowOptimizer:
         """Return the state of a row that was never updated, shape (state_columns,)."""
         return np.zeros(self.state_columns(dim), np.float32)
 
-    def step(self, table: Floats, rows: Rows, grads: Floats, lr: float) -> None:
+    def step(self, table: npt.NDArray[Any], rows: Rows, grads: Floats, lr: float, seed: int = 0) -> None:
         """Make one step for ``rows`` (u,), ascending and unique, of ``table`` (n, width) with ``grads`` (u, dim).
+
+        ``seed``: from it follows, beside record and gradient, how bfloat16 is rounded.
 
         Raises ValueError, before anything changes, for rows outside the table or out of order, records that are too narrow, or an
         unknown option.
         """
-        row_step(self.name, table, rows, grads, lr, **self.options)
+        if table.dtype == BITS:
+            row_step(self.name, table, rows, grads, lr, key=seed & 0xFFFFFFFF, **self.options)
+        else:
+            row_step(self.name, table, rows, grads, lr, **self.options)
 
 
 ROW_OPTIMIZERS: dict[str, Callable[..., RowOptimizer]] = {name: partial(RowOptimizer.of, name) for name in KNOWN}
@@ -74,7 +81,7 @@ class HostRowUpdater:
         self._rows: Rows = np.empty(0, np.int64)
         self._sums: Floats = np.empty((ROWS_AT_A_TIME, dim), np.float32)
 
-    def apply(self, table: Floats, grads: RowGrads) -> Rows:
+    def apply(self, table: npt.NDArray[Any], grads: RowGrads) -> Rows:
         """Update ``table`` (n, width) in place. Returns the rows that changed, ascending.
 
         Gradients of equal rows are summed in the order of their positions, so that the bits are the same every time.
@@ -88,7 +95,7 @@ class HostRowUpdater:
             segment_sum(parts, order, starts[first : first + len(some) + 1], sums)
             if self.clip:
                 clip_rows_(torch.from_numpy(sums), self.clip)
-            self.optimizer.step(table, some, sums, self.lr * self.rate)
+            self.optimizer.step(table, some, sums, self.lr * self.rate, grads.seed)
         return rows
 
     def _laid_end_to_end(self, grads: RowGrads) -> Rows:

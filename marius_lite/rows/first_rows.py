@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from marius_lite.config.schema import Config, DrawSection
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.popularity import popularity
 from marius_lite.nn.biases import SIDES, first_biases
 from marius_lite.nn.decoders import Draw, decoder_class
 from marius_lite.seeds import generator_for
+from marius_lite.storage.bfloat16 import BITS, to_bfloat16
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.fill import each_adopted
 
@@ -20,15 +23,17 @@ def initialise(buffer: PartitionBuffer, config: Config, edges: EdgeBuckets | Non
     ``edges``: the training edges. Biases begin with the popularity that nodes have there; without edges they are drawn too.
     """
     partitions, dim = buffer.table.partitions, config.model.dim
+    stored = to_bfloat16 if buffer.table.dtype == BITS else np.asarray
     draw = draw_of(config.init.nodes, decoder_class(config.model.decoder).node_draw(dim))
     for k in each_adopted(buffer, partitions, buffer.slots):
         rows = buffer.view(k)
         generator = generator_for(config.training.seed, "nodes", worker=k)
         for start in range(0, len(rows), INITIAL_BLOCK):
             part = rows[start : start + INITIAL_BLOCK]
-            part[:, :dim] = draw(generator, len(part), dim)
+            part[:, :dim] = stored(draw(generator, len(part), dim))
         if config.has_biases and edges:
-            rows[:, dim - SIDES : dim] = first_biases(popularity(edges, k), edges.total / edges.partitioning.nodes).T
+            biases = first_biases(popularity(edges, k), edges.total / edges.partitioning.nodes)
+            rows[:, dim - SIDES : dim] = stored(biases).T
     return buffer.flush()
 
 

@@ -19,6 +19,8 @@ from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Stages
 from marius_lite.rows.batch import Arrays, Learn, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
+from marius_lite.seeds import seed_for
+from marius_lite.storage.bfloat16 import BITS
 from marius_lite.types import Batch, RowGrads, Rows
 
 
@@ -84,18 +86,30 @@ Gathered = tuple[PreparedBatch[Any], OnHost]
 
 
 class HostRows(ResidentRows):
-    """Rows trained on the host. ``updater``: what changes the learned rows. ``staleness``: batches gathered before an update."""
+    """Rows trained on the host. ``updater``: what changes the learned rows. ``staleness``: batches gathered before an update.
 
-    def __init__(self, buffers: RowBuffers, partitioning: Partitioning, updater: HostRowUpdater, staleness: int, threads: int):
+    ``seed``: the run's, from which follows how rows of bfloat16 are rounded.
+    """
+
+    def __init__(
+        self,
+        buffers: RowBuffers,
+        partitioning: Partitioning,
+        updater: HostRowUpdater,
+        staleness: int,
+        threads: int,
+        seed: int = 0,
+    ):
         super().__init__(buffers, partitioning)
-        self._updater = updater
+        self._updater, self._seed = updater, seed
         ring = staleness + 2 if staleness else 1
         self._gathers = []
         if buffers.features and buffers.stored:
             stored = buffers.stored
             self._gathers.append(HostGather(buffers.features.rows, stored.width, ring, threads, stored.type, stored.scales))
         if buffers.learned:
-            self._gathers.append(HostGather(buffers.learned.rows, buffers.dim, ring, threads))
+            kind = "bfloat16" if buffers.learned.table.dtype == BITS else "float32"
+            self._gathers.append(HostGather(buffers.learned.rows, buffers.dim, ring, threads, kind))
 
     def pipeline(
         self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn
@@ -103,7 +117,8 @@ class HostRows(ResidentRows):
         def learned(gathered: Gathered) -> tuple[float, RowGrads]:
             prepared, arrived = gathered
             loss, grads = learn(prepared, arrived)
-            return float(loss), RowGrads(prepared.rows[-1:], grads)
+            at = prepared.batch
+            return float(loss), RowGrads(prepared.rows[-1:], grads, seed_for(self._seed, "rounding", at.epoch, at.step, at.index))
 
         return Stages(prepare, self._gather, learned, self._apply)
 

@@ -36,7 +36,7 @@ def host_rows(buffers: RowBuffers, dataset: Dataset, config: Config) -> HostRows
     """Return the rows of the buffers, trained on the host."""
     settings, training = config.optimizer.rows, config.training
     updater = HostRowUpdater(ROW_OPTIMIZERS[settings.name](), config.model.dim, settings.lr, settings.clip)
-    return HostRows(buffers, dataset.partitioning, updater, training.staleness, int(training.threads))
+    return HostRows(buffers, dataset.partitioning, updater, training.staleness, int(training.threads), training.seed)
 
 
 def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset, config: Config, loads: list[Load]) -> DeviceRows:

@@ -18,7 +18,8 @@ NODES = "nodes"
 
 def record_learned(config: Config) -> RecordLayout | None:
     """Return the record of a node's learned row; None where no rows are learned."""
-    return record_of(config.optimizer.rows.name, config.model.dim) if config.learns_rows else None
+    rows = config.optimizer.rows.name
+    return record_of(rows, config.model.dim, config.storage.row_dtype) if config.learns_rows else None
 
 
 def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | None:
@@ -38,7 +39,9 @@ def create_table(path: Path, dataset: Dataset, config: Config) -> RowTable | Non
             "state": [record.dim, record.dim + record.state_columns],
             "decoder": config.model.decoder,
             "row_optimizer": config.optimizer.rows.name,
+            **({} if record.type == "float32" else {"type": record.type}),
         },
+        record.dtype,
     )
 
 
@@ -56,9 +59,9 @@ def open_table(path: Path, dataset: Dataset, config: Config, checksums: Mapping[
     record, partitioning = record_learned(config), dataset.partitioning
     if record is None:
         return None
-    table, width = RowTable.open(path / NODES), record.width
-    if table != RowTable(table.path, partitioning.nodes, width, partitioning.rows):
+    table, width, dtype = RowTable.open(path / NODES), record.width, record.dtype
+    if table != RowTable(table.path, partitioning.nodes, width, partitioning.rows, dtype):
         found = f"{table.nodes:,} rows of {table.width} {table.dtype}, {table.rows_per_partition:,} in a file"
-        wanted = f"{partitioning.nodes:,} of {width} float32, {partitioning.rows:,} in a file"
+        wanted = f"{partitioning.nodes:,} of {width} {dtype}, {partitioning.rows:,} in a file"
         raise UserError(f"{table.path}: {found}, the run has {wanted}: damaged, choose another checkpoint with --checkpoint")
     return table.expecting(checksums)

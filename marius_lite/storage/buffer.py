@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,11 @@ import numpy.typing as npt
 import marius_lite._native as _native
 from marius_lite.errors import NotFinite, RunError
 from marius_lite.files import disk_error
+from marius_lite.storage.bfloat16 import BITS
 from marius_lite.storage.table import RowTable
+
+CHECKED = (np.dtype(np.float32), BITS)
+"""The dtypes whose numbers must be finite where they are written."""
 
 
 class PartitionBuffer:
@@ -25,9 +30,10 @@ class PartitionBuffer:
     `mark_dirty` before the next `enter` or `flush`.
 
     As a context manager the buffer is flushed and closed at the end; after an exception it is only closed. What is dirty at
-    `close` is lost. A partition of float32 rows with a number that is not finite is not written: NotFinite, a RunError, is raised
-    by the same calls as for failed I/O. Failed I/O raises RunError, at once or at the next call of enter, adopt, flush or close.
-    The data are then still in memory, and every call is possible, also the one that failed. Not for several threads at once.
+    `close` is lost. A partition of float32 or bfloat16 rows with a number that is not finite is not written: NotFinite, a
+    RunError, is raised by the same calls as for failed I/O. Failed I/O raises RunError, at once or at the next call of enter,
+    adopt, flush or close. The data are then still in memory, and every call is possible, also the one that failed. Not for
+    several threads at once.
     """
 
     def __init__(self, table: RowTable, slots: int, threads: int = 4, direct: bool = True) -> None:
@@ -41,12 +47,12 @@ class PartitionBuffer:
                 slots,
                 threads,
                 direct,
-                table.dtype == np.float32,
+                table.dtype.itemsize if table.dtype in CHECKED else 0,
             )
         self.slots = slots
         self.slot_rows: int = self._native.slot_rows
         self.direct: bool = self._native.direct
-        self.rows: npt.NDArray[np.float32] = self._native.memory.view(table.dtype)
+        self.rows: npt.NDArray[Any] = self._native.memory.view(table.dtype)
         if table.checksums is not None:
             self.expect(table.checksums)
 
@@ -55,7 +61,7 @@ class PartitionBuffer:
         with self._errors():
             self._native.enter([int(k) for k in now], [int(k) for k in next])
 
-    def adopt(self, k: int) -> npt.NDArray[np.float32]:
+    def adopt(self, k: int) -> npt.NDArray[Any]:
         """Make partition k resident without reading its file: its rows (size, width), which are zero and dirty."""
         with self._errors():
             self._native.adopt(k)
@@ -65,7 +71,7 @@ class PartitionBuffer:
         """The index in ``rows`` of partition k's first row. Raises ValueError where the partition is not in memory."""
         return int(self._native.slot(k)) * self.slot_rows
 
-    def view(self, k: int) -> npt.NDArray[np.float32]:
+    def view(self, k: int) -> npt.NDArray[Any]:
         """Partition k's rows (size, width)."""
         base = self.base_row(k)
         return self.rows[base : base + self.table.size(k)]
@@ -101,7 +107,7 @@ class PartitionBuffer:
 
     def close(self) -> None:
         """Wait for the writes under way, and end the threads. The memory exists as long as there are views of ``rows``."""
-        self.rows = np.empty((0, self.table.width), np.float32)
+        self.rows = np.empty((0, self.table.width), self.table.dtype)
         with self._errors():
             self._native.close()
 

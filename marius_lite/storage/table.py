@@ -15,10 +15,11 @@ import zarr
 from marius_lite._native import crc32c
 from marius_lite.errors import RunError, UserError
 from marius_lite.files import disk_error, disk_errors, remove_tree
+from marius_lite.storage.bfloat16 import BITS
 from marius_lite.storage.chunks import Chunks, chunk_path
 from marius_lite.storage.engine import read_range
 
-DTYPES = tuple(map(np.dtype, (np.float32, np.float16, np.uint16, np.int8)))  # uint16: the bits of bfloat16
+DTYPES = (np.dtype(np.float32), np.dtype(np.float16), BITS, np.dtype(np.int8))
 STRIDE_STEP = 16  # bytes; a row's stride is a multiple of it
 GAP_BYTES = 64 * 1024  # reading across a smaller gap costs less than another request
 SPAN_BYTES = 8 * 1024 * 1024  # the most that is read at once
@@ -34,9 +35,9 @@ def padded_width(width: int, dtype: npt.DTypeLike) -> int:
 class RowTable:
     """A table with a record for each node. Partition k, nodes [k*R, (k+1)*R), is chunk k, a file of R rows.
 
-    ``dtype``: float32; features may have others. The last chunk file has R rows too; those past ``nodes`` have no meaning.
-    ``checksums``: the CRC-32C of each chunk file, where it is known. Rows are then only returned from a file that was compared
-    with its checksum.
+    ``dtype``: float32, or BITS for bfloat16; features may have others. The last chunk file has R rows too; those past ``nodes``
+    have no meaning. ``checksums``: the CRC-32C of each chunk file, where it is known. Rows are then only returned from a file
+    that was compared with its checksum.
     """
 
     path: Path

@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "check.h"
+#include "rows/bfloat16.h"
 #include "rows/gather.h"
 #include "rows/segment_sum.h"
 #include "rows/sort.h"
@@ -88,7 +89,7 @@ void sums_and_steps_do_not_depend_on_threads() {
         for (float& v : table) v = std::abs(v);
         segment_sum({{grads.data(), 1500}, {grads.data() + 1500 * dim, count - 1500}}, sorted.order.data(), count,
                     sorted.starts.data(), unique, sums.data(), dim, threads);
-        const RowStep step{table.data(), nodes, width, sorted.unique.data(), unique, sums.data(), dim, threads};
+        const RowStep<float> step{table.data(), nodes, width, sorted.unique.data(), unique, sums.data(), dim, threads};
         formulas::each_optimizer([&](auto each) { row_step(each.name, step, formulas::usual_rates(each.name, 0.1f)); });
         std::vector<float> out(count * dim);
         gather({table.data(), nodes, width, Number::float32}, rows.data(), count, out.data(), dim, threads);
@@ -99,15 +100,39 @@ void sums_and_steps_do_not_depend_on_threads() {
     }
 }
 
+// A table of exactly the columns that a record needs, so that a sanitizer sees any step beyond it.
+void rounded_steps_do_not_depend_on_threads() {
+    const std::int64_t nodes = 300, dim = 19;
+    std::vector<std::int64_t> rows(nodes);
+    for (std::int64_t i = 0; i < nodes; ++i) rows[i] = i;
+    const std::vector<float> grads = random_floats(nodes * dim);
+    formulas::each_optimizer([&](auto each) {
+        using Optimizer = decltype(each);
+        const std::int64_t width = dim + Optimizer::per_value * dim + halves * Optimizer::per_row;
+        std::vector<std::uint16_t> first;
+        for (int threads : {1, 2, 7}) {
+            std::vector<std::uint16_t> table(nodes * width);
+            for (std::uint32_t key : {1u, 2u, 3u}) {
+                const RowStep<std::uint16_t> step{table.data(), nodes, width,   rows.data(), nodes,
+                                                  grads.data(), dim,   threads, key};
+                row_step(each.name, step, formulas::usual_rates(each.name, 0.1f));
+            }
+            if (first.empty()) first = table;
+            CHECK(first == table);
+        }
+        CHECK(first != std::vector<std::uint16_t>(nodes * width));
+    });
+}
+
 void misfits_change_nothing() {
     std::vector<float> table(20, 1.0f), out(4);
     const std::vector<float> grads(4, 1.0f);
     for (std::vector<std::int64_t> rows : {std::vector<std::int64_t>{1, 1}, {2, 1}, {0, 5}, {-1, 0}}) {
-        const RowStep step{table.data(), 5, 4, rows.data(), 2, grads.data(), 2, 1};
+        const RowStep<float> step{table.data(), 5, 4, rows.data(), 2, grads.data(), 2, 1};
         CHECK_THROWS(row_step("sgd", step, formulas::usual_rates("sgd", 1.0f)), std::invalid_argument);
     }
     const std::vector<std::int64_t> rows{0, 1};
-    const RowStep narrow{table.data(), 5, 4, rows.data(), 2, grads.data(), 2, 1};
+    const RowStep<float> narrow{table.data(), 5, 4, rows.data(), 2, grads.data(), 2, 1};
     CHECK_THROWS(row_step("adam", narrow, formulas::usual_rates("adam", 1.0f)), std::invalid_argument);
     for (float v : table) CHECK(v == 1.0f);
     const std::int64_t outside = 5;
@@ -123,5 +148,6 @@ int main() {
     loops_from_several_threads();
     sort_groups_stably();
     sums_and_steps_do_not_depend_on_threads();
+    rounded_steps_do_not_depend_on_threads();
     misfits_change_nothing();
 }

@@ -5,6 +5,7 @@ import pytest
 
 from marius_lite._native import crc32c
 from marius_lite.errors import NotFinite, RunError, UserError
+from marius_lite.storage.bfloat16 import BITS, to_bfloat16
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import SPAN_BYTES, RowTable
 
@@ -92,10 +93,28 @@ def test_what_is_not_finite_is_not_written(tmp_path, wrong, place, direct):
     assert np.fromfile(table.chunk_path(1), np.float32).max() == np.finfo(np.float32).max
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [(0, 0), (299, 7)])
+def test_what_is_not_finite_in_bfloat16_is_not_written(tmp_path, wrong, place):
+    table = RowTable.create(tmp_path / "t", 600, 8, 300, dtype=BITS)
+    with PartitionBuffer(table, 1) as buffer:
+        buffer.enter([1])
+        buffer.view(1)[:] = largest = 0x7F7F  # the largest number
+        buffer.view(1)[::2] = 0xFF7F
+        buffer.mark_dirty([1])
+        buffer.flush()
+        buffer.view(1)[place] = to_bfloat16(np.array([wrong], np.float32))[0] if wrong == wrong else 0x7FC0
+        buffer.mark_dirty([1])
+        with pytest.raises(NotFinite, match=r"c/1/0: a number is not finite"):
+            buffer.flush()
+        buffer.view(1)[place] = largest
+    assert np.fromfile(table.chunk_path(1), np.uint16).max() == 0xFF7F
+
+
 def test_rows_of_other_types_are_any_bits(tmp_path):
-    table = RowTable.create(tmp_path / "t", 8, 8, 8, dtype=np.uint16)
+    table = RowTable.create(tmp_path / "t", 8, 16, 8, dtype=np.int8)
     with PartitionBuffer(table, 1) as buffer:
         buffer.enter([0])
-        buffer.view(0)[:] = 0xFFFF
+        buffer.view(0)[:] = -1
         buffer.mark_dirty([0])
-    assert (np.fromfile(table.chunk_path(0), np.uint16) == 0xFFFF).all()
+    assert (np.fromfile(table.chunk_path(0), np.int8) == -1).all()

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.errors import UserError
-from marius_lite.graph.feature_types import STORED, Floats, int8_scales, to_bfloat16, to_int8
+from marius_lite.graph.feature_types import STORED, Floats, int8_scales, to_int8
 from marius_lite.preprocess.readers.feature_rows import open_rows
 from marius_lite.preprocess.readers.number_rows import OfRows, Rows
+from marius_lite.storage.bfloat16 import to_bfloat16
 
 KEPT = ("float16", "float32")
 INFINITE_BFLOAT16 = 0x7F80
