@@ -7,7 +7,8 @@ from math import prod
 
 from marius_lite.config.facts import Facts
 from marius_lite.config.memory import LOOK_BACK, RING, device_bytes, largest_batch, packet_bytes
-from marius_lite.config.schema import DEFAULT, Config, Fanout
+from marius_lite.config.model_sections import DEFAULT, Fanout
+from marius_lite.config.schema import Config
 
 SUMMING = ("sage", "gcn")
 """Encoders that sum the rows of neighbours. They keep values of the sources only where they map sources first; they do so

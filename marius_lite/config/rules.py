@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import uniform
+from marius_lite.config.model_sections import LossSection
 from marius_lite.config.planning import Rules, planning_of
-from marius_lite.config.schema import Config, LossSection
+from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 
 

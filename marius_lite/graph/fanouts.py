@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config.encoder_memory import fanouts_of
-from marius_lite.config.schema import DEFAULT, Config
+from marius_lite.config.model_sections import DEFAULT
+from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 

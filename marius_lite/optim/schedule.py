@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from marius_lite.config.schema import ScheduleSection
+from marius_lite.config.optimizer_sections import ScheduleSection
 
 
 class Rated(Protocol):

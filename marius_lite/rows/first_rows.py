@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from marius_lite.config.schema import Config, DrawSection
+from marius_lite.config.model_sections import DrawSection
+from marius_lite.config.schema import Config
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.popularity import popularity
 from marius_lite.nn.biases import SIDES, first_biases

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marius_lite.config.schema import ScheduleSection
+from marius_lite.config.optimizer_sections import ScheduleSection
 from marius_lite.optim.schedule import SHAPES, factor
 
 EPOCHS = 10

@@ -1,0 +1,143 @@
+"""Sections of the configuration that say what is learned: the model, its first values, the loss and what is drawn for it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from marius_lite.config.decoders import DECODERS
+from marius_lite.config.names import NameOf
+from marius_lite.config.section import Auto, Fraction, Section
+from marius_lite.config.tasks import NamesOfTasks
+
+
+def _text_keys(value: object) -> object:
+    """Return a mapping with its keys as text. YAML reads names of relations such as 7 as numbers."""
+    return {str(key): number for key, number in value.items()} if isinstance(value, dict) else value
+
+
+DEFAULT = "default"
+"""The key of a mapping of fanouts that stands for the relations it does not name."""
+Count = Annotated[int, Field(ge=-1)]
+Fanout = Count | Annotated[dict[str, Count], BeforeValidator(_text_keys), Field(min_length=1)]
+
+
+class ModelSection(Section):
+    """The encoder and the decoder."""
+
+    encoder: Annotated[str, Field(pattern=r"^(none|sage|gcn|gat|rgcn|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$")] = Field(
+        "none",
+        description="how a node's rows become its representation: sage, gcn, gat, rgcn, or package.module:Class with "
+        "PyTorch Geometric's forward(x, edge_index); none: the row is the embedding",
+    )
+    layers: tuple[PositiveInt, ...] = Field(
+        (),
+        description="widths between an encoder's layers. There is one layer more than widths; the last is as wide as there "
+        "are classes, or model.dim",
+    )
+    inputs: Literal["auto", "features", "embeddings", "both"] = Field(
+        "auto",
+        description="what an encoder gets for each node; auto: features where the dataset has them, else learned "
+        "embeddings. Without an encoder: embeddings",
+    )
+    heads: PositiveInt = Field(1, description="attention heads of each layer but the last (gat)")
+    norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
+    residual: bool = Field(False, description="add a layer's input to its output; it is projected where the widths differ")
+    decoder: Annotated[str, NameOf(DECODERS)] = Field(
+        "complex", description="how an edge is scored from its source, relation and destination; transe: L2 distance"
+    )
+    dim: PositiveInt = Field(100, description="numbers stored for each node (complex, rotate: two for each complex number)")
+    reciprocal: bool = Field(True, description="learn a second row for each relation, for the inverse direction")
+    biases: bool = Field(
+        False,
+        description="whether the last two of a node's numbers are its biases: how often it is a destination and a source at all. "
+        "They begin with the training edges' counts. A score is the decoder's plus 10 times the candidate's bias (dot, "
+        "distmult, complex). Only learned rows have them: with an encoder this changes nothing",
+    )
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
+        0.0,
+        description="share of the numbers that are set to zero while training, in gathered rows and between an encoder's layers",
+    )
+    normalize_features: bool = Field(False, description="divide each node's features by the sum of their magnitudes")
+
+
+class DrawSection(Section):
+    """A distribution of first values."""
+
+    kind: Literal["auto", "normal", "uniform"] = Field(
+        "auto", description="distribution that first values are drawn from; auto: the choice of the decoder's authors"
+    )
+    scale: PositiveFloat | Auto = Field(
+        "auto", description="standard deviation (normal) or bound (uniform); auto: the choice of the decoder's authors"
+    )
+
+
+class InitSection(Section):
+    """The first values of node rows and relations."""
+
+    nodes: DrawSection = Field(default_factory=DrawSection)
+    relations: DrawSection = Field(default_factory=DrawSection)
+
+
+class LossSection(Section):
+    """What is minimised."""
+
+    name: Annotated[str, NameOf(NamesOfTasks("losses"), before=("auto",))] = Field(
+        "auto",
+        description="loss. For links: softmax, logistic or margin, over a positive and its negatives. For classes: "
+        "cross_entropy, or binary_cross_entropy where a node may have several. auto: softmax, or the one that fits the labels",
+    )
+    margin: PositiveFloat = Field(1.0, description="margin of the margin loss")
+    offset: NonNegativeFloat = Field(
+        0.0, description="logistic: added to every score, for decoders whose scores are negated distances (transe, rotate)"
+    )
+    adversarial_temperature: NonNegativeFloat = Field(
+        0.0, description="logistic: weight negatives by softmax(temperature * score); 0: all alike"
+    )
+    relation_weight: NonNegativeFloat = Field(
+        0.0, description="weight of a second loss, which predicts an edge's relation from its ends (distmult, complex, transe)"
+    )
+    class_weights: Literal["none", "balanced"] | tuple[PositiveFloat, ...] = Field(
+        "none",
+        description="factors of the loss, one for each class, in order. cross_entropy: for nodes of the class; balanced: "
+        "training nodes / (classes * training nodes of the class). binary_cross_entropy: for nodes that have the class; "
+        "balanced: training nodes without the class / training nodes with it",
+    )
+
+
+class NegativesSection(Section):
+    """The negatives of link prediction."""
+
+    count: PositiveInt | Literal["all"] = Field(
+        1000,
+        description="negatives that the edges of a chunk share, for each side; all: every resident node, for all edges and "
+        "both sides",
+    )
+    chunks: PositiveInt = Field(10, description="parts of a batch; each has its own negatives")
+    degree_fraction: Fraction = Field(0.0, description="share of the negatives that is taken from the batch's own nodes")
+    log_q: bool = Field(
+        False,
+        description="subtract from each score the logarithm of how often its node is drawn, so that frequent nodes are "
+        "not pushed down for being frequent (degree_fraction above 0)",
+    )
+    mask_known: bool = Field(False, description="leave out negatives that are true answers by another edge of the same batch")
+
+
+class SamplingSection(Section):
+    """How an encoder draws neighbours."""
+
+    fanouts: tuple[Fanout, ...] | Auto = Field(
+        "auto",
+        description="neighbours drawn for a node, hop after hop, one entry for each layer. An entry is a number, or "
+        "numbers by relation, {cites: 5, default: 2}; `default` is for relations that are not named, 0 if left out. -1: all "
+        "neighbours. auto: 15, 10, 5, 5, ...",
+    )
+    weighted: bool = Field(
+        False, description="draw neighbours in proportion to the weights of their edges; only -1 takes edges of weight 0"
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto",
+        description="what draws neighbours; cuda: the GPU that trains, from pinned host memory, but not by relation or "
+        "weight; auto: whichever is faster in the first batches. The result is the same",
+    )
