@@ -16,7 +16,7 @@ from marius_lite.config.planning import planning_of
 from marius_lite.config.resolve import device_needs
 from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, loads_pause
 from marius_lite.config.schema import Config
-from marius_lite.device.library import usable
+from marius_lite.device.library import passed_over, usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.facts import facts_of
@@ -200,6 +200,6 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if any(sizes.lists) else {}),
         "first_epoch": asdict(counted[0]),
         "later_epoch": {name: round(sum(getattr(t, name) for t in later) / len(later)) for name in asdict(later[0])},
-        "remarks": [*unused(data.manifest, config), *doubtful(data.manifest, config), *few_edges],
+        "remarks": [*passed_over(given.device), *unused(data.manifest, config), *doubtful(data.manifest, config), *few_edges],
         "config": config.model_dump(mode="json"),
     }

@@ -141,7 +141,11 @@ class Config(Section):
     storage: StorageSection = Field(default_factory=StorageSection)
     checkpoint: CheckpointSection = Field(default_factory=CheckpointSection)
     evaluation: EvaluationSection = Field(default_factory=EvaluationSection)
-    device: Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$")] = Field("auto", description="cpu, cuda, cuda:N or auto")
+    device: Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$")] = Field(
+        "auto",
+        description="cpu, cuda, cuda:N or auto: a GPU where there is one, once this code has run on some GPU (`info` says), "
+        "else the CPU",
+    )
 
     @property
     def encodes(self) -> bool:

@@ -27,7 +27,22 @@ def library() -> _native.CudaLibrary:
 
 
 def usable() -> bool:
-    """Whether `device: auto` means a GPU: there is one, and this build and torch's can use it. Does not load torch."""
+    """Whether `device: auto` means a GPU: one can be used, and this code has run on some GPU."""
+    return bool(verified.GPUS) and present()
+
+
+def passed_over(asked: str) -> list[str]:
+    """Say, in one line, that ``device`` as it is ``asked`` for leaves a GPU alone on which this code might run."""
+    if asked != "auto" or usable() or not present():
+        return []
+    return [
+        f"there is a GPU, but this code is {verified.UNPROVEN}, so `device: auto` is the CPU: --set device=cuda takes the "
+        "GPU, and `scripts/gpu_check all` finds out whether it can be trusted there"
+    ]
+
+
+def present() -> bool:
+    """Whether there is a GPU that this build and torch's can use. Does not load torch."""
     spec = find_spec("torch")
     if not LIBRARY.exists() or spec is None or spec.origin is None:
         return False

@@ -23,6 +23,7 @@ from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schedule import checkpoints_kept
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device
+from marius_lite.device.library import passed_over
 from marius_lite.encode.vectors import remove_left_vectors
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
@@ -66,8 +67,11 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
     Raises UserError for wrong input, RunError when the run fails, Interrupted after a signal and its checkpoint.
     """
     data = Dataset.open(Path(dataset))
-    settings, _ = resolved(data, config or config_for(data, None))
+    given = config or config_for(data, None)
+    settings, _ = resolved(data, given)
     check_device(settings.device)
+    for line in passed_over(given.device):
+        log.info("%s", line)
     _require_disk(Path(run), data, settings)
     with run_folder.create(Path(run), data, settings, _machine_facts(data, settings)) as folder:
         return _run(folder, data, settings, None)

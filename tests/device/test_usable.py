@@ -1,11 +1,11 @@
-"""`device: auto` is a GPU where the library finds one and torch was built for it, and the CPU otherwise."""
+"""`device: auto` is a GPU where one is found that torch was built for, once this code has run on one, and the CPU otherwise."""
 
 import importlib.util
 from types import SimpleNamespace
 
 import pytest
 
-from marius_lite.device import library
+from marius_lite.device import library, verified
 
 
 @pytest.mark.parametrize(
@@ -19,10 +19,27 @@ def test_all_three_are_needed(tmp_path, monkeypatch, cuda, devices, there, expec
     monkeypatch.setattr(library, "LIBRARY", tmp_path / "libmarius_cuda.so")
     monkeypatch.setattr(library, "find_spec", lambda name: SimpleNamespace(origin=str(tmp_path / "__init__.py")))
     monkeypatch.setattr(library, "library", lambda: SimpleNamespace(device_count=lambda: devices))
-    assert library.usable() == expected
+    assert library.present() == expected
+    for gpus in ((), ("NVIDIA H200",)):
+        monkeypatch.setattr(verified, "GPUS", gpus)
+        assert library.usable() == (expected and bool(gpus))
+        assert bool(library.passed_over("auto")) == (expected and not gpus)
+        assert library.passed_over("cpu") == library.passed_over("cuda") == []
 
 
 def test_here_it_agrees_with_torch():
     torch = pytest.importorskip("torch")
     assert importlib.util.find_spec("torch") is not None
-    assert library.usable() == (torch.cuda.is_available() and library.LIBRARY.exists())
+    assert library.present() == (torch.cuda.is_available() and library.LIBRARY.exists())
+
+
+def test_train_and_plan_say_that_a_gpu_is_left_alone(cli, tiny_dataset, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(verified, "GPUS", ())
+    monkeypatch.setattr(library, "present", lambda: True)
+    small = ["--config", "preset:plain", "--set", "training.epochs=1", "--set", "training.threads=1"]
+    for command in (["plan", tiny_dataset], ["train", tiny_dataset, "--run", tmp_path / "run"]):
+        assert cli(*command, *small) == 0
+        said = "".join(capfd.readouterr())
+        assert "never run on a GPU" in said
+        assert "--set device=cuda" in said
+    assert "device: cpu" in (tmp_path / "run" / "config.yaml").read_text()
