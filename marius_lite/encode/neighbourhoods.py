@@ -67,8 +67,10 @@ class Neighbourhoods:
         return {**self._counts, "edges_moved": self.lists.edges_moved}
 
     def close(self) -> None:
-        self._without_device()
-        self.lists.close()
+        try:
+            self._without_device()
+        finally:
+            self.lists.close()
 
     def _sample(
         self, on_device: DeviceNeighbours | None, seeds: Ids, seed: int, exclude: Ids | None, both: bool

@@ -89,8 +89,10 @@ class DeviceRows(ResidentRows):
         return super().flush()
 
     def close(self) -> None:
-        self._batches.close()
-        super().close()
+        try:
+            self._batches.close()
+        finally:
+            super().close()
 
     def _begin(self, learn: Learn, tracked: Tracked) -> Callable[[], float]:
         prepared, rows = tracked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +45,10 @@ class RowBuffers:
         return self.all[-1]
 
     def close(self) -> None:
-        for buffer in self.all:
-            buffer.close()
+        """Close each buffer, also where another one fails."""
+        with ExitStack() as stack:
+            for buffer in self.all:
+                stack.callback(buffer.close)
 
 
 class ResidentRows(ABC):

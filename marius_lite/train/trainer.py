@@ -91,8 +91,10 @@ class Trainer:
         self._set_rates(window)
         while self.state.cursor.batch < window.end:
             batches = opened.batches(max(self.state.cursor.batch, window.first_batch))
-            for finished in run(batches, self.parts.work.stages(), self.config.training.staleness, self._pause):
-                self._record(finished)
+            # Closed whatever happens: the thread that prepares batches must end before the rows that it reads go.
+            with closing(run(batches, self.parts.work.stages(), self.config.training.staleness, self._pause)) as trained:
+                for finished in trained:
+                    self._record(finished)
             if self._pause():
                 self._checkpoint()
                 self._stop_if_asked()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from torch import Tensor
@@ -78,9 +79,10 @@ class Work:
         return {**self.rows.counters(), **self._representation.counters()}
 
     def close(self) -> None:
-        self._representation.close()
-        self._learning.close()
-        self.rows.close()
+        """Close all parts, the rows last. If one fails, the others are closed all the same."""
+        with ExitStack() as stack:
+            for part in (self.rows, self._learning, self._representation):
+                stack.callback(part.close)
 
     def _learn(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]:
         """Update the weights. Returns what `rows.batch.Learn` says."""

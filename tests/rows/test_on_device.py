@@ -75,3 +75,14 @@ def test_at_rate_0_rows_stay(rows):
     rows.enter((0,), ())
     train(rows, nodes)
     np.testing.assert_array_equal(values(rows, nodes), before)
+
+
+def test_buffers_are_closed_even_where_the_device_fails(rows, monkeypatch):
+    def failing():
+        raise RuntimeError("the device is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rows._batches, "close", failing)
+        with pytest.raises(RuntimeError, match="the device is gone"):
+            rows.close()
+    assert len(rows.main.rows) == 0

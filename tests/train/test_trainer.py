@@ -2,13 +2,16 @@
 
 import json
 import os
+import threading
 
 import numpy as np
 import pytest
 import torch
 
+from marius_lite.errors import RunError
 from marius_lite.train.meter import Meter
 from marius_lite.train.trainer import Trainer
+from marius_lite.train.work import Work
 
 SETTINGS = [
     "model.dim=8",
@@ -91,3 +94,20 @@ def test_learning_rates_beyond_all_measure(cli, tiny_dataset, tmp_path, capfd):
     told = capfd.readouterr().err.splitlines()[-1]
     assert "a number is not finite: the model diverged" in told
     assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_nothing_prepares_batches_once_the_loop_has_failed(cli, tiny_dataset, tmp_path, monkeypatch):
+    """An error while a batch is recorded, such as a full disk: the thread that reads resident rows ends before they go."""
+    alive, close = [], Work.close
+
+    def failing(self, *arguments):
+        raise RunError("the disk is full")
+
+    def closing(self):
+        alive.extend(thread for thread in threading.enumerate() if thread.name.endswith("(work)"))
+        close(self)
+
+    monkeypatch.setattr(Meter, "batch", failing)
+    monkeypatch.setattr(Work, "close", closing)
+    assert cli("train", tiny_dataset, "--run", tmp_path / "run", *OPTIONS, "--set", "training.batch_size=20") == 1
+    assert alive == []

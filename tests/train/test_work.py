@@ -6,6 +6,7 @@ import pytest
 from open_parts import CLASSES, ENCODER, LINKS, open_parts
 
 from marius_lite._native import crc32c
+from marius_lite.errors import RunError
 from marius_lite.pipeline.batches import run
 
 
@@ -65,3 +66,17 @@ def test_what_is_flushed_is_what_its_checksums_say(work):
     assert changed <= set(step.resident)
     table = work.rows.learned
     assert all(crc32c(table.chunk_path(k).read_bytes()) == checksum for k, checksum in after.items())
+
+
+def test_rows_are_closed_even_where_another_part_fails(work, monkeypatch):
+    def failing():
+        raise RunError("no device")
+
+    closed, close = [], work.rows.close
+    monkeypatch.setattr(work._representation, "close", failing)
+    monkeypatch.setattr(work.rows, "close", lambda: closed.append(True))
+    with pytest.raises(RunError, match="no device"):
+        work.close()
+    assert closed == [True]
+    monkeypatch.undo()
+    assert work.rows.close == close
