@@ -160,7 +160,7 @@ def row_step(optimizer: str, table: Annotated[NDArray[numpy.uint16], dict(shape=
 
 def round_by_chance(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], key: int) -> None:
     """
-    out[i] = the bits of one of the two bfloat16 around values[i]; the mean over keys is values[i].
+    out[i] = the bits of one of the two bfloat16 around values[i]; the mean over keys is values[i]. What row_step does.
     """
 
 @overload

@@ -200,6 +200,11 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
         **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if any(sizes.lists) else {}),
         "first_epoch": asdict(counted[0]),
         "later_epoch": {name: round(sum(getattr(t, name) for t in later) / len(later)) for name in asdict(later[0])},
-        "remarks": [*passed_over(given.device), *unused(data.manifest, config), *doubtful(data.manifest, config), *few_edges],
+        "remarks": [
+            *passed_over(given, config.device),
+            *unused(data.manifest, config),
+            *doubtful(data.manifest, config),
+            *few_edges,
+        ],
         "config": config.model_dump(mode="json"),
     }

@@ -172,8 +172,11 @@ void bind_rows(nb::module_& m) {
         "round_by_chance",
         [](Vector<const float> values, Vector<std::uint16_t> out, std::uint32_t key) {
             require(values.shape(0) == out.shape(0), "round_by_chance: out is not as long as values");
-            marius::round_by_chance(values.data(), out.data(), static_cast<std::int64_t>(values.shape(0)), key);
+            for (std::size_t i = 0; i < values.shape(0); ++i)
+                out.data()[i] =
+                    marius::rounded_by_chance(values.data()[i], marius::key_of_column(key, static_cast<std::int64_t>(i)));
         },
         "values"_a.noconvert(), "out"_a.noconvert(), "key"_a,
-        "out[i] = the bits of one of the two bfloat16 around values[i]; the mean over keys is values[i].", Released());
+        "out[i] = the bits of one of the two bfloat16 around values[i]; the mean over keys is values[i]. What row_step does.",
+        Released());
 }

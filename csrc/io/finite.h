@@ -19,7 +19,7 @@ template <class Word> bool all_finite(const std::byte* data, std::size_t length)
     return wrong == 0;
 }
 
-/// The same for numbers of so many bytes: 4 of float32, 2 of bfloat16; 0: whatever they are.
+/// The same for numbers of so many bytes: 4 of float32, 2 of bfloat16; 0: whatever they are. No others are meant.
 inline bool all_finite(const std::byte* data, std::size_t length, int bytes) {
     return bytes == 0 || (bytes == 4 ? all_finite<std::uint32_t>(data, length) : all_finite<std::uint16_t>(data, length));
 }

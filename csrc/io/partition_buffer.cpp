@@ -30,6 +30,8 @@ BufferShape checked(BufferShape shape) {
                 " and " + std::to_string(shape.slots) + ", all must be positive");
     require(shape.stride > 0 && shape.stride % 16 == 0,
             "stride: found " + std::to_string(shape.stride) + " bytes, must be a positive multiple of 16");
+    require(shape.finite == 0 || shape.finite == 2 || shape.finite == 4,
+            "finite: found numbers of " + std::to_string(shape.finite) + " bytes, must be 0, 2 or 4");
     const std::uint64_t most = std::numeric_limits<std::int64_t>::max() / 2;
     require(round_up(shape.rows, kRowStep) <= most / shape.stride / static_cast<std::uint64_t>(shape.slots),
             "the slots are larger than any memory: use fewer slots or more partitions");

@@ -22,6 +22,11 @@ void request(const std::byte* row, std::int64_t bytes) {
     for (std::int64_t at = 0; at < std::min(bytes, lines_ahead * line); at += line) __builtin_prefetch(row + at);
 }
 
+MARIUS_VECTOR_CLONES
+void widen_bfloat16(const std::uint16_t* __restrict in, float* __restrict out, std::int64_t count) {
+    for (std::int64_t c = 0; c < count; ++c) out[c] = widened(in[c]);
+}
+
 // The exponent is moved to float32's bias by a product, which is exact and makes subnormal numbers normal ones.
 MARIUS_VECTOR_CLONES
 void widen_float16(const std::uint16_t* __restrict in, float* __restrict out, std::int64_t count) {

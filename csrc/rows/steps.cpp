@@ -1,9 +1,9 @@
 #include "rows/steps.h"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "base/parallel.h"
 #include "rows/bfloat16.h"
@@ -12,8 +12,9 @@
 namespace marius {
 namespace {
 
-constexpr std::int64_t ahead = 4;  // records requested before they are changed
-constexpr std::int64_t line = 64;  // bytes in a cache line
+constexpr std::int64_t ahead = 4;   // records requested before they are changed
+constexpr std::int64_t line = 64;   // bytes in a cache line
+constexpr std::int64_t some = 256;  // columns of bfloat16 that are changed at a time, in the first cache
 
 template <class Column> void check(const RowStep<Column>& step, std::int64_t columns) {
     if (step.width < columns)
@@ -30,18 +31,17 @@ template <class Column> void check(const RowStep<Column>& step, std::int64_t col
     }
 }
 
-// Calls change(record, gradient, room) for each row. `columns`: those of a record. `room`: so many floats for the call.
+// Calls change(record, gradient) for each row. `columns`: those of a record.
 template <class Column, class Change>
-void for_each_row(const RowStep<Column>& step, std::int64_t columns, std::int64_t room, Change change) {
+void for_each_row(const RowStep<Column>& step, std::int64_t columns, Change change) {
     check(step, columns);
     parallel_for(step.count, 128, step.threads, [&](std::int64_t begin, std::int64_t end) {
-        std::vector<float> floats(room);
         for (std::int64_t i = begin; i < end; ++i) {
             if (i + ahead < end) {
                 const Column* coming = step.table + step.rows[i + ahead] * step.width;
                 for (std::int64_t at = 0; at < columns; at += line / sizeof(Column)) __builtin_prefetch(coming + at, 1);
             }
-            change(step.table + step.rows[i] * step.width, step.grads + i * step.dim, floats.data());
+            change(step.table + step.rows[i] * step.width, step.grads + i * step.dim);
         }
     });
 }
@@ -59,7 +59,40 @@ MARIUS_BOTH void change_columns(float* __restrict value, float* __restrict first
     }
 }
 
-// A function of its own for each optimizer: not every compiler makes clones of templates.
+// The key of a row's chances: two rows are rounded by the same ones only where records and gradients are the same.
+inline std::uint32_t key_of_row(std::uint32_t key, const std::uint16_t* record, std::int64_t columns, const float* grad,
+                                std::int64_t dim) {
+    std::uint32_t sum = 0;
+    for (std::int64_t c = 0; c < columns; ++c) sum += record[c] * (2 * static_cast<std::uint32_t>(c) + 0x9e3779b1u);
+    for (std::int64_t c = 0; c < dim; ++c)
+        sum += std::bit_cast<std::uint32_t>(grad[c]) * (2 * static_cast<std::uint32_t>(c) + 0x85ebca6bu);
+    return key ^ hashed(sum);
+}
+
+// Changes a record of bfloat16, some columns at a time.
+template <class Optimizer>
+inline void change_some(std::uint16_t* record, const float* grad, std::int64_t dim, const formulas::Rates& rates,
+                        std::uint32_t key) {
+    constexpr int parts = 1 + Optimizer::per_value;  // values, then each kind of state
+    constexpr bool own = Optimizer::per_row > 0;
+    float floats[3][some], once = 0.0f;
+    const std::int64_t columns = parts * dim;
+    key = key_of_row(key, record, columns + (own ? halves : 0), grad, dim);
+    if constexpr (own) once = sum_of_halves(record + columns);
+    const auto factors = formulas::factors_now<Optimizer>(&once, grad, dim, rates);
+    for (std::int64_t first = 0; first < dim; first += some) {
+        const std::int64_t count = std::min(some, dim - first);
+        for (int part = 0; part < parts; ++part)
+            for (std::int64_t c = 0; c < count; ++c) floats[part][c] = widened(record[part * dim + first + c]);
+        change_columns<Optimizer>(floats[0], floats[1], floats[2], grad + first, count, factors);
+        for (int part = 0; part < parts; ++part)
+            for (std::int64_t c = 0, at = part * dim + first; c < count; ++c, ++at)
+                record[at] = rounded_by_chance(floats[part][c], key_of_column(key, at));
+    }
+    if constexpr (own) split_into_halves(once, record + columns, key_of_column(key, columns));
+}
+
+// Functions of their own for each optimizer: not every compiler makes clones of templates.
 #define MARIUS_CHANGE_ROW(Optimizer)                                                                      \
     MARIUS_VECTOR_CLONES                                                                                  \
     void change_row(formulas::Optimizer, float* value, float* state, const float* grad, std::int64_t dim, \
@@ -67,22 +100,14 @@ MARIUS_BOTH void change_columns(float* __restrict value, float* __restrict first
         float* const once = state + formulas::Optimizer::per_value * dim;                                 \
         const auto factors = formulas::factors_now<formulas::Optimizer>(once, grad, dim, rates);          \
         change_columns<formulas::Optimizer>(value, state, state + dim, grad, dim, factors);               \
+    }                                                                                                     \
+    MARIUS_VECTOR_CLONES                                                                                  \
+    void change_rounded(formulas::Optimizer, std::uint16_t* record, const float* grad, std::int64_t dim,  \
+                        const formulas::Rates& rates, std::uint32_t key) {                                \
+        change_some<formulas::Optimizer>(record, grad, dim, rates, key);                                  \
     }
 MARIUS_ROW_OPTIMIZERS(MARIUS_CHANGE_ROW)
 #undef MARIUS_CHANGE_ROW
-
-// Changes a record of bfloat16. `room`: its values and their state as float32.
-template <class Optimizer>
-void change_rounded(std::uint16_t* record, const float* grad, float* room, std::int64_t dim, const formulas::Rates& rates,
-                    std::uint32_t key) {
-    constexpr bool own = Optimizer::per_row > 0;
-    const std::int64_t columns = dim + Optimizer::per_value * dim;
-    widen_bfloat16(record, room, columns);
-    if constexpr (own) room[columns] = sum_of_halves(record + columns);
-    change_row(Optimizer{}, room, room + dim, grad, dim, rates);
-    round_by_chance(room, record, columns, key);
-    if constexpr (own) split_into_halves(room[columns], record + columns, ~key);
-}
 
 }  // namespace
 
@@ -90,7 +115,7 @@ void row_step(std::string_view name, const RowStep<float>& step, const formulas:
     formulas::check_optimizer(name);
     formulas::with_optimizer(name, [&](auto optimizer) {
         const std::int64_t columns = step.dim + formulas::state_columns<decltype(optimizer)>(step.dim);
-        for_each_row(step, columns, 0, [&](float* record, const float* grad, float*) {
+        for_each_row(step, columns, [&](float* record, const float* grad) {
             change_row(optimizer, record, record + step.dim, grad, step.dim, rates);
         });
     });
@@ -100,10 +125,9 @@ void row_step(std::string_view name, const RowStep<std::uint16_t>& step, const f
     formulas::check_optimizer(name);
     formulas::with_optimizer(name, [&](auto optimizer) {
         using Optimizer = decltype(optimizer);
-        const std::int64_t room = step.dim + formulas::state_columns<Optimizer>(step.dim);
-        const std::int64_t columns = room + (halves - 1) * Optimizer::per_row;
-        for_each_row(step, columns, room, [&](std::uint16_t* record, const float* grad, float* floats) {
-            change_rounded<Optimizer>(record, grad, floats, step.dim, rates, step.key);
+        const std::int64_t columns = (1 + Optimizer::per_value) * step.dim + halves * Optimizer::per_row;
+        for_each_row(step, columns, [&](std::uint16_t* record, const float* grad) {
+            change_rounded(optimizer, record, grad, step.dim, rates, step.key);
         });
     });
 }

@@ -17,7 +17,7 @@ def inputs_of(config: Config, facts: Facts) -> str:
         )
     inputs = asked if asked != "auto" else "features" if facts.features else "embeddings"
     if inputs == "embeddings" and config.model.normalize_features:
-        raise UserError("`model.normalize_features` is true, but there are no features to learn from: leave it out")
+        raise UserError("`model.normalize_features` is true, but there are no features to learn from: set it to false")
     return inputs
 
 

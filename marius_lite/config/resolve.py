@@ -116,9 +116,16 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
 
 
 def _device(config: Config, facts: Facts) -> str:
-    if config.device != "auto":
-        return config.device
-    return "cuda" if facts.cuda and config.storage.row_dtype == "float32" else "cpu"
+    """Return what trains. Raises UserError for a GPU where rows are learned that only the CPU can round."""
+    kind, asked = config.storage.row_dtype, config.device
+    for_cpu = kind != "float32" and inputs_of(config, facts) != "features"
+    gpus = [f"`{key}`" for key, value in (("device", asked), ("sampling.device", config.sampling.device)) if "cuda" in value]
+    if for_cpu and gpus:
+        raise UserError(
+            f"`storage.row_dtype` is {kind}, but {' and '.join(gpus)} is cuda: such rows are trained on the CPU so far: leave "
+            f"{' and '.join(gpus)} out, or `storage.row_dtype`"
+        )
+    return ("cuda" if facts.cuda and not for_cpu else "cpu") if asked == "auto" else asked
 
 
 def _sampling_device(config: Config) -> str:

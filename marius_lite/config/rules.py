@@ -97,11 +97,6 @@ def _rules(config: Config) -> Rules:
             "`negatives.log_q` is true, but `negatives.degree_fraction` is 0: all nodes are drawn alike, remove it",
         ),
         (
-            config.storage.row_dtype != "float32" and config.device.startswith("cuda"),
-            f"`storage.row_dtype` is {config.storage.row_dtype}, but `device` is {config.device}: such rows are trained on the "
-            "CPU so far, use `device: cpu`",
-        ),
-        (
             negatives.chunks > config.training.batch_size,
             f"`negatives.chunks` is {negatives.chunks}, more than `training.batch_size` {config.training.batch_size}",
         ),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import marius_lite._native as _native
+from marius_lite.config.schema import Config
 from marius_lite.device import verified
 from marius_lite.errors import UserError
 
@@ -31,10 +32,15 @@ def usable() -> bool:
     return bool(verified.GPUS) and present()
 
 
-def passed_over(asked: str) -> list[str]:
-    """Say, in one line, that ``device`` as it is ``asked`` for leaves a GPU alone on which this code might run."""
-    if asked != "auto" or usable() or not present():
+def passed_over(config: Config, device: str) -> list[str]:
+    """Say, in one line, that ``device: auto`` of the ``config`` leaves a GPU alone on which this code might run.
+
+    ``device``: what it was resolved to.
+    """
+    if config.device != "auto" or device != "cpu" or not present():
         return []
+    if usable():
+        return [f"there is a GPU, but rows of {config.storage.row_dtype} (`storage.row_dtype`) are trained on the CPU so far"]
     return [
         f"there is a GPU, but this code is {verified.UNPROVEN}, so `device: auto` is the CPU: --set device=cuda takes the "
         "GPU, and `scripts/gpu_check all` finds out whether it can be trusted there"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 
 from marius_lite import files
-from marius_lite.config.memory import EVALUATION_BYTES
+from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, slot_bytes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer, true_degrees
@@ -22,7 +22,6 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import features_read, normalized_columns
 from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, whole_graph_reason
 from marius_lite.nn.inputs import normalized
-from marius_lite.storage.bfloat16 import floats
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 
@@ -46,9 +45,9 @@ class InputRows:
         if self._features is not None:
             parts.append(self._features.values(k))
         if self._table is not None:
-            learned = np.empty((self._partitioning.size(k), self._dim), self._table.dtype)
+            learned = np.empty((self._partitioning.size(k), self._dim), np.float32)
             self._table.read_into(k, learned)
-            parts.append(floats(learned))
+            parts.append(learned)
         rows = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
         return normalized(torch.from_numpy(rows), self._normalized).numpy()
 
@@ -101,11 +100,16 @@ def rows_behind(table: RowTable, config: Config, slots: int) -> Iterator[Partiti
 
 @contextmanager
 def vector_rows(
-    dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, table: RowTable | None, slots: int, folder: Path
+    dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, table: RowTable | None, memory: MemoryPlan, folder: Path
 ) -> Iterator[PartitionBuffer]:
-    """Open a buffer over the table that `vectors` makes."""
-    with vectors(dataset, config, encoder, table, folder) as made, rows_behind(made, config, slots) as buffer:
-        yield buffer
+    """Open a buffer over the table that `vectors` makes. It takes no more than ``memory`` has for the buffer of rows.
+
+    A vector may be wider than a row, which may be bfloat16. So its buffer may have fewer slots.
+    """
+    with vectors(dataset, config, encoder, table, folder) as made:
+        fitting = memory.buffer // slot_bytes(made.rows_per_partition, made.stride)
+        with rows_behind(made, config, max(1, min(memory.slots, fitting))) as buffer:
+            yield buffer
 
 
 def inference_bytes(config: Config) -> int:

@@ -9,6 +9,7 @@ from marius_lite.device.chooser import Load
 from marius_lite.device.host_table import HostTable
 from marius_lite.device.open import open_batches
 from marius_lite.device.rows import RowStepSettings
+from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.graph.inputs import features_read
@@ -16,6 +17,7 @@ from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
 from marius_lite.rows.host import HostRows
 from marius_lite.rows.on_device import DeviceRows
 from marius_lite.rows.resident import RowBuffers
+from marius_lite.storage.bfloat16 import BITS
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 
@@ -60,6 +62,8 @@ def host_tables(buffers: RowBuffers, config: Config) -> list[HostTable]:
         stored, features = buffers.stored, buffers.features
         tables.append(HostTable(features.rows, features.slot_rows, stored.width, None, stored.type, stored.scales))
     if buffers.learned:
+        if buffers.learned.table.dtype == BITS:
+            raise UserError("rows of bfloat16 are trained on the CPU so far: use `device: cpu`")
         step = RowStepSettings.of(settings.name, ROW_OPTIMIZERS[settings.name](), settings.lr, settings.clip)
         tables.append(HostTable(buffers.learned.rows, buffers.learned.slot_rows, buffers.dim, step))
     return tables

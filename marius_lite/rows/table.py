@@ -10,10 +10,11 @@ from marius_lite.errors import UserError
 from marius_lite.files import disk_errors
 from marius_lite.graph.dataset import Dataset
 from marius_lite.storage.metadata import create_group
-from marius_lite.storage.record import RecordLayout, record_of
+from marius_lite.storage.record import DTYPES, RecordLayout, record_of
 from marius_lite.storage.table import RowTable
 
 NODES = "nodes"
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def record_learned(config: Config) -> RecordLayout | None:
@@ -61,7 +62,9 @@ def open_table(path: Path, dataset: Dataset, config: Config, checksums: Mapping[
         return None
     table, width, dtype = RowTable.open(path / NODES), record.width, record.dtype
     if table != RowTable(table.path, partitioning.nodes, width, partitioning.rows, dtype):
-        found = f"{table.nodes:,} rows of {table.width} {table.dtype}, {table.rows_per_partition:,} in a file"
-        wanted = f"{partitioning.nodes:,} of {width} {dtype}, {partitioning.rows:,} in a file"
+        found = (
+            f"{table.nodes:,} rows of {table.width} {NAMES.get(table.dtype, table.dtype)}, {table.rows_per_partition:,} in a file"
+        )
+        wanted = f"{partitioning.nodes:,} of {width} {record.type}, {partitioning.rows:,} in a file"
         raise UserError(f"{table.path}: {found}, the run has {wanted}: damaged, choose another checkpoint with --checkpoint")
     return table.expecting(checksums)

@@ -15,7 +15,7 @@ import zarr
 from marius_lite._native import crc32c
 from marius_lite.errors import RunError, UserError
 from marius_lite.files import disk_error, disk_errors, remove_tree
-from marius_lite.storage.bfloat16 import BITS
+from marius_lite.storage.bfloat16 import BITS, floats
 from marius_lite.storage.chunks import Chunks, chunk_path
 from marius_lite.storage.engine import read_range
 
@@ -145,12 +145,14 @@ class RowTable:
     def read_into(self, k: int, out: npt.NDArray[Any]) -> None:
         """Read the first columns of all rows of partition k into ``out`` (size, columns), compared with the checksum on the way.
 
-        Takes a few MiB. Raises RunError for a file that cannot be read or does not match its checksum.
+        Rows of bfloat16 become float32 where ``out`` is. Takes a few MiB. Raises RunError for a file that cannot be read or does
+        not match its checksum.
         """
         checksum, step = 0, max(1, SPAN_BYTES // self.stride)
         for first in range(0, self.rows_per_partition, step):
             block = self.read_block(k, first, min(first + step, self.rows_per_partition))
-            out[first : first + step] = block[: max(0, len(out) - first), : out.shape[1]]
+            wanted = block[: max(0, len(out) - first), : out.shape[1]]
+            out[first : first + step] = floats(wanted) if out.dtype == np.float32 else wanted
             checksum = crc32c(block.view(np.uint8).reshape(-1), checksum)
         self._compare(k, checksum)
 

@@ -37,7 +37,7 @@ def evaluate_trained(setting: Setting, rows: ResidentRows, model: LinkPrediction
     if model.encoder is None:
         return evaluate_split(dataset, rows.main, model, config, split, max_edges)
     learned = rows.learned.expecting(checksums) if rows.learned else None
-    with vector_rows(dataset, config, model.encoder, learned, rows.main.slots, setting.folder) as encoded:
+    with vector_rows(dataset, config, model.encoder, learned, setting.memory, setting.folder) as encoded:
         return evaluate_split(dataset, encoded, model, config, split, max_edges)
 
 

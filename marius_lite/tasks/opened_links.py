@@ -42,7 +42,7 @@ def open_links(checkpoint: Checkpoint) -> OpenedRun:
 
     Raises UserError for a checkpoint of another task.
     """
-    config, dataset, table, slots = checkpoint.config, checkpoint.dataset, checkpoint.table, checkpoint.memory.slots
+    config, dataset, table, memory = checkpoint.config, checkpoint.dataset, checkpoint.table, checkpoint.memory
     with ExitStack() as stack:
         stack.callback(checkpoint.close)
         if config.task != "link_prediction":
@@ -55,7 +55,7 @@ def open_links(checkpoint: Checkpoint) -> OpenedRun:
         model.eval()
         if model.encoder is None:
             assert table is not None
-            buffer = stack.enter_context(rows_behind(table, config, slots))
+            buffer = stack.enter_context(rows_behind(table, config, memory.slots))
         else:
-            buffer = stack.enter_context(vector_rows(dataset, config, model.encoder, table, slots, checkpoint.run.path))
+            buffer = stack.enter_context(vector_rows(dataset, config, model.encoder, table, memory, checkpoint.run.path))
         return OpenedRun(checkpoint.path, config, dataset, buffer, model, stack.pop_all())

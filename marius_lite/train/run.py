@@ -70,7 +70,7 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
     given = config or config_for(data, None)
     settings, _ = resolved(data, given)
     check_device(settings.device)
-    for line in passed_over(given.device):
+    for line in passed_over(given, settings.device):
         log.info("%s", line)
     _require_disk(Path(run), data, settings)
     with run_folder.create(Path(run), data, settings, _machine_facts(data, settings)) as folder:

@@ -244,3 +244,18 @@ def test_the_gpu_samples_where_it_trains_and_draws_alike():
     ):
         with pytest.raises(UserError, match=why):
             found(cuda, "sampling.device=cuda", more)
+
+
+def test_rows_of_bfloat16_are_for_the_cpu_where_there_are_any():
+    cuda = replace(facts(), cuda=True, features=208, feature_width=100, lists=1000)
+
+    def device(*sets):
+        return resolve(load(sets=["storage.row_dtype=bfloat16", *sets]), cuda)[0].device
+
+    assert device() == device("model.encoder=sage", "model.inputs=both") == "cpu"
+    assert device("model.encoder=sage", "model.inputs=features") == "cuda"
+    assert device("model.encoder=sage", "model.inputs=features", "device=cuda:1") == "cuda:1"
+    for wrong in ("device=cuda", "sampling.device=cuda"):
+        key = wrong.partition("=")[0]
+        with pytest.raises(UserError, match=f"`storage.row_dtype` is bfloat16, but `{key}` is cuda: .* leave `{key}` out"):
+            device("model.encoder=sage", "model.inputs=both", wrong)

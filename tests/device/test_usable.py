@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from marius_lite.config.load import load
 from marius_lite.device import library, verified
 
 
@@ -23,8 +24,9 @@ def test_all_three_are_needed(tmp_path, monkeypatch, cuda, devices, there, expec
     for gpus in ((), ("NVIDIA H200",)):
         monkeypatch.setattr(verified, "GPUS", gpus)
         assert library.usable() == (expected and bool(gpus))
-        assert bool(library.passed_over("auto")) == (expected and not gpus)
-        assert library.passed_over("cpu") == library.passed_over("cuda") == []
+        assert bool(library.passed_over(load(), "cpu")) == expected
+        for device in ("cpu", "cuda"):
+            assert library.passed_over(load(sets=[f"device={device}"]), device) == library.passed_over(load(), "cuda") == []
 
 
 def test_here_it_agrees_with_torch():

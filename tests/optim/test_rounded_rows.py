@@ -68,16 +68,45 @@ def test_the_mean_is_the_number(magnitude):
     assert abs(errors.mean()) < 0.15
 
 
-def test_small_updates_count_in_the_mean():
-    """Each is a hundredth of what separates two numbers. To the nearest they would all be lost."""
+def test_small_updates_count_in_the_mean_and_for_each_row_apart():
+    """Each is a hundredth of what separates two numbers. To the nearest they would all be lost.
+
+    Rows differ in their first number alone. So a chance that all rows share would show: their mean would vary as one row does.
+    """
     step = 2.0**-7
-    table = first_table("sgd", np.ones((NODES, DIM)))
-    rows, grads = np.arange(NODES), np.full((NODES, DIM), -step / 100, np.float32)
+    start = np.ones((200, DIM))
+    start[:, 0] += np.arange(200)
+    table, grads = first_table("sgd", start), np.full((200, DIM), -step / 100, np.float32)
     for seed in range(1000):
-        ROW_OPTIMIZERS["sgd"]().step(table, rows, grads, 1.0, seed)
-    moved = (values_of(table) - 1) / step  # 10 on average; of each, the deviation is about sqrt(10)
+        ROW_OPTIMIZERS["sgd"]().step(table, np.arange(200), grads, 1.0, seed)
+    moved = (values_of(table)[:, 1:] - 1) / step  # 10 on average; of each, the variance is 1000 * 0.01 * 0.99
     assert abs(moved.mean() - 10) < 5 * np.sqrt(10 / moved.size)
-    assert moved.std() > 1
+    assert 2.7 < moved.std() < 3.6
+    assert (np.abs(moved.mean(axis=0) - 10) < 5 * np.sqrt(10 / 200)).all()
+
+
+@pytest.mark.parametrize("name", ["adagrad", "row_adagrad", "adam"])
+def test_state_changes_less_than_a_step_and_yet_in_the_mean(name):
+    """300 updates by small gradients of a state that large ones have made: to the nearest it would not move at all."""
+    record, plain = record_of(name, DIM, "bfloat16"), record_of(name, DIM)
+    start = np.ones((400, DIM))
+    start[:, 0] += np.arange(400)
+    table, exact = first_table(name, start), np.zeros((400, plain.width), np.float32)
+    exact[:, :DIM] = start
+    rng = np.random.default_rng(0)
+    for seed in range(310):
+        grads = (rng.standard_normal((400, DIM)) * (1 if seed < 10 else 0.02)).astype(np.float32)
+        ROW_OPTIMIZERS[name]().step(table, np.arange(400), grads, 1e-6, seed)
+        ROW_OPTIMIZERS[name]().step(exact, np.arange(400), grads, 1e-6)
+        if seed == 9:
+            before = exact[:, plain.state].copy()
+    state = from_bfloat16(table[:, record.state])
+    if name in ("row_adagrad", "adam"):
+        state = np.concatenate([state[:, :-2], state[:, -2:].sum(axis=1, keepdims=True)], 1)
+    found, wanted, old = (each.mean(axis=0) for each in (state, exact[:, plain.state], before))
+    spread = (state - exact[:, plain.state]).std(axis=0) / np.sqrt(400)
+    assert (np.abs(found - wanted) < 5 * spread + 1e-5 * np.abs(wanted)).all()
+    assert (np.abs(wanted - old) > 4 * (5 * spread + 1e-5 * np.abs(wanted))).any()
 
 
 @pytest.mark.parametrize("name", ROW_OPTIMIZERS)
