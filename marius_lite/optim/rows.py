@@ -15,7 +15,6 @@ from marius_lite._native import ROW_OPTIMIZERS as KNOWN
 from marius_lite._native import row_step, segment_sum, sort_rows
 from marius_lite.device.clip import clip_rows_
 from marius_lite.storage.bfloat16 import BITS
-from marius_lite.storage.record import record_of
 from marius_lite.types import RowGrads, Rows
 
 Floats = npt.NDArray[np.float32]
@@ -28,8 +27,8 @@ ROWS_AT_A_TIME = 2048
 class RowOptimizer:
     """Changes records of a table in place, by one of the formulas in csrc/rows/formulas.h.
 
-    A record has ``dim`` value columns, then the columns of the optimizer's state: float32, or the bits of bfloat16 (see
-    `storage.record`). Results do not depend on the number of threads.
+    A record has ``dim`` value columns, then the columns of the optimizer's state, which are 0 at first (see `storage.record`).
+    Results do not depend on the number of threads.
     """
 
     name: str
@@ -39,14 +38,6 @@ class RowOptimizer:
     def of(cls, name: str, **options: float) -> RowOptimizer:
         """Make the optimizer, with the usual value for each option that is not given."""
         return cls(name, {**KNOWN[name]["options"], **options})
-
-    def state_columns(self, dim: int) -> int:
-        """Return how many float32 columns of state a row of ``dim`` values needs."""
-        return record_of(self.name, dim).state_columns
-
-    def initial_state(self, dim: int) -> Floats:
-        """Return the state of a row that was never updated, shape (state_columns,)."""
-        return np.zeros(self.state_columns(dim), np.float32)
 
     def step(self, table: npt.NDArray[Any], rows: Rows, grads: Floats, lr: float, seed: int = 0) -> None:
         """Make one step for ``rows`` (u,), ascending and unique, of ``table`` (n, width) with ``grads`` (u, dim).

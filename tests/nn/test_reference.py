@@ -12,6 +12,7 @@ from marius_lite.nn.biases import FACTOR
 from marius_lite.nn.decoders import DECODERS, decoder_class
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
+from marius_lite.storage.record import record_of
 from marius_lite.types import DeviceBatch, EdgeBatch, RowGrads, SampledBatch
 
 NODES, RELATIONS, DIM, EDGES, CHUNKS, COUNT, LR = 60, 5, 8, 37, 4, 11, 0.1
@@ -134,7 +135,7 @@ def test_gradients_and_first_step_equal_autograd(decoder, loss, biases, reciproc
 def assert_one_step_equal(name, values, grads, expected_grad, rng):
     """From the same values and state, the optimizer's step with the model's gradients and the reference's."""
     optimizer = ROW_OPTIMIZERS[name]()
-    state = rng.random((NODES, optimizer.state_columns(DIM))).astype(np.float32) + 0.5
+    state = rng.random((NODES, record_of(name, DIM).state_columns)).astype(np.float32) + 0.5
     if name == "adam":
         state[:, -1] = 4
     table = np.concatenate([values, state], 1)
@@ -172,7 +173,7 @@ def test_rows_after_fifty_batches(decoder, optimizer):
     rng = np.random.default_rng(12)
     model = make(decoder, "softmax", decoder == "complex", rng)
     rows = ROW_OPTIMIZERS[optimizer]()
-    table = np.zeros((NODES, DIM + rows.state_columns(DIM)), np.float32)
+    table = np.zeros((NODES, DIM + record_of(optimizer, DIM).state_columns), np.float32)
     table[:, :DIM] = decoder_class(decoder).node_draw(DIM)(rng, NODES, DIM) + rng.normal(0, 0.1, (NODES, DIM))
     updater = HostRowUpdater(rows, DIM, LR)
     dense = DenseOptimizer("adagrad", model, LR)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from marius_lite import _native
 from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
+from marius_lite.storage.record import record_of
 from marius_lite.types import RowGrads
 
 DIM = 6
@@ -75,7 +76,7 @@ def summed(grads, nodes):
 def test_only_the_batchs_rows_change(name, seed):
     rng = np.random.default_rng(seed)
     optimizer = ROW_OPTIMIZERS[name]()
-    width = DIM + optimizer.state_columns(DIM) + 2
+    width = DIM + record_of(name, DIM).state_columns + 2
     before = np.abs(rng.standard_normal((12, width), np.float32))
     table, grads = before.copy(), random_grads(rng, 12, 1)
     changed = HostRowUpdater(optimizer, DIM, lr=0.1).apply(table, grads)
@@ -90,9 +91,8 @@ def test_only_the_batchs_rows_change(name, seed):
 def test_ten_steps_equal_a_float64_reference(name):
     rng = np.random.default_rng(3)
     optimizer = ROW_OPTIMIZERS[name]()
-    table = np.zeros((12, DIM + optimizer.state_columns(DIM)), np.float32)
+    table = np.zeros((12, DIM + record_of(name, DIM).state_columns), np.float32)
     table[:, :DIM] = rng.standard_normal((12, DIM))
-    table[:, DIM:] = optimizer.initial_state(DIM)
     updater = HostRowUpdater(optimizer, DIM, lr=0.1)
     values = [torch.nn.Parameter(torch.tensor(row[:DIM], dtype=torch.float64)) for row in table]
     reference = [TORCH[name]([v], lr=0.1) for v in values] if name in TORCH else None
