@@ -24,6 +24,7 @@ from marius_lite.graph.inputs import features_read, lists_read
 from marius_lite.graph.plans import plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
+from marius_lite.nn.ways import require_way
 from marius_lite.rows.table import table_bytes
 from marius_lite.sampling.windows import windows_of
 from marius_lite.storage.fill import each_adopted
@@ -164,6 +165,7 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     data = Dataset.open(Path(dataset))
     given = config or config_for(data, None)
     config, memory = resolved(data, given)
+    require_way(config.training.scoring, config.training.precision)
     facts = with_encoder(given, facts_of(data, given, usable()))
     sizes, plan = sizes_of(config, data), plans_of(data, config)
     table = facts.partitions * sizes.learned

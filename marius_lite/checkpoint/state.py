@@ -7,16 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from marius_lite.config.metric import better
+from marius_lite.config.schedule import REGULARIZER_TRIED
 from marius_lite.errors import UserError
 from marius_lite.files import read_json
 from marius_lite.sealed import checksum_of
 
 STATE = "state.json"
 STATE_VERSION = 2
-REGULARIZER_TRIED = {1: 1, 3: -2, 5: 1}
-"""What changes at each plateau of a row without a better evaluation: by how many steps the regularizer becomes weaker. It becomes
-weaker at the first, stronger at the third, and as it was at the fifth. Each stays for two plateaus, because rows take longer than
-an evaluation to show what it does."""
 
 
 @dataclass(frozen=True, order=True)
@@ -88,6 +85,10 @@ class State:
         change = REGULARIZER_TRIED.get(since // patience, 0) if weakens else 0
         drops = self.drops + (not weakens or since // patience >= max(REGULARIZER_TRIED))
         return replace(self, since=since, drops=drops, weakened=self.weakened + change)
+
+    def measured_anew(self) -> State:
+        """Return the state without the figures so far, because those that follow are of another kind."""
+        return replace(self, best=None, highest=None, since=0)
 
     def to_json(self) -> bytes:
         """Return the text of ``state.json``."""

@@ -46,7 +46,7 @@ def predict(
         for part in query["untrained"]:
             log.warning(
                 "%s: no training edge has the %s %s: the model %s",
-                ", ".join(asked),
+                ", ".join(part for part in asked if part),  # a graph of one relation has no name for it
                 "relation" if part == "rel" else "node",
                 query[part],
                 NOTHING if part == "rel" else learned,

@@ -23,6 +23,7 @@ from marius_lite.config.memory import (
     workspace_bytes,
 )
 from marius_lite.config.planning import Resolved, Rules, encoder_described
+from marius_lite.config.schedule import REGULARIZER_TRIED
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -60,6 +61,11 @@ class LinkPlanning:
                 config.has_biases and config.optimizer.rows.name == "row_adagrad",
                 "`model.biases` is true, but `optimizer.rows.name` is row_adagrad: it has one rate for all numbers of a row, "
                 "which biases would set for the others; use adagrad, or `model.biases: false`",
+            ),
+            (
+                config.has_biases and config.optimizer.rows.name == "sgd",
+                "`model.biases` is true, but `optimizer.rows.name` is sgd: scores have 10 times the biases, so its steps would "
+                "change them 100 times as fast as what else is in a row; use adagrad, or `model.biases: false`",
             ),
             (
                 config.model.biases and config.model.dim < least,
@@ -127,12 +133,23 @@ class LinkPlanning:
         return ["nodes have labels, which link prediction does not use (`task: node_classification` does)"] if labels else []
 
     def doubtful(self, config: Config, relations: int) -> list[str]:
-        if config.model.decoder != "dot" or relations <= 1:
-            return []
-        return [
+        negatives, regularizer, patience = config.negatives, config.regularizer, config.optimizer.schedule.patience
+        said = {
             f"`model.decoder` is dot, which scores all {relations:,} relations of the dataset alike: distmult, complex, "
-            "transe or rotate tell them apart"
-        ]
+            "transe or rotate tell them apart": config.model.decoder == "dot" and relations > 1,
+            f"`negatives.degree_fraction` is {negatives.degree_fraction}, which is none of the {negatives.count} negatives of a "
+            "chunk: all nodes are drawn alike": negatives.count != "all"
+            and negatives.degree_fraction > 0
+            and not round(negatives.count * negatives.degree_fraction),
+            f"`training.early_stopping` is {config.training.early_stopping}, so training stops before learning rates drop: with "
+            f"`regularizer.decay` below 1 they do so after {max(REGULARIZER_TRIED)} plateaus of {patience} evaluations": 0
+            < config.training.early_stopping
+            <= max(REGULARIZER_TRIED) * patience
+            and regularizer.decay < 1
+            and regularizer.weight > 0
+            and config.evaluation.every_epochs != 0,
+        }
+        return [line for line, so in said.items() if so]
 
     def described(self, config: Config) -> dict[str, Any]:
         return {**encoder_described(config), "decoder": config.model.decoder, "dim": config.model.dim}

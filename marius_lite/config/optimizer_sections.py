@@ -64,6 +64,7 @@ class RegularizerSection(Section):
     weight: NonNegativeFloat = Field(0.0, description="factor of the regularizer, beside the loss summed over edges")
     decay: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
         1.0,
-        description="below 1: at a plateau of the schedule `weight` is multiplied by this, at the next one divided by it. "
-        "If neither makes evaluations better, `weight` goes back to what it was and the learning rates are lowered",
+        description="below 1: at the first of several plateaus of the schedule in a row `weight` is multiplied by this, at the "
+        "third divided by it. If neither makes evaluations better, `weight` goes back to what it was at the fifth, and the "
+        "learning rates are lowered",
     )

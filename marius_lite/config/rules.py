@@ -97,7 +97,7 @@ def _rules(config: Config) -> Rules:
             "`negatives.log_q` is true, but `negatives.degree_fraction` is 0: all nodes are drawn alike, remove it",
         ),
         (
-            negatives.chunks > config.training.batch_size,
+            planning.unit == "edges" and negatives.chunks > config.training.batch_size,
             f"`negatives.chunks` is {negatives.chunks}, more than `training.batch_size` {config.training.batch_size}",
         ),
     ]

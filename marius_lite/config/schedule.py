@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from marius_lite.config.schema import Config
 
+REGULARIZER_TRIED = {1: 1, 3: -2, 5: 1}
+"""What changes at each plateau of a row without a better evaluation: by how many steps the regularizer becomes weaker. It becomes
+weaker at the first, stronger at the third, and as it was at the fifth. Each stays for two plateaus, because rows take longer than
+an evaluation to show what it does."""
+
 
 def is_last(config: Config, epoch: int) -> bool:
     """Return whether an epoch (from 0) is the last one."""
@@ -22,8 +27,12 @@ def loads_pause(config: Config, epoch: int) -> bool:
 
 
 def checkpoint_due(config: Config, epoch: int) -> bool:
-    """Return whether a checkpoint follows an epoch. The last epoch always has one."""
-    return (epoch + 1) % config.checkpoint.every_epochs == 0 or is_last(config, epoch)
+    """Return whether a checkpoint follows an epoch. The last epoch always has one.
+
+    So has each that is evaluated, where the best is kept: it is known only afterwards whether it is the best.
+    """
+    may_be_best = config.checkpoint.keep_best and evaluation_due(config, epoch)
+    return may_be_best or (epoch + 1) % config.checkpoint.every_epochs == 0 or is_last(config, epoch)
 
 
 def checkpoints_kept(config: Config) -> int:

@@ -97,7 +97,9 @@ class StorageSection(Section):
 class CheckpointSection(Section):
     """When checkpoints are saved, and how many are kept."""
 
-    every_epochs: PositiveInt = Field(1, description="epochs between checkpoints")
+    every_epochs: PositiveInt = Field(
+        1, description="epochs between checkpoints; with keep_best each epoch that is evaluated has one too"
+    )
     every_minutes: PositiveFloat | None = Field(15.0, description="also save after this many minutes, in mid-epoch; null: never")
     keep: PositiveInt = Field(2, description="number of newest checkpoints that are kept")
     keep_best: bool = Field(True, description="also keep the checkpoint of the best evaluation")

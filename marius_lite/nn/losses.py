@@ -99,7 +99,8 @@ class Logistic(Loss):
             return 1 / max(negatives.shape[1], 1)
         weights = workspace.tensor("weights", tuple(negatives.shape), negatives.device)
         torch.mul(negatives, self.temperature, out=weights)
-        return torch.softmax(weights, 1, out=weights)
+        # NaN where an edge has no negative: all of them are left out, with scores of -inf.
+        return torch.softmax(weights, 1, out=weights).nan_to_num_(nan=0.0)
 
 
 @dataclass(frozen=True)

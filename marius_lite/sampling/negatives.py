@@ -52,6 +52,11 @@ class Sampler(Protocol):
         """A batch's edges with negatives among the resident nodes: a function of the run's seed and the batch's place in it."""
 
 
+def drawn_by_degree(count: int, degree_fraction: float) -> int:
+    """Return how many of ``count`` negatives are taken from the batch's own nodes."""
+    return round(count * degree_fraction)
+
+
 @dataclass(frozen=True, slots=True)
 class NegativeSampler:
     """Draws negatives, (sides, chunks, count). Those from the batch's nodes come first in each chunk."""
@@ -65,7 +70,7 @@ class NegativeSampler:
     def sample(self, edges: EdgeBatch, resident: ResidentNodes) -> SampledBatch:
         place = (edges.epoch, edges.step, edges.index)
         generator = generator_for(self.run_seed, "negatives", *place)
-        from_batch = round(self.count * self.degree_fraction)
+        from_batch = drawn_by_degree(self.count, self.degree_fraction)
         negatives = np.empty((2, self.chunks, self.count), np.int64)
         negatives[:, :, from_batch:] = resident.at(
             generator.integers(resident.nodes, size=(2, self.chunks, self.count - from_batch))

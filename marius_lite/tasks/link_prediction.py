@@ -27,7 +27,7 @@ from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
-from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler
+from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler, drawn_by_degree
 from marius_lite.sampling.windows import Cut, Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
 from marius_lite.seeds import generator_for, seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
@@ -177,7 +177,9 @@ class LinkLearning:
 
     def _correct(self, edges: WindowEdges) -> None:
         """Set what is subtracted from scores because the window draws some nodes more often than others."""
-        main, fraction = self._rows.main, self._config.negatives.degree_fraction
+        main, negatives = self._rows.main, self._config.negatives
+        assert negatives.count != "all"
+        fraction = drawn_by_degree(negatives.count, negatives.degree_fraction) / negatives.count
         each = [log_q(ends, main.slots * main.slot_rows, self._resident.nodes, fraction) for ends in (edges.dst, edges.src)]
         self._resident = replace(self._resident, log_q=np.stack(each))
 

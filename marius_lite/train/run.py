@@ -39,6 +39,8 @@ from marius_lite.train.build import build
 from marius_lite.train.trainer import Trainer
 from marius_lite.waiting import threads_spin
 
+ANEW = "figures_anew"
+"""The key of a change in the record after which evaluations are of another kind than those before."""
 CHANGEABLE = (
     "training.epochs",
     "training.early_stopping",
@@ -70,6 +72,7 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
     given = config or config_for(data, None)
     settings, _ = resolved(data, given)
     check_device(settings.device)
+    require_way(settings.training.scoring, settings.training.precision)
     for line in passed_over(given, settings.device):
         log.info("%s", line)
     _require_disk(Path(run), data, settings)
@@ -90,23 +93,24 @@ def resume_run(
     record = run_folder.read_record(folder)
     with folder.locked():
         data = run_folder.open_dataset(folder, record, Path(dataset) if dataset is not None else None)
-        config, _ = resolved(data, _changed(run_folder.config_of(folder, record), sets))
+        before = run_folder.config_of(folder, record)
+        config, _ = resolved(data, _changed(before, sets))
+        require_way(config.training.scoring, config.training.precision)
         checkpoints.recover(folder)
         remove_left_vectors(folder.path)
         saved = find(folder, checkpoint)
         if saved is None:
             log.info("%s has no checkpoint yet: training starts again, from its seed", folder.path)
         if sets or dataset is not None:
-            change = [{"at": saved.name if saved else Cursor().name, "set": list(sets)}] if sets else []
-            run_folder.write_record(
-                folder,
-                {
-                    **record,
-                    "dataset": run_folder.where(folder.path, data),
-                    "config": config.model_dump(mode="json"),
-                    "changes": [*record.get("changes", []), *change],
-                },
-            )
+            others = {ANEW: True} if _figures(config) != _figures(before) else {}
+            change = [{"at": saved.name if saved else Cursor().name, "set": list(sets), **others}] if sets else []
+            record = {
+                **record,
+                "dataset": run_folder.where(folder.path, data),
+                "config": config.model_dump(mode="json"),
+                "changes": [*record.get("changes", []), *change],
+            }
+            run_folder.write_record(folder, record)
         finished = _finished(folder, config, saved)
         if finished:
             return {
@@ -115,7 +119,13 @@ def resume_run(
             }
         if checkpoint is not None and saved is not None:
             checkpoints.go_back(folder, saved)
-        return _run(folder, data, config, saved)
+        anew = any(change.get(ANEW) and saved and change["at"] == saved.name for change in record.get("changes", []))
+        return _run(folder, data, config, saved, anew)
+
+
+def _figures(config: Config) -> dict[str, Any]:
+    """Return the settings that a figure's meaning depends on. Those of two evaluations are compared only where they are equal."""
+    return config.evaluation.model_dump(exclude={"every_epochs"})
 
 
 def _finished(folder: RunFolder, config: Config, saved: Path | None) -> State | None:
@@ -142,15 +152,18 @@ def _changed(config: Config, sets: Sequence[str]) -> Config:
     return check(merged.model_dump(mode="json"), "configuration of the run")
 
 
-def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None) -> dict[str, Any]:
+def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None, anew: bool = False) -> dict[str, Any]:
+    """Train from a checkpoint on, or from the beginning. ``anew``: whether figures before it are of another kind than later."""
     config, memory = resolved(data, config)
-    require_way(config.training.scoring, config.training.precision)
     if saved is None:
         files.remove_tree(folder.live)
         table = create_table(folder.live, data, config)
         state = None
     else:
         state = read_state(saved)
+        if anew:
+            log.info("evaluations are made in another way from here on: the best checkpoint is chosen among those that follow")
+            state = state.measured_anew()
         if state.fingerprint != data.fingerprint:
             raise UserError(f"{saved}: belongs to another dataset than {data.path}")
         check_arrays(saved, state.arrays)

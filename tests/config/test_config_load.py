@@ -42,6 +42,7 @@ def test_fanouts_are_numbers_or_numbers_by_relation():
         (["model.decoder=complex", "model.dim=5"], "even dim"),
         (["model.biases=true", "model.decoder=rotate"], "use one of dot, distmult, complex, or `model.biases: false`"),
         (["model.biases=true"], "`optimizer.rows.name` is row_adagrad: it has one rate"),
+        (["model.biases=true", "optimizer.rows.name=sgd"], "`optimizer.rows.name` is sgd: scores have 10 times the biases"),
         (["model.biases=true", "optimizer.rows.name=adagrad", "model.dim=2"], "`model.biases` takes two: choose 4 or more"),
         (["loss.margin=2"], "`loss.margin` is 2.0"),
         (["loss.adversarial_temperature=1"], "only logistic"),

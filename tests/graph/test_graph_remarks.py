@@ -5,6 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from marius_lite.config.load import load
+from marius_lite.config.planning import planning_of
+
 SETTINGS = ["model.dim=8", "training.epochs=1", "training.batch_size=500", "negatives.count=20", "negatives.chunks=1"]
 NO_EDGES = "the dataset has no validation edges"
 
@@ -55,6 +58,12 @@ def test_what_nodes_have(cli, tmp_path, capfd, sets, said):
             [NO_EDGES, "`model.decoder` is dot, which scores all 3 relations of the dataset"],
         ),
         ("src,rel,dst,_", [], [NO_EDGES]),
+        (
+            "src,rel,dst,_",
+            ["negatives.degree_fraction=0.02"],
+            [NO_EDGES, "`negatives.degree_fraction` is 0.02, which is none of"],
+        ),
+        ("src,rel,dst,_", ["negatives.degree_fraction=0.05"], [NO_EDGES]),
     ],
 )
 def test_remarks(cli, tmp_path, capfd, columns, sets, said):
@@ -70,7 +79,7 @@ def test_remarks(cli, tmp_path, capfd, columns, sets, said):
     assert cli("train", tmp_path / "data", "--run", tmp_path / "run", *given) == 0
     told = capfd.readouterr().err
     assert all(remark in told for remark in remarks)
-    assert ("warning" in told) == ("model.decoder=dot" in sets)
+    assert ("warning" in told) == any(remark.startswith("`") for remark in remarks)  # it names the setting that is a mistake
 
 
 @pytest.mark.parametrize(
@@ -114,3 +123,12 @@ def test_training_without_validation_nodes_is_said(cli, tmp_path, capfd):
     (remark,) = json.loads(capfd.readouterr().out)["remarks"]
     assert remark.startswith("the dataset has no validation nodes")
     assert "--node-split" in remark
+
+
+@pytest.mark.parametrize(("early", "every", "said"), [(5, 1, 1), (6, 1, 0), (0, 1, 0), (5, 0, 0)])
+def test_learning_rates_that_never_drop(early, every, said):
+    """The regularizer is changed first, for five plateaus, and training stops meanwhile."""
+    decay = ["regularizer={name: n3, weight: 0.1, decay: 0.5}", "optimizer.schedule={name: plateau, patience: 1}"]
+    config = load(sets=[*decay, f"training.early_stopping={early}", f"evaluation.every_epochs={every}"])
+    lines = planning_of(config).doubtful(config, 3)
+    assert [f"`training.early_stopping` is {early}, so training stops before" in line for line in lines] == [True] * said

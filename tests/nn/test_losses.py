@@ -55,3 +55,19 @@ def test_nan_is_passed_on(name):
     scores = torch.zeros(3, 5)
     scores[1, 2] = torch.nan
     assert LOSSES[name]()(scores, Workspace()).isnan()
+
+
+@pytest.mark.parametrize("loss", [loss for loss, _ in CASES], ids=str)
+def test_an_edge_whose_negatives_are_all_left_out_has_only_its_positive(loss):
+    """What is left out has a score of -inf. Beside it an edge is as it is without it."""
+    scores = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+    scores[1, 1:] = -torch.inf
+    alone, together = scores[[0, 2]], scores.clone()
+    expected, value = loss(alone, Workspace()), loss(together, Workspace())
+    assert together.isfinite().all()
+    assert (together[1, 1:] == 0).all()
+    torch.testing.assert_close(together[[0, 2]], alone)
+    positive = {"Softmax": 0.0, "Margin": 0.0}.get(type(loss).__name__)
+    if positive is None:
+        positive = F.softplus(-scores[1, 0] - loss.margin).double()
+    torch.testing.assert_close(value - expected, torch.as_tensor(positive, dtype=torch.float64), rtol=1e-5, atol=1e-6)

@@ -7,6 +7,7 @@ from open_parts import LINKS, open_parts
 from marius_lite.config.load import load
 from marius_lite.graph.dataset import Dataset
 from marius_lite.sampling.every_resident import EveryResident
+from marius_lite.sampling.log_q import log_q
 from marius_lite.sampling.negatives import NegativeSampler
 from marius_lite.tasks.link_prediction import make_sampler
 
@@ -68,3 +69,18 @@ def test_what_is_drawn_ahead_is_drawn_again_alike(work):
 @pytest.mark.parametrize(("count", "kind"), [("7", NegativeSampler), ("all", EveryResident)])
 def test_negatives_are_drawn_or_all_of_them(count, kind):
     assert isinstance(make_sampler(load(sets=[*LINKS, f"negatives.count={count}"])), kind)
+
+
+@pytest.mark.parametrize(("count", "fraction", "drawn"), [(10, 0.04, 0.0), (1, 0.6, 1.0), (10, 0.26, 0.3)])
+def test_scores_are_corrected_for_the_draws_that_are_made(tiny_dataset, count, fraction, drawn):
+    """A share of the negatives is a whole number of them."""
+    sets = [f"negatives.count={count}", f"negatives.degree_fraction={fraction}", "negatives.log_q=true"]
+    with open_parts(tiny_dataset, *LINKS, *sets) as parts:
+        work = parts.work
+        work.initialise()
+        step = work.plan(0).steps[0]
+        work.enter(step, None)
+        opened = work.open(0, work.windows(step)[0], None)
+        resident = work._learning._resident
+        expected = log_q(opened.edges.dst, resident.log_q.shape[1], resident.nodes, drawn)
+        np.testing.assert_allclose(resident.log_q[0], expected, rtol=1e-5, atol=1e-6)

@@ -158,6 +158,12 @@ def test_what_cannot_work_is_refused(cli, communities, tmp_path, capfd, more, sa
     assert said in told[0]
 
 
+def test_a_batch_may_be_one_node_without_neighbours(cli, communities, tmp_path):
+    """Batch normalisation has no variance of one node alone, and negatives have nothing to say about the size of batches."""
+    more = ["model.norm=batch", "training.batch_size=1", "training.epochs=1", "sampling.fanouts=[0,0]", "negatives.chunks=10"]
+    assert cli("train", communities, "--run", tmp_path / "run", *options(*more)) == 0
+
+
 @pytest.mark.parametrize("kind", ["GraphSAGE", "GCN", "GAT"])
 def test_a_model_of_torch_geometric_is_evaluated_as_its_own_forward_would(cli, communities, tmp_path, capfd, kind):
     own = f"model.encoder=torch_geometric.nn.models:{kind}"

@@ -238,7 +238,7 @@ def _norm(name: str, width: int) -> torch.nn.Module:
         norm: torch.nn.Module = geometric().LayerNorm(width, mode="node")
         return norm
     if name == "batch":
-        norm = geometric().BatchNorm(width)
+        norm = geometric().BatchNorm(width, allow_single_element=True)  # one node alone has no variance
         return norm
     raise UserError(f"model.norm: found {name!r}, allowed are {', '.join(NORMS)}")
 
