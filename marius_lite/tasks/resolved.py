@@ -23,7 +23,7 @@ def resolved(dataset: Dataset, config: Config) -> tuple[Config, MemoryPlan]:
     training = found.training
     if training.products == "auto":
         training = training.model_copy(update={"products": fastest_library()})
-    if training.scoring == "auto":
+    if training.scoring != "torch":
         training = training.model_copy(update={"scoring": _scoring(dataset, found)})
     return found.model_copy(update={"training": training}), memory
 
@@ -37,10 +37,16 @@ def scoring_rates(dataset: Dataset, config: Config) -> dict[str, int]:
 
 
 def _scoring(dataset: Dataset, config: Config) -> str:
-    """Return how scores are computed, by measurement, for a configuration that has everything else."""
+    """Return how scores are computed, for a configuration that has everything else: as it says, or by measurement.
+
+    What native code does not have is left to torch, whatever is asked for.
+    """
     if not _scores_on_cpu(config):
         return "torch"
-    return chosen_way(config.training.precision, _similarity(config), loss_of(config), _shape(dataset, config))
+    asked, similarity, loss = config.training.scoring, _similarity(config), loss_of(config)
+    if asked == "auto":
+        return chosen_way(config.training.precision, similarity, loss, _shape(dataset, config))
+    return asked if similarity == "inner" and loss.native else "torch"
 
 
 def _scores_on_cpu(config: Config) -> bool:

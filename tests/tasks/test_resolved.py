@@ -28,3 +28,18 @@ def test_nothing_is_left_open(request, name, sets):
     assert (config.task, config.training.batch_size) == (asked.task, asked.training.batch_size)
     assert memory.total <= 10**9
     assert resolved(dataset, config) == (config, memory)
+
+
+@pytest.mark.parametrize(
+    ("sets", "found"),
+    [
+        (["model.decoder=distmult"], "vectors"),
+        (["model.decoder=transe"], "torch"),
+        (["model.decoder=rotate", "loss.name=logistic"], "torch"),
+        (["model.decoder=distmult", "loss={name: logistic, adversarial_temperature: 1}"], "torch"),
+        (["model.decoder=distmult", "loss.name=logistic"], "vectors"),
+    ],
+)
+def test_a_run_says_torch_where_torch_computes(tiny_dataset, sets, found):
+    asked = load(sets=[*LINKS, "training.scoring=vectors", *sets])
+    assert resolved(Dataset.open(tiny_dataset), asked)[0].training.scoring == found
