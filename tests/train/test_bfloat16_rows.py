@@ -1,11 +1,10 @@
 """Whole runs whose rows are bfloat16: they learn, take half the room, resume to the same bits, and every command reads them."""
 
 import json
-import os
-import signal
 
 import numpy as np
 import pytest
+from link_runs import amounts_to, stopped_twice
 from open_parts import open_parts
 
 from marius_lite.config.memory import slot_bytes
@@ -32,32 +31,6 @@ def options(*more):
     return ["--config", "preset:plain", *(part for item in (*SETTINGS, *more) for part in ("--set", item))]
 
 
-def amounts_to(run):
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    told = [(line["kind"], line["epoch"], line["step"], line["batch"], line.get("loss"), line.get("mrr")) for line in lines]
-    latest = run / "checkpoints" / "latest"
-    rows = [path.read_bytes() for path in sorted((latest / "nodes" / "c").glob("*/0"))]
-    return told, (latest / "dense.safetensors").read_bytes(), rows
-
-
-def stopped_and_resumed(cli, dataset, run, monkeypatch, *more):
-    from marius_lite.train.meter import Meter
-
-    batch, seen = Meter.batch, []
-
-    def interrupted(self, *arguments):
-        batch(self, *arguments)
-        seen.append(1)
-        if len(seen) in (3, 20):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Meter, "batch", interrupted)
-        assert cli("train", dataset, "--run", run, *options(*more)) == 143
-        assert cli("resume", run) == 143
-        assert cli("resume", run) == 0
-
-
 def figure(cli, capfd, run):
     capfd.readouterr()
     assert cli("eval", run, "--json") == 0
@@ -80,7 +53,7 @@ def test_it_learns_as_float32_does_in_half_the_room(cli, tiny_dataset, tmp_path,
 def test_the_same_bits_whether_stopped_or_not_and_wherever_partitions_lie(cli, tiny_dataset, tmp_path, monkeypatch):
     for name, more in (("whole", []), ("elsewhere", ["storage.prefetch=false"])):
         assert cli("train", tiny_dataset, "--run", tmp_path / name, *options(*more)) == 0
-    stopped_and_resumed(cli, tiny_dataset, tmp_path / "parts", monkeypatch)
+    stopped_twice(cli, monkeypatch, tmp_path / "parts", tiny_dataset, *options())
     expected = amounts_to(tmp_path / "whole")
     assert amounts_to(tmp_path / "parts") == expected
     assert amounts_to(tmp_path / "elsewhere") == expected
@@ -105,7 +78,7 @@ def test_an_encoder_learns_from_them(cli, featured, tmp_path, monkeypatch, capfd
     pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
     more = [*ENCODED, f"model.inputs={inputs}"]
     assert cli("train", featured, "--run", tmp_path / "whole", *options(*more)) == 0
-    stopped_and_resumed(cli, featured, tmp_path / "parts", monkeypatch, *more)
+    stopped_twice(cli, monkeypatch, tmp_path / "parts", featured, *options(*more))
     assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")
     best = max(line[-1] for line in amounts_to(tmp_path / "whole")[0] if line[0] == "evaluation")
     assert best > 0.02  # 300 candidates at random

@@ -1,11 +1,10 @@
 """Link prediction through an encoder: it learns, never sees the edges it predicts, and resumes to the same bits."""
 
 import json
-import os
-import signal
 
 import numpy as np
 import pytest
+from link_runs import amounts_to, stopped_twice
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
@@ -25,14 +24,6 @@ SETTINGS = [
 
 def options(*more):
     return ["--config", "preset:plain", *(part for item in (*SETTINGS, *more) for part in ("--set", item))]
-
-
-def amounts_to(run):
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    told = [(line["kind"], line["epoch"], line["step"], line["batch"], line.get("loss"), line.get("mrr")) for line in lines]
-    latest = run / "checkpoints" / "latest"
-    rows = [path.read_bytes() for path in sorted((latest / "nodes" / "c").glob("*/0"))]
-    return told, (latest / "dense.safetensors").read_bytes(), rows
 
 
 def test_it_learns_and_every_command_works_on_it(cli, surrounded, tmp_path, capfd):
@@ -140,21 +131,9 @@ def test_features_that_are_not_there_are_refused(cli, surrounded, tmp_path, capf
 
 @pytest.mark.parametrize("inputs", ["features", "embeddings", "both"])
 def test_stopped_and_resumed_it_has_the_same_bits(cli, featured, tmp_path, monkeypatch, inputs):
-    from marius_lite.train.meter import Meter
-
-    assert cli("train", featured, "--run", tmp_path / "whole", *options(f"model.inputs={inputs}")) == 0
-    batch, seen = Meter.batch, []
-
-    def interrupted(self, *arguments):
-        batch(self, *arguments)
-        seen.append(1)
-        if len(seen) in (3, 20):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(Meter, "batch", interrupted)
-    assert cli("train", featured, "--run", tmp_path / "parts", *options(f"model.inputs={inputs}")) == 143
-    assert cli("resume", tmp_path / "parts") == 143
-    assert cli("resume", tmp_path / "parts") == 0
+    training = [featured, *options(f"model.inputs={inputs}")]
+    assert cli("train", *training, "--run", tmp_path / "whole") == 0
+    stopped_twice(cli, monkeypatch, tmp_path / "parts", *training)
     assert amounts_to(tmp_path / "parts") == amounts_to(tmp_path / "whole")
 
 
