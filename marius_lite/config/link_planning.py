@@ -22,6 +22,7 @@ from marius_lite.config.memory import (
     slot_bytes,
     workspace_bytes,
 )
+from marius_lite.config.model_sections import drawn_by_degree
 from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schedule import REGULARIZER_TRIED
 from marius_lite.config.schema import Config
@@ -140,7 +141,7 @@ class LinkPlanning:
             f"`negatives.degree_fraction` is {negatives.degree_fraction}, which is none of the {negatives.count} negatives of a "
             "chunk: all nodes are drawn alike": negatives.count != "all"
             and negatives.degree_fraction > 0
-            and not round(negatives.count * negatives.degree_fraction),
+            and not drawn_by_degree(negatives.count, negatives.degree_fraction),
             f"`training.early_stopping` is {config.training.early_stopping}, so training stops before learning rates drop: with "
             f"`regularizer.decay` below 1 they do so after {max(REGULARIZER_TRIED)} plateaus of {patience} evaluations": 0
             < config.training.early_stopping

@@ -124,6 +124,11 @@ class NegativesSection(Section):
     mask_known: bool = Field(False, description="leave out negatives that are true answers by another edge of the same batch")
 
 
+def drawn_by_degree(count: int, degree_fraction: float) -> int:
+    """Return how many of ``count`` negatives are taken from the batch's own nodes."""
+    return round(count * degree_fraction)
+
+
 class SamplingSection(Section):
     """How an encoder draws neighbours."""
 

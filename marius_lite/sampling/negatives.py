@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.config.model_sections import drawn_by_degree
 from marius_lite.sampling.known import known_among
 from marius_lite.seeds import generator_for, seed_for
 from marius_lite.types import Correction, EdgeBatch, Rows, SampledBatch
@@ -50,11 +51,6 @@ class Sampler(Protocol):
 
     def sample(self, edges: EdgeBatch, resident: ResidentNodes) -> SampledBatch:
         """A batch's edges with negatives among the resident nodes: a function of the run's seed and the batch's place in it."""
-
-
-def drawn_by_degree(count: int, degree_fraction: float) -> int:
-    """Return how many of ``count`` negatives are taken from the batch's own nodes."""
-    return round(count * degree_fraction)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import torch
 
 from marius_lite.config.encoder_memory import resident
 from marius_lite.config.memory import negatives_shape
+from marius_lite.config.model_sections import drawn_by_degree
 from marius_lite.config.schema import Config
 from marius_lite.device.cache import HOT_SAMPLE
 from marius_lite.device.chooser import Load, expected_loads
@@ -27,7 +28,7 @@ from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
-from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler, drawn_by_degree
+from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes, Sampler
 from marius_lite.sampling.windows import Cut, Window, WindowEdges, WindowReader, batch_slices, shuffled, to_rows, windows_of
 from marius_lite.seeds import generator_for, seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
