@@ -36,6 +36,15 @@ class Accelerator:
         """``size`` bytes of host memory that the device copies from and to without the host waiting."""
         return torch.empty(size, dtype=torch.uint8, pin_memory=self.pinned)
 
+    def order_new_memory(self) -> None:
+        """Let work on the streams that copy rows, put there from now on, wait for torch's stream as far as it is filled.
+
+        Call it where torch has given out device memory: work on its stream may have used, or may still fill, that memory.
+        """
+        filled = self.computing.record()
+        self.gathering.after(filled)
+        self.scattering.after(filled)
+
 
 def check_device(name: str) -> torch.device:
     """The device of a name: ``cpu``, ``cuda`` or ``cuda:N``. Raises UserError for a GPU that is missing or cannot be used."""

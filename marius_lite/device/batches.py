@@ -70,6 +70,7 @@ class DeviceBatches:
         self._ring = [_Slot(Packet(accelerator, packet), accelerator.host_bytes(8).view(torch.float64)) for _ in range(RING)]
         self._changes = any(table.step for table in tables)
         self._begun = 0
+        accelerator.order_new_memory()
 
     def begin(self, rows: Sequence[BatchRows], arrays: Arrays, learn: Learn) -> Callable[[], float]:
         """Put a batch on the streams. Call what is returned to wait for the batch to end; it returns the loss.
@@ -98,7 +99,7 @@ class DeviceBatches:
         slot, device = self._slot(0), self.accelerator
         gathering, computing, scattering = device.gathering, device.computing, device.scattering
         if self._reserve(slot, rows, arrays):
-            gathering.after(computing.record())  # new memory may have been in use there until now
+            device.order_new_memory()
         parts = [table.part(self._begun, each, slot.packet) for table, each in zip(self.tables, rows, strict=True)]
         sent = {name: slot.packet.put(array) for name, array in arrays.items()}
         if self._begun >= LOOK_BACK:

@@ -17,41 +17,40 @@ from marius_lite.device.packet import Packet, Sent
 from marius_lite.types import Rows
 
 ROWS = 1 << 16
-"""Rows that are moved at a time, at most."""
+"""Rows that are moved before the device is waited for, about."""
 ROUNDS = 5
 """Times that each way is measured; the median counts."""
 
 
-def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Link, changes: bool = True) -> Rates:
-    """The seconds a row takes by each path, from random rows of the host's ``table``, whose content does not change.
+def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Link, rows: int, changes: bool = True) -> Rates:
+    """The seconds a row takes by each path, in batches of ``rows`` random rows of the host's ``table``. Its content stays.
 
-    ``changes``: whether rows also go back.
+    ``changes``: whether rows also go back. Those that do are others than those that come meanwhile, as in a run.
     """
     width = table.shape[1]
-    count = min(ROWS, len(table))
-    rows = np.sort(np.random.default_rng(0).choice(len(table), count, replace=False)).astype(np.int64)
-    packet, sent = _sent(accelerator, rows)
+    count = max(1, min(rows, ROWS, len(table) // 2))
+    picked = np.random.default_rng(0).choice(len(table), 2 * count, replace=False).astype(np.int64)
+    (packet, coming), (other_packet, going) = (_sent(accelerator, np.sort(each)) for each in np.split(picked, 2))
+    indices_packet, indices = _sent(accelerator, np.arange(count, dtype=np.int64))
     up = torch.empty((count, width), dtype=torch.float32, device=accelerator.device)
-    down = torch.empty_like(up)
+    down, cache = torch.empty_like(up), RowCache(accelerator, count, width)
     staging = [accelerator.host_bytes(up.nbytes).view(torch.float32).view(-1, width) for _ in range(2)]
+    accelerator.order_new_memory()
 
     def travel(link: Link) -> float:
         """Seconds a row, up and down at the same time."""
 
-        def fetch(block: torch.Tensor, through: torch.Tensor) -> None:
-            accelerator.gathering.run(lambda: link.fetch(accelerator.gathering, sent, count, block, through))
+        def fetch(rows: Sent, block: torch.Tensor, through: torch.Tensor) -> None:
+            accelerator.gathering.run(lambda: link.fetch(accelerator.gathering, rows, count, block, through))
 
         def both_ways() -> None:
-            fetch(up, staging[0])
+            fetch(coming, up, staging[0])
             if changes:
-                accelerator.scattering.run(lambda: link.store(accelerator.scattering, sent, count, down, staging[1]))
+                accelerator.scattering.run(lambda: link.store(accelerator.scattering, going, count, down, staging[1]))
 
-        fetch(down, staging[1])
+        fetch(going, down, staging[1])
         accelerator.gathering.record().wait()  # what goes back is what came
-        return _seconds(accelerator, both_ways) / count
-
-    cache = RowCache(accelerator, count, width)
-    other_packet, indices = _sent(accelerator, np.arange(count, dtype=np.int64))
+        return _seconds_of_row(accelerator, both_ways, count)
 
     def within() -> None:
         accelerator.computing.run(lambda: cache.fetch(indices, count, up))
@@ -61,10 +60,10 @@ def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Lin
     rates = Rates(
         travel(zero_copy),
         travel(staged),
-        _seconds(accelerator, within) / count,
-        _seconds(accelerator, lambda: _move_block(accelerator, table, up, count, changes)) / count,
+        _seconds_of_row(accelerator, within, count),
+        _seconds_of_row(accelerator, lambda: _move_block(accelerator, table, up, count, changes), count),
     )
-    del packet, other_packet  # until here the host's side of what was sent had to stay
+    del packet, other_packet, indices_packet  # until here the host's side of what was sent had to stay
     return rates
 
 
@@ -91,13 +90,17 @@ def _move_block(accelerator: Accelerator, table: Table, block: torch.Tensor, cou
         accelerator.computing.run(lambda: copy(table.ctypes.data, block.data_ptr()))
 
 
-def _seconds(accelerator: Accelerator, work: Callable[[], None]) -> float:
-    """The median seconds that ``work`` takes, from an idle device to an idle device, after one run that does not count."""
-    taken = []
+def _seconds_of_row(accelerator: Accelerator, work: Callable[[], None], count: int) -> float:
+    """The median seconds of a row, where ``work`` moves ``count`` rows, several times before the device is waited for.
+
+    So the start of a copy counts, as often as in a run, and the way back to the host does not. One round more does not count.
+    """
+    taken, times = [], max(1, ROWS // count)
     for _ in range(ROUNDS + 1):
         start = time.perf_counter()
-        work()
+        for _ in range(times):
+            work()
         for stream in (accelerator.gathering, accelerator.computing, accelerator.scattering):
             stream.record().wait()
         taken.append(time.perf_counter() - start)
-    return statistics.median(taken[1:])
+    return statistics.median(taken[1:]) / (times * count)

@@ -45,11 +45,12 @@ class Rates:
 class Load:
     """The rows that a step moves.
 
-    ``touched``: different rows of a batch, summed over the step's batches. ``moved``: rows of the partitions that it loads.
+    ``touched``: different rows of a batch, summed over the step's ``batches``. ``moved``: rows of the partitions that it loads.
     """
 
     touched: float
     moved: int
+    batches: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def expected_loads(
         edges = int(sum(bucket_counts[i, j] for i, j in step.buckets))
         ends = [cut.before(edges, batch) for batch in range(cut.batches(edges) + 1)]
         touched = sum(distinct(resident, 2 * (last - first) + negatives) for first, last in pairwise(ends))
-        loads.append(Load(touched, len(step.load) * partition_rows))
+        loads.append(Load(touched, len(step.load) * partition_rows, len(ends) - 1))
     return loads
 
 
@@ -82,9 +83,15 @@ def node_loads(plan: EpochPlan, nodes: Sequence[int], partition_rows: int, batch
     """The loads of steps that train ``nodes``, one number a step. A batch reaches at most ``reached`` rows."""
     loads = []
     for step, count in zip(plan.steps, nodes, strict=True):
-        touched = distinct(len(step.resident) * partition_rows, reached) * -(-count // batch_size)
-        loads.append(Load(touched, len(step.load) * partition_rows))
+        batches = -(-count // batch_size)
+        touched = distinct(len(step.resident) * partition_rows, reached) * batches
+        loads.append(Load(touched, len(step.load) * partition_rows, batches))
     return loads
+
+
+def rows_of_batch(loads: Sequence[Load]) -> int:
+    """The different rows that a batch touches, on average; at least 1."""
+    return max(1, round(sum(load.touched for load in loads) / max(1, sum(load.batches for load in loads))))
 
 
 def distinct(rows: int, draws: int) -> float:

@@ -11,7 +11,7 @@ from marius_lite.config.schema import Config
 from marius_lite.device import verified
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.calibrate import measure
-from marius_lite.device.chooser import Choice, Load, Rates, choose
+from marius_lite.device.chooser import Choice, Load, Rates, choose, rows_of_batch
 from marius_lite.device.host_table import HostTable
 from marius_lite.device.links import Link, Staged, ZeroCopy
 from marius_lite.errors import RunError
@@ -43,19 +43,22 @@ def open_links(
         return staged, Choice("staged", f"the buffer cannot be pinned: {error}")
     if path != "auto":
         return pinned, Choice(path, "as storage.device_path says")
-    choice = choose(_measured(accelerator, tables, pinned, staged), loads, sum(table.rows.nbytes for table in tables), free)
+    rates = _measured(accelerator, tables, pinned, staged, rows_of_batch(loads))
+    choice = choose(rates, loads, sum(table.rows.nbytes for table in tables), free)
     if choice.path == "staged":
         undo.close()
         return staged, choice
     return pinned, choice
 
 
-def _measured(accelerator: Accelerator, tables: Sequence[HostTable], pinned: Sequence[Link], staged: Sequence[Link]) -> Rates:
-    """The seconds that a row of all tables takes by each path."""
+def _measured(
+    accelerator: Accelerator, tables: Sequence[HostTable], pinned: Sequence[Link], staged: Sequence[Link], rows: int
+) -> Rates:
+    """The seconds that a row of all tables takes by each path, in batches of ``rows`` rows."""
     return reduce(
         add,
         (
-            measure(accelerator, table.records, zero_copy, other, table.step is not None)
+            measure(accelerator, table.records, zero_copy, other, rows, table.step is not None)
             for table, zero_copy, other in zip(tables, pinned, staged)
         ),
     )

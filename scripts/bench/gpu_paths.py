@@ -84,7 +84,9 @@ def compare(accelerator: Accelerator, a: argparse.Namespace, buffer: Buffer, clo
     slot_rows = len(table) // SLOTS // SLOT_ROWS * SLOT_ROWS
     table = table[: SLOTS * slot_rows]
     staged, zero_copy = Staged(accelerator, table, a.threads), ZeroCopy(accelerator, table, slot_rows, a.sms, a.threads)
-    rates = measure(accelerator, table, zero_copy, staged)
+    smallest = max(1, int(min(TOUCHED) * len(table)))
+    size = max(1, min(a.batch_bytes // (4 * width), smallest))
+    rates = measure(accelerator, table, zero_copy, staged, size)
     report.add(
         f"{width} floats: a row by zero_copy",
         1e9 * rates.zero_copy,
@@ -92,8 +94,6 @@ def compare(accelerator: Accelerator, a: argparse.Namespace, buffer: Buffer, clo
         detail=f"staged {1e9 * rates.staged:.3g}, cached {1e9 * rates.cached:.3g}, of a partition {1e9 * rates.partition:.3g}",
     )
     free = free_bytes(accelerator)
-    smallest = max(1, int(min(TOUCHED) * len(table)))
-    size = max(1, min(a.batch_bytes // (4 * width), smallest))
     batches = [Ids(accelerator, on_device.random_rows(len(table), size, seed)) for seed in range(BATCHES)]
     before = table[:: max(1, len(table) // on_device.SAMPLE)].copy()
     step = Step(accelerator, table, batches)
@@ -110,7 +110,7 @@ def tell(report: Report, clock: Clock, step: Step, zero_copy: Link, staged: Link
     names = ("zero_copy", "staged", "bulk")
     works = (lambda: step.through(zero_copy, count), lambda: step.through(staged, count), lambda: step.bulk(count))
     seconds = dict(zip(names, (taken.seconds for taken in clock.alternately(*works))))
-    picked = choose(rates, [Load(count * len(step.batches[0]), rows)], step.table.nbytes, free).path
+    picked = choose(rates, [Load(count * len(step.batches[0]), rows, count)], step.table.nbytes, free).path
     best = min(seconds, key=lambda name: seconds[name])
     told = ", ".join(f"{name} {1e3 * value:.2f} ms" for name, value in seconds.items())
     report.add(

@@ -10,6 +10,9 @@ import ctypes
 from dataclasses import dataclass, field
 
 import numpy as np
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from marius_lite.device.accelerator import Accelerator
 
 TRACED = ("copy", "copy_rows", "host_gather", "host_scatter", "row_step", "segment_sum")
 
@@ -28,6 +31,7 @@ class Trace:
     def __init__(self, schedule):
         self.nodes, self.current = [], None
         self.calls, self.waits = [], []  # (library call, bytes copied at once); streams that the host waited for
+        self.tensors = []
         self.last = dict.fromkeys(schedule.streams, 0)
         self.host = 0  # what the host knows to have come before
         for name, stream in schedule.streams.items():
@@ -72,6 +76,17 @@ class Trace:
 
         stream.run, stream.record, stream.after = traced_run, traced_record, traced_after
 
+    def allocated(self, tensor):
+        """Note that torch gave out memory: work on its own stream, the computing one, may have used the memory until now.
+
+        (torch may even fill it there: ``torch.utils.deterministic.fill_uninitialized_memory``.) So it counts as a write.
+        """
+        start = tensor.data_ptr()
+        if self.current is None:
+            index = self.node(f"allocation {len(self.nodes)}", self.last["computing"] | self.host)
+            self.nodes[index].writes.append((start, start + tensor.nbytes))
+            self.last["computing"] |= self.host | 1 << index
+
     def touch(self, reads=(), writes=()):
         node = self.nodes[self.current]
         node.reads += [span for span in reads if span[0] < span[1]]
@@ -112,6 +127,31 @@ class Trace:
         return found
 
 
+class Allocations(TorchDispatchMode):
+    """Tells a trace of the memory that torch gives out while this is open, but for memory of the host."""
+
+    def __init__(self, trace, monkeypatch):
+        super().__init__()
+        self.trace, self.on_host = trace, False
+        host_bytes = Accelerator.host_bytes
+
+        def without_note(accelerator, size):
+            self.on_host = True
+            try:
+                return host_bytes(accelerator, size)
+            finally:
+                self.on_host = False
+
+        monkeypatch.setattr(Accelerator, "host_bytes", without_note)
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        self.trace.tensors.append(result)  # its memory stays its own, so that an address means one thing in the whole trace
+        if function.name().startswith("aten::empty") and result.nbytes and not self.on_host:
+            self.trace.allocated(result)
+        return result
+
+
 class TracedLibrary:
     """A CudaLibrary whose calls tell the trace which bytes they touch."""
 
@@ -150,6 +190,12 @@ class TracedLibrary:
         self.trace.touch(
             [(rows, rows + count * 8), (block, block + count * block_stride)], spans(table, table_stride, rows, 8, count, bytes)
         )
+
+    def _segment_sum(self, *, parts, order, starts, segments, out, dim, **_):
+        places = sum(count for _, count in parts)
+        grads = [(address, address + count * dim * 4) for address, count in parts]
+        indices = [(order, order + places * 4), (starts, starts + (segments + 1) * 4)]
+        self.trace.touch([*grads, *indices], [(out, out + segments * dim * 4)])
 
     def _row_step(self, *, block, count, stride, **_):
         self.trace.touch([(block, block + count * stride)], [(block, block + count * stride)])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marius_lite.device.chooser import Load, Rates, choose, distinct, expected_loads, node_loads, seconds
+from marius_lite.device.chooser import Load, Rates, choose, distinct, expected_loads, node_loads, rows_of_batch, seconds
 from marius_lite.ordering import make_plan
 from marius_lite.ordering.plan import make_node_plan
 from marius_lite.sampling.windows import Cut
@@ -50,6 +50,7 @@ def test_loads_follow_the_plan():
     plan = make_plan("comet", 8, 4, 0, 0)
     loads = expected_loads(plan, counts, 50, Cut(1000, even=False), 10)
     assert [load.moved for load in loads] == [50 * len(step.load) for step in plan.steps]
+    assert [load.batches for load in loads] == [-(-len(step.buckets) * 100 // 1000) for step in plan.steps]
     assert all(
         0 < load.touched <= 200 * -(-len(step.buckets) * 100 // 1000) for load, step in zip(loads, plan.steps) if step.buckets
     )
@@ -61,6 +62,8 @@ def test_loads_of_nodes_follow_the_plan():
     loads = node_loads(plan, nodes, 50, 10, 10**6)
     assert [load.moved for load in loads] == [50 * len(step.load) for step in plan.steps]
     assert all(load.touched == pytest.approx(10 * 50 * len(step.resident)) for load, step in zip(loads, plan.steps))
+    assert rows_of_batch(loads) == pytest.approx(50 * np.mean([len(step.resident) for step in plan.steps]), abs=1)
+    assert rows_of_batch([]) == 1
     assert all(load.touched < 10 * 20 for load in node_loads(plan, nodes, 50, 10, 20))
 
 

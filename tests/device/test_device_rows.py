@@ -84,7 +84,7 @@ def make_path(path, device, table, cached=0):
 def device_rows(device, table, path, optimizer, cached=0, room=0):
     link, cache = make_path(path, device, table, cached)
     update = RowStepSettings.of(optimizer, ROW_OPTIMIZERS[optimizer](), 0.1)
-    return DeviceBatches(device, [DeviceTable(device, link, cache, RowForm(DIM), table.shape[1], update, room)])
+    return DeviceBatches(device, [DeviceTable(device, link, cache, RowForm(DIM), table.shape[1], update, room)], room * 64)
 
 
 def through_streams(rows, batches):

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 from emulated import accelerator
-from happens_before import Trace, TracedLibrary
+from happens_before import Allocations, Trace, TracedLibrary
 from test_device_rows import BATCH, COUNT, device_rows, make_batches, make_table, through_streams
 
 from marius_lite.config.memory import packet_bytes
@@ -16,7 +16,7 @@ from marius_lite.device.packet import ALIGNMENT, ARRAYS, Packet
 def traced(host_library, monkeypatch):
     """Runs batches over a path; the pairs of accesses in no sure order, and the trace."""
 
-    def run(path, cached=0, count=10):
+    def run(path, cached=0, count=10, room=0):
         device, schedule = accelerator(host_library, 3)
         trace = Trace(schedule)
         device = dataclasses.replace(device, library=TracedLibrary(device.library, trace))
@@ -41,18 +41,21 @@ def traced(host_library, monkeypatch):
         monkeypatch.setattr(Packet, "put", traced_put)
         monkeypatch.setattr(DeviceBatches, "_fetch", traced_fetch)
         table = make_table("adagrad", 0)
-        rows = device_rows(device, table, path, "adagrad", cached)
-        through_streams(rows, make_batches(count, 0))
-        if rows.tables[0].cache:
-            rows.tables[0].cache.leave(())
+        with Allocations(trace, monkeypatch):
+            rows = device_rows(device, table, path, "adagrad", cached, room)
+            through_streams(rows, make_batches(count, 0))
+            if rows.tables[0].cache:
+                rows.tables[0].cache.leave(())
         return trace.unordered(ignored), trace
 
     return run
 
 
 @pytest.mark.parametrize(("path", "cached"), [("zero_copy", 0), ("staged", 0), ("bulk", 0), ("zero_copy", 7), ("staged", 7)])
-def test_every_access_is_ordered(traced, path, cached):
-    unordered, trace = traced(path, cached)
+@pytest.mark.parametrize("room", [0, 40])
+def test_every_access_is_ordered(traced, path, cached, room):
+    """Memory that is there from the start (``room``) is torch's too, and may be used late by what torch still does."""
+    unordered, trace = traced(path, cached, room=room)
     assert unordered == []
     assert len(trace.nodes) > 40
     assert any(node.writes for node in trace.nodes if node.name.startswith("scattering")) == (path != "bulk")
