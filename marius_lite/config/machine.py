@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+from contextlib import ExitStack
 from pathlib import Path
+
+PIECE = 256 << 20
+"""Bytes that are touched at a time, to see whether the system then has more to give."""
 
 
 def available_memory() -> int:
@@ -12,6 +17,25 @@ def available_memory() -> int:
     for limit, usage in _cgroup_limits():
         available = min(available, max(limit - usage, 0))
     return available
+
+
+def reachable_memory(wanted: int) -> int:
+    """Return what `available_memory` does, but on a virtual machine whose memory grows as it is touched up to ``wanted`` bytes.
+
+    What such a machine says at first is little. Memory is touched, and given back, only as long as each piece brings more.
+    """
+    with ExitStack() as stack:
+        found, touched = available_memory(), 0
+        while found < wanted and available_memory() >= 2 * PIECE:
+            piece = stack.enter_context(mmap.mmap(-1, PIECE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+            for page in range(0, PIECE, mmap.PAGESIZE):
+                piece[page] = 1
+            touched += PIECE
+            now = available_memory() + touched
+            if now < found + PIECE // 2:
+                break
+            found = now
+    return found
 
 
 def total_memory() -> int:

@@ -15,6 +15,11 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.fanouts import hop_fanouts
 from marius_lite.storage.record import record_of
 
+EDGE_BYTES = 40
+"""Bytes that an edge in memory takes, about, with its place in the in-edge lists."""
+BESIDE_ROWS = 2 << 30
+"""Bytes that batches and the evaluation take, about, at most."""
+
 
 def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
     """Return the facts for ``config``. Raises UserError where the dataset lacks what it needs."""
@@ -29,12 +34,24 @@ def facts_of(dataset: Dataset, config: Config, cuda: bool) -> Facts:
         rows_per_partition=dataset.partitioning.rows,
         bucket_counts=dataset.edges("train").counts,
         stride=record.stride,
-        available_memory=machine.available_memory(),
+        available_memory=_memory(dataset, config, record.stride),
         threads=machine.cpu_threads(),
         cuda=cuda,
         nodes_to_classify=to_classify,
     )
     return _with_encoder(found, dataset, config) if config.encodes else found
+
+
+def _memory(dataset: Dataset, config: Config, stride: int) -> int:
+    """Return the bytes that this process may still take. Where ``storage.memory`` is auto, no more is looked for than helps.
+
+    A run takes half of it by itself, so that twice what everything resident takes is enough.
+    """
+    if config.storage.memory != "auto":
+        return machine.available_memory()
+    features = dataset.features
+    rows = dataset.manifest.nodes * (stride + (features.table.stride if features else 0))
+    return machine.reachable_memory(2 * (rows + dataset.manifest.edges["train"] * EDGE_BYTES + BESIDE_ROWS))
 
 
 def _with_encoder(facts: Facts, dataset: Dataset, config: Config) -> Facts:

@@ -46,7 +46,7 @@ def empty_for_range(dtype: np.dtype[Any], start: int, stop: int, own_pages: bool
 
 
 def _own_pages(size: int) -> npt.NDArray[np.uint8]:
-    memory = mmap.mmap(-1, size)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # shared memory would get no huge pages
     with suppress(OSError):  # huge pages, where the system has them, as large arrays have
         memory.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(memory, np.uint8)

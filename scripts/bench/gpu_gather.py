@@ -211,7 +211,7 @@ class Bench:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = on_device.parser(__doc__)
-    parser.add_argument("--buffer", type=on_device.size, default=8 << 30, help="host bytes, at most half of what is free")
+    parser.add_argument("--buffer", type=on_device.size, default=8 << 30, help="host bytes; at least twice as much must be free")
     parser.add_argument("--transfer", type=on_device.size, default=1 << 30, help="bytes of one gather")
     parser.add_argument("--batch", type=int, default=100_000, help="rows of a batch, against plain torch and the CPU gather")
     parser.add_argument("--sms", type=int, default=8)
@@ -219,7 +219,7 @@ def main(arguments: list[str] | None = None) -> None:
     a = parser.parse_args(arguments)
     keep_large_blocks()
     accelerator = on_device.accelerator()
-    a.buffer = on_device.half_of_memory(a.buffer)
+    a.buffer = on_device.require_memory(a.buffer)
     clock = Clock(accelerator, a.rounds, a.at_least)
     report = Report("gpu_gather", on_device.settings(accelerator, a))
     Bench(accelerator, a, clock, Buffer(accelerator, a.buffer), report).run()

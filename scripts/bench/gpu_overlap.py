@@ -107,11 +107,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser = on_device.parser(__doc__)
     for name, default in (("batch", 50_000), ("dim", 100), ("chunks", 10), ("negatives", 1000), ("sms", 8)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--buffer", type=on_device.size, default=4 << 30, help="host bytes, at most half of what is free")
+    parser.add_argument("--buffer", type=on_device.size, default=4 << 30, help="host bytes; at least twice as much must be free")
     parser.set_defaults(at_least=0.2)
     a = parser.parse_args(arguments)
     accelerator = on_device.accelerator()
-    a.buffer = on_device.half_of_memory(a.buffer)
+    a.buffer = on_device.require_memory(a.buffer)
     report = Report("gpu_overlap", on_device.settings(accelerator, a))
     measure(accelerator, a, report)
     report.show(a.json)

@@ -129,13 +129,14 @@ def free_bytes(accelerator: Accelerator) -> int:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = on_device.parser(__doc__)
-    parser.add_argument("--table", type=on_device.size, default=2 << 30, help="host bytes, at most half of what is free")
+    parser.add_argument("--table", type=on_device.size, default=2 << 30, help="host bytes; at least twice as much must be free")
     parser.add_argument("--batch-bytes", type=on_device.size, default=64 << 20)
     parser.add_argument("--sms", type=int, default=8)
     parser.add_argument("--threads", type=int, default=0, help="of the CPU gather; 0: all")
     a = parser.parse_args(arguments)
     accelerator = on_device.accelerator()
-    a.table = min(on_device.half_of_memory(a.table), free_bytes(accelerator) // 3)
+    if 3 * on_device.require_memory(a.table) > free_bytes(accelerator):
+        raise SystemExit(f"--table {a.table:,}: a third of the device's {free_bytes(accelerator):,} free bytes is the most")
     clock = Clock(accelerator, a.rounds, a.at_least)
     report = Report("gpu_paths", on_device.settings(accelerator, a))
     buffer = Buffer(accelerator, a.table)

@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=0, help="that touch the memory first; 0: all")
     a = parser.parse_args(arguments)
     accelerator = on_device.accelerator()
-    a.size = 1 << on_device.half_of_memory(a.size).bit_length() - 1
+    on_device.require_memory(a.size)
     report = Report("gpu_pin", on_device.settings(accelerator, a))
     ours(accelerator, min(a.size, 1 << 30), a.threads)  # the warm-up
     found, others = [], []

@@ -21,7 +21,7 @@ import torch
 
 import marius_lite.device.accelerator as devices
 from marius_lite._native import PartitionBuffer
-from marius_lite.config.machine import available_memory, total_memory
+from marius_lite.config.machine import reachable_memory, total_memory
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.links import Table
 from marius_lite.device.packet import Packet, Sent
@@ -76,9 +76,14 @@ def buffer_memory(size: int) -> npt.NDArray[np.uint8]:
     return memory
 
 
-def half_of_memory(most: int) -> int:
-    """``most`` bytes, or half of what this process may still take."""
-    return min(most, available_memory() // 2)
+def require_memory(size: int) -> int:
+    """``size`` bytes, which are at most half of what this process may still take. Ends the benchmark where they are not."""
+    found = reachable_memory(2 * size)
+    if found < 2 * size:
+        raise SystemExit(
+            f"{size:,} bytes of host memory are asked for, and {found:,} are available: ask for at most half of that"
+        )
+    return size
 
 
 def random_rows(rows: int, count: int, seed: int = 0) -> npt.NDArray[np.int64]:

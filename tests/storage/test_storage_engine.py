@@ -1,5 +1,7 @@
 """Reading ranges of one-dimensional arrays, and what the machine supports."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import zarr
@@ -68,6 +70,27 @@ def test_rooms_with_pages_of_their_own_share_none():
     for number, room in enumerate(rooms):
         room[:] = number
     assert [set(room.tolist()) for room in rooms] == [{number} if len(room) else set() for number, room in enumerate(rooms)]
+
+
+def test_large_rooms_with_pages_of_their_own_get_huge_pages():
+    if "[never]" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text():
+        pytest.skip("this system gives no huge pages")
+    room = empty_for_range(np.dtype(np.uint8), 0, 64 << 20, own_pages=True)
+    room[:] = 1
+    assert mapping(room.ctypes.data)["AnonHugePages"] >= 48 << 10
+
+
+def mapping(address):
+    """The numbers (kB) that /proc/self/smaps gives for the mapping of an address."""
+    inside, found = False, {}
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        first, *rest = line.split()
+        if not first.endswith(":"):
+            start, end = (int(text, 16) for text in first.split("-"))
+            inside = start <= address < end
+        elif inside and rest[-1] == "kB":
+            found[first[:-1]] = int(rest[0])
+    return found
 
 
 def test_ranges_outside_and_wrong_targets_are_refused(arrays):
