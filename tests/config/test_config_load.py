@@ -32,6 +32,12 @@ def test_fanouts_are_numbers_or_numbers_by_relation():
         (["zzz=3"], "unknown key `zzz`: known keys here: task, model"),
         (["model.dim=abc"], "`model.dim` is 'abc'"),
         (["model.dim=0"], "greater than 0"),
+        (
+            [f"training.early_stopping=0x{'f' * 5000}"],
+            "an integer beyond all bounds: Input should be a whole number of at most 64 bits",
+        ),
+        ([f"training.seed={1 << 63}"], "at most 64 bits"),
+        (["sampling.fanouts=[5, {cites: 99999999999999999999}]"], "`sampling.fanouts` is "),
         (["model.decoder=foo"], "'dot', 'distmult', 'complex', 'transe', 'transe_l1' or 'rotate'"),
         (["storage.memory=4XB"], "not a size"),
         (["storage.capacity=some"], "`storage.capacity` is 'some'"),

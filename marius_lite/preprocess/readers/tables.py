@@ -40,7 +40,7 @@ class TableReader(ABC):
         self.checksum = 0
         with reading(path):
             self._schema, self._rows = self._look()
-        names = self._schema.names
+            names = self._schema.names
         self._roles = {role: names[place] for role, place in find_roles(names, len(names), options, str(path))[0].items()}
         require_distinct(self.path, names, self._roles.values())
         types = {role: self._schema.field(name).type for role, name in self._roles.items()}
