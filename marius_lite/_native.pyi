@@ -217,9 +217,9 @@ def complex_product(left: Annotated[NDArray[numpy.float32], dict(shape=(None, No
     out = left * right, or left * conj(right), of complex numbers: real parts first, imaginary parts after. float32 (n, d).
     """
 
-def softmax_loss(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], losses: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int = 0) -> None:
+def softmax_loss(positives: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], negatives: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], losses: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int = 0) -> None:
     """
-    losses[r] = log(sum(exp(scores[r]))) - scores[r, 0]; scores[r] becomes its gradient. float32 (r, c), (r,).
+    losses[r] = log(exp(positives[r]) + sum(exp(negatives[r]))) - positives[r]; the scores become its gradient. float32 (r,), (r, c), (r,).
     """
 
 def shared_loss_ways() -> list[tuple[str, bool, bool]]:

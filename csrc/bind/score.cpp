@@ -69,10 +69,11 @@ void complex_product(In<float, 2> left, In<float, 2> right, bool conjugate, Out<
                             static_cast<std::int64_t>(left.shape(1) / 2), out.data(), threads);
 }
 
-void softmax_loss(Out<float, 2> scores, Out<float, 1> losses, int threads) {
-    require(losses.shape(0) == scores.shape(0), "softmax_loss: a loss for each row is needed");
-    marius::softmax_loss(scores.data(), static_cast<std::int64_t>(scores.shape(0)), static_cast<std::int64_t>(scores.shape(1)),
-                         losses.data(), threads);
+void softmax_loss(Out<float, 1> positives, Out<float, 2> negatives, Out<float, 1> losses, int threads) {
+    require(losses.shape(0) == negatives.shape(0) && positives.shape(0) == negatives.shape(0),
+            "softmax_loss: a positive and a loss for each row are needed");
+    marius::softmax_loss(positives.data(), negatives.data(), static_cast<std::int64_t>(negatives.shape(0)),
+                         static_cast<std::int64_t>(negatives.shape(1)), losses.data(), threads);
 }
 
 using Corrections = std::optional<std::pair<In<float, 1>, In<float, 2>>>;
@@ -138,9 +139,12 @@ void bind_score(nb::module_& m) {
         "threads"_a = 0,
         "out = left * right, or left * conj(right), of complex numbers: real parts first, imaginary parts after. float32 (n, d).",
         Release());
-    m.def("softmax_loss", &softmax_loss, "scores"_a.noconvert(), "losses"_a.noconvert(), "threads"_a = 0,
-          "losses[r] = log(sum(exp(scores[r]))) - scores[r, 0]; scores[r] becomes its gradient. float32 (r, c), (r,).",
-          Release());
+    m.def(
+        "softmax_loss", &softmax_loss, "positives"_a.noconvert(), "negatives"_a.noconvert(), "losses"_a.noconvert(),
+        "threads"_a = 0,
+        "losses[r] = log(exp(positives[r]) + sum(exp(negatives[r]))) - positives[r]; the scores become its gradient. float32 (r,), "
+        "(r, c), (r,).",
+        Release());
     m.def("shared_loss_ways", &shared_loss_ways,
           "The ways of shared_loss that this processor and its operating system allow, the fastest first: name, whether what is "
           "multiplied is rounded to bfloat16, and whether it has every loss: some have softmax alone.");

@@ -34,8 +34,8 @@ inline float exp_of(float x) {
 }
 
 MARIUS_VECTOR_CLONES
-float softmax_row(float* __restrict scores, std::int64_t columns) {
-    const float positive = scores[0];
+float softmax_row(float* own, float* __restrict scores, std::int64_t columns) {
+    const float positive = *own;
     const std::int64_t whole = columns / LANES * LANES;
     float lanes[LANES];
     for (int l = 0; l < LANES; ++l) lanes[l] = -std::numeric_limits<float>::infinity();
@@ -44,6 +44,7 @@ float softmax_row(float* __restrict scores, std::int64_t columns) {
     float highest = lanes[0];
     for (int l = 1; l < LANES; ++l) highest = lanes[l] > highest ? lanes[l] : highest;
     for (std::int64_t c = whole; c < columns; ++c) highest = scores[c] > highest ? scores[c] : highest;
+    highest = positive > highest ? positive : highest;
 
     for (int l = 0; l < LANES; ++l) lanes[l] = 0;
     for (std::int64_t c = 0; c < whole; c += LANES)
@@ -55,21 +56,21 @@ float softmax_row(float* __restrict scores, std::int64_t columns) {
         scores[c] = exp_of(scores[c] - highest);
         lanes[c - whole] += scores[c];
     }
-    double sum = 0;
+    const float first = exp_of(positive - highest);
+    double sum = first;
     for (int l = 0; l < LANES; ++l) sum += lanes[l];
 
     const float share = static_cast<float>(1 / sum);
     for (std::int64_t c = 0; c < columns; ++c) scores[c] *= share;
-    scores[0] -= 1;
+    *own = first * share - 1;
     return static_cast<float>(std::log(sum) + highest - positive);
 }
 
 }  // namespace
 
-void softmax_loss(float* scores, std::int64_t rows, std::int64_t columns, float* losses, int threads) {
-    if (columns == 0) return;
+void softmax_loss(float* positives, float* negatives, std::int64_t rows, std::int64_t columns, float* losses, int threads) {
     parallel_for(rows, ROWS_AT_A_TIME, threads, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t r = begin; r < end; ++r) losses[r] = softmax_row(scores + r * columns, columns);
+        for (std::int64_t r = begin; r < end; ++r) losses[r] = softmax_row(positives + r, negatives + r * columns, columns);
     });
 }
 

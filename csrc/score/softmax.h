@@ -4,10 +4,10 @@
 
 namespace marius {
 
-// Each row of `scores` (rows, columns) holds a positive's score, then its negatives'. losses[r] becomes
-// log(sum of exp(scores)) - positive; the row becomes its gradient: softmax(scores), 1 less at the positive. A score of
-// -inf has the gradient 0; a NaN score makes the row's loss NaN. The same bits for any number of threads
-// and any vector width.
-void softmax_loss(float* scores, std::int64_t rows, std::int64_t columns, float* losses, int threads);
+// Row r has the score of its positive in positives[r], and those of its negatives in row r of `negatives` (rows, columns).
+// losses[r] becomes log(sum of exp of all of them) - positive. The scores become its gradient: the softmax of all of them, 1
+// less for the positive. A score of -inf has the gradient 0; a NaN score makes the row's loss NaN. The same bits for any
+// number of threads and any vector width.
+void softmax_loss(float* positives, float* negatives, std::int64_t rows, std::int64_t columns, float* losses, int threads);
 
 }  // namespace marius

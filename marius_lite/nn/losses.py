@@ -1,7 +1,7 @@
 """Losses of edges' scores against their negatives, with gradients written by hand.
 
-A loss is called with a tile of scores, (n, 1 + k) float32: in column 0 the positive of each edge, then its k negatives. It
-returns the sum of the edges' losses, a float64 scalar tensor. It overwrites the tile with d loss / d scores.
+A loss is called with the scores of n edges, float32: of their positives (n,), and a tile of their negatives (n, k). It returns
+each edge's loss, float32 (n,). It overwrites the scores with d loss / d scores.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ class Loss(ABC):
         return None
 
     @abstractmethod
-    def __call__(self, scores: torch.Tensor, workspace: Workspace) -> torch.Tensor:
-        """Return the summed loss of ``scores`` (n, 1 + k), which are overwritten with their gradient."""
+    def __call__(self, positive: torch.Tensor, negatives: torch.Tensor, workspace: Workspace) -> torch.Tensor:
+        """Return the losses (n,) of scores (n,) and (n, k), which are overwritten with the gradients of the losses' sum.
+
+        The losses stay valid until the next call.
+        """
 
 
 @dataclass(frozen=True)
@@ -51,18 +54,19 @@ class Softmax(Loss):
     def native(self) -> tuple[str, float]:
         return "softmax", 0.0
 
-    def __call__(self, scores: torch.Tensor, workspace: Workspace) -> torch.Tensor:
-        if not scores.is_cuda:
-            losses = workspace.tensor("losses", (len(scores),), scores.device)
-            softmax_loss(scores.numpy(), losses.numpy(), torch.get_num_threads())
-            return losses.sum(dtype=torch.float64)
-        positive = scores[:, 0].clone()
-        highest = scores.amax(1)
-        torch.softmax(scores, 1, out=scores)
-        # The highest probability is at least 1 / (1 + k), so its logarithm is finite; the positive's may not be.
-        losses = highest - scores.amax(1).log_() - positive
-        scores[:, 0] -= 1
-        return losses.sum(dtype=torch.float64)
+    def __call__(self, positive: torch.Tensor, negatives: torch.Tensor, workspace: Workspace) -> torch.Tensor:
+        if not negatives.is_cuda:
+            losses = workspace.tensor("losses", (len(positive),), positive.device)
+            softmax_loss(positive.numpy(), negatives.numpy(), losses.numpy(), torch.get_num_threads())
+            return losses
+        highest = torch.maximum(negatives.amax(1), positive)
+        losses = highest - positive
+        positive.sub_(highest).exp_()
+        negatives.sub_(highest.unsqueeze(1)).exp_()
+        total = negatives.sum(1).add_(positive)
+        negatives /= total.unsqueeze(1)
+        positive.div_(total).sub_(1)
+        return losses.add_(total.log_())
 
 
 @dataclass(frozen=True)
@@ -81,18 +85,18 @@ class Logistic(Loss):
     def native(self) -> tuple[str, float] | None:
         return None if self.temperature else ("logistic", self.margin)
 
-    def __call__(self, scores: torch.Tensor, workspace: Workspace) -> torch.Tensor:
+    def __call__(self, positive: torch.Tensor, negatives: torch.Tensor, workspace: Workspace) -> torch.Tensor:
         if self.margin:
-            scores += self.margin
-        weights = self._weights(scores[:, 1:], workspace)
-        scores[:, 0].neg_()
-        losses = workspace.tensor("losses", tuple(scores.shape), scores.device)
-        torch.logaddexp(scores, scores.new_zeros(()), out=losses)
-        losses[:, 1:] *= weights
-        scores.sigmoid_()
-        scores[:, 0].neg_()
-        scores[:, 1:] *= weights
-        return losses.sum(1).sum(dtype=torch.float64)
+            positive += self.margin
+            negatives += self.margin
+        weights = self._weights(negatives, workspace)
+        zero = negatives.new_zeros(())
+        every = workspace.tensor("losses", tuple(negatives.shape), negatives.device)
+        torch.logaddexp(negatives, zero, out=every).mul_(weights)
+        losses = every.sum(1).add_(torch.logaddexp(-positive, zero))
+        negatives.sigmoid_().mul_(weights)
+        positive.neg_().sigmoid_().neg_()
+        return losses
 
     def _weights(self, negatives: torch.Tensor, workspace: Workspace) -> torch.Tensor | float:
         if not self.temperature:
@@ -113,14 +117,13 @@ class Margin(Loss):
     def native(self) -> tuple[str, float]:
         return "margin", self.margin
 
-    def __call__(self, scores: torch.Tensor, workspace: Workspace) -> torch.Tensor:
-        negatives = scores[:, 1:]
+    def __call__(self, positive: torch.Tensor, negatives: torch.Tensor, workspace: Workspace) -> torch.Tensor:
         share = 1 / max(negatives.shape[1], 1)
-        negatives.sub_(scores[:, :1] - self.margin).clamp_min_(0)
-        loss = negatives.sum(1).sum(dtype=torch.float64) * share
+        negatives.sub_((positive - self.margin).unsqueeze(1)).clamp_min_(0)
+        losses = negatives.sum(1).mul_(share)
         negatives.sign_().mul_(share)
-        torch.sum(negatives, 1, out=scores[:, 0]).neg_()
-        return loss
+        torch.sum(negatives, 1, out=positive).neg_()
+        return losses
 
 
 LOSSES: dict[str, type[Loss]] = {"softmax": Softmax, "logistic": Logistic, "margin": Margin}

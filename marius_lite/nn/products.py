@@ -82,6 +82,22 @@ def add_product_(out: torch.Tensor, left: torch.Tensor, right: torch.Tensor, wor
         out += product(left.T, right.T, "columns", workspace).T
 
 
+def products(left: torch.Tensor, right: torch.Tensor, name: str, workspace: Workspace) -> torch.Tensor:
+    """Return `product` of each left[i] (n, d) with right[i] (m, d): float32 (b, n, m), valid until ``name`` is used again."""
+    if len(left) == 1:
+        return product(left[0], right[0], name, workspace)[None]
+    out = workspace.tensor(name, (len(left), left.shape[1], right.shape[1]), left.device)
+    return torch.bmm(left, right.mT, out=out)
+
+
+def add_products_(out: torch.Tensor, left: torch.Tensor, right: torch.Tensor, workspace: Workspace) -> None:
+    """Add to each out[i] (m, d) the transpose of right[i] (n, m) times left[i] (n, d)."""
+    if len(left) == 1:
+        add_product_(out[0], left[0], right[0], workspace)
+    else:
+        out.baddbmm_(right.mT, left)
+
+
 def rounds_rows(x: torch.Tensor) -> bool:
     """Return whether `linear` rounds what it multiplies to tensors of bfloat16, and gives one: mixed precision on a CPU for it.
 

@@ -1,8 +1,10 @@
 """Compare queries with candidates, with gradients written by hand.
 
-A similarity scores *pairs*, query i with candidate i, and *tiles*, every query with every candidate. The backward passes turn
-d loss / d scores into gradients. A tile keeps what its backward pass needs in the workspace. So each forward pass must be
-followed by its own backward pass. All tensors are float32.
+A similarity scores *pairs*, query i with candidate i, and *tiles*: in each of several chunks, every query with every candidate.
+The backward passes turn d loss / d scores into gradients.
+
+A tile keeps what its backward pass needs in the workspace. So each forward pass must be followed by its own backward pass. All
+tensors are float32.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from torch import Tensor
 
 from marius_lite._native import distance_gradients, distance_scores
 from marius_lite.config.memory import DEVICE_TILE
-from marius_lite.nn.products import add_product_, product
+from marius_lite.nn.products import add_products_, products
 from marius_lite.nn.workspace import Workspace
 
 DIFFERENCES = DEVICE_TILE // 4
@@ -27,7 +29,10 @@ TINY = 1e-30
 
 
 class Similarity(ABC):
-    """A way to compare. Shapes: query (n, dim), candidates (m, dim), scores of a tile (n, m), scores of pairs (n,)."""
+    """A way to compare. Shapes of pairs: query (n, dim), other (n, dim), scores (n,).
+
+    Of tiles: query (chunks, n, dim), candidates (chunks, m, dim), scores (chunks, n, m).
+    """
 
     def numbers_per_score(self, dim: int) -> int:
         """Return how many numbers the largest array of a tile has for each score."""
@@ -39,17 +44,17 @@ class Similarity(ABC):
 
     @abstractmethod
     def pairs_backward(self, query: Tensor, other: Tensor, d_scores: Tensor, d_query: Tensor, d_other: Tensor) -> None:
-        """Add to ``d_query`` (n, dim) and set ``d_other`` (n, dim), from d_scores (n,)."""
+        """Add to ``d_query`` and set ``d_other``."""
 
     @abstractmethod
     def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
-        """Return the scores (n, m), contiguous. They stay valid until the next tile."""
+        """Return the scores, contiguous. They stay valid until the next tile."""
 
     @abstractmethod
     def tile_backward(
         self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
     ) -> None:
-        """Set ``d_query`` and add to ``d_candidates``, from d_scores (n, m), which may be overwritten."""
+        """Set ``d_query`` and add to ``d_candidates``, from ``d_scores``, which may be overwritten."""
 
 
 class Inner(Similarity):
@@ -64,13 +69,13 @@ class Inner(Similarity):
         torch.mul(query, column, out=d_other)
 
     def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
-        return product(query, candidates, "tile", workspace)
+        return products(query, candidates, "tile", workspace)
 
     def tile_backward(
         self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
     ) -> None:
-        d_query.copy_(product(d_scores, candidates.T, "rows", workspace))
-        add_product_(d_candidates, query, d_scores, workspace)
+        d_query.copy_(products(d_scores, candidates.mT, "rows", workspace))
+        add_products_(d_candidates, query, d_scores, workspace)
 
 
 class L2(Similarity):
@@ -93,9 +98,9 @@ class L2(Similarity):
         d_query -= d_other
 
     def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
-        squares = torch.linalg.vecdot(query, query).unsqueeze(1)
-        distance = product(query, candidates, "tile", workspace).mul_(-2)
-        distance += torch.linalg.vecdot(candidates, candidates)
+        squares = torch.linalg.vecdot(query, query).unsqueeze(2)
+        distance = products(query, candidates, "tile", workspace).mul_(-2)
+        distance += torch.linalg.vecdot(candidates, candidates).unsqueeze(1)
         distance += squares
         torch.maximum(distance, squares.mul_(self.rounding).clamp_min_(TINY), out=distance).sqrt_()
         kept = workspace.tensor("distance", tuple(distance.shape), query.device).copy_(distance)
@@ -105,10 +110,10 @@ class L2(Similarity):
         self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
     ) -> None:
         d_scores /= workspace.tensor("distance", tuple(d_scores.shape), query.device)
-        pulls = product(d_scores, candidates.T, "rows", workspace)
-        torch.addcmul(pulls, query, d_scores.sum(1, keepdim=True), value=-1, out=d_query)
-        add_product_(d_candidates, query, d_scores, workspace)
-        d_candidates.addcmul_(candidates, d_scores.sum(0).unsqueeze(1), value=-1)
+        pulls = products(d_scores, candidates.mT, "rows", workspace)
+        torch.addcmul(pulls, query, d_scores.sum(2, keepdim=True), value=-1, out=d_query)
+        add_products_(d_candidates, query, d_scores, workspace)
+        d_candidates.addcmul_(candidates, d_scores.sum(1).unsqueeze(2), value=-1)
 
 
 class Distance(Similarity):
@@ -137,30 +142,28 @@ class Distance(Similarity):
         d_query -= d_other
 
     def tile(self, query: Tensor, candidates: Tensor, workspace: Workspace) -> Tensor:
-        scores = workspace.tensor("tile", (len(query), len(candidates)), query.device)
-        if query.is_cuda:
-            return self.tile_by_torch(query, candidates, scores, workspace)
-        distance_scores(self.name, _array(query), _array(candidates), scores.numpy(), torch.get_num_threads())
+        scores = workspace.tensor("tile", (*query.shape[:2], candidates.shape[1]), query.device)
+        for chunk in range(len(query)):
+            if query.is_cuda:
+                self.tile_by_torch(query[chunk], candidates[chunk], scores[chunk], workspace)
+            else:
+                arrays = _array(query[chunk]), _array(candidates[chunk]), scores[chunk].numpy()
+                distance_scores(self.name, *arrays, torch.get_num_threads())
         return scores
 
     def tile_backward(
         self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
     ) -> None:
-        if query.is_cuda:
-            self.tile_backward_by_torch(query, candidates, d_scores, d_query, d_candidates, workspace)
-        else:
-            distance_gradients(
-                self.name,
-                _array(query),
-                _array(candidates),
-                _array(d_scores),
-                d_query.numpy(),
-                d_candidates.numpy(),
-                torch.get_num_threads(),
-            )
+        for tensors in zip(query, candidates, d_scores, d_query, d_candidates, strict=True):
+            if query.is_cuda:
+                self.tile_backward_by_torch(*tensors, workspace)
+            else:
+                own, others, d_own = (_array(tensor) for tensor in tensors[:3])
+                d_query_of, d_candidates_of = (tensor.numpy() for tensor in tensors[3:])
+                distance_gradients(self.name, own, others, d_own, d_query_of, d_candidates_of, torch.get_num_threads())
 
     def tile_by_torch(self, query: Tensor, candidates: Tensor, scores: Tensor, workspace: Workspace) -> Tensor:
-        """Do what `tile` does, into ``scores`` (n, m), on any device."""
+        """Do what `tile` does for one chunk, into ``scores`` (n, m), on any device."""
         for rows in _rows_at_once(query, candidates):
             scores[rows] = self.norm(self._differences(query[rows], candidates, workspace))
         return scores.neg_()
@@ -168,7 +171,7 @@ class Distance(Similarity):
     def tile_backward_by_torch(
         self, query: Tensor, candidates: Tensor, d_scores: Tensor, d_query: Tensor, d_candidates: Tensor, workspace: Workspace
     ) -> None:
-        """Do what `tile_backward` does, on any device."""
+        """Do what `tile_backward` does for one chunk, on any device."""
         for rows in _rows_at_once(query, candidates):
             pulls = self.direction_(self._differences(query[rows], candidates, workspace)).mul_(d_scores[rows].unsqueeze(2))
             torch.sum(pulls, 1, out=d_query[rows]).neg_()
@@ -192,7 +195,7 @@ class L1(Distance):
         return difference.sign_()
 
     def tile_by_torch(self, query: Tensor, candidates: Tensor, scores: Tensor, workspace: Workspace) -> Tensor:
-        return torch.cdist(query, candidates, p=1.0).neg_()
+        return torch.neg(torch.cdist(query, candidates, p=1.0), out=scores)
 
 
 class ComplexL2(Distance):

@@ -32,9 +32,9 @@ def ways(kind: str, query: torch.Tensor, candidates: torch.Tensor, d_scores: tor
     d_query, d_candidates, given = torch.empty_like(query), torch.zeros_like(candidates), torch.empty_like(d_scores)
 
     def ours() -> None:
-        similarity.tile(query, candidates, workspace)
+        similarity.tile(query[None], candidates[None], workspace)
         given.copy_(d_scores)
-        similarity.tile_backward(query, candidates, given, d_query, d_candidates, workspace)
+        similarity.tile_backward(query[None], candidates[None], given[None], d_query[None], d_candidates[None], workspace)
 
     def by_torch() -> None:
         assert isinstance(similarity, Distance)

@@ -1,10 +1,13 @@
 """Gradients written by hand against autograd, also where scores are extreme."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pretended_gpu import pretended_gpu
 
 from marius_lite.nn.losses import LOSSES, Logistic, Margin, Softmax
 from marius_lite.nn.workspace import Workspace
@@ -26,6 +29,11 @@ def margin_ranking(scores, margin=1.0):
     return F.relu(margin + scores[:, 1:] - scores[:, :1]).mean(1).sum()
 
 
+def parted(scores):
+    """New tensors of the scores (n, 1 + k) of positives, and of negatives."""
+    return scores[:, 0].clone(), scores[:, 1:].clone()
+
+
 CASES = [
     (Softmax(), softmax),
     (Logistic(), logistic),
@@ -36,38 +44,43 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("device", [nullcontext, pretended_gpu])
 @pytest.mark.parametrize(("loss", "reference"), CASES, ids=lambda c: str(c) if not callable(c) else "")
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 12), st.sampled_from([0.01, 1.0, 30.0, 300.0]))
-def test_gradients_equal_autograd(loss, reference, seed, edges, negatives, scale):
+def test_gradients_equal_autograd(loss, reference, device, seed, edges, negatives, scale):
     scores = torch.randn(edges, 1 + negatives, generator=torch.Generator().manual_seed(seed)) * scale
     exact = scores.double().requires_grad_()
     expected = reference(exact)
     expected.backward()
-    value = loss(scores, Workspace())
-    assert value.dtype == torch.float64
-    torch.testing.assert_close(value, expected.detach(), rtol=1e-5, atol=1e-5 * edges)
-    torch.testing.assert_close(scores.double(), exact.grad, rtol=1e-4, atol=1e-6)
+    positive, others = parted(scores)
+    with device():
+        losses = loss(positive, others, Workspace())
+    assert (losses.shape, losses.dtype) == ((edges,), torch.float32)
+    torch.testing.assert_close(losses.sum(dtype=torch.float64), expected.detach(), rtol=1e-5, atol=1e-5 * edges)
+    torch.testing.assert_close(torch.cat([positive[:, None], others], 1).double(), exact.grad, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_nan_is_passed_on(name):
     scores = torch.zeros(3, 5)
     scores[1, 2] = torch.nan
-    assert LOSSES[name]()(scores, Workspace()).isnan()
+    assert LOSSES[name]()(*parted(scores), Workspace()).isnan().tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("device", [nullcontext, pretended_gpu])
 @pytest.mark.parametrize("loss", [loss for loss, _ in CASES], ids=str)
-def test_an_edge_whose_negatives_are_all_left_out_has_only_its_positive(loss):
+def test_an_edge_whose_negatives_are_all_left_out_has_only_its_positive(loss, device):
     """What is left out has a score of -inf. Beside it an edge is as it is without it."""
     scores = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
     scores[1, 1:] = -torch.inf
-    alone, together = scores[[0, 2]], scores.clone()
-    expected, value = loss(alone, Workspace()), loss(together, Workspace())
-    assert together.isfinite().all()
-    assert (together[1, 1:] == 0).all()
-    torch.testing.assert_close(together[[0, 2]], alone)
-    positive = {"Softmax": 0.0, "Margin": 0.0}.get(type(loss).__name__)
-    if positive is None:
-        positive = F.softplus(-scores[1, 0] - loss.margin).double()
-    torch.testing.assert_close(value - expected, torch.as_tensor(positive, dtype=torch.float64), rtol=1e-5, atol=1e-6)
+    (alone, others), (positive, negatives) = parted(scores[[0, 2]]), parted(scores)
+    with device():
+        expected, losses = loss(alone, others, Workspace()), loss(positive, negatives, Workspace())
+    assert positive.isfinite().all()
+    assert (negatives[1] == 0).all()
+    torch.testing.assert_close(negatives[[0, 2]], others)
+    torch.testing.assert_close(positive[[0, 2]], alone)
+    own = 0.0 if isinstance(loss, (Softmax, Margin)) else F.softplus(-scores[1, 0] - loss.margin)
+    torch.testing.assert_close(losses[1], torch.as_tensor(own), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(losses[[0, 2]], expected)

@@ -1,10 +1,13 @@
-"""Tiled scoring against autograd over the whole."""
+"""Tiled scoring against autograd over the whole, by the branches for a CPU and for a GPU."""
+
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pretended_gpu import pretended_gpu
 
 import marius_lite.nn.scoring as scoring
 from marius_lite.nn.losses import Logistic, Margin, Softmax
@@ -13,6 +16,7 @@ from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs
 
 DIM = 6
+DEVICES = {"cpu": nullcontext, "gpu": pretended_gpu}
 
 
 def all_scores(kind, query, candidates):
@@ -32,10 +36,11 @@ def random(seed, *shapes):
     return [torch.randn(shape, generator=generator) for shape in shapes]
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", SIMILARITIES)
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 13), st.integers(1, 5), st.integers(1, 9), st.sampled_from([1, 100, 1 << 20]))
-def test_gradients_equal_autograd(kind, seed, edges, chunks, count, budget):
+@given(st.integers(0, 10_000), st.integers(1, 13), st.integers(1, 5), st.integers(1, 9), st.sampled_from([1, 30, 100, 1 << 20]))
+def test_gradients_equal_autograd(kind, device, seed, edges, chunks, count, budget):
     tensors = random(seed, (edges, DIM), (edges, DIM), (chunks, count, DIM))
     exact = [tensor.double().requires_grad_() for tensor in tensors]
     query, positive, negatives = exact
@@ -44,24 +49,29 @@ def test_gradients_equal_autograd(kind, seed, edges, chunks, count, budget):
     expected = (-all_scores(kind, query, tile).log_softmax(1)[:, 0]).sum()
     expected.backward()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scoring, "CPU_TILE", budget)
+        for name in ("CPU_TILE", "DEVICE_TILE"):
+            patch.setattr(scoring, name, budget)
         patch.setattr(scoring, "TILE_QUERIES", 1)
-        grads = scoring.score_in_tiles(SIMILARITIES[kind], Softmax(), *tensors, Workspace())
+        with DEVICES[device]():
+            grads = scoring.score_in_tiles(SIMILARITIES[kind], Softmax(), *tensors, Workspace())
     torch.testing.assert_close(grads.loss, expected.detach(), rtol=1e-5, atol=1e-5)
     assert grads.negatives.shape == (chunks, count, DIM)
     for ours, theirs in [(grads.query, query.grad), (grads.positive, positive.grad), (grads.negatives, negatives.grad)]:
         torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("loss", [Softmax(), Logistic(), Logistic(temperature=0.5), Margin()])
 @pytest.mark.parametrize("budget", [1, 1 << 20])
-def test_what_is_left_out_is_as_if_it_were_far_away(loss, budget, monkeypatch):
+def test_what_is_left_out_is_as_if_it_were_far_away(loss, budget, device, monkeypatch):
     """Against a candidate whose score is -inf by its own numbers: the same loss and gradients, none for the pair left out."""
-    monkeypatch.setattr(scoring, "CPU_TILE", budget)
+    for name in ("CPU_TILE", "DEVICE_TILE"):
+        monkeypatch.setattr(scoring, name, budget)
     monkeypatch.setattr(scoring, "TILE_QUERIES", 1)
     query, positive, negatives = random(4, (7, DIM), (7, DIM), (2, 5, DIM))
     pairs = Pairs(np.array([0, 2, 2, 5]), np.array([4, 0, 3, 1]))
-    grads = scoring.score_in_tiles(SIMILARITIES["inner"], loss, query, positive, negatives, Workspace(), pairs)
+    with DEVICES[device]():
+        grads = scoring.score_in_tiles(SIMILARITIES["inner"], loss, query, positive, negatives, Workspace(), pairs)
     exact = [tensor.double().requires_grad_() for tensor in (query, positive, negatives)]
     chunk_of = torch.arange(7) // 4
     tile = torch.cat([exact[1][:, None], exact[2][chunk_of]], 1)
@@ -126,20 +136,18 @@ def test_memory_is_bounded_by_a_tile(monkeypatch):
     assert max(numel for _, numel in sizes) <= 1 << 12
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("budget", [1, 1 << 20])
-def test_a_correction_is_taken_from_scores(budget, monkeypatch):
-    monkeypatch.setattr(scoring, "CPU_TILE", budget)
+def test_a_correction_is_taken_from_scores(budget, device, monkeypatch):
+    for name in ("CPU_TILE", "DEVICE_TILE"):
+        monkeypatch.setattr(scoring, name, budget)
     monkeypatch.setattr(scoring, "TILE_QUERIES", 1)
     query, positive, negatives, answers, others = random(5, (7, DIM), (7, DIM), (2, 5, DIM), (7,), (2, 5))
-    grads = scoring.score_in_tiles(
-        SIMILARITIES["inner"],
-        Softmax(),
-        query,
-        positive,
-        negatives,
-        Workspace(),
-        correction=Correction(answers.numpy(), others.numpy()),
-    )
+    taken = Correction(answers.numpy(), others.numpy())
+    with DEVICES[device]():
+        grads = scoring.score_in_tiles(
+            SIMILARITIES["inner"], Softmax(), query, positive, negatives, Workspace(), correction=taken
+        )
     exact = [tensor.double().requires_grad_() for tensor in (query, positive, negatives)]
     chunk_of = torch.arange(7) // 4
     scores = all_scores("inner", exact[0], torch.cat([exact[1][:, None], exact[2][chunk_of]], 1))

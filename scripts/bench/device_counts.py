@@ -1,0 +1,229 @@
+"""Count what a batch of link prediction puts on a GPU, without a GPU: launches, host calls, waits, bytes that cross the link.
+
+    python scripts/bench/device_counts.py [--batches 1000,10000,50000] [--chunks 1,10] [--relations 1,1000]
+
+A batch runs through the GPU's data path, whose kernels run on this processor, and through the branches of the model for tensors
+on a GPU. Every call of torch that computes something counts as a launch, and so does every call of the native library. Torch's
+sort and its accumulating index_put_ are several kernels each, counted as such. The last column tells of the host's time: a batch
+of as many chunks, with two edges in each, where computing takes next to nothing. These are counts, no measurements of a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from machine_facts import cpu_name
+from torch.utils._python_dispatch import TorchDispatchMode
+
+sys.path += [str(Path(__file__).parents[2] / "tests" / part) for part in ("", "device")]
+
+from emulated import accelerator
+from host_library import build_host_library
+from pretended_gpu import pretended_gpu
+
+from marius_lite._native import CudaLibrary
+from marius_lite.config.memory import LOOK_BACK
+from marius_lite.device.batches import DeviceBatches
+from marius_lite.device.links import ZeroCopy
+from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
+from marius_lite.nn.model import LinkPredictionModel, Objective
+from marius_lite.optim.dense import DenseOptimizer
+from marius_lite.optim.rows import ROW_OPTIMIZERS
+from marius_lite.sampling.batch_rows import RowTracker
+from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes
+from marius_lite.storage.record import record_of
+from marius_lite.types import DeviceBatch, EdgeBatch
+
+NO_LAUNCH = (
+    *("view", "unsafe_view", "reshape", "as_strided", "alias", "detach", "slice", "select", "split", "expand", "squeeze"),
+    *("unsqueeze", "transpose", "permute", "empty", "lift_fresh", "local_scalar_dense"),
+)
+KERNELS = {"aten::sort": 4, "aten::index_put_": 6}
+"""Launches of what torch does in several kernels: a radix sort's passes; index_put_ with accumulate sorts first."""
+WAITS = ("aten::_local_scalar_dense", "aten::nonzero", "aten::equal", "aten::is_nonzero")
+MOVES = ("copy", "copy_rows", "row_step", "segment_sum")
+
+
+@dataclass
+class Counts:
+    """Of one batch. ``up``, ``down``: bytes that cross the link."""
+
+    launches: int = 0
+    calls: int = 0
+    waits: int = 0
+    up: int = 0
+    down: int = 0
+    names: Counter[str] = field(default_factory=Counter)
+
+
+class Counting(TorchDispatchMode):
+    """Counts torch's calls while it is open."""
+
+    def __init__(self, counts: Counts):
+        super().__init__()
+        self.counts = counts
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = function.name()
+        plain = name.split(".")[0]
+        if plain.startswith("profiler"):
+            return function(*args, **(kwargs or {}))
+        self.counts.calls += 1
+        self.counts.waits += plain in WAITS
+        if not plain.removeprefix("aten::").lstrip("_").startswith(NO_LAUNCH) and plain != "aten::t":
+            accumulates = plain != "aten::index_put_" or (len(args) > 3 and args[3])
+            launches = KERNELS.get(plain, 1) if accumulates else 1
+            self.counts.launches += launches
+            self.counts.names[name] += launches
+        return function(*args, **(kwargs or {}))
+
+
+class CountingLibrary:
+    """A CudaLibrary that counts its launches and the bytes that they bring over the link, which the host's ``table`` is at."""
+
+    def __init__(self, library: CudaLibrary, counts: Counts):
+        self.library, self.counts = library, counts
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self.library, name)
+        if name not in MOVES:
+            return call
+
+        def counted(**arguments: Any) -> Any:
+            self.counts.launches += 1
+            self.counts.calls += 1
+            self.counts.names[name] += 1
+            if name == "copy":
+                self.counts.up += arguments["bytes"]
+            if name == "copy_rows" and arguments.get("index_bytes", 8) == 8:
+                size = arguments["count"] * arguments["columns"] * 4
+                self.counts.up += size if "source_rows" in arguments else 0
+                self.counts.down += size if "target_rows" in arguments else 0
+            return call(**arguments)
+
+        return counted
+
+
+@dataclass(frozen=True)
+class Shape:
+    batch: int
+    chunks: int
+    relations: int
+    negatives: int = 1000
+    dim: int = 100
+    nodes: int = 100_000
+
+
+class Training:
+    """Batches of a shape over the emulated device."""
+
+    def __init__(self, library: CudaLibrary, shape: Shape, decoder: str):
+        self.shape, self.counts = shape, Counts()
+        device, _ = accelerator(CountingLibrary(library, self.counts), seed=0)
+        record = record_of("row_adagrad", shape.dim)
+        table = np.random.default_rng(0).normal(0, 0.1, (shape.nodes, record.width)).astype(np.float32)
+        table[:, shape.dim :] = 0
+        step = RowStepSettings.of("row_adagrad", ROW_OPTIMIZERS["row_adagrad"](), 0.1)
+        link = ZeroCopy(device, table, shape.nodes, 8, 1)
+        self._table = DeviceTable(device, link, None, RowForm(shape.dim), record.width, step)
+        self._batches, self._tracker = DeviceBatches(device, [self._table]), RowTracker(LOOK_BACK, self._table.hot)
+        generator = np.random.default_rng(1)
+        self._model = LinkPredictionModel(decoder, shape.relations, shape.dim, generator, Objective(), reciprocal=True)
+        self._optimizer = DenseOptimizer("adagrad", self._model, 0.1)
+        self._sampler = NegativeSampler(shape.negatives, shape.chunks, 0.0, 0)
+        self._resident = ResidentNodes((0,), shape.nodes, shape.nodes, np.zeros(1, np.int64))
+        self._number = 0
+
+    def batch(self) -> float:
+        """Train one batch. Returns the host's seconds for it, but for what is made ahead in a thread."""
+        rng, shape = np.random.default_rng(self._number), self.shape
+        src, dst = rng.integers(shape.nodes, size=(2, shape.batch))
+        sampled = self._sampler.sample(
+            EdgeBatch(0, 0, self._number, src, dst, rng.integers(shape.relations, size=shape.batch)), self._resident
+        )
+        rows = self._tracker.track(sampled.places)
+        self._number += 1
+
+        def learn(arrived: Any) -> Any:
+            batch = DeviceBatch.of(sampled, arrived.values[0], arrived.tensor("rel"))
+            loss, grads = self._model.gradients(batch)
+            self._optimizer.step()
+            return loss, grads
+
+        start = time.perf_counter()
+        self._batches.begin([rows], {"rel": sampled.edges.rel}, learn)()
+        return time.perf_counter() - start
+
+    def close(self) -> None:
+        self._batches.close()
+
+
+@contextmanager
+def training(library: CudaLibrary, shape: Shape, decoder: str) -> Iterator[Training]:
+    """Open batches whose first ones, which make memory, are over."""
+    made = Training(library, shape, decoder)
+    try:
+        with pretended_gpu():
+            for _ in range(4):
+                made.batch()
+            yield made
+    finally:
+        made.close()
+
+
+def counted(library: CudaLibrary, shape: Shape, decoder: str = "complex") -> Counts:
+    """What a batch of a shape puts on the device."""
+    with training(library, shape, decoder) as made:
+        before = made.counts.launches, made.counts.calls, made.counts.up, made.counts.down
+        made.counts.names.clear()
+        with Counting(made.counts):
+            made.batch()
+        found = made.counts
+        found.launches, found.calls = found.launches - before[0], found.calls - before[1]
+        found.up, found.down = found.up - before[2], found.down - before[3]
+        return found
+
+
+def host_ms(library: CudaLibrary, chunks: int, relations: int, decoder: str = "complex", rounds: int = 50) -> float:
+    """The host's milliseconds of a batch that computes next to nothing."""
+    shape = Shape(2 * chunks, chunks, relations, negatives=2, dim=4, nodes=1000)
+    with training(library, shape, decoder) as made:
+        return 1e3 * statistics.median(made.batch() for _ in range(rounds))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batches", default="1000,10000,50000")
+    parser.add_argument("--chunks", default="1,10")
+    parser.add_argument("--relations", default="1,1000")
+    parser.add_argument("--decoder", default="complex")
+    parser.add_argument("--names", action="store_true", help="which calls they are")
+    a = parser.parse_args()
+    torch.set_num_threads(1)
+    sizes, chunks, relations = ([int(part) for part in text.split(",")] for text in (a.batches, a.chunks, a.relations))
+    print(f"{cpu_name()}, torch {torch.__version__}, {a.decoder}, dim 100, 1,000 negatives a chunk, reciprocal, softmax")
+    print("| edges | chunks | relations | launches | calls | waits | MB up | MB down | host ms, tiny |\n|" + "---|" * 9)
+    with tempfile.TemporaryDirectory() as folder:
+        library = CudaLibrary(str(build_host_library(Path(folder))))
+        for shape in (Shape(b, c, r) for b in sizes for c in chunks for r in relations):
+            found, ms = counted(library, shape, a.decoder), host_ms(library, shape.chunks, shape.relations, a.decoder)
+            row = (f"{shape.batch:,}", shape.chunks, f"{shape.relations:,}", found.launches, found.calls, found.waits)
+            print("|", *(f"{cell} |" for cell in (*row, f"{found.up / 1e6:.2f}", f"{found.down / 1e6:.2f}", f"{ms:.2f}")))
+            if a.names:
+                print(*(f"  {count:4} {name}" for name, count in found.names.most_common()), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
