@@ -182,12 +182,12 @@ class BatchRows:
 class DeviceBatch:
     """The gathered rows of a SampledBatch, as float32 tensors on the device.
 
-    ``src``, ``dst``: (n, dim). ``negatives``: (sides, chunks, count, dim). ``rel``: relation ids, (n,) int64.
+    ``ends``: of the sources, then of the destinations, (2n, dim). ``negatives``: (sides, chunks, count, dim). ``rel``: relation
+    ids, (n,) int64.
     """
 
     sampled: SampledBatch
-    src: torch.Tensor
-    dst: torch.Tensor
+    ends: torch.Tensor
     negatives: torch.Tensor
     rel: torch.Tensor
 
@@ -195,7 +195,17 @@ class DeviceBatch:
     def of(cls, sampled: SampledBatch, places: torch.Tensor, rel: torch.Tensor) -> DeviceBatch:
         """Make it from the rows at the batch's places, (m, dim), in the order of `SampledBatch.places`."""
         n = sampled.edges.size
-        return cls(sampled, places[:n], places[n : 2 * n], places[2 * n :].view(*sampled.negatives.shape, -1), rel)
+        return cls(sampled, places[: 2 * n], places[2 * n :].view(*sampled.negatives.shape, -1), rel)
+
+    @property
+    def src(self) -> torch.Tensor:
+        """The rows of the sources, (n, dim)."""
+        return self.ends[: len(self.rel)]
+
+    @property
+    def dst(self) -> torch.Tensor:
+        """The rows of the destinations, (n, dim)."""
+        return self.ends[len(self.rel) :]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ candidate's bias.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -30,8 +32,12 @@ def without_biases(rows: torch.Tensor) -> torch.Tensor:
     return torch.cat([rows[:, :-SIDES], rows.new_zeros(len(rows), SIDES)], 1)
 
 
-def adding_biases(query: torch.Tensor, side: int) -> torch.Tensor:
-    """Return queries (n, dim) that add the candidates' biases of this side to their inner products. It is differentiable."""
-    factors = query.new_zeros(len(query), SIDES)
-    factors[:, side] = FACTOR
-    return torch.cat([query[:, :-SIDES], factors], 1)
+def adding_biases(query: torch.Tensor, sides: Sequence[int]) -> torch.Tensor:
+    """Return queries (n, dim) that add the candidates' biases to their inner products. It is differentiable.
+
+    ``sides``: of equal parts of the queries, in order.
+    """
+    factors = query.new_zeros(len(sides), len(query) // len(sides), SIDES)
+    for part, side in enumerate(sides):
+        factors[part, :, side] = FACTOR
+    return torch.cat([query[:, :-SIDES], factors.view(-1, SIDES)], 1)

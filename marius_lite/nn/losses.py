@@ -17,7 +17,7 @@ from marius_lite.nn.workspace import Workspace
 
 @dataclass(frozen=True)
 class SideGrads:
-    """The summed loss of a side (float64 scalar tensor) and its gradients.
+    """The summed loss of a side, or of both (float64 scalar tensor), and its gradients.
 
     ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k, dim), each chunk contiguous.
     """
@@ -26,6 +26,16 @@ class SideGrads:
     query: torch.Tensor
     positive: torch.Tensor
     negatives: torch.Tensor
+
+    @classmethod
+    def of(cls, query: torch.Tensor, positive: torch.Tensor, negatives: torch.Tensor) -> SideGrads:
+        """Make room for the gradients of these. The loss begins at 0."""
+        grads = (torch.empty_like(each) for each in (query, positive, negatives))
+        return cls(query.new_zeros((), dtype=torch.float64), *grads)
+
+    def part(self, number: int, parts: int) -> SideGrads:
+        """Return one of equal parts. They have the loss in common."""
+        return SideGrads(self.loss, *(each.chunk(parts)[number] for each in (self.query, self.positive, self.negatives)))
 
 
 class Loss(ABC):

@@ -18,51 +18,30 @@ from marius_lite.nn.biases import adding_biases, without_biases
 from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import CustomEncoder, Encoder
-from marius_lite.nn.losses import LOSSES, Loss, Softmax
-from marius_lite.nn.scoring import SideScoring, scores
+from marius_lite.nn.losses import LOSSES, Loss, SideGrads, Softmax
+from marius_lite.nn.scoring import Compared, SideScoring, scores
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Batch, DeviceBatch, Pairs, one_after_another
+from marius_lite.types import Batch, DeviceBatch, Pairs, SampledBatch, one_after_another
 
 Entry = TypeVar("Entry")
 
 RELATION_LOSS = Softmax()
 
 
-Ends = tuple[Tensor, Tensor]
-"""The gathered rows of a batch's sources and destinations, (n, dim) each."""
-
-
 @dataclass(frozen=True)
 class _Asked:
-    """The queries of one side, and what they were made from.
+    """The queries of some ``sides``, one behind the other, and what they were made from.
 
-    ``entity``: rows of the known ends. ``values``: rows of the relations. ``relation``: these after dropout.
+    ``entity``: rows of the known ends. ``values``: rows of the relations ``ids``. ``relation``: these after dropout.
     """
 
-    side: int
+    sides: tuple[int, ...]
+    ids: Tensor
     entity: Tensor
     values: Tensor
     relation: Tensor
     query: Tensor
-
-
-@dataclass(frozen=True)
-class _Side:
-    """The gradients of one side's rows: for ``relation`` of the rows before dropout, for the others of those after it."""
-
-    entity: Tensor
-    relation: Tensor
-    positive: Tensor
-
-
-@dataclass(frozen=True)
-class _Learned:
-    """The result of a batch: its summed loss, the gradients of each side, and those of each set of negatives before dropout."""
-
-    loss: Tensor
-    sides: list[_Side]
-    negatives: list[Tensor]
 
 
 @dataclass(frozen=True)
@@ -141,20 +120,20 @@ class LinkPredictionModel(torch.nn.Module):
         """
         sampled = batch.sampled
         self._begin_decoder(sampled.seed)
-        dropout = Dropout(self.objective.dropout, sampled.seed, batch.src.device, self._workspace)
-        ends = dropout("src", batch.src), dropout("dst", batch.dst)
-        learned = (self._learn_shared if sampled.shared else self._learn_apart)(batch, ends, dropout)
-        sides, loss = learned.sides, learned.loss / (sampled.sides * len(batch.rel))
-        d_src, d_dst = sides[0].entity, sides[0].positive
-        for side in sides[1:]:
-            d_src += side.positive
-            d_dst += side.entity
-        d_relations = self._predict_relations(batch, ends, d_src, d_dst) if self.objective.relation_weight else None
-        self._set_relation_grad(batch, [side.relation for side in sides], d_relations)
-        self._regularize(batch.src, dropout.backward_("src", d_src), sampled.sides)
-        self._regularize(batch.dst, dropout.backward_("dst", d_dst), sampled.sides)
-        grads = (grad.reshape(-1, grad.shape[-1]).contiguous() for grad in (d_src, d_dst, *learned.negatives))
-        return loss, tuple(grads)
+        dropout = Dropout(self.objective.dropout, sampled.seed, batch.ends.device, self._workspace)
+        ends = dropout("ends", batch.ends)
+        asked = [self._ask(sides, batch.rel, ends, dropout) for sides in self._asked_together(sampled.sides)]
+        negatives = dropout("neg", batch.negatives).flatten(0, 1)
+        grads = self._scoring(self._compared(sampled, asked, ends), negatives)
+        d_ends, d_relations = self._answer(asked, grads, dropout)
+        d_table = self._by_relation(torch.cat([each.ids for each in asked]), d_relations)
+        if self.objective.relation_weight:
+            d_table += self._predict_relations(batch, ends, d_ends)
+        if self.relations.numel():
+            self.relations.grad = d_table
+        self._regularize(batch.ends, dropout.backward_("ends", d_ends), sampled.sides)
+        sets = dropout.backward_("neg", grads.negatives.view_as(batch.negatives)).flatten(1, 2)
+        return grads.loss / (sampled.sides * len(batch.rel)), (*d_ends.chunk(2), *sets)
 
     @torch.no_grad()
     def query(self, entity: Tensor, rel: Tensor, side: int) -> Tensor:
@@ -162,7 +141,7 @@ class LinkPredictionModel(torch.nn.Module):
         training = self.decoder.training
         self.decoder.eval()
         try:
-            return self._combine(entity, self._relation_rows(rel, side), side)
+            return self._combine(entity, self.relations.detach()[self._relation_ids(rel, side)], (side,))
         finally:
             self.decoder.train(training)
 
@@ -171,81 +150,80 @@ class LinkPredictionModel(torch.nn.Module):
         """Return the scores (n, m) of queries (n, dim) with candidate entities (m, dim), a new tensor."""
         return scores(self.similarity, query, candidates, self._workspace)
 
-    def _learn_apart(self, batch: DeviceBatch, ends: Ends, dropout: Dropout) -> _Learned:
-        """Score each side against negatives of its own."""
-        sampled, loss, sides, sets = batch.sampled, [], [], []
-        for side in range(sampled.sides):
-            asked = self._ask(side, batch, ends, dropout)
-            grads = self._scoring(
-                asked.query.detach(),
-                ends[1 - side],
-                dropout("neg", batch.negatives[side]),
-                sampled.left_out[side] if sampled.left_out else None,
-                sampled.corrections[side] if sampled.corrections else None,
-            )
-            loss.append(grads.loss)
-            sides.append(self._answer(asked, grads.query, grads.positive, dropout))
-            sets.append(dropout.backward_("neg", grads.negatives))
-        return _Learned(torch.stack(loss).sum(), sides, sets)
+    def _asked_together(self, sides: int) -> list[tuple[int, ...]]:
+        """Return the sides whose queries one call makes: all where the formula is that of side 0, for relations of their own."""
+        return [tuple(range(sides))] if self.reciprocal else [(side,) for side in range(sides)]
 
-    def _learn_shared(self, batch: DeviceBatch, ends: Ends, dropout: Dropout) -> _Learned:
-        """Score both sides against one set of negatives.
-
-        They share tiles, so that candidates and their gradients pass through memory once.
-        """
-        left_out, size = batch.sampled.left_out, len(batch.rel)
-        negatives = dropout("neg", batch.negatives[0])
-        asked = [self._ask(side, batch, ends, dropout) for side in range(batch.sampled.sides)]
-        grads = self._scoring(
-            torch.cat([each.query.detach() for each in asked]),
-            torch.cat([ends[1 - each.side] for each in asked]),
-            negatives,
-            one_after_another(left_out, size) if left_out else None,
+    def _ask(self, sides: tuple[int, ...], rel: Tensor, ends: Tensor, dropout: Dropout) -> _Asked:
+        """Make the queries of these sides."""
+        edges = len(rel)
+        entity = ends[sides[0] * edges : (sides[-1] + 1) * edges].detach().requires_grad_()
+        ids = (
+            torch.cat([self._relation_ids(rel, side) for side in sides]) if len(sides) > 1 else self._relation_ids(rel, sides[0])
         )
-        pairs = zip(grads.query.chunk(len(asked)), grads.positive.chunk(len(asked)))
-        sides = [self._answer(each, *pair, dropout) for each, pair in zip(asked, pairs)]
-        return _Learned(grads.loss, sides, [dropout.backward_("neg", grads.negatives)])
+        values = self.relations.detach()[ids]
+        relation = dropout(f"rel {sides[0]}", values).detach().requires_grad_()
+        return _Asked(sides, ids, entity, values, relation, self._combine(entity, relation, sides))
 
-    def _ask(self, side: int, batch: DeviceBatch, ends: Ends, dropout: Dropout) -> _Asked:
-        """Make the queries of one side."""
-        values = self._relation_rows(batch.rel, side)
-        entity = ends[side].detach().requires_grad_()
-        relation = dropout(f"rel {side}", values).detach().requires_grad_()
-        return _Asked(side, entity, values, relation, self._combine(entity, relation, side))
+    def _compared(self, sampled: SampledBatch, asked: list[_Asked], ends: Tensor) -> list[Compared]:
+        """Return what is compared. Sides that have the same negatives count as one, so that these pass through memory once."""
+        queries = [query for each in asked for query in each.query.detach().chunk(len(each.sides))]
+        answers = ends.chunk(2)[::-1]
+        none = [None] * len(queries)
+        if not sampled.shared:
+            given = zip(queries, answers, sampled.left_out or none, sampled.corrections or none)
+            return [Compared(*each) for each in given]
+        left_out = one_after_another(sampled.left_out, sampled.edges.size) if sampled.left_out else None
+        query = asked[0].query.detach() if len(asked) == 1 else torch.cat(queries)
+        return [Compared(query, torch.cat(answers[: len(queries)]), left_out)]
 
-    def _answer(self, asked: _Asked, d_query: Tensor, d_positive: Tensor, dropout: Dropout) -> _Side:
-        """Turn the gradients of one side's queries into those of its rows, and regularize its relations."""
-        d_entity, d_relation = self._backward(asked.query, (asked.entity, asked.relation), d_query)
-        if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms
-            d_relation = d_relation.clone()
-        self._regularize(asked.values, dropout.backward_(f"rel {asked.side}", d_relation))
-        return _Side(d_entity, d_relation, d_positive)
+    def _answer(self, asked: list[_Asked], grads: SideGrads, dropout: Dropout) -> tuple[Tensor, Tensor]:
+        """Turn the gradients of queries and positives into those of both ends, (2n, dim), and of the relations' rows, in order.
 
-    def _predict_relations(self, batch: DeviceBatch, ends: Ends, d_src: Tensor, d_dst: Tensor) -> Tensor:
+        The relations are regularized.
+        """
+        count, entities, relations = sum(len(each.sides) for each in asked), [], []
+        for each, d_query in zip(asked, grads.query.chunk(len(asked)), strict=True):
+            d_entity, d_relation = self._backward(each.query, (each.entity, each.relation), d_query)
+            if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms
+                d_relation = d_relation.clone()
+            self._regularize(each.values, dropout.backward_(f"rel {each.sides[0]}", d_relation))
+            entities.append(d_entity)
+            relations.append(d_relation)
+        if count == 1:  # only destinations are asked for
+            return torch.cat([entities[0], grads.positive]), relations[0]
+        d_ends = entities[0] if len(entities) == 1 else torch.cat(entities)
+        for d_end, d_positive in zip(d_ends.chunk(2), grads.positive.chunk(2)[::-1], strict=True):
+            d_end += d_positive
+        return d_ends, relations[0] if len(relations) == 1 else torch.cat(relations)
+
+    def _predict_relations(self, batch: DeviceBatch, ends: Tensor, d_ends: Tensor) -> Tensor:
         """Train to predict the relation of each edge among all relations. Returns the gradient of the relation table.
 
         The ends of an edge make the query. Its relation is the positive, and all relations are the negatives. The gradients of
-        the ends are added to ``d_src`` and ``d_dst``.
+        the ends are added to ``d_ends``.
         """
-        table = self.relations.detach()
+        table, weight = self.relations.detach(), self.objective.relation_weight
         total = torch.zeros_like(table)
         everything = np.arange(len(batch.rel))
         for side in range(2 if self.reciprocal else 1):
-            source, target = ends[side].detach().requires_grad_(), ends[1 - side].detach().requires_grad_()
+            source, target = (end.detach().requires_grad_() for end in ends.chunk(2)[:: -1 if side else 1])
             query = self.decoder.relation_query(self._decoded(source), self._decoded(target))
             rel = batch.sampled.edges.rel + (self.relation_count if side else 0)
             ids = self._relation_ids(batch.rel, side)
-            grads = self._relation_scoring(query.detach(), table[ids], table[None], Pairs(everything, rel))
-            d_source, d_target = self._backward(query, (source, target), grads.query, self.objective.relation_weight)
-            d_src.add_(d_target if side else d_source, alpha=self.objective.relation_weight)
-            d_dst.add_(d_source if side else d_target, alpha=self.objective.relation_weight)
-            total.add_(grads.negatives[0], alpha=self.objective.relation_weight)
-            total += self._by_relation(batch.rel, [grads.positive], [side]).mul_(self.objective.relation_weight)
+            asked = Compared(query.detach(), table[ids], Pairs(everything, rel))
+            grads = self._relation_scoring([asked], table[None])
+            d_both = self._backward(query, (source, target), grads.query, weight)
+            for d_end, d_more in zip(d_ends.chunk(2), d_both[:: -1 if side else 1], strict=True):
+                d_end.add_(d_more, alpha=weight)
+            total.add_(grads.negatives[0], alpha=weight)
+            total += self._by_relation(ids, grads.positive).mul_(weight)
         return total
 
-    def _combine(self, entity: Tensor, relation: Tensor, side: int) -> Tensor:
-        query = self.decoder.query(self._decoded(entity), EdgeContext(relation), 0 if self.reciprocal else side)
-        return adding_biases(query, side) if self.objective.biases else query
+    def _combine(self, entity: Tensor, relation: Tensor, sides: Sequence[int]) -> Tensor:
+        """Make the queries of ``sides``, which have equal parts of the entities, in order."""
+        query = self.decoder.query(self._decoded(entity), EdgeContext(relation), 0 if self.reciprocal else sides[0])
+        return adding_biases(query, sides) if self.objective.biases else query
 
     def _decoded(self, rows: Tensor) -> Tensor:
         """Return what the decoder sees of rows."""
@@ -270,9 +248,6 @@ class LinkPredictionModel(torch.nn.Module):
             weight.grad.add_(grad, alpha=factor)
         return first, second
 
-    def _relation_rows(self, rel: Tensor, side: int) -> Tensor:
-        return self.relations.detach()[self._relation_ids(rel, side)]
-
     def _relation_ids(self, rel: Tensor, side: int) -> Tensor:
         return rel + self.relation_count if self.reciprocal and side == 1 else rel
 
@@ -280,26 +255,20 @@ class LinkPredictionModel(torch.nn.Module):
         if self.objective.n3_weight:
             self.decoder.add_n3_gradient(values, times * self.objective.n3_weight * self.n3_share, grad)
 
-    def _set_relation_grad(self, batch: DeviceBatch, parts: Sequence[Tensor], more: Tensor | None) -> None:
-        """Set ``relations.grad`` to the sum of ``parts`` (one for each side) by relation, and of ``more``, where it is given."""
-        if self.relations.numel() == 0:
-            return
-        grad = self._by_relation(batch.rel, parts, range(len(parts)))
-        self.relations.grad = grad if more is None else grad.add_(more)
-
-    def _by_relation(self, rel: Tensor, parts: Sequence[Tensor], sides: Sequence[int]) -> Tensor:
-        """Return the parts (n, relation_dim), one for each side, summed by relation: shaped like ``relations``.
+    def _by_relation(self, ids: Tensor, rows: Tensor) -> Tensor:
+        """Return ``rows`` (m, relation_dim) summed by relation: shaped like ``relations``.
 
         The order of the sums is always the same.
         """
-        ids = torch.cat([self._relation_ids(rel, side) for side in sides])
         grad = torch.zeros_like(self.relations)
+        if not grad.numel():
+            return grad
         if grad.is_cuda:  # there, an accumulating index_put_ sorts first
-            grad.index_put_((ids,), torch.cat(list(parts)), accumulate=True)
+            grad.index_put_((ids,), rows, accumulate=True)
         else:
             unique, order, starts = sort_rows(ids.numpy())
             sums = torch.empty(len(unique), grad.shape[1])
-            segment_sum([part.contiguous().numpy() for part in parts], order, starts, sums.numpy())
+            segment_sum([rows.contiguous().numpy()], order, starts, sums.numpy())
             grad[torch.from_numpy(unique)] = sums
         return grad
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,6 +20,20 @@ TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: enough for a fast product, however many candidates there are."""
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Edges that are compared with negatives of their own: of one side, or of both where both have the same negatives.
+
+    ``query``, ``positive``: (n, dim). Pairs that are ``left_out`` score -inf, so that they add nothing to loss and gradients.
+    The ``correction`` is subtracted from the scores.
+    """
+
+    query: Tensor
+    positive: Tensor
+    left_out: Pairs | None = None
+    correction: Correction | None = None
+
+
 class SideScoring:
     """Compares queries with their positives and with negatives that they share, and computes the gradients of a loss.
 
@@ -31,48 +45,41 @@ class SideScoring:
         self._similarity, self._loss, self._workspace, self._way = similarity, loss, workspace, way
         self._native = shared_loss.suits(way, similarity, loss)
 
-    def __call__(
-        self,
-        query: Tensor,
-        positive: Tensor,
-        negatives: Tensor,
-        left_out: Pairs | None = None,
-        correction: Correction | None = None,
-    ) -> SideGrads:
-        """Compare each query (n, dim) with its positive (n, dim) and its chunk's negatives (chunks, k, dim).
+    def __call__(self, sides: Sequence[Compared], negatives: Tensor) -> SideGrads:
+        """Compare each query with its positive and its chunk's negatives. Returns new tensors: gradients of all sides, in order.
 
-        Edges are split into the chunks in order, ceil(n / chunks) to each. Pairs that are ``left_out`` score -inf, so that they
-        add nothing to loss and gradients. The ``correction`` is subtracted from the scores. The gradients are new tensors.
+        ``sides``: of n edges each. ``negatives``: (chunks of all sides, k, dim). The edges of a side are split into its chunks
+        in order, ceil(n / chunks) to each.
         """
-        if self._native and not query.is_cuda:
-            return shared_loss.score_side(self._way, self._loss, query, positive, negatives, left_out, correction)
-        return score_in_tiles(self._similarity, self._loss, query, positive, negatives, self._workspace, left_out, correction)
+        if not self._native or negatives.is_cuda:
+            return score_in_tiles(self._similarity, self._loss, sides, negatives, self._workspace)
+        query, positive = sides[0].query, sides[0].positive
+        whole = (len(sides) * len(query), query.shape[1])
+        grads = SideGrads.of(query.new_empty(whole), positive.new_empty(whole), negatives)
+        for number, side in enumerate(sides):
+            own, out = negatives.chunk(len(sides))[number], grads.part(number, len(sides))
+            shared_loss.score_side(self._way, self._loss, side.query, side.positive, own, side.left_out, side.correction, out)
+        return grads
 
 
 def score_in_tiles(
-    similarity: Similarity,
-    loss: Loss,
-    query: Tensor,
-    positive: Tensor,
-    negatives: Tensor,
-    workspace: Workspace,
-    left_out: Pairs | None = None,
-    correction: Correction | None = None,
+    similarity: Similarity, loss: Loss, sides: Sequence[Compared], negatives: Tensor, workspace: Workspace
 ) -> SideGrads:
     """Do what `SideScoring` does, for every similarity, loss and device. One tile of scores is in memory at a time.
 
     On a GPU a tile has as many chunks as it has room for, so that they take one product.
     """
-    chunks, count, dim = negatives.shape
-    edges, size = len(query), -(-len(query) // chunks)
-    hidden = _Hidden(left_out, query.device) if left_out else None
-    taken = [torch.from_numpy(each).to(query.device) for each in astuple(correction)] if correction else None
-    own = _padded(similarity.pairs(query, positive), chunks * size)
+    (chunks, count, dim), edges = negatives.shape, len(sides[0].query)
+    each = chunks // len(sides)
+    size = -(-edges // each)
+    query, positive = _joined([side.query for side in sides]), _joined([side.positive for side in sides])
+    taken = _taken(sides, query.device)
+    hidden = _Hidden(sides, each * size, query.device) if any(side.left_out for side in sides) else None
+    own = similarity.pairs(query, positive)
     if taken:
-        own[:edges] -= taken[0]
-    asked = _padded(query, chunks * size).view(chunks, size, dim)
-    d_asked, d_negatives = torch.empty_like(asked), torch.zeros_like(negatives)
-    total = query.new_zeros((), dtype=torch.float64)
+        own -= taken[0]
+    own, asked = _padded(own, len(sides), each * size), _padded(query, len(sides), each * size).view(chunks, size, dim)
+    d_asked, d_negatives, losses = torch.empty_like(asked), torch.zeros_like(negatives), torch.empty_like(own)
     for tile in _tiles(chunks, size, tile_rows(similarity, count, dim, query.is_cuda), together=query.is_cuda):
         scores = similarity.tile(asked[tile.chunks, tile.rows], negatives[tile.chunks], workspace)
         if taken:
@@ -80,11 +87,12 @@ def score_in_tiles(
         flat = scores.view(-1, count)
         if hidden:
             hidden.hide(flat, tile.edges)
-        losses = loss(own[tile.edges], flat, workspace)
-        real = max(0, edges - tile.edges.start)  # behind them are rows that only fill the last chunks
-        total += losses[:real].sum(dtype=torch.float64)
-        if real < len(flat):
-            flat[real:] = 0
+        losses[tile.edges] = loss(own[tile.edges], flat, workspace)
+        for side in range(
+            len(sides) if edges < each * size else 0
+        ):  # behind a side's edges are rows that only fill its last chunks
+            start, end = (place - tile.edges.start for place in (side * each * size + edges, (side + 1) * each * size))
+            flat[max(start, 0) : max(end, 0)] = 0
         similarity.tile_backward(
             asked[tile.chunks, tile.rows],
             negatives[tile.chunks],
@@ -93,9 +101,36 @@ def score_in_tiles(
             d_negatives[tile.chunks],
             workspace,
         )
-    d_query, d_positive = d_asked.view(-1, dim)[:edges], torch.empty_like(positive)
-    similarity.pairs_backward(query, positive, own[:edges], d_query, d_positive)
-    return SideGrads(total, d_query, d_positive, d_negatives)
+    d_query, d_positive = _unpadded(d_asked.view(-1, dim), len(sides), edges), torch.empty_like(positive)
+    similarity.pairs_backward(query, positive, _unpadded(own, len(sides), edges), d_query, d_positive)
+    return SideGrads(_unpadded(losses, len(sides), edges).sum(dtype=torch.float64), d_query, d_positive, d_negatives)
+
+
+def _taken(sides: Sequence[Compared], device: torch.device) -> list[Tensor] | None:
+    """Return what is subtracted from the scores of all answers, and of all negatives by chunk; None for nothing."""
+    given = [side.correction for side in sides if side.correction]
+    if not given:
+        return None
+    joined = (np.concatenate(arrays) for arrays in zip(*((each.answers, each.negatives) for each in given)))
+    return [torch.from_numpy(array).to(device) for array in joined]
+
+
+def _joined(tensors: list[Tensor]) -> Tensor:
+    return tensors[0] if len(tensors) == 1 else torch.cat(tensors)
+
+
+def _padded(rows: Tensor, sides: int, count: int) -> Tensor:
+    """Return the rows (sides * n, ...) with rows of zeros behind those of each side, which then has ``count``."""
+    if len(rows) == sides * count:
+        return rows
+    out = rows.new_zeros((sides, count, *rows.shape[1:]))
+    out[:, : len(rows) // sides] = rows.view(sides, -1, *rows.shape[1:])
+    return out.flatten(0, 1)
+
+
+def _unpadded(rows: Tensor, sides: int, edges: int) -> Tensor:
+    """Return the first ``edges`` rows of each side, (sides * edges, ...)."""
+    return rows.view(sides, -1, *rows.shape[1:])[:, :edges].reshape(sides * edges, *rows.shape[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +156,18 @@ def _tiles(chunks: int, size: int, rows: int, together: bool) -> Iterator[_Tile]
             yield _Tile(slice(chunk, chunk + 1), slice(start, end), slice(chunk * size + start, chunk * size + end))
 
 
-def _padded(rows: Tensor, count: int) -> Tensor:
-    """Return ``rows`` (n, ...) with rows of zeros behind them, ``count`` in all; the same tensor where it has as many."""
-    if len(rows) == count:
-        return rows
-    out = rows.new_zeros((count, *rows.shape[1:]))
-    out[: len(rows)] = rows
-    return out
-
-
 class _Hidden:
-    """Sets the scores of pairs that are left out to -inf. Every loss gives -inf a gradient of 0."""
+    """Sets the scores of pairs that are left out to -inf. Every loss gives -inf a gradient of 0.
 
-    def __init__(self, pairs: Pairs, device: torch.device):
-        self._edges = pairs.edges
-        self._places = torch.from_numpy(np.stack([pairs.edges, pairs.columns])).to(device, non_blocking=True)
+    ``rows``: of each side's edges, with those that fill its last chunks.
+    """
+
+    def __init__(self, sides: Sequence[Compared], rows: int, device: torch.device):
+        pairs = [
+            (number * rows + side.left_out.edges, side.left_out.columns) for number, side in enumerate(sides) if side.left_out
+        ]
+        self._edges, columns = (np.concatenate(arrays) for arrays in zip(*pairs))
+        self._places = torch.from_numpy(np.stack([self._edges, columns])).to(device, non_blocking=True)
 
     def hide(self, scores: Tensor, edges: slice) -> None:
         """Overwrite the scores of the pairs of a tile (stop - start, k), which has the edges start:stop."""

@@ -42,12 +42,13 @@ def score_side(
     negatives: Tensor,
     left_out: Pairs | None = None,
     correction: Correction | None = None,
+    out: SideGrads | None = None,
 ) -> SideGrads:
-    """Do what `marius_lite.nn.scoring` does for inner products. All tensors are on the CPU."""
+    """Do what `marius_lite.nn.scoring` does for inner products, on the CPU. ``out``: what takes the gradients, if given."""
     assert loss.native is not None
     kind, margin = loss.native
     losses = torch.empty(len(query))
-    d_query, d_positive, d_negatives = (torch.empty_like(each) for each in (query, positive, negatives))
+    grads = out or SideGrads.of(query, positive, negatives)
     edges, columns = (left_out.edges, left_out.columns) if left_out else (_NONE, _NONE)
     shared_loss(
         way,
@@ -60,9 +61,10 @@ def score_side(
         columns,
         (correction.answers, correction.negatives) if correction else None,
         losses.numpy(),
-        d_query.numpy(),
-        d_positive.numpy(),
-        d_negatives.numpy(),
+        grads.query.numpy(),
+        grads.positive.numpy(),
+        grads.negatives.numpy(),
         torch.get_num_threads(),
     )
-    return SideGrads(losses.sum(dtype=torch.float64), d_query, d_positive, d_negatives)
+    grads.loss.add_(losses.sum(dtype=torch.float64))
+    return grads

@@ -12,7 +12,7 @@ from marius_lite.errors import UserError
 from marius_lite.nn import shared_loss
 from marius_lite.nn.losses import Loss, Softmax
 from marius_lite.nn.products import products_in
-from marius_lite.nn.scoring import SideScoring
+from marius_lite.nn.scoring import Compared, SideScoring
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.timing import least_seconds, preferred
 from marius_lite.nn.workspace import Workspace
@@ -70,9 +70,9 @@ def rates(precision: str, loss: Loss, shape: tuple[int, int, int]) -> dict[str, 
     def drawn(*shape: int) -> Tensor:
         return torch.from_numpy(generator.standard_normal(shape, np.float32) * np.float32(dim**-0.5))
 
-    tensors = drawn(queries, dim), drawn(queries, dim), drawn(1, candidates, dim)
+    edges, negatives = Compared(drawn(queries, dim), drawn(queries, dim)), drawn(1, candidates, dim)
     operations = 6 * queries * candidates * dim
     scorings = {way: SideScoring(SIMILARITIES["inner"], loss, Workspace(), way) for way in ways(precision, loss)}
     with products_in(precision):
-        taken = least_seconds({way: partial(scoring, *tensors) for way, scoring in scorings.items()})
+        taken = least_seconds({way: partial(scoring, [edges], negatives) for way, scoring in scorings.items()})
     return {way: operations / 1e9 / seconds for way, seconds in taken.items()}

@@ -40,8 +40,7 @@ def random_batch(a: argparse.Namespace, device: torch.device) -> DeviceBatch:
 
     return DeviceBatch(
         SampledBatch(EdgeBatch(0, 0, 0, ends, ends, rel), negatives, 0),
-        rows(a.batch),
-        rows(a.batch),
+        rows(2 * a.batch),
         rows(2, a.chunks, a.negatives),
         torch.from_numpy(rel).to(device),
     )

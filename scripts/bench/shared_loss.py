@@ -23,7 +23,7 @@ from machine_facts import cpu_name
 from marius_lite.nn.allocator import keep_large_blocks
 from marius_lite.nn.losses import LOSSES
 from marius_lite.nn.products import products_in
-from marius_lite.nn.scoring import SideScoring
+from marius_lite.nn.scoring import Compared, SideScoring
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.ways import ways
 from marius_lite.nn.workspace import Workspace
@@ -52,7 +52,7 @@ def main() -> None:
                 scoring = SideScoring(SIMILARITIES["inner"], loss, Workspace(), way)
                 start, used = time.perf_counter(), time.process_time()
                 with products_in(precision):
-                    scoring(query, positive, negatives)
+                    scoring([Compared(query, positive)], negatives)
                 times[way].append((time.perf_counter() - start, time.process_time() - used))
         products = 6 * a.queries * a.negatives * a.dim  # scores and both gradients, a multiplication and an addition each
         middle = {way: [statistics.median(each) for each in zip(*taken[1:])] for way, taken in times.items()}

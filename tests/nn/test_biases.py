@@ -39,7 +39,7 @@ def test_the_biases_of_what_is_asked_about_change_nothing(side):
 def test_both_are_differentiable_and_leave_their_input_alone():
     rows = rows_of(4).requires_grad_()
     before = rows.detach().clone()
-    for values in (without_biases(rows), adding_biases(rows, 1)):
+    for values in (without_biases(rows), adding_biases(rows, (1,))):
         (grad,) = torch.autograd.grad(values.sum(), rows)
         assert (grad == torch.tensor([1.0] * 6 + [0.0] * 2)).all()
     assert torch.equal(rows.detach(), before)

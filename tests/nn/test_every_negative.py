@@ -31,7 +31,7 @@ def test_gradients_equal_autograd_over_all_nodes(name, relation_weight, reciproc
     edges = EdgeBatch(0, 0, 0, rng.integers(0, NODES, EDGES), rng.integers(0, NODES, EDGES), rng.integers(0, RELATIONS, EDGES))
     sampled = EveryResident(0).sample(edges, RESIDENT)
     rel = torch.from_numpy(edges.rel)
-    mean, grads = learn(model, DeviceBatch(sampled, table[edges.src], table[edges.dst], table[sampled.negatives], rel))
+    mean, grads = learn(model, DeviceBatch.of(sampled, table[sampled.places], rel))
 
     entities = table.double().requires_grad_()
     relations = model.relations.detach().double().requires_grad_()

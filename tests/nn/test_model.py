@@ -1,9 +1,12 @@
 """What learning adds to the reference: dropout, the regularizer, one side, errors, repeatability."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
 from link_models import learn, make_model
+from pretended_gpu import pretended_gpu
 
 from marius_lite.errors import RunError, UserError
 from marius_lite.nn.decoders import DECODERS
@@ -22,7 +25,7 @@ def make_batch(seed=0, sides=2, scale=0.5, mask_seed=9, shared=False):
     shape = (1, 1, 7) if shared else (sides, 3, 7)
     sampled = SampledBatch(edges, rng.integers(0, NODES, shape), mask_seed, shared)
     table = torch.from_numpy(rng.normal(0, scale, (NODES, DIM)).astype(np.float32))
-    return DeviceBatch(sampled, table[edges.src], table[edges.dst], table[sampled.negatives], torch.from_numpy(edges.rel))
+    return DeviceBatch.of(sampled, table[sampled.places], torch.from_numpy(edges.rel))
 
 
 def parts(grads):
@@ -67,8 +70,7 @@ def test_dropout_gradients_are_derivatives(decoder, shared):
     for sign in (1, -1):
         moved = DeviceBatch(
             batch.sampled,
-            batch.src + sign * step * d_src,
-            batch.dst + sign * step * d_dst,
+            batch.ends + sign * step * torch.cat([d_src, d_dst]),
             batch.negatives + sign * step * torch.stack(d_negatives).view_as(batch.negatives),
             batch.rel,
         )
@@ -149,3 +151,20 @@ def test_wrong_names_are_explained():
         make(loss="foo")
     with pytest.raises(UserError, match=r"loss\.margin: no option of loss softmax, which has none"):
         make(options={"margin": 1})
+
+
+@pytest.mark.parametrize("reciprocal", [False, True])
+@pytest.mark.parametrize("options", [{}, {"n3_weight": 0.1}, {"loss": "logistic"}, {"loss": "margin"}, {"relation_weight": 0.5}])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_the_branches_for_a_gpu_compute_the_same(decoder, shared, options, reciprocal):
+    if "relation_weight" in options and not DECODERS[decoder].asks_for_relations:
+        pytest.skip("this decoder ranks no relations")
+    batch, found = make_batch(shared=shared), []
+    for place in (nullcontext, pretended_gpu):
+        model = make(decoder, reciprocal=reciprocal, **options)
+        with place():
+            loss, grads = learn(model, batch)
+        found.append([torch.tensor(loss), *parts(grads), model.relations.grad])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)

@@ -86,9 +86,7 @@ def sampled_batch(rng, index=0, sides=2):
 
 def device_batch(sampled, table):
     rows = torch.from_numpy(table[:, :DIM])
-    return DeviceBatch(
-        sampled, rows[sampled.edges.src], rows[sampled.edges.dst], rows[sampled.negatives], torch.from_numpy(sampled.edges.rel)
-    )
+    return DeviceBatch.of(sampled, rows[sampled.places], torch.from_numpy(sampled.edges.rel))
 
 
 def make(decoder, loss, reciprocal, rng, biases=False):

@@ -11,6 +11,7 @@ from pretended_gpu import pretended_gpu
 
 import marius_lite.nn.scoring as scoring
 from marius_lite.nn.losses import Logistic, Margin, Softmax
+from marius_lite.nn.shared_loss import usable_ways
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs
@@ -29,6 +30,11 @@ def all_scores(kind, query, candidates):
     if kind == "l2":
         return -difference.square().sum(-1).sqrt()
     return -torch.complex(*difference.chunk(2, -1)).abs().sum(-1)
+
+
+def compare(kind, loss, query, positive, negatives, left_out=None, correction=None):
+    sides = [scoring.Compared(query, positive, left_out, correction)]
+    return scoring.score_in_tiles(SIMILARITIES[kind], loss, sides, negatives, Workspace())
 
 
 def random(seed, *shapes):
@@ -53,7 +59,7 @@ def test_gradients_equal_autograd(kind, device, seed, edges, chunks, count, budg
             patch.setattr(scoring, name, budget)
         patch.setattr(scoring, "TILE_QUERIES", 1)
         with DEVICES[device]():
-            grads = scoring.score_in_tiles(SIMILARITIES[kind], Softmax(), *tensors, Workspace())
+            grads = compare(kind, Softmax(), *tensors)
     torch.testing.assert_close(grads.loss, expected.detach(), rtol=1e-5, atol=1e-5)
     assert grads.negatives.shape == (chunks, count, DIM)
     for ours, theirs in [(grads.query, query.grad), (grads.positive, positive.grad), (grads.negatives, negatives.grad)]:
@@ -71,7 +77,7 @@ def test_what_is_left_out_is_as_if_it_were_far_away(loss, budget, device, monkey
     query, positive, negatives = random(4, (7, DIM), (7, DIM), (2, 5, DIM))
     pairs = Pairs(np.array([0, 2, 2, 5]), np.array([4, 0, 3, 1]))
     with DEVICES[device]():
-        grads = scoring.score_in_tiles(SIMILARITIES["inner"], loss, query, positive, negatives, Workspace(), pairs)
+        grads = compare("inner", loss, query, positive, negatives, pairs)
     exact = [tensor.double().requires_grad_() for tensor in (query, positive, negatives)]
     chunk_of = torch.arange(7) // 4
     tile = torch.cat([exact[1][:, None], exact[2][chunk_of]], 1)
@@ -112,7 +118,7 @@ def test_equal_vectors_give_finite_small_gradients(kind):
     """The norm has no direction at zero; whatever stands in for it must not blow up."""
     (query,) = random(2, (4, DIM))
     same = query.clone()
-    grads = scoring.score_in_tiles(SIMILARITIES[kind], Softmax(), query, same, same[None], Workspace())
+    grads = compare(kind, Softmax(), query, same, same[None])
     for grad in (grads.query, grads.positive, grads.negatives):
         assert grad.isfinite().all()
         assert grad.abs().max() < 10
@@ -130,9 +136,9 @@ def test_memory_is_bounded_by_a_tile(monkeypatch):
         return made
 
     monkeypatch.setattr(Workspace, "tensor", recorded)
-    for similarity in SIMILARITIES.values():
+    for kind in SIMILARITIES:
         query, negatives = random(3, (500, DIM), (1, 50, DIM))
-        scoring.score_in_tiles(similarity, Softmax(), query, query.flip(0), negatives, Workspace())
+        compare(kind, Softmax(), query, query.flip(0), negatives)
     assert max(numel for _, numel in sizes) <= 1 << 12
 
 
@@ -145,9 +151,7 @@ def test_a_correction_is_taken_from_scores(budget, device, monkeypatch):
     query, positive, negatives, answers, others = random(5, (7, DIM), (7, DIM), (2, 5, DIM), (7,), (2, 5))
     taken = Correction(answers.numpy(), others.numpy())
     with DEVICES[device]():
-        grads = scoring.score_in_tiles(
-            SIMILARITIES["inner"], Softmax(), query, positive, negatives, Workspace(), correction=taken
-        )
+        grads = compare("inner", Softmax(), query, positive, negatives, correction=taken)
     exact = [tensor.double().requires_grad_() for tensor in (query, positive, negatives)]
     chunk_of = torch.arange(7) // 4
     scores = all_scores("inner", exact[0], torch.cat([exact[1][:, None], exact[2][chunk_of]], 1))
@@ -156,3 +160,27 @@ def test_a_correction_is_taken_from_scores(budget, device, monkeypatch):
     torch.testing.assert_close(grads.loss, expected.detach(), rtol=1e-5, atol=1e-5)
     for ours, theirs in zip((grads.query, grads.positive, grads.negatives), exact, strict=True):
         torch.testing.assert_close(ours.double(), theirs.grad, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("way", ["torch", *usable_ways(False, Softmax())])
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 13), st.integers(1, 4), st.sampled_from(list(SIMILARITIES)), st.booleans())
+def test_sides_compared_together_are_as_compared_alone(way, device, seed, edges, chunks, kind, rich):
+    query, positive, negatives, own, others = random(
+        seed, (2 * edges, DIM), (2 * edges, DIM), (2 * chunks, 5, DIM), (2 * edges,), (2 * chunks, 5)
+    )
+    rng = np.random.default_rng(seed)
+    sides = []
+    for number in range(2):
+        mine, chunk = slice(number * edges, (number + 1) * edges), slice(number * chunks, (number + 1) * chunks)
+        left_out = Pairs(np.sort(rng.integers(edges, size=3)), rng.integers(5, size=3)) if rich else None
+        correction = Correction(own[mine].numpy(), others[chunk].numpy()) if rich else None
+        sides.append((scoring.Compared(query[mine], positive[mine], left_out, correction), negatives[chunk]))
+    score = scoring.SideScoring(SIMILARITIES[kind], Softmax(), Workspace(), way)
+    with DEVICES[device]():
+        together = score([side for side, _ in sides], negatives)
+        alone = [score([side], own) for side, own in sides]
+    torch.testing.assert_close(together.loss, alone[0].loss + alone[1].loss)
+    for name in ("query", "positive", "negatives"):
+        torch.testing.assert_close(getattr(together, name), torch.cat([getattr(grads, name) for grads in alone]))

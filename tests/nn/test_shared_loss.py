@@ -9,7 +9,7 @@ from torch.nn.functional import softplus
 
 from marius_lite._native import shared_loss, shared_loss_ways
 from marius_lite.nn.losses import Logistic, Margin, Softmax
-from marius_lite.nn.scoring import SideScoring
+from marius_lite.nn.scoring import Compared, SideScoring
 from marius_lite.nn.shared_loss import score_side, suits, usable_ways
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
@@ -17,6 +17,13 @@ from marius_lite.types import Correction, Pairs
 
 WAYS = {name: rounds for name, rounds, _ in shared_loss_ways()}
 EVERY_LOSS = [name for name, _, every in shared_loss_ways() if every]
+
+
+def compared(tensors):
+    """What `SideScoring` takes, of a query, a positive and negatives."""
+    return [Compared(*tensors[:2])], tensors[2]
+
+
 each_way = pytest.mark.parametrize("way", WAYS)
 SOFTMAX = Softmax()
 LOSSES = st.one_of(
@@ -162,7 +169,7 @@ def test_other_losses_are_those_of_torch(way, loss):
     if isinstance(loss, Margin):
         tensors = on_a_grid(tensors)
     ours = score_side(way, loss, *tensors)
-    theirs = SideScoring(SIMILARITIES["inner"], loss, Workspace())(*tensors)
+    theirs = SideScoring(SIMILARITIES["inner"], loss, Workspace())(*compared(tensors))
     check(way, ours, theirs.loss, [(grad.double(), grad) for grad in (theirs.query, theirs.positive, theirs.negatives)])
 
 
@@ -190,11 +197,11 @@ def test_it_is_for_inner_products_and_losses_that_are_there():
 @each_way
 def test_scoring_takes_the_way_where_it_suits(way):
     tensors = drawn(7, 30, 1, 40, 8)
-    native = SideScoring(SIMILARITIES["inner"], Softmax(), Workspace(), way)(*tensors)
+    native = SideScoring(SIMILARITIES["inner"], Softmax(), Workspace(), way)(*compared(tensors))
     assert torch.equal(native.query, score_side(way, SOFTMAX, *tensors).query)
     weighted = Logistic(temperature=1.0)
-    tiled = SideScoring(SIMILARITIES["inner"], weighted, Workspace(), way)(*tensors)
-    assert torch.equal(tiled.query, SideScoring(SIMILARITIES["inner"], weighted, Workspace())(*tensors).query)
+    tiled = SideScoring(SIMILARITIES["inner"], weighted, Workspace(), way)(*compared(tensors))
+    assert torch.equal(tiled.query, SideScoring(SIMILARITIES["inner"], weighted, Workspace())(*compared(tensors)).query)
 
 
 @each_way

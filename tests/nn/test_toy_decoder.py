@@ -40,7 +40,7 @@ def make_batch(shared):
     edges = EdgeBatch(0, 0, 0, src, dst, rel)
     sampled = SampledBatch(edges, rng.integers(NODES, size=(1, 1, 5) if shared else (2, 1, 5)), 9, shared)
     table = torch.from_numpy(rng.normal(size=(NODES, DIM)).astype(np.float32))
-    return DeviceBatch(sampled, table[src], table[dst], table[sampled.negatives], torch.from_numpy(rel))
+    return DeviceBatch.of(sampled, table[sampled.places], torch.from_numpy(rel))
 
 
 @pytest.mark.parametrize("name", DECODERS)
