@@ -1,7 +1,8 @@
-"""Every GPU benchmark at tiny sizes on the emulated accelerator: it runs, and its JSON has every figure."""
+"""Every GPU benchmark at tiny sizes on the emulated accelerator: it runs, and tells every figure as soon as it is found."""
 
 import importlib
 import json
+import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -47,18 +48,17 @@ def result(library, monkeypatch, capsys):
 
     def run(name, *arguments):
         importlib.import_module(name).main([*QUICK, *map(str, arguments)])
-        printed = capsys.readouterr().out.splitlines()
-        assert len(printed) == 1, printed
-        told = json.loads(printed[0])
+        told, *found = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+        assert set(told) == {"benchmark", "settings"}
         assert told["benchmark"] == name
         machine = {"gpu", "link", "cuda_of_driver", "torch", "cpus", "memory", "gpu_memory", "huge_pages"}
         assert machine | {"rounds", "at_least"} <= set(told["settings"])
-        for figure in told["figures"]:
+        for figure in found:
             assert set(figure) == {"figure", "value", "unit", "goal", "better", "detail", "pass"}
             assert np.isfinite(figure["value"]), figure
             assert (figure["pass"] is None) == (figure["goal"] is None)
-        figures = {figure["figure"]: figure for figure in told["figures"]}
-        assert len(figures) == len(told["figures"])
+        figures = {figure["figure"]: figure for figure in found}
+        assert len(figures) == len(found)
         return figures
 
     return run
@@ -224,6 +224,75 @@ def test_fb15k(result, tmp_path):
     assert 0 < figures["filtered test MRR"]["value"] <= 1
 
 
+def test_a_figure_is_told_before_the_next_is_computed(result, monkeypatch, capsys):
+    """However often the clock of gpu_gather is asked, all that was found before has been printed."""
+    on_device = importlib.import_module("on_device")
+    printed, added, at_clock = [], [], []
+    add, alternately = on_device.Report.add, on_device.Clock.alternately
+
+    def noted_add(report, figure, *values, **more):
+        add(report, figure, *values, **more)
+        added.append(figure)
+
+    def noted_clock(clock, *works):
+        printed.extend(json.loads(line).get("figure") for line in capsys.readouterr().out.splitlines())
+        assert printed == [None, *added]  # the settings first
+        at_clock.append(len(printed))
+        return alternately(clock, *works)
+
+    monkeypatch.setattr(on_device.Report, "add", noted_add)
+    monkeypatch.setattr(on_device.Clock, "alternately", noted_clock)
+    sizes = ("--buffer", "4MiB", "--transfer", "128KiB", "--batch", "100", "--sms", "2")
+    importlib.import_module("gpu_gather").main([*QUICK, *sizes])
+    assert at_clock == sorted(at_clock)
+    assert len(set(at_clock)) > 10
+    assert len(added) > max(at_clock) - 1
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_what_was_told_outlives_the_benchmark(as_json):
+    """A report's lines are not held back: the process that printed them was killed at once."""
+    code = (
+        "import os, signal, on_device\n"
+        f"report = on_device.Report('b', {{'gpu': 'x'}}, {as_json})\n"
+        "report.add('speed', 2, 'GB/s', at_least=3, detail='so')\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    path = {"PYTHONPATH": f"{BENCH}:{ROOT}", "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=path)
+    assert done.returncode == -9
+    settings, figure = done.stdout.splitlines()
+    if as_json:
+        assert json.loads(settings) == {"benchmark": "b", "settings": {"gpu": "x"}}
+        expected = {"figure": "speed", "value": 2.0, "unit": "GB/s", "goal": 3, "better": "more", "detail": "so", "pass": False}
+        assert json.loads(figure) == expected
+    else:
+        assert settings == "gpu x"
+        assert figure.split() == ["speed", "2", "GB/s", ">=", "3:", "MISS", "so"]
+
+
+@pytest.mark.parametrize("name", ["gpu_gnn", "gpu_link_prediction"])
+def test_medians_of_some_rounds_say_how_many(name, monkeypatch, capsys):
+    """They are told after every round, so that a benchmark that is cut has told something; the last are of all rounds."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    on_device, module = importlib.import_module("on_device"), importlib.import_module(name)
+    report = on_device.Report(name, {}, True)
+    names = ("peer", *module.PATHS, module.CACHED) if name == "gpu_gnn" else ("plain torch", *module.PATHS)
+    for done, rates in ((1, [4.0]), (2, [4.0, 8.0])):
+        given = dict.fromkeys(names, rates)
+        if name == "gpu_gnn":
+            a = module.argparse.Namespace(cached=0.2)
+            module.tell(a, report, given, "loader", on_device.so_far(done, 2))
+        else:
+            module.tell(report, given, on_device.so_far(done, 2))
+    _, *lines = map(json.loads, capsys.readouterr().out.splitlines())
+    first, last = lines[: len(lines) // 2], lines[len(lines) // 2 :]
+    assert [line["figure"] for line in first] == [line["figure"] for line in last]
+    assert all(line["detail"].endswith("1 of 2 rounds") for line in first)
+    assert not any("rounds" in line["detail"] for line in last)
+    assert {line["value"] for line in last} == {6.0, 1.0}
+
+
 def test_without_a_gpu_a_benchmark_says_so(monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(BENCH))
     if torch.cuda.is_available():
@@ -236,7 +305,7 @@ def test_without_a_gpu_a_benchmark_says_so(monkeypatch, capsys):
 
 def test_every_benchmark_is_checked_here_and_run_by_gpu_check():
     names = {path.stem for path in BENCH.glob("gpu_*.py")}
-    said = (ROOT / "scripts/gpu_check").read_text()
+    said = "".join(path.read_text() for path in (ROOT / "scripts/gpu_check_parts").glob("*.py"))
     assert all(f'"{name}"' in said for name in names)
     assert all(f'"{name}"' in Path(__file__).read_text() for name in names)
     assert "gpu_gather" in names

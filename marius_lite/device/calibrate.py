@@ -18,6 +18,8 @@ from marius_lite.types import Rows
 
 ROWS = 1 << 16
 """Rows that are moved before the device is waited for, about."""
+TIMES = 32
+"""Times that rows are moved before it, at most."""
 ROUNDS = 5
 """Times that each way is measured; the median counts."""
 
@@ -95,7 +97,7 @@ def _seconds_of_row(accelerator: Accelerator, work: Callable[[], None], count: i
 
     So the start of a copy counts, as often as in a run, and the way back to the host does not. One round more does not count.
     """
-    taken, times = [], max(1, ROWS // count)
+    taken, times = [], min(TIMES, max(1, ROWS // count))
     for _ in range(ROUNDS + 1):
         start = time.perf_counter()
         for _ in range(times):

@@ -157,11 +157,10 @@ def main(arguments: list[str] | None = None) -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     a = parser.parse_args(arguments)
     accelerator = on_device.accelerator()
-    report = Report("gpu_agreement", on_device.settings(accelerator, a))
+    report = Report("gpu_agreement", on_device.settings(accelerator, a), a.json)
     with tempfile.TemporaryDirectory() as folder:
         links(a, Path(folder), report)
         nodes(a, Path(folder) / "nodes", report)
-    report.show(a.json)
 
 
 if __name__ == "__main__":

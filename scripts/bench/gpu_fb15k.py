@@ -63,11 +63,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--device", default="cuda")
     a = parser.parse_args(arguments)
     accelerator = on_device.accelerator()
-    report = Report("gpu_fb15k", on_device.settings(accelerator, a))
-    report.settings["set"] = json.dumps(a.set)
+    report = Report("gpu_fb15k", {**on_device.settings(accelerator, a), "set": json.dumps(a.set)}, a.json)
     with tempfile.TemporaryDirectory() as folder:
         measure(a, Path(folder), report)
-    report.show(a.json)
 
 
 if __name__ == "__main__":

@@ -221,9 +221,8 @@ def main(arguments: list[str] | None = None) -> None:
     accelerator = on_device.accelerator()
     a.buffer = on_device.require_memory(a.buffer)
     clock = Clock(accelerator, a.rounds, a.at_least)
-    report = Report("gpu_gather", on_device.settings(accelerator, a))
+    report = Report("gpu_gather", on_device.settings(accelerator, a), a.json)
     Bench(accelerator, a, clock, Buffer(accelerator, a.buffer), report).run()
-    report.show(a.json)
 
 
 if __name__ == "__main__":

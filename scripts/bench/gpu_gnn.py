@@ -42,6 +42,7 @@ WARM_UP = 20
 """More than `auto` compares the samplers in."""
 PEER_GOAL, RESIDENT_GOAL = 2.0, 1.15
 PATHS = ("zero_copy", "staged", "bulk", "auto")
+CACHED = "zero_copy, hot rows held"
 SAMPLERS = {"cpu": "neighbours drawn by the CPU", "cuda": "neighbours drawn by the GPU"}
 
 
@@ -152,32 +153,37 @@ def samplers(a: argparse.Namespace, dataset: Path, accelerator: Accelerator, rep
         report.add(f"{told}, nothing else", statistics.median(rates[name]), "edges/s")
 
 
+def tell(a: argparse.Namespace, report: Report, rates: dict[str, list[float]], loader: str, so_far: str) -> None:
+    """The medians of the rounds until now."""
+    medians = {name: statistics.median(values) for name, values in rates.items()}
+    for name, values in rates.items():
+        spread = f"{min(values):,.3g} to {max(values):,.3g}"
+        if name == "peer":
+            report.add("peer", medians["peer"], "batches/s", detail=f"{loader}, {spread}{so_far}")
+        else:
+            report.add(f"ours, {name}", medians[name], "batches/s", detail=f"{spread}{so_far}")
+    report.add("ours, auto / peer", medians["auto"] / medians["peer"], "x", at_least=PEER_GOAL, detail=f"{loader}{so_far}")
+    report.add(
+        "a batch with hot rows held / with all rows in device memory",
+        medians["bulk"] / medians[CACHED],
+        "x",
+        at_most=RESIDENT_GOAL,
+        detail=f"{a.cached:.0%} of the rows held{so_far}",
+    )
+
+
 def measure(a: argparse.Namespace, work: Path, accelerator: Accelerator, report: Report) -> None:
     dataset = dataset_of(a, work)
-    cached = "zero_copy, hot rows held"
-    rates: dict[str, list[float]] = {name: [] for name in ("peer", *PATHS, cached, *SAMPLERS.values())}
-    loader = ""
-    for _ in range(a.rounds):
+    rates: dict[str, list[float]] = {name: [] for name in ("peer", *PATHS, CACHED, *SAMPLERS.values())}
+    for done in range(1, a.rounds + 1):
         rate, loader = peer(a, work)
         rates["peer"].append(rate)
         for path in PATHS:
             rates[path].append(ours(a, dataset, work, path))
-        rates[cached].append(ours(a, dataset, work, "zero_copy", int(a.cached * a.nodes * WIDTH * 4)))
+        rates[CACHED].append(ours(a, dataset, work, "zero_copy", int(a.cached * a.nodes * WIDTH * 4)))
         for sampler, name in SAMPLERS.items():
             rates[name].append(ours(a, dataset, work, "auto", sampler=sampler))
-    medians = {name: statistics.median(values) for name, values in rates.items()}
-    spread = {name: f"{min(values):,.3g} to {max(values):,.3g}" for name, values in rates.items()}
-    report.add("peer", medians["peer"], "batches/s", detail=f"{loader}, {spread['peer']}")
-    for name in (*PATHS, cached, *SAMPLERS.values()):
-        report.add(f"ours, {name}", medians[name], "batches/s", detail=spread[name])
-    report.add("ours, auto / peer", medians["auto"] / medians["peer"], "x", at_least=PEER_GOAL, detail=loader)
-    report.add(
-        "a batch with hot rows held / with all rows in device memory",
-        medians["bulk"] / medians[cached],
-        "x",
-        at_most=RESIDENT_GOAL,
-        detail=f"{a.cached:.0%} of the rows held",
-    )
+        tell(a, report, rates, loader, on_device.so_far(done, a.rounds))
     samplers(a, dataset, accelerator, report)
 
 
@@ -194,11 +200,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.set_defaults(rounds=3)
     a = parser.parse_args(arguments)
     accelerator = on_device.accelerator()
-    report = Report("gpu_gnn", on_device.settings(accelerator, a))
+    report = Report("gpu_gnn", on_device.settings(accelerator, a), a.json)
     verified.GPUS = verified.GPUS or (report.settings["gpu"],)  # `auto` as it is where this code is known to run
     with tempfile.TemporaryDirectory(dir=a.work) as folder:
         measure(a, Path(folder), accelerator, report)
-    report.show(a.json)
 
 
 if __name__ == "__main__":

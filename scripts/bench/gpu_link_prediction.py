@@ -101,7 +101,7 @@ def speed(a: argparse.Namespace, work: Path, report: Report) -> None:
     edges = work / "edges.npy"
     np.save(edges, np.concatenate([np.load(path) for path in sorted(Path(pattern).parent.glob("*.npy"))]))
     rates: dict[str, list[float]] = {name: [] for name in ("plain torch", *PATHS)}
-    for _ in range(a.rounds):
+    for done in range(1, a.rounds + 1):
         rates["plain torch"].append(peer_rate(a, edges))
         for path in PATHS:
             lines = training.train(
@@ -110,15 +110,22 @@ def speed(a: argparse.Namespace, work: Path, report: Report) -> None:
                 settings(a, training__epochs=1, storage__capacity=PARTITIONS, storage__device_path=path),
             )
             rates[path].append(training.edge_rate(lines, WARM_UP))
+        tell(report, rates, on_device.so_far(done, a.rounds))
+
+
+def tell(report: Report, rates: dict[str, list[float]], so_far: str) -> None:
+    """The medians of the rounds until now."""
     medians = {name: statistics.median(values) for name, values in rates.items()}
-    report.add("plain torch, table in pinned memory", medians["plain torch"], "edges/s")
+    spread = {name: f"{min(values):,.0f} to {max(values):,.0f}{so_far}" for name, values in rates.items()}
+    report.add("plain torch, table in pinned memory", medians["plain torch"], "edges/s", detail=spread["plain torch"])
     for path in PATHS:
-        report.add(f"in memory, {path}", medians[path], "edges/s", detail=f"{min(rates[path]):,.0f} to {max(rates[path]):,.0f}")
+        report.add(f"in memory, {path}", medians[path], "edges/s", detail=spread[path])
         report.add(
             f"in memory, {path} / plain torch",
             medians[path] / medians["plain torch"],
             "x",
             at_least=SPEED_GOAL if path == "auto" else None,
+            detail=so_far.removeprefix("; "),
         )
 
 
@@ -139,15 +146,15 @@ def disk(a: argparse.Namespace, work: Path, report: Report) -> None:
         )
 
     resident, _ = epoch(PARTITIONS, "in_memory")
-    seconds, moved = epoch(RESIDENT, "beta")
-    rate = disk_rate(work, a.disk_file, a.rounds)
-    bound = max(resident, moved / rate)
     report.add("epoch, everything resident", resident, "s", detail=f"{a.disk_edges / resident:,.0f} edges/s")
-    report.add("disk, one file read while another is written", rate / 1e9, "GB/s")
-    report.add("bytes of an epoch with rows on disk / disk rate", moved / rate, "s", detail=f"{moved / 1e9:.2f} GB")
+    seconds, moved = epoch(RESIDENT, "beta")
     report.add(
         f"epoch, {RESIDENT} of {PARTITIONS} partitions resident", seconds, "s", detail=f"{a.disk_edges / seconds:,.0f} edges/s"
     )
+    rate = disk_rate(work, a.disk_file, a.rounds)
+    bound = max(resident, moved / rate)
+    report.add("disk, one file read while another is written", rate / 1e9, "GB/s")
+    report.add("bytes of an epoch with rows on disk / disk rate", moved / rate, "s", detail=f"{moved / 1e9:.2f} GB")
     report.add("epoch with rows on disk / longer of the two bounds", seconds / bound, "x", at_most=DISK_GOAL)
 
 
@@ -202,14 +209,13 @@ def main(arguments: list[str] | None = None) -> None:
     a = parser.parse_args(arguments)
     parts = a.part or ["speed", "disk"]
     accelerator = on_device.accelerator()
-    report = Report("gpu_link_prediction", on_device.settings(accelerator, a))
+    report = Report("gpu_link_prediction", on_device.settings(accelerator, a), a.json)
     verified.GPUS = verified.GPUS or (report.settings["gpu"],)  # `auto` as it is where this code is known to run
     with tempfile.TemporaryDirectory(dir=a.work) as folder:
         if "speed" in parts:
             speed(a, Path(folder), report)
         if "disk" in parts:
             disk(a, Path(folder), report)
-    report.show(a.json)
 
 
 if __name__ == "__main__":

@@ -111,9 +111,8 @@ def main(arguments: list[str] | None = None) -> None:
     a = parser.parse_args(arguments)
     accelerator = on_device.accelerator()
     a.buffer = on_device.require_memory(a.buffer)
-    report = Report("gpu_overlap", on_device.settings(accelerator, a))
+    report = Report("gpu_overlap", on_device.settings(accelerator, a), a.json)
     measure(accelerator, a, report)
-    report.show(a.json)
 
 
 if __name__ == "__main__":

@@ -138,12 +138,11 @@ def main(arguments: list[str] | None = None) -> None:
     if 3 * on_device.require_memory(a.table) > free_bytes(accelerator):
         raise SystemExit(f"--table {a.table:,}: a third of the device's {free_bytes(accelerator):,} free bytes is the most")
     clock = Clock(accelerator, a.rounds, a.at_least)
-    report = Report("gpu_paths", on_device.settings(accelerator, a))
+    report = Report("gpu_paths", on_device.settings(accelerator, a), a.json)
     buffer = Buffer(accelerator, a.table)
     buffer.pinned.close()
     for width in WIDTHS:
         compare(accelerator, a, buffer, clock, report, width)
-    report.show(a.json)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> None:
     a = parser.parse_args(arguments)
     accelerator = on_device.accelerator()
     on_device.require_memory(a.size)
-    report = Report("gpu_pin", on_device.settings(accelerator, a))
+    report = Report("gpu_pin", on_device.settings(accelerator, a), a.json)
     ours(accelerator, min(a.size, 1 << 30), a.threads)  # the warm-up
     found, others = [], []
     for _ in range(a.rounds):
@@ -94,7 +94,6 @@ def main(arguments: list[str] | None = None) -> None:
     report.add("cudaHostAlloc", other / gib, "s/GiB", detail=f"{other:.2f} s")
     report.add("cudaHostAlloc / pinning the buffer", other / seconds, "x", at_least=RATIO_GOAL)
     report.add("resident memory taken / asked for", taken, at_most=MEMORY_GOAL, detail=f"of {gib:g} GiB")
-    report.show(a.json)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import machine_facts
@@ -196,13 +196,23 @@ class Figure:
         return f"{'>=' if self.better == 'more' else '<='} {self.goal:g}: {'pass' if self.passed else 'MISS'}"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Report:
-    """The figures of one benchmark, and all that they depend on."""
+    """The figures of one benchmark, and all that they depend on.
+
+    It prints the settings when it is made, and every figure as soon as it is added: what was found before a program is killed
+    is known. A figure that is added again replaces the earlier one.
+    """
 
     benchmark: str
     settings: dict[str, Any]
-    figures: list[Figure] = field(default_factory=list)
+    as_json: bool
+
+    def __post_init__(self) -> None:
+        if self.as_json:
+            print(json.dumps({"benchmark": self.benchmark, "settings": self.settings}), flush=True)
+        else:
+            print("; ".join(f"{name} {value}" for name, value in self.settings.items()), flush=True)
 
     def add(
         self,
@@ -215,21 +225,21 @@ class Report:
         detail: str = "",
     ) -> None:
         goal, better = (at_most, "less") if at_most is not None else (at_least, "more")
-        self.figures.append(Figure(figure, float(value), unit, goal, better, detail))
+        f = Figure(figure, float(value), unit, goal, better, detail)
+        if self.as_json:
+            print(json.dumps({**asdict(f), "pass": f.passed}), flush=True)
+        else:
+            print(f"{f.figure:<64} {f.value:>12,.4g} {f.unit:<8} {f.verdict:<16} {f.detail}".rstrip(), flush=True)
 
-    def show(self, as_json: bool) -> None:
-        if as_json:
-            figures = [{**asdict(figure), "pass": figure.passed} for figure in self.figures]
-            print(json.dumps({"benchmark": self.benchmark, "settings": self.settings, "figures": figures}))
-            return
-        print("; ".join(f"{name} {value}" for name, value in self.settings.items()))
-        for f in self.figures:
-            print(f"{f.figure:<64} {f.value:>12,.4g} {f.unit:<8} {f.verdict:<16} {f.detail}".rstrip())
+
+def so_far(done: int, rounds: int) -> str:
+    """What is added to the detail of a figure that is told before all rounds are done."""
+    return f"; {done} of {rounds} rounds" if done < rounds else ""
 
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--json", action="store_true", help="print one JSON object")
+    made.add_argument("--json", action="store_true", help="print a line of JSON for the settings and for each figure")
     made.add_argument("--rounds", type=int, default=5)
     made.add_argument("--at-least", type=float, default=0.02, help="seconds that a round takes at least")
     return made

@@ -1,0 +1,1 @@
+"""What scripts/gpu_check is made of: standard library only, so that it runs before anything is installed."""
