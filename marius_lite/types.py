@@ -16,7 +16,7 @@ A *row* is an index into the buffer's table of records: slot * rows per slot + o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -183,19 +183,27 @@ class DeviceBatch:
     """The gathered rows of a SampledBatch, as float32 tensors on the device.
 
     ``ends``: of the sources, then of the destinations, (2n, dim). ``negatives``: (sides, chunks, count, dim). ``rel``: relation
-    ids, (n,) int64.
+    ids, (n,) int64. ``by_relation``: sums the rows of all queries' relations, (sides * n, width), by relation, as was prepared
+    with the batch.
     """
 
     sampled: SampledBatch
     ends: torch.Tensor
     negatives: torch.Tensor
     rel: torch.Tensor
+    by_relation: Callable[[torch.Tensor], torch.Tensor] | None = None
 
     @classmethod
-    def of(cls, sampled: SampledBatch, places: torch.Tensor, rel: torch.Tensor) -> DeviceBatch:
+    def of(
+        cls,
+        sampled: SampledBatch,
+        places: torch.Tensor,
+        rel: torch.Tensor,
+        by_relation: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> DeviceBatch:
         """Make it from the rows at the batch's places, (m, dim), in the order of `SampledBatch.places`."""
         n = sampled.edges.size
-        return cls(sampled, places[: 2 * n], places[2 * n :].view(*sampled.negatives.shape, -1), rel)
+        return cls(sampled, places[: 2 * n], places[2 * n :].view(*sampled.negatives.shape, -1), rel, by_relation)
 
     @property
     def src(self) -> torch.Tensor:

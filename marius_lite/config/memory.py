@@ -42,7 +42,7 @@ SLICES_OF_THREAD, LEAST_SLICE = 4, 96
 AMX_QUERIES, AMX_BLOCK = 1024, 256
 """Queries that are scored together where scores are computed twice, and candidates of a thread: `tile_queries` and `block_rows`
 of csrc/score/shared_loss.cpp and shared_softmax_tiles.h."""
-DEVICE_TILE = 1 << 24
+DEVICE_TILE = 1 << 25
 """Numbers in a tile of scores on a device. A GPU wants fewer and larger steps than a CPU."""
 LOG_Q_BYTES = 20
 """Bytes of each row of the buffer for `negatives.log_q`: corrections for both sides, twice while they are made, and a count."""
@@ -180,9 +180,10 @@ def packet_bytes(edges: int, places: int) -> int:
     """Return the bytes of a batch's ids on a device.
 
     For each place: two int64 (a row and a place in the cache), three int32, and two int32 for each of the LOOK_BACK batches
-    before. For each edge: its relation.
+    before. For each edge: its relation, and for each side an int32 by which relations' gradients are summed, and three for each
+    256. (Those for each relation are few beside its numbers.)
     """
-    return places * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4) + 4 + edges * 8
+    return places * (8 + 8 + 3 * 4 + LOOK_BACK * 2 * 4) + 4 + edges * (8 + 2 * 4 + 1)
 
 
 def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dict[str, int]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from marius_lite._native import segment_sum, sort_rows
 from marius_lite.errors import RunError, UserError
 from marius_lite.nn.biases import adding_biases, without_biases
 from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
@@ -126,11 +126,11 @@ class LinkPredictionModel(torch.nn.Module):
         negatives = dropout("neg", batch.negatives).flatten(0, 1)
         grads = self._scoring(self._compared(sampled, asked, ends), negatives)
         d_ends, d_relations = self._answer(asked, grads, dropout)
-        d_table = self._by_relation(torch.cat([each.ids for each in asked]), d_relations)
         if self.objective.relation_weight:
-            d_table += self._predict_relations(batch, ends, d_ends)
-        if self.relations.numel():
-            self.relations.grad = d_table
+            d_table = self._predict_relations(batch, ends, d_ends, d_relations)
+            self.relations.grad = d_table.add_(self._by_relation(batch, asked, d_relations))
+        elif self.relations.numel():
+            self.relations.grad = self._by_relation(batch, asked, d_relations)
         self._regularize(batch.ends, dropout.backward_("ends", d_ends), sampled.sides)
         sets = dropout.backward_("neg", grads.negatives.view_as(batch.negatives)).flatten(1, 2)
         return grads.loss / (sampled.sides * len(batch.rel)), (*d_ends.chunk(2), *sets)
@@ -197,27 +197,26 @@ class LinkPredictionModel(torch.nn.Module):
             d_end += d_positive
         return d_ends, relations[0] if len(relations) == 1 else torch.cat(relations)
 
-    def _predict_relations(self, batch: DeviceBatch, ends: Tensor, d_ends: Tensor) -> Tensor:
-        """Train to predict the relation of each edge among all relations. Returns the gradient of the relation table.
+    def _predict_relations(self, batch: DeviceBatch, ends: Tensor, d_ends: Tensor, d_relations: Tensor) -> Tensor:
+        """Train to predict the relation of each edge among all relations. Returns a gradient of the relation table.
 
         The ends of an edge make the query. Its relation is the positive, and all relations are the negatives. The gradients of
-        the ends are added to ``d_ends``.
+        the ends are added to ``d_ends``, those of the positives to ``d_relations``.
         """
         table, weight = self.relations.detach(), self.objective.relation_weight
         total = torch.zeros_like(table)
-        everything = np.arange(len(batch.rel))
-        for side in range(2 if self.reciprocal else 1):
+        everything, positives = np.arange(len(batch.rel)), d_relations.split(len(batch.rel))  # type: ignore[no-untyped-call]
+        for side in range(len(positives) if self.reciprocal else 1):
             source, target = (end.detach().requires_grad_() for end in ends.chunk(2)[:: -1 if side else 1])
             query = self.decoder.relation_query(self._decoded(source), self._decoded(target))
             rel = batch.sampled.edges.rel + (self.relation_count if side else 0)
-            ids = self._relation_ids(batch.rel, side)
-            asked = Compared(query.detach(), table[ids], Pairs(everything, rel))
+            asked = Compared(query.detach(), table[self._relation_ids(batch.rel, side)], Pairs(everything, rel))
             grads = self._relation_scoring([asked], table[None])
             d_both = self._backward(query, (source, target), grads.query, weight)
             for d_end, d_more in zip(d_ends.chunk(2), d_both[:: -1 if side else 1], strict=True):
                 d_end.add_(d_more, alpha=weight)
             total.add_(grads.negatives[0], alpha=weight)
-            total += self._by_relation(ids, grads.positive).mul_(weight)
+            positives[side].add_(grads.positive, alpha=weight)
         return total
 
     def _combine(self, entity: Tensor, relation: Tensor, sides: Sequence[int]) -> Tensor:
@@ -255,22 +254,19 @@ class LinkPredictionModel(torch.nn.Module):
         if self.objective.n3_weight:
             self.decoder.add_n3_gradient(values, times * self.objective.n3_weight * self.n3_share, grad)
 
-    def _by_relation(self, ids: Tensor, rows: Tensor) -> Tensor:
-        """Return ``rows`` (m, relation_dim) summed by relation: shaped like ``relations``.
+    def relations_asked(self, rel: npt.NDArray[np.int64], sides: int) -> npt.NDArray[np.int64]:
+        """Return the rows of the relation table in a batch's queries, (sides * n,), from the relations (n,) of its edges."""
+        return np.concatenate([rel + self.relation_count if self.reciprocal and side else rel for side in range(sides)])
+
+    def _by_relation(self, batch: DeviceBatch, asked: list[_Asked], rows: Tensor) -> Tensor:
+        """Return the gradients (sides * n, relation_dim) of queries' relations, summed by relation: shaped like ``relations``.
 
         The order of the sums is always the same.
         """
-        grad = torch.zeros_like(self.relations)
-        if not grad.numel():
-            return grad
-        if grad.is_cuda:  # there, an accumulating index_put_ sorts first
-            grad.index_put_((ids,), rows, accumulate=True)
-        else:
-            unique, order, starts = sort_rows(ids.numpy())
-            sums = torch.empty(len(unique), grad.shape[1])
-            segment_sum([rows.contiguous().numpy()], order, starts, sums.numpy())
-            grad[torch.from_numpy(unique)] = sums
-        return grad
+        if batch.by_relation:
+            return batch.by_relation(rows)
+        grad = torch.zeros_like(self.relations)  # an accumulating index_put_ sorts first on a GPU, and adds in order on a CPU
+        return grad.index_put_((torch.cat([each.ids for each in asked]),), rows, accumulate=True)
 
 
 def finite(loss: float, batch: Batch) -> float:

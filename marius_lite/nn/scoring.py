@@ -103,7 +103,8 @@ def score_in_tiles(
         )
     d_query, d_positive = _unpadded(d_asked.view(-1, dim), len(sides), edges), torch.empty_like(positive)
     similarity.pairs_backward(query, positive, _unpadded(own, len(sides), edges), d_query, d_positive)
-    return SideGrads(_unpadded(losses, len(sides), edges).sum(dtype=torch.float64), d_query, d_positive, d_negatives)
+    total = losses.view(len(sides), -1)[:, :edges].sum(dtype=torch.float64)
+    return SideGrads(total, d_query, d_positive, d_negatives)
 
 
 def _taken(sides: Sequence[Compared], device: torch.device) -> list[Tensor] | None:

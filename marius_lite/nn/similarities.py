@@ -34,6 +34,9 @@ class Similarity(ABC):
     Of tiles: query (chunks, n, dim), candidates (chunks, m, dim), scores (chunks, n, m).
     """
 
+    zeros_pull_nothing = False
+    """Whether a query of zeros gives its candidates no gradient, whatever that of its scores."""
+
     def numbers_per_score(self, dim: int) -> int:
         """Return how many numbers the largest array of a tile has for each score."""
         return 1
@@ -59,6 +62,8 @@ class Similarity(ABC):
 
 class Inner(Similarity):
     """score = <query, candidate>."""
+
+    zeros_pull_nothing = True
 
     def pairs(self, query: Tensor, other: Tensor) -> Tensor:
         return (query * other).sum(-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -25,6 +26,7 @@ from marius_lite.graph.report import leak_lines, read_report
 from marius_lite.log import log
 from marius_lite.nn.model import LinkPredictionModel
 from marius_lite.rows.batch import Arrived, PreparedBatch
+from marius_lite.rows.grouped import Grouped
 from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.every_resident import EveryResident
 from marius_lite.sampling.log_q import log_q
@@ -116,10 +118,11 @@ def make_sampler(config: Config) -> Sampler:
 
 @dataclass(frozen=True, slots=True)
 class SampledLinks:
-    """A batch's edges with their negatives, and what the representation prepared for their places."""
+    """A batch's edges with their negatives, what the representation prepared for their places, and their queries by relation."""
 
     edges: SampledBatch
     places: PreparedPlaces
+    relations: Grouped | None
 
 
 class LinkLearning:
@@ -161,13 +164,22 @@ class LinkLearning:
         sampled = self._sampler.sample(batch, self._resident)
         seed = seed_for(self._config.training.seed, "neighbours", batch.epoch, batch.step, batch.index)
         places = self._representation.prepare(sampled.places, (batch.src, batch.dst), seed)
-        return PreparedBatch(batch, SampledLinks(sampled, places), places.rows, {**places.arrays, "rel": batch.rel})
+        relations = self._by_relation(batch, sampled.sides)
+        arrays = {**places.arrays, **(relations.arrays if relations else {}), "rel": batch.rel}
+        return PreparedBatch(batch, SampledLinks(sampled, places, relations), places.rows, arrays)
 
     def gradients(self, prepared: PreparedBatch[SampledLinks], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
         sampled = prepared.sampled
         vectors = self._representation.vectors(sampled.places, arrived, sampled.edges.seed)
-        loss, grads = self._model.gradients(DeviceBatch.of(sampled.edges, vectors.values, arrived.tensor("rel")))
+        by_relation = partial(sampled.relations.sum, arrived) if sampled.relations else None
+        batch = DeviceBatch.of(sampled.edges, vectors.values, arrived.tensor("rel"), by_relation)
+        loss, grads = self._model.gradients(batch)
         return loss, vectors.backward(grads)
+
+    def _by_relation(self, batch: EdgeBatch, sides: int) -> Grouped | None:
+        """Prepare the sums of the relations' gradients. None where relations have no numbers."""
+        table = self._model.relations
+        return Grouped.of(self._model.relations_asked(batch.rel, sides), len(table)) if table.numel() else None
 
     def evaluate(self) -> dict[str, Any]:
         """Rank among the rows behind the buffer. Any partitions may be resident afterwards."""

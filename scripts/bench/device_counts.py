@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
 from marius_lite.nn.model import LinkPredictionModel, Objective
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS
+from marius_lite.rows.grouped import Grouped
+from marius_lite.rows.on_device import OnDevice
 from marius_lite.sampling.batch_rows import RowTracker
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes
 from marius_lite.storage.record import record_of
@@ -48,7 +51,7 @@ from marius_lite.types import DeviceBatch, EdgeBatch
 
 NO_LAUNCH = (
     *("view", "unsafe_view", "reshape", "as_strided", "alias", "detach", "slice", "select", "split", "expand", "squeeze"),
-    *("unsqueeze", "transpose", "permute", "empty", "lift_fresh", "local_scalar_dense"),
+    *("unsqueeze", "unbind", "transpose", "permute", "empty", "new_empty", "lift_fresh", "local_scalar_dense"),
 )
 KERNELS = {"aten::sort": 4, "aten::index_put_": 6}
 """Launches of what torch does in several kernels: a radix sort's passes; index_put_ with accumulate sorts first."""
@@ -69,11 +72,11 @@ class Counts:
 
 
 class Counting(TorchDispatchMode):
-    """Counts torch's calls while it is open."""
+    """Counts torch's calls while it is open. ``on_host``: addresses of tensors of the host, which nothing waits for."""
 
-    def __init__(self, counts: Counts):
+    def __init__(self, counts: Counts, on_host: set[int]):
         super().__init__()
-        self.counts = counts
+        self.counts, self.on_host = counts, on_host
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = function.name()
@@ -81,7 +84,7 @@ class Counting(TorchDispatchMode):
         if plain.startswith("profiler"):
             return function(*args, **(kwargs or {}))
         self.counts.calls += 1
-        self.counts.waits += plain in WAITS
+        self.counts.waits += plain in WAITS and args[0].data_ptr() not in self.on_host
         if not plain.removeprefix("aten::").lstrip("_").startswith(NO_LAUNCH) and plain != "aten::t":
             accumulates = plain != "aten::index_put_" or (len(args) > 3 and args[3])
             launches = KERNELS.get(plain, 1) if accumulates else 1
@@ -147,7 +150,7 @@ class Training:
         self._number = 0
 
     def batch(self) -> float:
-        """Train one batch. Returns the host's seconds for it, but for what is made ahead in a thread."""
+        """Train one batch. Returns the seconds that this thread worked for it, but for what is made ahead in another."""
         rng, shape = np.random.default_rng(self._number), self.shape
         src, dst = rng.integers(shape.nodes, size=(2, shape.batch))
         sampled = self._sampler.sample(
@@ -156,15 +159,24 @@ class Training:
         rows = self._tracker.track(sampled.places)
         self._number += 1
 
+        relations = Grouped.of(self._model.relations_asked(sampled.edges.rel, 2), len(self._model.relations))
+
         def learn(arrived: Any) -> Any:
-            batch = DeviceBatch.of(sampled, arrived.values[0], arrived.tensor("rel"))
+            by_relation = partial(relations.sum, OnDevice(self._batches.accelerator, arrived))
+            batch = DeviceBatch.of(sampled, arrived.values[0], arrived.tensor("rel"), by_relation)
             loss, grads = self._model.gradients(batch)
             self._optimizer.step()
             return loss, grads
 
-        start = time.perf_counter()
-        self._batches.begin([rows], {"rel": sampled.edges.rel}, learn)()
-        return time.perf_counter() - start
+        start = time.thread_time()
+        self._batches.begin([rows], {"rel": sampled.edges.rel, **relations.arrays}, learn)()
+        return time.thread_time() - start
+
+    def on_host(self) -> set[int]:
+        """The addresses of what is read on the host: losses that have come down, and the optimizer's number of steps."""
+        optimizer = self._optimizer._torch
+        steps = [state["step"] for state in optimizer.state.values()] if optimizer else []
+        return {tensor.data_ptr() for tensor in (*(slot.loss for slot in self._batches._ring), *steps)}
 
     def close(self) -> None:
         self._batches.close()
@@ -188,7 +200,7 @@ def counted(library: CudaLibrary, shape: Shape, decoder: str = "complex") -> Cou
     with training(library, shape, decoder) as made:
         before = made.counts.launches, made.counts.calls, made.counts.up, made.counts.down
         made.counts.names.clear()
-        with Counting(made.counts):
+        with Counting(made.counts, made.on_host()):
             made.batch()
         found = made.counts
         found.launches, found.calls = found.launches - before[0], found.calls - before[1]

@@ -1,0 +1,41 @@
+"""What a batch puts on a GPU is bounded, at any number of chunks, and the host waits for nothing in between."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).parents[2] / "scripts" / "bench"
+
+
+@pytest.fixture(scope="module")
+def counting():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCH))
+        yield importlib.import_module("device_counts")
+
+
+@pytest.mark.parametrize("decoder", ["complex", "distmult", "dot"])
+@pytest.mark.parametrize("relations", [1, 50])
+def test_launches_of_a_batch(counting, host_library, decoder, relations):
+    found = {}
+    for batch, chunks in ((300, 1), (300, 10), (297, 10), (300, 100), (600, 10)):
+        shape = counting.Shape(batch, chunks, relations, negatives=20, dim=8, nodes=5000)
+        found[batch, chunks] = counting.counted(host_library, shape, decoder)
+    launches = {key: counts.launches for key, counts in found.items()}
+    assert launches.pop((297, 10)) <= 69  # chunks that are not full are filled
+    assert max(launches.values()) <= 61, launches
+    assert all(counts.waits == 0 for counts in found.values())
+    assert found[300, 1].launches == found[300, 10].launches == found[300, 100].launches
+    assert found[600, 10].up > 1.2 * found[300, 10].up
+
+
+def test_a_wait_is_seen(counting, host_library, monkeypatch):
+    gradients = counting.LinkPredictionModel.gradients
+
+    def impatient(model, batch):
+        float(batch.src.sum())
+        return gradients(model, batch)
+
+    monkeypatch.setattr(counting.LinkPredictionModel, "gradients", impatient)
+    assert counting.counted(host_library, counting.Shape(300, 10, 5, negatives=20, dim=8, nodes=5000)).waits == 1
