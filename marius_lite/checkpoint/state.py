@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from marius_lite.config.metric import better
-from marius_lite.config.schedule import REGULARIZER_TRIED
+from marius_lite.config.schedule import REGULARIZER_TRIED, tried_when
 from marius_lite.errors import UserError
 from marius_lite.files import read_json
 from marius_lite.sealed import checksum_of
@@ -45,7 +45,8 @@ class State:
     files. ``metrics_length``: bytes of metrics.jsonl. ``loss_sum``, ``edges``: of the unfinished epoch so far. ``evaluate``:
     whether an evaluation is due before the run continues. ``best``: the best evaluation that has a checkpoint. ``highest``: the
     best figure of all evaluations; ``since``: how many evaluations there were after it. ``drops``: how often plateaus made the
-    learning rates drop. ``weakened``: how many steps weaker they made the regularizer; below 0: stronger.
+    learning rates drop. ``weakened``: how many steps weaker they made the regularizer; below 0: stronger. ``tries_first``: what
+    they try first, 1: weaker, -1: stronger.
     """
 
     cursor: Cursor
@@ -60,6 +61,7 @@ class State:
     since: int = 0
     drops: int = 0
     weakened: int = 0
+    tries_first: int = 1
     dense: int = 0
     arrays: int = 0
 
@@ -75,14 +77,15 @@ class State:
 
         Learning rates drop each time that ``patience`` evaluations in a row were not better; 0: never. With ``weakens`` the
         regularizer changes first: it becomes weaker, then stronger. Where neither gives a better evaluation, it becomes what it
-        was, and the rates drop.
+        was, and the rates drop. Which of them gave a better one is tried first the next time: one step is seldom enough.
         """
         if better(metric, value, self.highest):
-            return replace(self, highest=value, since=0)
+            tried = tried_when(self.since // patience) if patience and weakens else 0
+            return replace(self, highest=value, since=0, tries_first=self.tries_first * (tried or 1))
         since = self.since + 1
         if patience == 0 or since % patience:
             return replace(self, since=since)
-        change = REGULARIZER_TRIED.get(since // patience, 0) if weakens else 0
+        change = REGULARIZER_TRIED.get(since // patience, 0) * self.tries_first if weakens else 0
         drops = self.drops + (not weakens or since // patience >= max(REGULARIZER_TRIED))
         return replace(self, since=since, drops=drops, weakened=self.weakened + change)
 

@@ -65,6 +65,6 @@ class RegularizerSection(Section):
     decay: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
         1.0,
         description="below 1: at the first of several plateaus of the schedule in a row `weight` is multiplied by this, at the "
-        "third divided by it. If neither makes evaluations better, `weight` goes back to what it was at the fifth, and the "
-        "learning rates are lowered",
+        "third divided by it, or the other way round where dividing helped the last time. If neither makes evaluations better, "
+        "`weight` goes back to what it was at the fifth, and the learning rates are lowered",
     )

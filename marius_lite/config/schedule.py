@@ -6,8 +6,14 @@ from marius_lite.config.schema import Config
 
 REGULARIZER_TRIED = {1: 1, 3: -2, 5: 1}
 """What changes at each plateau of a row without a better evaluation: by how many steps the regularizer becomes weaker. It becomes
-weaker at the first, stronger at the third, and as it was at the fifth. Each stays for two plateaus, because rows take longer than
-an evaluation to show what it does."""
+weaker at the first, stronger at the third, and as it was at the fifth; the other way round where stronger was better before.
+Each stays for two plateaus, because rows take longer than an evaluation to show what it does."""
+
+
+def tried_when(plateaus: int) -> int:
+    """Return what is tried in the ``plateaus``-th plateau of a row: 1: what is tried first, -1: the contrary, 0: nothing."""
+    tried = sum(change for plateau, change in REGULARIZER_TRIED.items() if plateau <= plateaus)
+    return (tried > 0) - (tried < 0)
 
 
 def is_last(config: Config, epoch: int) -> bool:

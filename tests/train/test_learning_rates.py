@@ -131,8 +131,20 @@ def test_a_weaker_and_a_stronger_regularizer_are_tried_before_rates_drop():
         (2, 2),
         (0, 2),
         (0, 2),
-        (1, 2),
+        (-1, 2),
     ]
+
+
+def test_what_was_better_is_tried_first_the_next_time():
+    """Stronger was, at 1.1. So it is tried again before weaker, until weaker is better, at 1.2."""
+    state, seen = State(None, "", {}, 0), []
+    for value in (1.0, 0.9, 0.8, 0.7, 1.1, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.12, 1.1, 1.1, 1.1, 1.2, 1.1):
+        state = state.measured("mrr", value, patience=1, weakens=True)
+        seen.append((state.weakened, state.drops))
+    weaker_then_stronger = [(0, 0), (1, 0), (1, 0), (-1, 0), (-1, 0)]
+    stronger_then_weaker = [(-2, 0), (-2, 0), (0, 0), (0, 0), (-1, 1), (-1, 2), (-1, 2)]
+    again = [(-2, 2), (-2, 2), (0, 2), (0, 2), (1, 2)]
+    assert seen == weaker_then_stronger + stronger_then_weaker + again
 
 
 def test_rates_drop_only_after_evaluations_that_were_none_better():
