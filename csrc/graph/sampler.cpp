@@ -1,12 +1,10 @@
 #include "graph/sampler.h"
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 
-#include "base/parallel.h"
+#include "base/tasks.h"
 #include "graph/drawn_set.h"
 
 namespace marius {
@@ -16,22 +14,6 @@ constexpr int64_t kTaskNodes = 512, kTaskEdges = 8192;  // that one thread takes
 constexpr int64_t kBlock = 32;                          // nodes whose cache misses are waited for together
 constexpr int64_t kListsAhead = 8;                      // nodes whose lists are prefetched before they are read
 constexpr int kMostShards = 16;                         // of the table of first positions: threads that fill it
-
-// Cuts [0, count) into tasks of `grain` elements and calls body(task, begin, end) for each. Rethrows the last exception.
-template <class Body>
-void in_tasks(int64_t count, int64_t grain, int threads, Body body) {
-    std::exception_ptr failure;
-    std::mutex guard;
-    parallel_for((count + grain - 1) / grain, 1, threads, [&](int64_t first, int64_t last) {
-        try {
-            for (int64_t task = first; task < last; ++task) body(task, task * grain, std::min((task + 1) * grain, count));
-        } catch (...) {
-            std::lock_guard lock(guard);
-            failure = std::current_exception();
-        }
-    });
-    if (failure) std::rethrow_exception(failure);
-}
 
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
