@@ -1,6 +1,6 @@
 """Sum or average the rows of neighbours, with gradients, and without an array that has a row for each edge.
 
-On CPUs `csrc/layers/aggregate.cpp` does the work. Elsewhere torch's own operations do.
+On CPUs `csrc/layers/aggregate.cpp` does the work. Elsewhere torch's bags of embeddings do, whose sums are in a fixed order.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn.functional import embedding_bag
 
 import marius_lite._native as _native
 
@@ -27,14 +28,14 @@ def neighbour_sum(
     if native_usable(x):
         summed: Tensor = _NeighbourSum.apply(x, indptr, indices, weights, mean, own)  # type: ignore[no-untyped-call]
         return summed
-    counts = indptr.diff()
-    rows = x[indices]
-    if weights is not None:
-        rows = rows * weights.unsqueeze(1)
-    out = x.new_zeros(len(counts), x.shape[1]).index_add_(0, targets_of(indptr, len(indices)), rows)
-    if mean:
-        out = out / counts.clamp(min=1).unsqueeze(1).to(x.dtype)
-    return out if own is None else out + x[: len(counts)] * own.unsqueeze(1)
+    plain_mean, starts = mean and weights is None, indptr.to(indices.dtype)
+    scales = None if weights is None else weights.to(x.dtype)
+    out = embedding_bag(
+        indices, x, starts, mode="mean" if plain_mean else "sum", per_sample_weights=scales, include_last_offset=True
+    )
+    if mean and not plain_mean:
+        out = out / indptr.diff().clamp(min=1).unsqueeze(1).to(x.dtype)
+    return out if own is None else out + x[: len(out)] * own.unsqueeze(1)
 
 
 def targets_of(indptr: Tensor, edges: int) -> Tensor:
