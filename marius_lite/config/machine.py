@@ -24,10 +24,14 @@ def reachable_memory(wanted: int) -> int:
 
     What such a machine says at first is little. Memory is touched, and given back, only as long as each piece brings more.
     """
+    wanted = min(wanted, memory_limit())
     with ExitStack() as stack:
         found, touched = available_memory(), 0
         while found < wanted and available_memory() >= 2 * PIECE:
-            piece = stack.enter_context(mmap.mmap(-1, PIECE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+            try:
+                piece = stack.enter_context(mmap.mmap(-1, PIECE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+            except OSError:  # a limit of the process: it gets no more
+                break
             for page in range(0, PIECE, mmap.PAGESIZE):
                 piece[page] = 1
             touched += PIECE

@@ -114,17 +114,18 @@ def batch_places(config: Config, resident: int) -> int:
 
 
 def workspace_bytes(config: Config, relations: int, resident: int, threads: int) -> int:
-    """Return the bytes of a batch of link prediction: gathered rows, their gradients and sums; queries; one tile of scores with
-    its temporaries; a chunk's candidates and their gradients; relations and the decoder's weights."""
+    """Return the bytes of a batch of link prediction: gathered rows, their gradients and sums; what dropout makes of them;
+    queries of both sides, relations, and what becomes of them; one tile of scores with its temporaries; relations and the
+    decoder's weights."""
     batch, dim = largest_batch(config), config.model.dim
     _, chunks, count = negatives_shape(config, resident)
     gathered = batch_places(config, resident) * dim * 4
-    queries = (12 if config.has_biases else 8) * batch * dim * 4
+    queries = (16 if config.has_biases else 12) * batch * dim * 4
+    dropped = 2 * (gathered + 2 * batch * dim * 4) if config.model.dropout else 0
     rows = -(-batch // chunks)
     if config.negatives.count == "all":
-        rows = min(2 * batch, max(TILE_QUERIES, CPU_TILE // (1 + count)))  # a tile has queries of both sides
-        gathered += 2 * count * dim * 4
-    tile = 4 * rows * (count + 1) * 4
+        rows = min(2 * batch, max(TILE_QUERIES, CPU_TILE // count))  # a tile has queries of both sides
+    tile = 4 * rows * count * 4
     kept = relations * (2 if config.model.reciprocal else 1)
     if config.training.scoring != "torch":  # the processor decides how scores are computed, so each way must fit
         rounds = config.training.precision == "mixed"
@@ -132,7 +133,7 @@ def workspace_bytes(config: Config, relations: int, resident: int, threads: int)
         if config.loss.relation_weight:  # all relations are candidates of every edge
             tile = max(tile, _native_bytes((batch, kept, dim), 1, rounds, threads))
     learned = kept * dim + DECODERS[config.model.decoder].weights(dim)
-    return gathered * (3 + config.training.staleness) + queries + tile + learned * 4 * 6
+    return gathered * (3 + config.training.staleness) + dropped + queries + tile + learned * 4 * 6
 
 
 def _native_bytes(shape: tuple[int, int, int], chunks: int, rounds: bool, threads: int) -> int:
@@ -192,7 +193,7 @@ def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dic
     ``cached``: bytes of the rows that stay on the device. What CUDA itself takes is not counted.
     """
     batch, dim, places = largest_batch(config), config.model.dim, batch_places(config, resident)
-    tensors = places * dim * 4 * 5 + 8 * batch * dim * 4  # gathered, masked, masks, gradients, sums; queries
+    tensors = places * dim * 4 * 5 + 16 * batch * dim * 4  # gathered, masked, masks, gradients, sums; queries
     return {
         "batches": RING * (places * stride + packet_bytes(batch, places)),
         "tensors": tensors,

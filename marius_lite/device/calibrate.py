@@ -31,11 +31,12 @@ def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Lin
     """
     width = table.shape[1]
     count = max(1, min(rows, ROWS, len(table) // 2))
-    picked = np.random.default_rng(0).choice(len(table), 2 * count, replace=False).astype(np.int64)
+    picked = np.random.default_rng(0).choice(len(table), 2 * count, replace=len(table) < 2 * count).astype(np.int64)
     (packet, coming), (other_packet, going) = (_sent(accelerator, np.sort(each)) for each in np.split(picked, 2))
     indices_packet, indices = _sent(accelerator, np.arange(count, dtype=np.int64))
     up = torch.empty((count, width), dtype=torch.float32, device=accelerator.device)
     down, cache = torch.empty_like(up), RowCache(accelerator, count, width)
+    whole = torch.empty((min(ROWS, len(table)), width), dtype=torch.float32, device=accelerator.device)
     staging = [accelerator.host_bytes(up.nbytes).view(torch.float32).view(-1, width) for _ in range(2)]
     accelerator.order_new_memory()
 
@@ -63,7 +64,7 @@ def measure(accelerator: Accelerator, table: Table, zero_copy: Link, staged: Lin
         travel(zero_copy),
         travel(staged),
         _seconds_of_row(accelerator, within, count),
-        _seconds_of_row(accelerator, lambda: _move_block(accelerator, table, up, count, changes), count),
+        _seconds_of_row(accelerator, lambda: _move_block(accelerator, table, whole, len(whole), changes), len(whole)),
     )
     del packet, other_packet, indices_packet  # until here the host's side of what was sent had to stay
     return rates

@@ -20,10 +20,10 @@ def neighbour_sum(
 ) -> Tensor:
     """Return (t, d): for each target t the sum, or ``mean``, of weights[e] * x[indices[e]] over its edges e, plus own[t] * x[t].
 
-    The edges of t are indptr[t]:indptr[t+1]; without edges its row is 0. x: (s, d) float32 or bfloat16, and so is the result;
-    indptr: (t + 1,) int64; indices: (e,) int32 or int64; weights: (e,) float32; own: (t,) float32, all 0 where
-    it is missing; these get no gradient. On the CPU, sums are float32, and the gradient of x has the same bits for any number of
-    threads.
+    The edges of t are indptr[t]:indptr[t+1], from 0 on to the last edge; without edges its row is 0. x: (s, d) float32 or
+    bfloat16, and so is the result; indptr: (t + 1,) int64; indices: (e,) int32 or int64; weights: (e,) float32; own: (t,)
+    float32, all 0 where it is missing; these get no gradient. On the CPU, sums are float32, and the gradient of x has the same
+    bits for any number of threads.
     """
     if native_usable(x):
         summed: Tensor = _NeighbourSum.apply(x, indptr, indices, weights, mean, own)  # type: ignore[no-untyped-call]

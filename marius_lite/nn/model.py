@@ -187,6 +187,7 @@ class LinkPredictionModel(torch.nn.Module):
             d_entity, d_relation = self._backward(each.query, (each.entity, each.relation), d_query)
             if d_relation.data_ptr() == d_entity.data_ptr():  # a sum hands the same tensor to both its terms
                 d_relation = d_relation.clone()
+            d_entity, d_relation = d_entity.contiguous(), d_relation.contiguous()
             self._regularize(each.values, dropout.backward_(f"rel {each.sides[0]}", d_relation))
             entities.append(d_entity)
             relations.append(d_relation)
@@ -265,8 +266,7 @@ class LinkPredictionModel(torch.nn.Module):
         """
         if batch.by_relation:
             return batch.by_relation(rows)
-        grad = torch.zeros_like(self.relations)  # an accumulating index_put_ sorts first on a GPU, and adds in order on a CPU
-        return grad.index_put_((torch.cat([each.ids for each in asked]),), rows, accumulate=True)
+        return torch.zeros_like(self.relations).index_add_(0, torch.cat([each.ids for each in asked]), rows)
 
 
 def finite(loss: float, batch: Batch) -> float:

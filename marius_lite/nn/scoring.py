@@ -70,15 +70,16 @@ def score_in_tiles(
     On a GPU a tile has as many chunks as it has room for, so that they take one product.
     """
     (chunks, count, dim), edges = negatives.shape, len(sides[0].query)
-    each = chunks // len(sides)
-    size = -(-edges // each)
+    per_side = chunks // len(sides)
+    size = -(-edges // per_side)
     query, positive = _joined([side.query for side in sides]), _joined([side.positive for side in sides])
     taken = _taken(sides, query.device)
-    hidden = _Hidden(sides, each * size, query.device) if any(side.left_out for side in sides) else None
+    hidden = _Hidden(sides, per_side * size, query.device) if any(side.left_out for side in sides) else None
     own = similarity.pairs(query, positive)
     if taken:
         own -= taken[0]
-    own, asked = _padded(own, len(sides), each * size), _padded(query, len(sides), each * size).view(chunks, size, dim)
+    own = _padded(own, len(sides), per_side * size)
+    asked = _padded(query, len(sides), per_side * size).view(chunks, size, dim)
     d_asked, d_negatives, losses = torch.empty_like(asked), torch.zeros_like(negatives), torch.empty_like(own)
     for tile in _tiles(chunks, size, tile_rows(similarity, count, dim, query.is_cuda), together=query.is_cuda):
         scores = similarity.tile(asked[tile.chunks, tile.rows], negatives[tile.chunks], workspace)
@@ -88,11 +89,8 @@ def score_in_tiles(
         if hidden:
             hidden.hide(flat, tile.edges)
         losses[tile.edges] = loss(own[tile.edges], flat, workspace)
-        for side in range(
-            len(sides) if edges < each * size else 0
-        ):  # behind a side's edges are rows that only fill its last chunks
-            start, end = (place - tile.edges.start for place in (side * each * size + edges, (side + 1) * each * size))
-            flat[max(start, 0) : max(end, 0)] = 0
+        if edges < per_side * size and not similarity.zeros_pull_nothing:
+            _clear_filling(flat, tile.edges, edges, per_side * size, len(sides))
         similarity.tile_backward(
             asked[tile.chunks, tile.rows],
             negatives[tile.chunks],
@@ -127,6 +125,16 @@ def _padded(rows: Tensor, sides: int, count: int) -> Tensor:
     out = rows.new_zeros((sides, count, *rows.shape[1:]))
     out[:, : len(rows) // sides] = rows.view(sides, -1, *rows.shape[1:])
     return out.flatten(0, 1)
+
+
+def _clear_filling(d_scores: Tensor, tile: slice, edges: int, count: int, sides: int) -> None:
+    """Set to 0 what belongs to rows that only fill the last chunks: behind the ``edges`` of each side, up to ``count``.
+
+    ``d_scores``: of a tile, (rows, k). ``tile``: the places of these rows, where every side has ``count``.
+    """
+    for side in range(sides):
+        start, end = (side * count + place - tile.start for place in (edges, count))
+        d_scores[max(start, 0) : max(end, 0)] = 0
 
 
 def _unpadded(rows: Tensor, sides: int, edges: int) -> Tensor:

@@ -45,6 +45,7 @@ def make_balloon(monkeypatch):
     def make(told, real):
         balloon = Balloon(told, real)
         monkeypatch.setattr(machine, "available_memory", balloon.available)
+        monkeypatch.setattr(machine, "memory_limit", lambda: 2 * real)
         monkeypatch.setattr(machine.mmap, "mmap", balloon.mmap)
         return balloon
 
@@ -64,6 +65,16 @@ def test_memory_that_does_not_grow_costs_one_piece(make_balloon):
     balloon = make_balloon(4 * GIB, 4 * GIB)
     assert machine.reachable_memory(100 * GIB) == 4 * GIB
     assert balloon.most == machine.PIECE
+
+
+def test_a_limit_of_the_process_ends_the_search(make_balloon, monkeypatch):
+    make_balloon(2 * GIB, 16 * GIB)
+
+    def refused(*arguments, **options):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(machine.mmap, "mmap", refused)
+    assert machine.reachable_memory(10 * GIB) == 2 * GIB
 
 
 def test_a_machine_that_is_full_is_left_alone(make_balloon):
