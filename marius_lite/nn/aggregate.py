@@ -14,6 +14,9 @@ from torch.nn.functional import embedding_bag
 
 import marius_lite._native as _native
 
+PIECE = 1024
+"""Rows of a bag that are summed one after the other, at most, where bags may be long."""
+
 
 def neighbour_sum(
     x: Tensor, indptr: Tensor, indices: Tensor, weights: Tensor | None = None, mean: bool = False, own: Tensor | None = None
@@ -28,14 +31,28 @@ def neighbour_sum(
     if native_usable(x):
         summed: Tensor = _NeighbourSum.apply(x, indptr, indices, weights, mean, own)  # type: ignore[no-untyped-call]
         return summed
-    plain_mean, starts = mean and weights is None, indptr.to(indices.dtype)
     scales = None if weights is None else weights.to(x.dtype)
-    out = embedding_bag(
-        indices, x, starts, mode="mean" if plain_mean else "sum", per_sample_weights=scales, include_last_offset=True
-    )
-    if mean and not plain_mean:
+    summed_up = _bags if torch.is_grad_enabled() else _bags_in_pieces  # evaluation: all neighbours of a node, maybe very many
+    out = summed_up(indices, x, indptr, scales)
+    if mean:
         out = out / indptr.diff().clamp(min=1).unsqueeze(1).to(x.dtype)
     return out if own is None else out + x[: len(out)] * own.unsqueeze(1)
+
+
+def _bags(indices: Tensor, x: Tensor, starts: Tensor, weights: Tensor | None) -> Tensor:
+    return embedding_bag(indices, x, starts.to(indices.dtype), mode="sum", per_sample_weights=weights, include_last_offset=True)
+
+
+def _bags_in_pieces(indices: Tensor, x: Tensor, starts: Tensor, weights: Tensor | None) -> Tensor:
+    """Do what `_bags` does, where a bag may have a million rows: a GPU adds those of a bag one after the other.
+
+    Bags are cut at multiples of PIECE, and the sums of pieces are summed. Nothing waits for a GPU to tell how long bags are.
+    """
+    cuts = torch.arange(0, len(indices), PIECE, dtype=starts.dtype, device=starts.device)
+    pieces = torch.cat([starts, cuts]).sort().values
+    sums = _bags(indices, x, pieces, weights)
+    order = torch.arange(len(sums), device=starts.device)  # what lies behind the last bag are empty pieces
+    return _bags(order, sums, torch.searchsorted(pieces, starts), None)
 
 
 def targets_of(indptr: Tensor, edges: int) -> Tensor:

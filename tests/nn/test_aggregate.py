@@ -45,6 +45,28 @@ def test_values_and_gradients(native, seed, targets, sources, edges, width, weig
     torch.testing.assert_close(x.grad.double(), exact.grad, rtol=1e-4, atol=1e-4)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.integers(0, 40),
+    st.integers(1, 60),
+    st.integers(0, 300),
+    st.sampled_from([1, 3, 64, 1024]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_long_bags_are_summed_in_pieces_where_there_is_no_gradient(seed, targets, sources, edges, piece, weighted, mean):
+    indptr, indices = random_lists(seed, targets, sources, edges, torch.int32)
+    torch.manual_seed(seed)
+    x, weights = torch.randn(sources, 5), torch.randn(len(indices)) if weighted else None
+    expected = by_definition(x.double(), indptr, indices, weights, mean, None)
+    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
+        patch.setattr(aggregate, "native_usable", lambda x: False)
+        patch.setattr(aggregate, "PIECE", piece)
+        found = neighbour_sum(x, indptr, indices, weights, mean)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
+
+
 def test_gradients_that_are_no_dense_matrix():
     """A sum hands back an expanded scalar: all strides 0."""
     indptr, indices = random_lists(1, 9, 12, 40)
