@@ -18,6 +18,7 @@ from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.config.schedule import checkpoint_due, evaluation_due, loads_pause
 from marius_lite.errors import NotFinite, RunError
 from marius_lite.log import log
+from marius_lite.nn.products import products_in
 from marius_lite.optim.schedule import factor
 from marius_lite.pipeline.batches import Finished, run
 from marius_lite.sampling.windows import Window
@@ -92,7 +93,8 @@ class Trainer:
         while self.state.cursor.batch < window.end:
             batches = opened.batches(max(self.state.cursor.batch, window.first_batch))
             # Closed whatever happens: the thread that prepares batches must end before the rows that it reads go.
-            with closing(run(batches, self.parts.work.stages(), self.config.training.staleness, self._pause)) as trained:
+            batches_done = run(batches, self.parts.work.stages(), self.config.training.staleness, self._pause)
+            with closing(batches_done) as trained, products_in(self.config.training.precision):
                 for finished in trained:
                     self._record(finished)
             if self._pause():

@@ -11,7 +11,6 @@ from torch import Tensor
 from marius_lite.config.schema import Config
 from marius_lite.encode.representation import Representation
 from marius_lite.graph.edges import EdgeBuckets
-from marius_lite.nn.products import products_in
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.rows.batch import Arrived, PreparedBatch
@@ -86,8 +85,7 @@ class Work:
 
     def _learn(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]:
         """Update the weights. Returns what `rows.batch.Learn` says."""
-        with products_in(self._config.training.precision):
-            loss, grads = self._learning.gradients(prepared, arrived)
+        loss, grads = self._learning.gradients(prepared, arrived)
         arrived.check(loss, prepared.batch)
         self._optimizer.step()
         return loss, grads
