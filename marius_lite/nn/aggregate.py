@@ -74,7 +74,7 @@ def native_sum_backward(grad: Tensor, indptr: Tensor, indices: Tensor, out: Tens
 
 def native_usable(x: Tensor) -> bool:
     """Return whether the native kernels take ``x``."""
-    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.bfloat16)
+    return not x.is_cuda and x.dtype in (torch.float32, torch.bfloat16)
 
 
 def array_of(tensor: Tensor) -> Any:

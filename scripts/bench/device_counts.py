@@ -1,11 +1,12 @@
-"""Count what a batch of link prediction puts on a GPU, without a GPU: launches, host calls, waits, bytes that cross the link.
+"""Count what a batch puts on a GPU, without a GPU: launches, host calls, waits, bytes that cross the link.
 
     python scripts/bench/device_counts.py [--batches 1000,10000,50000] [--chunks 1,10] [--relations 1,1000]
 
 A batch runs through the GPU's data path, whose kernels run on this processor, and through the branches of the model for tensors
 on a GPU. Every call of torch that computes something counts as a launch, and so does every call of the native library. Torch's
 sort and its accumulating index_put_ are several kernels each, counted as such. The last column tells of the host's time: a batch
-of as many chunks, with two edges in each, where computing takes next to nothing. These are counts, no measurements of a GPU.
+of as many chunks, with two edges in each, where computing takes next to nothing. The last line is of GraphSAGE; Adam's step
+counts for each weight there, while on a GPU torch takes all weights together. These are counts, no measurements of a GPU.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,7 @@ sys.path += [str(Path(__file__).parents[2] / "tests" / part) for part in ("", "d
 
 from emulated import accelerator
 from host_library import build_host_library
+from open_parts import open_parts
 from pretended_gpu import pretended_gpu
 
 from marius_lite._native import CudaLibrary
@@ -42,19 +44,22 @@ from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
 from marius_lite.nn.model import LinkPredictionModel, Objective
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.rows import ROW_OPTIMIZERS
+from marius_lite.preprocess import make_dataset
 from marius_lite.rows.grouped import Grouped
 from marius_lite.rows.on_device import OnDevice
 from marius_lite.sampling.batch_rows import RowTracker
 from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes
 from marius_lite.storage.record import record_of
+from marius_lite.train import build
 from marius_lite.types import DeviceBatch, EdgeBatch
 
 NO_LAUNCH = (
     *("view", "unsafe_view", "reshape", "as_strided", "alias", "detach", "slice", "select", "split", "expand", "squeeze"),
     *("unsqueeze", "unbind", "transpose", "permute", "empty", "new_empty", "lift_fresh", "local_scalar_dense"),
 )
-KERNELS = {"aten::sort": 4, "aten::index_put_": 6}
-"""Launches of what torch does in several kernels: a radix sort's passes; index_put_ with accumulate sorts first."""
+KERNELS = {"aten::sort": 4, "aten::index_put_": 6, "aten::_embedding_bag": 2, "aten::_embedding_bag_backward": 6}
+"""Launches of what torch does in several kernels: a radix sort's passes; index_put_ with accumulate, and gradients of bags of
+embeddings, sort first."""
 WAITS = ("aten::_local_scalar_dense", "aten::nonzero", "aten::equal", "aten::is_nonzero")
 MOVES = ("copy", "copy_rows", "row_step", "segment_sum")
 
@@ -178,13 +183,16 @@ class Training:
         return train
 
     def on_host(self) -> set[int]:
-        """The addresses of what is read on the host: losses that have come down, and the optimizer's number of steps."""
-        optimizer = self._optimizer._torch
-        steps = [state["step"] for state in optimizer.state.values()] if optimizer else []
-        return {tensor.data_ptr() for tensor in (*(slot.loss for slot in self._batches._ring), *steps)}
+        return on_host(self._batches, self._optimizer)
 
     def close(self) -> None:
         self._batches.close()
+
+
+def on_host(batches: DeviceBatches, optimizer: DenseOptimizer) -> set[int]:
+    """The addresses of what is read on the host: losses that have come down, and the optimizer's numbers of steps."""
+    steps = [state["step"] for state in optimizer._torch.state.values()] if optimizer._torch else []
+    return {tensor.data_ptr() for tensor in (*(slot.loss for slot in batches._ring), *steps)}
 
 
 @contextmanager
@@ -227,6 +235,53 @@ def host_ms(library: CudaLibrary, chunks: int, relations: int, decoder: str = "c
         return 1e3 * statistics.median(taken)
 
 
+def sage_dataset(folder: Path, nodes: int, edges: int) -> Path:
+    """A random graph with 128 features and 10 classes, in one partition."""
+    rng = np.random.default_rng(0)
+    for name, array in {
+        "edges": rng.integers(nodes, size=(edges, 2)),
+        "x": rng.normal(size=(nodes, 128)).astype(np.float32),
+        "y": rng.integers(10, size=nodes),
+    }.items():
+        np.save(folder / f"{name}.npy", array)
+    data = {"features": folder / "x.npy", "labels": folder / "y.npy", "node_split": "0.8,0.1,0.1", "adjacency": "in"}
+    make_dataset(folder / "edges.npy", folder / "dataset", partitions=1, **data)
+    return folder / "dataset"
+
+
+def counted_sage(library: CudaLibrary, dataset: Path, fanouts: str = "15,10,5", seeds: int = 1000) -> Counts:
+    """What a batch of GraphSAGE with layers 128 wide puts on the device, on features that are read over the link."""
+    counts = Counts()
+    layers = ",".join(["128"] * fanouts.count(","))
+    sets = [
+        *("task=node_classification", "model.encoder=sage", f"model.layers=[{layers}]", f"sampling.fanouts=[{fanouts}]"),
+        *(f"training.batch_size={seeds}", "training.threads=1", "model.inputs=features", "storage.device_path=zero_copy"),
+        *("optimizer.dense.name=adam", "optimizer.dense.lr=0.003", "evaluation.every_epochs=0"),
+    ]
+    opened = build.open_accelerator
+    build.open_accelerator = lambda device: accelerator(CountingLibrary(library, counts), seed=0)[0]  # type: ignore[attr-defined]
+    try:
+        with open_parts(dataset, *sets) as parts:
+            work = parts.work
+            step = work.plan(0).steps[0]
+            work.enter(step, None)
+            stages = work.stages()
+            for number, batch in enumerate(work.open(0, work.windows(step)[0], None).batches(0)):
+                prepared = stages.sample(batch)
+                last = number == 3  # the first ones make memory
+                if last:
+                    counts.launches = counts.calls = counts.up = counts.down = 0
+                    counts.names.clear()
+                host = on_host(work.rows._batches, parts.optimizer)  # type: ignore[attr-defined]
+                with pretended_gpu(), Counting(counts, host) if last else nullcontext():
+                    stages.begin(prepared)()
+                if last:
+                    return counts
+    finally:
+        build.open_accelerator = opened  # type: ignore[attr-defined]
+    raise ValueError(f"{dataset}: fewer than 4 batches of {seeds} training nodes")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batches", default="1000,10000,50000")
@@ -247,6 +302,11 @@ def main() -> None:
             print("|", *(f"{cell} |" for cell in (*row, f"{found.up / 1e6:.2f}", f"{found.down / 1e6:.2f}", f"{ms:.2f}")))
             if a.names:
                 print(*(f"  {count:4} {name}" for name, count in found.names.most_common()), sep="\n")
+        found = counted_sage(library, sage_dataset(Path(folder), 100_000, 2_000_000))
+        row = (found.launches, found.calls, found.waits, f"{found.up / 1e6:.2f}", f"{found.down / 1e6:.2f}")
+        print("GraphSAGE, 1,000 seeds, fanouts 15, 10, 5, 128 features: launches, calls, waits, MB up, MB down", *row, sep=" | ")
+        if a.names:
+            print(*(f"  {count:4} {name}" for name, count in found.names.most_common()), sep="\n")
 
 
 if __name__ == "__main__":

@@ -39,3 +39,11 @@ def test_a_wait_is_seen(counting, host_library, monkeypatch):
 
     monkeypatch.setattr(counting.LinkPredictionModel, "gradients", impatient)
     assert counting.counted(host_library, counting.Shape(300, 10, 5, negatives=20, dim=8, nodes=5000)).waits == 1
+
+
+def test_a_batch_of_graphsage_waits_for_nothing(counting, host_library, tmp_path):
+    found = counting.counted_sage(host_library, counting.sage_dataset(tmp_path, 2000, 20_000), "5,4,3", seeds=100)
+    assert found.waits == 0
+    assert found.launches <= 150
+    assert found.down == 0  # features are only read
+    assert found.up > 100 * 128 * 4
