@@ -28,10 +28,10 @@ class SideGrads:
     negatives: torch.Tensor
 
     @classmethod
-    def of(cls, query: torch.Tensor, positive: torch.Tensor, negatives: torch.Tensor) -> SideGrads:
-        """Make room for the gradients of these. The loss begins at 0."""
-        grads = (torch.empty_like(each) for each in (query, positive, negatives))
-        return cls(query.new_zeros((), dtype=torch.float64), *grads)
+    def of(cls, edges: int, negatives: torch.Tensor) -> SideGrads:
+        """Make room for the gradients of so many edges and of these negatives. The loss begins at 0."""
+        query, positive = (negatives.new_empty(edges, negatives.shape[-1]) for _ in range(2))
+        return cls(negatives.new_zeros((), dtype=torch.float64), query, positive, torch.empty_like(negatives))
 
     def part(self, number: int, parts: int) -> SideGrads:
         """Return one of equal parts. They have the loss in common."""

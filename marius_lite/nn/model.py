@@ -19,12 +19,13 @@ from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.nn.losses import LOSSES, Loss, SideGrads, Softmax
-from marius_lite.nn.scoring import Compared, SideScoring, scores
+from marius_lite.nn.scoring import Compared, SideScoring, joined, scores
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Batch, DeviceBatch, Pairs, SampledBatch, one_after_another
 
 Entry = TypeVar("Entry")
+Ids = TypeVar("Ids", npt.NDArray[np.int64], Tensor)
 
 RELATION_LOSS = Softmax()
 
@@ -158,9 +159,7 @@ class LinkPredictionModel(torch.nn.Module):
         """Make the queries of these sides."""
         edges = len(rel)
         entity = ends[sides[0] * edges : (sides[-1] + 1) * edges].detach().requires_grad_()
-        ids = (
-            torch.cat([self._relation_ids(rel, side) for side in sides]) if len(sides) > 1 else self._relation_ids(rel, sides[0])
-        )
+        ids = joined([self._relation_ids(rel, side) for side in sides])
         values = self.relations.detach()[ids]
         relation = dropout(f"rel {sides[0]}", values).detach().requires_grad_()
         return _Asked(sides, ids, entity, values, relation, self._combine(entity, relation, sides))
@@ -174,7 +173,7 @@ class LinkPredictionModel(torch.nn.Module):
             given = zip(queries, answers, sampled.left_out or none, sampled.corrections or none)
             return [Compared(*each) for each in given]
         left_out = one_after_another(sampled.left_out, sampled.edges.size) if sampled.left_out else None
-        query = asked[0].query.detach() if len(asked) == 1 else torch.cat(queries)
+        query = joined([each.query.detach() for each in asked])
         return [Compared(query, torch.cat(answers[: len(queries)]), left_out)]
 
     def _answer(self, asked: list[_Asked], grads: SideGrads, dropout: Dropout) -> tuple[Tensor, Tensor]:
@@ -193,10 +192,10 @@ class LinkPredictionModel(torch.nn.Module):
             relations.append(d_relation)
         if count == 1:  # only destinations are asked for
             return torch.cat([entities[0], grads.positive]), relations[0]
-        d_ends = entities[0] if len(entities) == 1 else torch.cat(entities)
+        d_ends = joined(entities)
         for d_end, d_positive in zip(d_ends.chunk(2), grads.positive.chunk(2)[::-1], strict=True):
             d_end += d_positive
-        return d_ends, relations[0] if len(relations) == 1 else torch.cat(relations)
+        return d_ends, joined(relations)
 
     def _predict_relations(self, batch: DeviceBatch, ends: Tensor, d_ends: Tensor, d_relations: Tensor) -> Tensor:
         """Train to predict the relation of each edge among all relations. Returns a gradient of the relation table.
@@ -210,7 +209,7 @@ class LinkPredictionModel(torch.nn.Module):
         for side in range(len(positives) if self.reciprocal else 1):
             source, target = (end.detach().requires_grad_() for end in ends.chunk(2)[:: -1 if side else 1])
             query = self.decoder.relation_query(self._decoded(source), self._decoded(target))
-            rel = batch.sampled.edges.rel + (self.relation_count if side else 0)
+            rel = self._relation_ids(batch.sampled.edges.rel, side)
             asked = Compared(query.detach(), table[self._relation_ids(batch.rel, side)], Pairs(everything, rel))
             grads = self._relation_scoring([asked], table[None])
             d_both = self._backward(query, (source, target), grads.query, weight)
@@ -248,7 +247,8 @@ class LinkPredictionModel(torch.nn.Module):
             weight.grad.add_(grad, alpha=factor)
         return first, second
 
-    def _relation_ids(self, rel: Tensor, side: int) -> Tensor:
+    def _relation_ids(self, rel: Ids, side: int) -> Ids:
+        """Return the rows of the relation table in one side's queries, (n,), from the relations (n,) of edges."""
         return rel + self.relation_count if self.reciprocal and side == 1 else rel
 
     def _regularize(self, values: Tensor, grad: Tensor, times: int = 1) -> None:
@@ -257,7 +257,7 @@ class LinkPredictionModel(torch.nn.Module):
 
     def relations_asked(self, rel: npt.NDArray[np.int64], sides: int) -> npt.NDArray[np.int64]:
         """Return the rows of the relation table in a batch's queries, (sides * n,), from the relations (n,) of its edges."""
-        return np.concatenate([rel + self.relation_count if self.reciprocal and side else rel for side in range(sides)])
+        return np.concatenate([self._relation_ids(rel, side) for side in range(sides)])
 
     def _by_relation(self, batch: DeviceBatch, asked: list[_Asked], rows: Tensor) -> Tensor:
         """Return the gradients (sides * n, relation_dim) of queries' relations, summed by relation: shaped like ``relations``.
@@ -266,7 +266,7 @@ class LinkPredictionModel(torch.nn.Module):
         """
         if batch.by_relation:
             return batch.by_relation(rows)
-        return torch.zeros_like(self.relations).index_add_(0, torch.cat([each.ids for each in asked]), rows)
+        return torch.zeros_like(self.relations).index_add_(0, joined([each.ids for each in asked]), rows)
 
 
 def finite(loss: float, batch: Batch) -> float:

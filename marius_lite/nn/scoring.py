@@ -14,10 +14,13 @@ from marius_lite.nn import shared_loss
 from marius_lite.nn.losses import Loss, SideGrads
 from marius_lite.nn.similarities import Similarity
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Correction, Pairs
+from marius_lite.types import Correction, Pairs, one_after_another
 
 TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: enough for a fast product, however many candidates there are."""
+
+
+NO_PAIRS = Pairs(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,7 @@ class SideScoring:
         """
         if not self._native or negatives.is_cuda:
             return score_in_tiles(self._similarity, self._loss, sides, negatives, self._workspace)
-        query, positive = sides[0].query, sides[0].positive
-        whole = (len(sides) * len(query), query.shape[1])
-        grads = SideGrads.of(query.new_empty(whole), positive.new_empty(whole), negatives)
+        grads = SideGrads.of(sum(len(side.query) for side in sides), negatives)
         for number, side in enumerate(sides):
             own, out = negatives.chunk(len(sides))[number], grads.part(number, len(sides))
             shared_loss.score_side(self._way, self._loss, side.query, side.positive, own, side.left_out, side.correction, out)
@@ -72,7 +73,7 @@ def score_in_tiles(
     (chunks, count, dim), edges = negatives.shape, len(sides[0].query)
     per_side = chunks // len(sides)
     size = -(-edges // per_side)
-    query, positive = _joined([side.query for side in sides]), _joined([side.positive for side in sides])
+    query, positive = joined([side.query for side in sides]), joined([side.positive for side in sides])
     taken = _taken(sides, query.device)
     hidden = _Hidden(sides, per_side * size, query.device) if any(side.left_out for side in sides) else None
     own = similarity.pairs(query, positive)
@@ -114,8 +115,9 @@ def _taken(sides: Sequence[Compared], device: torch.device) -> list[Tensor] | No
     return [torch.from_numpy(array).to(device) for array in joined]
 
 
-def _joined(tensors: list[Tensor]) -> Tensor:
-    return tensors[0] if len(tensors) == 1 else torch.cat(tensors)
+def joined(tensors: Sequence[Tensor]) -> Tensor:
+    """Return tensors end to end. One alone is not copied."""
+    return tensors[0] if len(tensors) == 1 else torch.cat(list(tensors))
 
 
 def _padded(rows: Tensor, sides: int, count: int) -> Tensor:
@@ -172,11 +174,9 @@ class _Hidden:
     """
 
     def __init__(self, sides: Sequence[Compared], rows: int, device: torch.device):
-        pairs = [
-            (number * rows + side.left_out.edges, side.left_out.columns) for number, side in enumerate(sides) if side.left_out
-        ]
-        self._edges, columns = (np.concatenate(arrays) for arrays in zip(*pairs))
-        self._places = torch.from_numpy(np.stack([self._edges, columns])).to(device, non_blocking=True)
+        pairs = one_after_another([side.left_out or NO_PAIRS for side in sides], rows)
+        self._edges = pairs.edges
+        self._places = torch.from_numpy(np.stack([pairs.edges, pairs.columns])).to(device, non_blocking=True)
 
     def hide(self, scores: Tensor, edges: slice) -> None:
         """Overwrite the scores of the pairs of a tile (stop - start, k), which has the edges start:stop."""

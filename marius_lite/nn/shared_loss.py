@@ -48,7 +48,7 @@ def score_side(
     assert loss.native is not None
     kind, margin = loss.native
     losses = torch.empty(len(query))
-    grads = out or SideGrads.of(query, positive, negatives)
+    grads = out or SideGrads.of(len(query), negatives)
     edges, columns = (left_out.edges, left_out.columns) if left_out else (_NONE, _NONE)
     shared_loss(
         way,

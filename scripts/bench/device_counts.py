@@ -282,6 +282,10 @@ def counted_sage(library: CudaLibrary, dataset: Path, fanouts: str = "15,10,5", 
     raise ValueError(f"{dataset}: fewer than 4 batches of {seeds} training nodes")
 
 
+def tell_names(found: Counts) -> None:
+    print(*(f"  {count:4} {name}" for name, count in found.names.most_common()), sep="\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batches", default="1000,10000,50000")
@@ -301,12 +305,12 @@ def main() -> None:
             row = (f"{shape.batch:,}", shape.chunks, f"{shape.relations:,}", found.launches, found.calls, found.waits)
             print("|", *(f"{cell} |" for cell in (*row, f"{found.up / 1e6:.2f}", f"{found.down / 1e6:.2f}", f"{ms:.2f}")))
             if a.names:
-                print(*(f"  {count:4} {name}" for name, count in found.names.most_common()), sep="\n")
+                tell_names(found)
         found = counted_sage(library, sage_dataset(Path(folder), 100_000, 2_000_000))
         row = (found.launches, found.calls, found.waits, f"{found.up / 1e6:.2f}", f"{found.down / 1e6:.2f}")
         print("GraphSAGE, 1,000 seeds, fanouts 15, 10, 5, 128 features: launches, calls, waits, MB up, MB down", *row, sep=" | ")
         if a.names:
-            print(*(f"  {count:4} {name}" for name, count in found.names.most_common()), sep="\n")
+            tell_names(found)
 
 
 if __name__ == "__main__":

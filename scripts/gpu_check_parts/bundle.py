@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gpu_check_parts.build import CUDA, HASH, PREBUILT, STDERR, native_files
 from gpu_check_parts.machine import PACKAGES, ROOT, environment
+from gpu_check_parts.refused import Refused
 from gpu_check_parts.sources import needed_files, source_hash
 
 MOST = 60_000_000
@@ -36,14 +37,6 @@ while :; do
     [ "$code" -eq 3 ] || exit "$code"
 done
 """
-
-
-class Refused(Exception):
-    """A line that says why there is no bundle, and the exit code."""
-
-    def __init__(self, line: str, code: int = 2):
-        super().__init__(line)
-        self.code = code
 
 
 def main(given: list[str]) -> int:

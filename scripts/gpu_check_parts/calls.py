@@ -11,16 +11,13 @@ from pathlib import Path
 from gpu_check_parts import build, machine, parts
 from gpu_check_parts.parts import PHASES, Part
 from gpu_check_parts.record import Found, Record, describe, found_of, proven
+from gpu_check_parts.refused import Refused
 from gpu_check_parts.sources import NOT_HASHED
 
 LIMIT, TIME = 470.0, 570.0
 LEAST = 5.0
 """Seconds that must be left for a part to begin."""
 BUILD = "build"
-
-
-class Refused(Exception):
-    """The arguments ask for what is not there."""
 
 
 def seconds(text: str) -> float:
