@@ -76,8 +76,9 @@ class State:
         """Return the state after an evaluation, whether or not it has a checkpoint.
 
         Learning rates drop each time that ``patience`` evaluations in a row were not better; 0: never. With ``weakens`` the
-        regularizer changes first: it becomes weaker, then stronger. Where neither gives a better evaluation, it becomes what it
-        was, and the rates drop. Which of them gave a better one is tried first the next time: one step is seldom enough.
+        regularizer changes first: it becomes weaker, then stronger, or the other way round (`config.schedule.tried_first`).
+        Where neither gives a better evaluation, it becomes what it was, and the rates drop. Which of them gave a better one is
+        tried first the next time: one step is seldom enough.
         """
         if better(metric, value, self.highest):
             tried = tried_when(self.since // patience) if patience and weakens else 0

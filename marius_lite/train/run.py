@@ -20,7 +20,7 @@ from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine
 from marius_lite.config.load import check, load
 from marius_lite.config.memory import MemoryPlan
-from marius_lite.config.schedule import checkpoints_kept
+from marius_lite.config.schedule import checkpoints_kept, tried_first
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device
 from marius_lite.device.library import passed_over
@@ -175,7 +175,8 @@ def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None, a
         closing(build(folder, data, config, memory, metrics, table)) as parts,
     ):
         if state is None:
-            state = State(Cursor(), data.fingerprint, parts.work.initialise(data.edges("train")), 0)
+            first = tried_first(data.manifest.edges["train"], data.manifest.nodes)
+            state = State(Cursor(), data.fingerprint, parts.work.initialise(data.edges("train")), 0, tries_first=first)
         else:
             assert saved is not None
             tensors = read_dense(saved, state.dense)
