@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import DryBuffer
+from marius_lite.config.packing import Packing
 from marius_lite.config.planning import planning_of
 from marius_lite.config.resolve import device_needs
 from marius_lite.config.schedule import checkpoint_due, checkpoints_kept, evaluation_due, loads_pause
@@ -21,7 +22,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.facts import facts_of
 from marius_lite.graph.inputs import features_read, lists_read
-from marius_lite.graph.plans import plans_of
+from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
 from marius_lite.nn.ways import require_way
@@ -111,14 +112,16 @@ def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slot
         )
 
 
-def absent_share(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64]) -> float:
-    """Return the share of the resident nodes' in-edges whose source is not resident, over an epoch's steps."""
-    absent = total = 0
-    for step in plan.steps:
-        into = bucket_counts[:, list(step.resident)]
-        total += int(into.sum())
-        absent += int(into.sum() - into[list(step.resident)].sum())
-    return absent / max(total, 1)
+def packed_traffic(config: Config, packing: Packing, sizes: MovedSizes, table: int, items: int) -> Iterator[Traffic]:
+    """Yield the most bytes that each epoch of a run moves whose rows come in packs. The first one reads the in-edge lists.
+
+    ``table``: bytes of all features. ``items``: nodes that an epoch trains.
+    """
+    batches = -(-items // config.training.batch_size)
+    windows = -(-batches // max(1, packing.window_rows // packing.cold))
+    packs = batches * packing.cold * packing.row_bytes
+    for epoch in range(config.training.epochs):
+        yield Traffic(windows * table + packs, packs, 0 if epoch else sum(sizes.lists), 0)
 
 
 def batches_of(config: Config, plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], window_edges: int) -> int:
@@ -170,8 +173,12 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     sizes, plan = sizes_of(config, data), plans_of(data, config)
     table = facts.partitions * sizes.learned
     edges = data.manifest.edges["train"]
-    counted = list(islice(traffic(config, plan, sizes, facts.partitions, memory.slots), EPOCHS_COUNTED))
+    moved = traffic(config, plan, sizes, facts.partitions, memory.slots)
+    if memory.packing:
+        moved = packed_traffic(config, memory.packing, sizes, facts.partitions * sizes.features, planning_of(config).items(facts))
+    counted = list(islice(moved, EPOCHS_COUNTED))
     later = counted[1:] or counted
+    packs = memory.packing.disk if memory.packing else 0
     batches, few_edges = 0, list[str]()
     if planning_of(config).unit == "edges":
         batches = batches_of(config, plan(0), facts.bucket_counts, memory.window_edges)
@@ -196,7 +203,8 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
             "dataset": sum(size for size, _ in data.manifest.files.values()),
             "rows": table,
             "checkpoints": table * checkpoints_kept(config),
-            "total": table * (1 + checkpoints_kept(config)),
+            **({"packs": packs} if packs else {}),
+            "total": table * (1 + checkpoints_kept(config)) + packs,
         },
         "start": {"rows_written": table},
         **({"neighbours_not_resident": absent_share(plan(0), facts.bucket_counts)} if any(sizes.lists) else {}),

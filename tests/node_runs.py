@@ -7,6 +7,7 @@ SETTINGS = [
     "model.encoder=sage",
     "model.layers=[16]",
     "sampling.fanouts=[5,5]",
+    "sampling.scope=resident",
     "training.threads=1",
     "training.batch_size=40",
     "optimizer.dense.name=adam",

@@ -24,6 +24,11 @@ from marius_lite.sealed import checksum_of
 FORMAT_VERSION = 1
 CHECKSUM, UNCHECKED = "checksum", "none"
 LEFT_BY_A_KILLED_START = ("lock", "config.yaml.tmp")
+BEFORE_THERE_WAS_A_CHOICE: dict[str, dict[str, Any]] = {
+    "training": {"scoring": "torch", "even_batches": False, "products": "onednn"},
+    "sampling": {"scope": "resident"},
+}
+"""Settings of runs that were started before the keys existed, by section."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +142,9 @@ def _is_sound(record: dict[str, Any], expected: Any) -> bool:
 def config_of(run: RunFolder, record: dict[str, Any]) -> Config:
     """Return the configuration in a record. Raises UserError where it is not valid."""
     config = record["config"]
-    if isinstance(config, dict) and isinstance(config.get("training"), dict):
-        # Of runs that were started before there was a choice.
-        before = {"scoring": "torch", "even_batches": False, "products": "onednn"}
-        config["training"] = {**before, **config["training"]}
+    for section, before in BEFORE_THERE_WAS_A_CHOICE.items():
+        if isinstance(config, dict) and isinstance(config.get(section), dict):
+            config[section] = {**before, **config[section]}
     return check(config, str(run.config_file))
 
 

@@ -54,6 +54,11 @@ class LinkPlanning:
         least = 4 if DECODERS[decoder].even else 3
         return [
             (
+                config.sampling.scope == "exact",
+                "`sampling.scope` is exact, but `task` is link_prediction, where neighbours are drawn among resident nodes so "
+                "far: leave it out",
+            ),
+            (
                 config.model.biases and decoder not in inner,
                 f"`model.biases` is true, but scores of decoder {decoder} are no inner products: use one of {', '.join(inner)}, "
                 "or `model.biases: false`",

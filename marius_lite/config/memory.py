@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config.decoders import DECODERS
+from marius_lite.config.packing import Packing
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -56,7 +57,8 @@ class MemoryPlan:
     """The bytes for each purpose, the slots of the buffer, and the edges of a window.
 
     ``slots``: partitions in the buffer, of which ``spare`` are for prefetching, each of ``slot_bytes``. ``window_edges``: edges
-    that are loaded together. Bytes: ``buffer``, ``edges``, ``workspace`` (a batch), ``evaluation``.
+    that are loaded together. Bytes: ``buffer``, ``edges``, ``workspace`` (a batch), ``evaluation``. ``packing``: how rows come
+    that are not in memory, where neighbours are drawn among all nodes.
     """
 
     slots: int
@@ -67,6 +69,7 @@ class MemoryPlan:
     edges: int
     workspace: int
     evaluation: int
+    packing: Packing | None = None
 
     @property
     def total(self) -> int:

@@ -138,6 +138,13 @@ class SamplingSection(Section):
         "numbers by relation, {cites: 5, default: 2}; `default` is for relations that are not named, 0 if left out. -1: all "
         "neighbours. auto: 15, 10, 5, 5, ...",
     )
+    scope: Literal["auto", "resident", "exact"] = Field(
+        "auto",
+        description="the neighbours that are drawn where not all partitions are resident. resident: those in resident "
+        "partitions. exact: any, so that a run has the bits of one with everything in memory. In-edge lists are then in memory, "
+        "and rows come from disk, put in the order of batches (classification of nodes by features, on the CPU). auto: exact "
+        "where that is possible and fits the memory",
+    )
     weighted: bool = Field(
         False, description="draw neighbours in proportion to the weights of their edges; only -1 takes edges of weight 0"
     )

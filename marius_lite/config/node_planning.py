@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
-from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, resident
+from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, reached, resident
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
 from marius_lite.config.memory import MemoryPlan, advice, check_capacity_fits, evaluation_bytes, slot_bytes
+from marius_lite.config.packing import packing_bytes, packing_of
 from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -16,6 +18,8 @@ from marius_lite.ordering.plan import check_node_capacity, make_node_plan
 from marius_lite.types import EpochPlan
 
 ORDERING = "node_classification"
+PREPARED = 5
+"""Samples in memory where rows come in packs: one of the window that is packed; others are drawn, wait, are read and trained."""
 
 
 class NodePlanning:
@@ -65,6 +69,10 @@ class NodePlanning:
         given, partitions = config.storage.capacity, facts.partitions
         if given != "auto":
             check_node_capacity(partitions, given)
+        exact = self._exact(config, facts, budget)
+        if exact:
+            return exact
+        if given != "auto":
             memory = node_memory(config, facts, given)
             check_capacity_fits(config, given, memory, budget)
             return Resolved(given, ORDERING, memory)
@@ -77,8 +85,33 @@ class NodePlanning:
             f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}"
         )
 
+    def _exact(self, config: Config, facts: Facts, budget: int) -> Resolved | None:
+        """Return what is resolved where neighbours are drawn among all nodes; None where they are not.
+
+        Where everything fits in memory there is no difference, and nothing comes in packs.
+        """
+        given, partitions, asked = config.storage.capacity, facts.partitions, config.sampling.scope == "exact"
+        whole = given == partitions or (given == "auto" and node_memory(config, facts, partitions).total <= budget)
+        if config.sampling.scope == "resident" or (whole and not asked):
+            return None
+        if whole:
+            return Resolved(partitions, ORDERING, node_memory(config, facts, partitions), "exact")
+        reason = _why_not_exact(config, facts)
+        if reason is None:
+            for capacity in range(partitions - 1, 0, -1) if given == "auto" else [given]:
+                memory = exact_memory(config, facts, capacity)
+                if memory.total <= budget:
+                    return Resolved(capacity, ORDERING, memory, "exact")
+            reason = (
+                f"this needs {format_bytes(memory.total)} ({memory.told()}), `storage.memory` is {format_bytes(budget)}: "
+                "raise it, or use `scope: auto`"
+            )
+        if asked:
+            raise UserError(f"`sampling.scope` is exact, but {reason}")
+        return None
+
     def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
-        return make_node_plan(partitions, int(config.storage.capacity), training, config.training.seed, epoch)
+        return make_node_plan(partitions, _seen(config, partitions), training, config.training.seed, epoch)
 
     def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
         return node_sizes(config, facts, _nodes(facts), capacity)
@@ -144,6 +177,32 @@ def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
         workspace=workspace,
         evaluation=evaluation_bytes(config, facts.nodes, nodes.evaluated),
     )
+
+
+def exact_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
+    """Return the memory where as many rows stay as ``capacity`` partitions have, and all in-edges."""
+    nodes, whole = _nodes(facts), node_memory(config, facts, facts.partitions)
+    sizes = node_sizes(config, facts, nodes, facts.partitions)
+    rows = capacity * facts.rows_per_partition
+    reach, drawn = reached(config, sizes.seeds, sizes.graph)
+    packing = packing_of(facts, reach[-1], rows)
+    ahead = packing.cold * facts.features + PREPARED * (32 * packing.cold + 4 * sum(drawn))
+    buffer = rows * facts.features + packing_bytes(facts, rows)
+    return replace(whole, slots=capacity, buffer=buffer, workspace=whole.workspace + ahead, packing=packing)
+
+
+def _why_not_exact(config: Config, facts: Facts) -> str | None:
+    """Return why rows cannot come in packs, as the second half of a sentence; None where they can."""
+    if inputs_of(config, facts) != "features":
+        return "nodes have learned rows, which come with their partitions: use `model.inputs: features`, or `scope: auto`"
+    if config.device != "cpu":
+        return f"`device` is {config.device}, where rows come with their partitions: use `device: cpu`, or `scope: auto`"
+    return None
+
+
+def _seen(config: Config, partitions: int) -> int:
+    """Return how many partitions are seen at a time, of a resolved configuration."""
+    return partitions if config.sampling.scope == "exact" else int(config.storage.capacity)
 
 
 def loss_of(nodes: NodeFacts) -> str:

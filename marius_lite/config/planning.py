@@ -17,11 +17,12 @@ Rules = list[tuple[bool, str]]
 
 
 class Resolved(NamedTuple):
-    """The storage settings that a task has chosen, and the memory that they take."""
+    """The settings that a task has chosen, and the memory that they take. ``scope``: see `sampling.scope`."""
 
     capacity: int
     ordering: str
     memory: MemoryPlan
+    scope: str = "resident"
 
 
 class Planning(Protocol):

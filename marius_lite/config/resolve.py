@@ -108,7 +108,7 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
             "window_edges": memory.window_edges,
         },
         "loss": {"name": value(config.loss.name, planning.loss(facts))},
-        "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else ()},
+        "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else (), "scope": found.scope},
         "model": {"inputs": inputs_of(config, facts)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}

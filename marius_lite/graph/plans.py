@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+import numpy.typing as npt
+
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
 from marius_lite.graph.dataset import Dataset
@@ -15,3 +18,13 @@ def plans_of(dataset: Dataset, config: Config) -> Callable[[int], EpochPlan]:
     planning, partitions = planning_of(config), dataset.partitioning.partitions
     training = dataset.manifest.training_partitions or 1
     return lambda epoch: planning.plan(config, partitions, training, epoch)
+
+
+def absent_share(plan: EpochPlan, bucket_counts: npt.NDArray[np.int64]) -> float:
+    """Return the share of the resident nodes' in-edges whose source is not resident, over an epoch's steps."""
+    absent = total = 0
+    for step in plan.steps:
+        into = bucket_counts[:, list(step.resident)]
+        total += int(into.sum())
+        absent += int(into.sum() - into[list(step.resident)].sum())
+    return absent / max(total, 1)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from marius_lite.pipeline.stage import staged
 from marius_lite.types import Batch
@@ -39,14 +39,23 @@ class Finished:
     loss: float
 
 
+def sampled_ahead(batches: Iterable[Drawn], sample: Callable[[Drawn], Sampled]) -> Generator[tuple[Drawn, Sampled], None, None]:
+    """Yield each batch with its ids, which are sampled ahead in a thread."""
+    return staged(batches, lambda batch: (batch, sample(batch)), SAMPLE_AHEAD)
+
+
 @dataclass(frozen=True, slots=True)
 class Stages(Generic[Drawn, Sampled, Gathered, Grads]):
-    """The stages of a batch, in order: sample ids, gather rows, compute loss and gradients, apply gradients."""
+    """The stages of a batch, in order: sample ids, gather rows, compute loss and gradients, apply gradients.
 
-    sample: Callable[[Drawn], Sampled]
+    ``ahead``: yields each batch, in order, with what is to be gathered. It calls the first function for ids.
+    """
+
+    sample: Callable[[Drawn], Any]
     gather: Callable[[Sampled], Gathered]
     learn: Callable[[Gathered], tuple[float, Grads]]
     apply: Callable[[Grads], object]
+    ahead: Callable[[Iterable[Drawn], Callable[[Drawn], Any]], Generator[tuple[Drawn, Sampled], None, None]] = sampled_ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,8 @@ def run(
     stop: Callable[[], bool],
 ) -> Generator[Finished, None, None]:
     """Yield each batch once it is finished, in order. Once ``stop()`` is true no batch begins; those under way end."""
-    with closing(staged(batches, lambda batch: (batch, stages.sample(batch)), SAMPLE_AHEAD)) as sampled:
+    ahead = sampled_ahead if isinstance(stages, Streamed) else stages.ahead
+    with closing(ahead(batches, stages.sample)) as sampled:
         if isinstance(stages, Streamed):
             yield from _streamed(sampled, stages, stop)
         elif staleness == 0:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from marius_lite.config.packing import Packing
 from marius_lite.config.resolve import batch_needs
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import Accelerator
@@ -16,6 +19,7 @@ from marius_lite.graph.inputs import features_read
 from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
 from marius_lite.rows.host import HostRows
 from marius_lite.rows.on_device import DeviceRows
+from marius_lite.rows.packed import PackedRows
 from marius_lite.rows.resident import RowBuffers
 from marius_lite.storage.bfloat16 import BITS
 from marius_lite.storage.buffer import PartitionBuffer
@@ -39,6 +43,13 @@ def host_rows(buffers: RowBuffers, dataset: Dataset, config: Config) -> HostRows
     settings, training = config.optimizer.rows, config.training
     updater = HostRowUpdater(ROW_OPTIMIZERS[settings.name](), config.model.dim, settings.lr, settings.clip)
     return HostRows(buffers, dataset.partitioning, updater, training.staleness, int(training.threads), training.seed)
+
+
+def packed_rows(dataset: Dataset, config: Config, packing: Packing, folder: Path) -> PackedRows:
+    """Return the rows of the features, which come in packs. ``folder``: where their temporary files are."""
+    stored, training = features_read(dataset, config), config.training
+    assert stored is not None
+    return PackedRows(stored, dataset.partitioning, packing, folder, training.staleness, int(training.threads))
 
 
 def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset, config: Config, loads: list[Load]) -> DeviceRows:

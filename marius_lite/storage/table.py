@@ -148,12 +148,20 @@ class RowTable:
         Rows of bfloat16 become float32 where ``out`` is. Takes a few MiB. Raises RunError for a file that cannot be read or does
         not match its checksum.
         """
-        checksum, step = 0, max(1, SPAN_BYTES // self.stride)
+        for first, block in self.blocks(k, SPAN_BYTES):
+            wanted = block[: max(0, len(out) - first), : out.shape[1]]
+            out[first : first + len(block)] = floats(wanted) if out.dtype == np.float32 else wanted
+
+    def blocks(self, k: int, most: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """Yield all rows of partition k's file, about ``most`` bytes at a time: (first row, rows (n, width)).
+
+        Once all are read they are compared with the checksum. Raises RunError for a file that cannot be read or does not match.
+        """
+        checksum, step = 0, max(1, most // self.stride)
         for first in range(0, self.rows_per_partition, step):
             block = self.read_block(k, first, min(first + step, self.rows_per_partition))
-            wanted = block[: max(0, len(out) - first), : out.shape[1]]
-            out[first : first + step] = floats(wanted) if out.dtype == np.float32 else wanted
             checksum = crc32c(block.view(np.uint8).reshape(-1), checksum)
+            yield first, block
         self._compare(k, checksum)
 
     def check(self, k: int) -> None:

@@ -13,7 +13,7 @@ from marius_lite.graph.plans import plans_of
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.torch_settings import prepare_torch
 from marius_lite.optim.dense import DenseOptimizer
-from marius_lite.rows.open import device_rows, host_rows, open_buffers
+from marius_lite.rows.open import device_rows, host_rows, open_buffers, packed_rows
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
@@ -31,11 +31,14 @@ def build(
     model = task.make_model(dataset, config, trains=True).to(device)
     dense = config.optimizer.dense
     optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder), dense.clip)
-    buffers, accelerator = open_buffers(dataset, config, memory.slots, table), open_accelerator(device)
+    accelerator = open_accelerator(device)
     rows: ResidentRows
-    if accelerator is None:
-        rows = host_rows(buffers, dataset, config)
+    if memory.packing:
+        rows = packed_rows(dataset, config, memory.packing, run.path)
+    elif accelerator is None:
+        rows = host_rows(open_buffers(dataset, config, memory.slots, table), dataset, config)
     else:
+        buffers = open_buffers(dataset, config, memory.slots, table)
         rows = device_rows(accelerator, buffers, dataset, config, task.loads(dataset, config))
     representation = represent(rows, accelerator, dataset, config, model.encoder, task.input_dropout(config))
     learning = task.learning(Setting(dataset, config, memory, run.path), rows, representation, model)

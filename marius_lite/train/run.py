@@ -20,6 +20,7 @@ from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine
 from marius_lite.config.load import check, load
 from marius_lite.config.memory import MemoryPlan
+from marius_lite.config.packing import Packing
 from marius_lite.config.schedule import checkpoints_kept, tried_first
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device
@@ -28,6 +29,7 @@ from marius_lite.encode.vectors import remove_left_vectors
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
+from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.log import log
 from marius_lite.metrics import MetricsLog, read
@@ -70,12 +72,12 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
     """
     data = Dataset.open(Path(dataset))
     given = config or config_for(data, None)
-    settings, _ = resolved(data, given)
+    settings, memory = resolved(data, given)
     check_device(settings.device)
     require_way(settings.training.scoring, settings.training.precision)
     for line in passed_over(given, settings.device):
         log.info("%s", line)
-    _require_disk(Path(run), data, settings)
+    _require_disk(Path(run), data, settings, memory.packing)
     with run_folder.create(Path(run), data, settings, _machine_facts(data, settings)) as folder:
         return _run(folder, data, settings, None)
 
@@ -191,14 +193,14 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
     """Log what is about to be trained, and warn of what may be a mistake."""
     storage = config.storage
     log.info(
-        "%s %s: %s nodes, %s training edges; %s of %s partitions resident (%s), %s of memory planned; on %s, %s thread%s%s",
+        "%s %s: %s nodes, %s training edges; %s of %s partitions resident%s, %s of memory planned; on %s, %s thread%s%s",
         f"going on from checkpoint {saved.name} on" if saved else "training on",
         data.path,
         f"{data.manifest.nodes:,}",
         f"{data.manifest.edges['train']:,}",
         storage.capacity,
         data.partitioning.partitions,
-        storage.ordering,
+        " by their rows, all by their edges" if memory.packing else f" ({storage.ordering})",
         files.format_bytes(memory.total),
         config.device,
         config.training.threads,
@@ -207,6 +209,13 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
     )
     for line in unused(data.manifest, config):
         log.info("%s", line)
+    if config.encodes and (share := absent_share(plans_of(data, config)(0), data.edges("train").counts)) > 0:
+        log.info(
+            "%.0f%% of the neighbours of resident nodes are not resident, so that training does not see them: more resident "
+            "partitions (storage.memory) make this less%s",
+            100 * share,
+            "" if config.learns_rows else ", `sampling.scope: exact` (on the CPU, for classes) draws among all",
+        )
     for line in [*doubtful(data.manifest, config), *task_of(config).leaks(data)]:
         log.warning("%s", line)
     if threads_spin() and config.device == "cpu" and int(config.training.threads) > 1:
@@ -230,7 +239,7 @@ def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:
     return {"run": str(folder.path), "epochs": state.cursor.epoch, "checkpoint": state.cursor.name, **best}
 
 
-def _require_disk(run: Path, data: Dataset, config: Config) -> None:
+def _require_disk(run: Path, data: Dataset, config: Config, packing: Packing | None) -> None:
     """Raise UserError where the disk lacks room for live rows and the kept checkpoints.
 
     Each counts in full: an epoch rewrites every partition, so they do not share files for long.
@@ -238,6 +247,8 @@ def _require_disk(run: Path, data: Dataset, config: Config) -> None:
     copies = 1 + checkpoints_kept(config)
     if table := table_bytes(data, config):
         files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
+    if packing:
+        files.require_space(run, packing.disk, "a run whose batches' rows are put in order on disk")
 
 
 def _machine_facts(data: Dataset, config: Config) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""SIGKILL at any instant of a run through an encoder, on features and learned rows side by side: the same bits."""
+"""SIGKILL at any instant of a run through an encoder: the same bits. It has features and learned rows side by side, or features
+alone, which come in packs."""
 
 import random
 import shutil
@@ -26,6 +27,7 @@ CLASSES = {
 RUNS = {
     "a class a node": (community_graph.write, CLASSES),
     "several classes a node": (community_graph.write_several, CLASSES),
+    "features that come in packs": (community_graph.write, {**CLASSES, "model": {**CONFIG["model"], "inputs": "features"}}),
     "links": (
         community_graph.write,
         {
@@ -61,4 +63,4 @@ def test_killed_at_any_instant_it_ends_as_if_nothing_had_happened(encoding, tmp_
             seconds /= 2
         kill(encoding, run, seconds, chance)
         assert differences(encoding.finish(run), expected) == []
-        assert not list(run.glob(".vectors*"))
+        assert not [*run.glob(".vectors*"), *run.glob(".packs*")]

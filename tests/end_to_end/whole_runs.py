@@ -105,7 +105,7 @@ def outcome(run: Path) -> dict:
 def rows(group: Path) -> dict[str, bytes]:
     """Every chunk file of a live folder or a checkpoint."""
     files = {path.parent.name: path.read_bytes() for path in group.glob("nodes/c/*/0")}
-    assert len(files) == 6
+    assert len(files) == (6 if (group / "nodes").exists() else 0)  # features alone: no rows are learned
     return files
 
 

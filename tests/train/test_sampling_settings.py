@@ -16,6 +16,7 @@ NODES = [
     "task=node_classification",
     "model.encoder=sage",
     "model.layers=[16]",
+    "sampling.scope=resident",
     "training.batch_size=40",
     "training.epochs=2",
     "training.threads=1",

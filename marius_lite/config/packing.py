@@ -1,0 +1,52 @@
+"""Plan the memory and the disk of rows that come in packs: see `rows.packer`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from marius_lite.config.facts import Facts
+
+BLOCK_BYTES = 8 << 20
+"""Bytes of the table that are read at a time."""
+DISK_SHARE = 1.5
+"""Bytes of the packs of a window, for each byte of the table. There are two windows: one is trained, one is packed."""
+LISTS_SHARE = 16
+"""The part of the rows' memory that the ids of a window may take."""
+LEAST_LISTS = 16 << 20
+BLOCKS = 6
+"""Blocks in memory: one is read, one waits, one is packed, and its rows are gathered; and what the heap keeps of earlier ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How rows come in packs. ``hot``: rows that stay in memory. ``cold``: the most rows of a batch that come in its pack.
+
+    ``window_rows``: rows in the packs of a window, unless one batch alone has more. ``row_bytes``: of one row as stored.
+    ``block_bytes``: read at a time.
+    """
+
+    hot: int
+    cold: int
+    window_rows: int
+    row_bytes: int
+    block_bytes: int = BLOCK_BYTES
+
+    @property
+    def disk(self) -> int:
+        """The most bytes of packs on disk: those of two windows."""
+        return 2 * max(self.window_rows, self.cold) * self.row_bytes
+
+
+def packing_of(facts: Facts, batch_rows: int, hot: int) -> Packing:
+    """Return how rows come in packs where ``hot`` rows stay. ``batch_rows``: the most rows that a batch needs."""
+    window = min(int(DISK_SHARE * facts.nodes), _list_bytes(facts, hot) // 4)
+    return Packing(hot, min(batch_rows, facts.nodes), window, facts.features)
+
+
+def packing_bytes(facts: Facts, hot: int) -> int:
+    """Return the bytes of memory that packing takes beside the rows: where each node's row is, ids of a window, and blocks."""
+    return 4 * facts.nodes + _list_bytes(facts, hot) + BLOCKS * BLOCK_BYTES
+
+
+def _list_bytes(facts: Facts, hot: int) -> int:
+    return max(LEAST_LISTS, hot * facts.features // LISTS_SHARE)

@@ -1,0 +1,147 @@
+"""Train on features that need not fit in memory: each batch has all the rows that it asks for, wherever they lie on disk."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from marius_lite.config.packing import Packing
+from marius_lite.graph.features import Features
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.optim.schedule import Rated
+from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages
+from marius_lite.pipeline.stage import staged
+from marius_lite.rows.batch import Learn, PreparedBatch
+from marius_lite.rows.host import HostGather, OnHost
+from marius_lite.rows.packer import PackedWindow, Packer
+from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
+from marius_lite.storage.packs import Packs
+from marius_lite.types import Batch
+
+Prepare = Callable[[Any], PreparedBatch[Any]]
+Read = tuple[PreparedBatch[Any], Ids]
+"""A batch whose rows are in memory, and where each is."""
+WINDOWS = 2
+"""Windows whose packs are on disk: one is trained, the next one is packed."""
+
+
+class _InPack(NamedTuple):
+    """A batch, its pack among ``packs``, and whether it is the last of them."""
+
+    batch: Batch
+    packs: Packs
+    pack: int
+    last: bool
+
+
+class PackedRows(ResidentRows):
+    """Features that are only read. For the task and its encoder every partition is resident, and a row is a node id.
+
+    ``folder``: where temporary files are. ``staleness``, ``threads``: as in `rows.host.HostRows`.
+    """
+
+    def __init__(
+        self, stored: Features, partitioning: Partitioning, packing: Packing, folder: Path, staleness: int, threads: int
+    ):
+        super().__init__(RowBuffers(stored, None, None, 0), partitioning)
+        self._packer = Packer(stored.table, packing, folder)
+        ring = staleness + 2 if staleness else 1
+        self._gather = HostGather(self._packer.memory, stored.width, ring, threads, stored.type, stored.scales)
+        self._waited = 0.0
+
+    def enter(self, resident: tuple[int, ...], following: Sequence[int]) -> None:
+        self.resident = resident
+
+    def base_rows(self) -> dict[int, int]:
+        return {k: k * self.partitioning.rows for k in self.resident}
+
+    def node_ids(self, rows: Ids) -> Ids:
+        return rows
+
+    def each_table(self, rows: Ids, nodes: Ids) -> list[Ids]:
+        return [nodes]
+
+    def pipeline(self, prepare: Prepare, learn: Learn) -> Stages[Any, Read, Any, None]:
+        free = threading.Semaphore(1)  # the room for the rows of one pack
+
+        def ahead(batches: Iterable[Batch], prepare: Prepare) -> Generator[tuple[Batch, Read], None, None]:
+            return self._ahead(batches, prepare, free)
+
+        def gathered(read: Read) -> tuple[PreparedBatch[Any], OnHost]:
+            prepared, places = read
+            self._gather.table = self._packer.memory
+            values = self._gather(places)
+            free.release()
+            return prepared, OnHost([values], prepared.arrays)
+
+        def learned(gathered: tuple[PreparedBatch[Any], OnHost]) -> tuple[float, None]:
+            loss, _ = learn(*gathered)
+            return float(loss), None
+
+        return Stages(prepare, gathered, learned, lambda grads: None, ahead)
+
+    def _ahead(
+        self, batches: Iterable[Batch], prepare: Prepare, free: threading.Semaphore
+    ) -> Generator[tuple[Batch, Read], None, None]:
+        """Yield batches in order, each once its rows are in memory. The next window is packed meanwhile."""
+        packer, stop = self._packer, threading.Event()
+        room, sampling = threading.Semaphore(WINDOWS), threading.Lock()
+
+        def drawn(batch: Batch) -> PreparedBatch[Any]:
+            with sampling:  # of the window that is packed, and of the one that is trained
+                return prepare(batch)
+
+        def sampled() -> Generator[tuple[Batch, Ids], None, None]:
+            for batch in batches:
+                if stop.is_set():
+                    return
+                yield batch, drawn(batch).rows[0]
+
+        def in_turn(windows: Iterable[PackedWindow[Batch] | None]) -> Generator[_InPack, None, None]:
+            for window in windows:
+                if window is not None and window.packs is not None:
+                    last = len(window.batches) - 1
+                    yield from (_InPack(batch, window.packs, k, k == last) for k, batch in enumerate(window.batches))
+
+        def prepared_again(item: _InPack) -> tuple[_InPack, PreparedBatch[Any], Ids, int]:
+            prepared = drawn(item.batch)
+            return item, prepared, *packer.places(prepared.rows[0])
+
+        def read(found: tuple[_InPack, PreparedBatch[Any], Ids, int]) -> tuple[Batch, Read]:
+            item, prepared, places, rows = found
+            packer.read(item.packs, item.pack, rows)
+            if item.last:
+                item.packs.close()
+                room.release()
+            return item.batch, (prepared, places)
+
+        with (
+            closing(staged(packer.windows(sampled()), lambda window: packer.pack(window, stop), 1, room)) as windows,
+            closing(staged(in_turn(windows), prepared_again, SAMPLE_AHEAD)) as prepared,
+            closing(staged(prepared, read, 1, free)) as ready,
+        ):
+            try:
+                while (item := self._waited_for(ready)) is not None:
+                    yield item
+            finally:  # closing waits for the thread of each stage: none may wait for room that nobody gives back any more
+                stop.set()
+                room.release(WINDOWS)
+
+    def _waited_for(self, ready: Generator[tuple[Batch, Read], None, None]) -> tuple[Batch, Read] | None:
+        start = time.perf_counter()
+        item = next(ready, None)
+        self._waited += time.perf_counter() - start
+        return item
+
+    def rated(self) -> Sequence[Rated]:
+        return []
+
+    def cache_most_touched(self, touched: Callable[[], Ids]) -> None:
+        """Do nothing: which rows stay is measured."""
+
+    def counters(self) -> dict[str, float]:
+        return {"bytes_read": self._packer.bytes_read, "bytes_written": self._packer.bytes_written, "wait_s": self._waited}

@@ -1,0 +1,108 @@
+"""Every batch finds its rows, however few stay in memory and however small windows are. The rows taken most often stay."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marius_lite.config.packing import Packing
+from marius_lite.errors import RunError
+from marius_lite.rows.packer import Packer
+from marius_lite.storage.checksum import file_checksum
+from marius_lite.storage.table import RowTable
+
+WIDTH = 12
+
+
+@pytest.fixture(scope="module")
+def values():
+    return np.random.default_rng(0).normal(size=(210, WIDTH)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def table(values, tmp_path_factory):
+    """210 rows in partitions of 40, with checksums."""
+    found = RowTable.create(tmp_path_factory.mktemp("table") / "rows", len(values), WIDTH, 40)
+    for k in range(found.partitions):
+        with found.writing(k) as write:
+            write(values[40 * k : 40 * (k + 1)])
+    sums = {k: file_checksum(found.chunk_path(k), found.chunk_bytes) for k in range(found.partitions)}
+    return found.expecting(sums)
+
+
+def packed(packer, batches):
+    """The windows of (name, nodes) pairs, all packed one after another."""
+    for window in packer.windows(batches):
+        yield packer.pack(window, threading.Event())
+
+
+def rows_of(packer, nodes, window, pack):
+    """What a batch finds in memory, in the order of its nodes."""
+    places, cold = packer.places(nodes)
+    packer.read(window.packs, pack, cold)
+    return packer.memory[places]
+
+
+def check(packer, batches, values):
+    seen = []
+    for window in packed(packer, batches):
+        for pack, name in enumerate(window.batches):
+            nodes = batches[len(seen)][1]
+            np.testing.assert_array_equal(rows_of(packer, nodes, window, pack), values[nodes])
+            seen.append(name)
+        window.packs.close()
+    assert seen == [name for name, _ in batches]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    hot=st.integers(0, 200), window=st.integers(1, 300), block=st.sampled_from([100, 500, 1 << 20]), seed=st.integers(0, 10_000)
+)
+def test_every_batch_finds_its_rows(table, values, tmp_path_factory, hot, window, block, seed):
+    rng = np.random.default_rng(seed)
+    batches = [(k, rng.permutation(210)[: rng.integers(0, 90)]) for k in range(rng.integers(1, 9))]
+    packing = Packing(hot, int(rng.integers(1, 90)), window, WIDTH * 4, block)
+    packer = Packer(table, packing, tmp_path_factory.mktemp("packs"))
+    check(packer, batches, values)
+    check(packer, batches[::-1], values)  # another epoch
+
+
+def test_what_is_taken_most_often_stays(table, values, tmp_path):
+    often, once = np.array([3, 50, 209]), np.arange(100, 120)
+    batches = [(k, np.concatenate([often, once[4 * k : 4 * k + 4]])) for k in range(5)]
+    packer = Packer(table, Packing(3, 10, 1000, WIDTH * 4), tmp_path)
+    check(packer, batches, values)
+    np.testing.assert_array_equal(packer.memory[:3], values[often])
+    for _, nodes in batches:
+        assert packer.places(nodes)[1] == 4
+    assert packer.bytes_written == 20 * WIDTH * 4
+
+
+def test_only_partitions_with_wanted_rows_are_read(table, tmp_path):
+    packer = Packer(table, Packing(0, 10, 1000, WIDTH * 4), tmp_path)
+    (window,) = packed(packer, [("one", np.array([45, 41])), ("two", np.array([165]))])
+    assert packer.bytes_read == 2 * table.chunk_bytes
+    window.packs.close()
+
+
+def test_a_window_keeps_to_its_rows_unless_one_batch_has_more(table, tmp_path):
+    packer = Packer(table, Packing(0, 10, 12, WIDTH * 4), tmp_path)
+    batches = [(n, np.arange(n)) for n in (5, 7, 3, 30, 1, 11)]
+    assert [window.batches for window in packer.windows(batches)] == [[5, 7], [3], [30], [1, 11]]
+
+
+def test_damaged_rows_reach_no_batch(table, values, tmp_path):
+    damaged = table.expecting({**table.checksums, 2: table.checksums[2] ^ 1})
+    packer = Packer(damaged, Packing(5, 10, 1000, WIDTH * 4), tmp_path)
+    with pytest.raises(RunError, match=r"c/2/0: does not match its checksum"):
+        list(packed(packer, [("one", np.array([1, 95, 200]))]))
+
+
+def test_packing_ends_where_it_is_asked_to(table, tmp_path):
+    packer, stop = Packer(table, Packing(5, 10, 1000, WIDTH * 4), tmp_path), threading.Event()
+    stop.set()
+    (window,) = packer.windows([("one", np.arange(20))])
+    assert packer.pack(window, stop) is None
+    check(packer, [("one", np.arange(20)[::-1])], packer._table.read_rows(0, np.arange(40)))  # and all is well the next time

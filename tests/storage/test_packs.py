@@ -1,0 +1,76 @@
+"""Packs return the rows that were appended, however they were cut; their file has no name; damage and a full disk are told."""
+
+import errno
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marius_lite.errors import RunError
+from marius_lite.storage.packs import Packs
+
+STRIDE = 48
+
+
+def records(rows, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (rows, STRIDE), np.uint8).view(np.float32)
+
+
+@given(sizes=st.lists(st.integers(0, 40), min_size=1, max_size=6), seed=st.integers(0, 1000))
+def test_each_pack_has_its_rows(tmp_path_factory, sizes, seed):
+    rng, folder = np.random.default_rng(seed), tmp_path_factory.mktemp("packs")
+    rows = [records(size, k) for k, size in enumerate(sizes)]
+    packs = Packs(folder, sizes, STRIDE)
+    left = [list(np.array_split(each, rng.integers(1, 5))) for each in rows]
+    while pending := [k for k, parts in enumerate(left) if parts]:
+        k = int(rng.choice(pending))
+        packs.append(k, left[k].pop(0))
+    for k in rng.permutation(len(sizes)):
+        out = np.empty_like(rows[k])
+        packs.read_into(k, out)
+        np.testing.assert_array_equal(out.view(np.uint8), rows[k].view(np.uint8))
+    assert list(folder.iterdir()) == []
+    packs.close()
+    packs.close()
+
+
+@pytest.mark.parametrize("damage", ["changed", "cut short", "never filled"])
+def test_damage_is_told(tmp_path, damage):
+    packs, rows = Packs(tmp_path, [3, 5], STRIDE), records(5)
+    packs.append(0, rows[:3])
+    packs.append(1, rows[:4] if damage == "never filled" else rows)
+    if damage == "changed":
+        os.pwrite(packs._descriptor, b"\xff\x00\xff", 5 * STRIDE)
+    if damage == "cut short":
+        os.ftruncate(packs._descriptor, 7 * STRIDE)
+    packs.read_into(0, np.empty_like(rows[:3]))
+    with pytest.raises(RunError, match=f"{tmp_path}: rows in a temporary file were changed"):
+        packs.read_into(1, np.empty_like(rows))
+    packs.close()
+
+
+def test_the_disk_space_is_taken_at_once(tmp_path, monkeypatch):
+    def full(descriptor, offset, size):
+        assert (offset, size) == (0, 8 * STRIDE)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(RunError, match="the disk is full"):
+        Packs(tmp_path, [3, 5], STRIDE)
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_short_writes_and_reads_go_on(tmp_path, monkeypatch):
+    write, read = os.pwrite, os.preadv
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: write(fd, data[:7], at))
+    monkeypatch.setattr(os, "preadv", lambda fd, out, at: read(fd, [out[0][:5]], at))
+    packs, rows = Packs(tmp_path, [4], STRIDE), records(4)
+    packs.append(0, rows)
+    out = np.empty_like(rows)
+    packs.read_into(0, out)
+    np.testing.assert_array_equal(out.view(np.uint8), rows.view(np.uint8))
+    packs.close()

@@ -1,0 +1,191 @@
+"""`sampling.scope: exact`: with few rows in memory a run has the bits of one with all; it is planned, told and refused."""
+
+import json
+import re
+import shutil
+
+import community_graph
+import pytest
+from node_runs import lines, options
+from weighted_dataset import with_weights
+
+from marius_lite.checkpoint.run_folder import RunFolder, config_of, read_record
+from marius_lite.graph import Dataset
+from marius_lite.rows.packer import Packer
+
+pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
+
+FEW = ("storage.capacity=2", "sampling.scope=exact", "checkpoint.keep=20")
+ALL = ("storage.capacity=8", "checkpoint.keep=20")
+
+
+def bits(run):
+    """What a run has learned, and all that it measured on the way."""
+    weights = {path.name: (path / "dense.safetensors").read_bytes() for path in run.glob("checkpoints/[0-9]*")}
+    losses = [(line["epoch"], line["batch"], line["loss"]) for line in lines(run, "batch")]
+    figures = [{key: value for key, value in line.items() if key not in ("time", "machine")} for line in lines(run, "evaluation")]
+    return weights, losses, figures
+
+
+def train(cli, dataset, run, *settings):
+    assert cli("train", dataset, "--run", run, "--quiet", *options(*settings)) == 0
+    return bits(run)
+
+
+@pytest.fixture(scope="module", params=["float32", "bfloat16", "int8"])
+def stored(request, cli, tmp_path_factory):
+    """`communities` whose features are stored in another type."""
+    folder = tmp_path_factory.mktemp(request.param)
+    arguments = [*community_graph.write(folder), "--partitions", "8", "--feature-dtype", request.param]
+    assert cli("preprocess", *arguments, "--output", folder / "dataset") == 0
+    return folder / "dataset"
+
+
+def test_the_bits_are_those_of_a_run_in_memory(cli, communities, tmp_path):
+    expected = train(cli, communities, tmp_path / "all", *ALL)
+    assert train(cli, communities, tmp_path / "few", *FEW) == expected
+    machine = lines(tmp_path / "few", "epoch")[-1]["machine"]
+    assert machine["neighbours_not_resident"] == 0 < machine["neighbours"]
+    assert machine["bytes_read"] > machine["bytes_written"] > 0
+    assert config_of(RunFolder(tmp_path / "few"), read_record(RunFolder(tmp_path / "few"))).sampling.scope == "exact"
+    assert train(cli, communities, tmp_path / "resident", *FEW, "sampling.scope=resident") != expected
+    assert not [path for path in (tmp_path / "few").iterdir() if path.name.startswith(".")]
+
+
+def test_features_of_every_type(cli, stored, tmp_path):
+    epochs = "training.epochs=2"
+    assert train(cli, stored, tmp_path / "few", *FEW, epochs) == train(cli, stored, tmp_path / "all", *ALL, epochs)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["sampling.weighted=true"],
+        ["sampling.fanouts=[-1,-1]"],
+        ["model.encoder=gcn", "model.normalize_features=true", "model.dropout=0.3"],
+        ["training.threads=2", "training.batch_size=7"],
+        ["storage.direct_io=false", "storage.memory=2GB"],
+    ],
+    ids=lambda settings: settings[0],
+)
+def test_other_samples_and_encoders(cli, communities, tmp_path, settings):
+    dataset = communities
+    if "sampling.weighted=true" in settings:
+        dataset = with_weights(communities, tmp_path / "dataset", lambda src, dst, rel: (src + 3 * dst) % 5).path
+    epochs = "training.epochs=2"
+    few = train(cli, dataset, tmp_path / "few", *FEW, epochs, *settings)
+    assert few == train(cli, dataset, tmp_path / "all", *ALL, epochs, *settings)
+
+
+def test_a_batch_may_need_more_rows_than_were_planned(cli, communities, tmp_path, monkeypatch):
+    """A fanout of -1 counts as so many neighbours as the first fanout has that nobody chose."""
+    monkeypatch.setattr("marius_lite.config.encoder_memory.FANOUTS", (2,))
+    sizes, read = [], Packer.read
+    monkeypatch.setattr(Packer, "read", lambda packer, *arguments: (read(packer, *arguments), sizes.append(len(packer.memory))))
+    settings = ("sampling.fanouts=[-1]", "model.layers=[]", "training.batch_size=4", "training.epochs=1")
+    few = train(cli, communities, tmp_path / "few", *FEW, *settings)
+    assert max(sizes) > min(sizes)
+    assert few == train(cli, communities, tmp_path / "all", *ALL, *settings)
+
+
+def test_many_windows_and_a_stop_in_the_middle_of_one(cli, communities, tmp_path, monkeypatch):
+    monkeypatch.setattr("marius_lite.config.packing.DISK_SHARE", 0.7)
+    settings = ("training.batch_size=10", "training.epochs=2")
+    expected = train(cli, communities, tmp_path / "all", *ALL, *settings)
+    windows, pack = [], Packer.pack
+    monkeypatch.setattr(
+        Packer, "pack", lambda packer, window, stop: (windows.append(len(window.batches)), pack(packer, window, stop))[1]
+    )
+    assert train(cli, communities, tmp_path / "few", *FEW, *settings) == expected
+    assert len(windows) > 2 * 2
+    assert max(windows) > 1
+    # Each checkpoint of a run that saves all the time is one from which it can go on.
+    often = ("checkpoint.every_minutes=1e-9", "checkpoint.keep=1000")
+    train(cli, communities, tmp_path / "often", *FEW, *settings, *often)
+    for name in ("0.0.1", "1.0.7"):
+        shutil.copytree(tmp_path / "often", tmp_path / name, symlinks=True)
+        assert cli("resume", tmp_path / name, "--checkpoint", name, "--set", "checkpoint.every_minutes=null") == 0
+        weights, losses, figures = bits(tmp_path / name)
+        assert (weights["2.0.0"], losses, figures) == (expected[0]["2.0.0"], *expected[1:])
+
+
+def test_staleness_changes_nothing_that_is_only_read(cli, communities, tmp_path):
+    few = train(cli, communities, tmp_path / "few", *FEW, "training.epochs=2", "training.staleness=3")
+    assert few == train(cli, communities, tmp_path / "all", *ALL, "training.epochs=2")
+
+
+def test_auto_is_exact_where_it_can_be(cli, communities, tmp_path, capfd):
+    opened = []
+    for name, *settings in (
+        ("few", "sampling.scope=auto", "storage.capacity=2"),
+        ("all", "sampling.scope=auto", "storage.capacity=8"),
+        ("learned", "sampling.scope=auto", "storage.capacity=2", "model.inputs=both", "model.dim=4"),
+        ("asked", "storage.capacity=2", "sampling.scope=resident"),
+    ):
+        train(cli, communities, tmp_path / name, *settings, "training.epochs=1")
+        folder = RunFolder(tmp_path / name)
+        opened.append(config_of(folder, read_record(folder)).sampling.scope)
+    assert opened == ["exact", "resident", "resident", "resident"]
+    capfd.readouterr()
+    assert cli("resume", tmp_path / "few", "--set", "training.epochs=2") == 0
+    assert "2 of 8 partitions resident by their rows, all by their edges" in capfd.readouterr().err
+
+
+def test_a_run_from_before_there_was_a_choice_goes_on_as_it_was(cli, communities, tmp_path):
+    settings = ("storage.capacity=2", "sampling.scope=resident")
+    expected = train(cli, communities, tmp_path / "whole", *settings, "training.epochs=2")
+    train(cli, communities, tmp_path / "old", *settings, "training.epochs=1")
+    record = tmp_path / "old" / "config.yaml"
+    text = re.sub(r"\n    scope: resident", "", record.read_text())
+    record.write_text(re.sub(r"\nchecksum:.*", "\nchecksum: none", text))
+    assert "scope" not in record.read_text()
+    assert cli("resume", tmp_path / "old", "--set", "training.epochs=2") == 0
+    assert bits(tmp_path / "old")[1] == expected[1]
+
+
+def test_the_plan_counts_memory_and_disk(communities, cli, tmp_path, capfd):
+    assert cli("plan", communities, "--json", *options(*FEW)) == 0
+    plan = json.loads(capfd.readouterr().out)
+    packing = plan["memory"]["packing"]
+    assert packing["hot"] == 150
+    assert plan["disk"]["packs"] == 2 * max(packing["window_rows"], packing["cold"]) * packing["row_bytes"] > 0
+    assert plan["neighbours_not_resident"] == 0
+    train(cli, communities, tmp_path / "run", *FEW)
+    for name, line in zip(("first_epoch", "later_epoch"), lines(tmp_path / "run", "epoch")):
+        assert plan[name]["rows_read"] >= line["machine"]["bytes_read"] > 0
+        assert plan[name]["rows_written"] >= line["machine"]["bytes_written"] > 0
+    assert cli("plan", communities, *options(*FEW)) == 0
+    assert "of rows in the order of batches" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["model.inputs=embeddings", "model.dim=4"], "nodes have learned rows, which come with their partitions"),
+        (["storage.memory=1MB"], "this needs .* `storage.memory` is 1.00 MB: raise it"),
+        (["task=link_prediction", "model.layers=[]", "sampling.fanouts=[5]"], "drawn among resident nodes so far"),
+    ],
+    ids=["learned", "memory", "links"],
+)
+def test_what_cannot_be_exact_is_refused(cli, communities, tmp_path, capfd, settings, said):
+    base = [] if "task=link_prediction" not in settings else ["loss.name=softmax"]
+    assert cli("train", communities, "--run", tmp_path / "run", *options(*FEW, *base, *settings)) == 2
+    assert re.search(said, capfd.readouterr().err)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_full_disk_is_told_beforehand(cli, communities, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("marius_lite.files.free_bytes", lambda path: 10)
+    assert cli("train", communities, "--run", tmp_path / "run", *options(*FEW)) == 2
+    assert "batches' rows are put in order on disk needs" in capfd.readouterr().err
+
+
+def test_an_error_while_packing_ends_the_run(cli, communities, tmp_path, capfd):
+    dataset = tmp_path / "dataset"
+    shutil.copytree(communities, dataset)
+    chunk = Dataset.open(dataset).features.table.chunk_path(5)
+    data = bytearray(chunk.read_bytes())
+    data[100] ^= 1
+    chunk.write_bytes(data)
+    assert cli("train", dataset, "--run", tmp_path / "run", *options(*FEW, "training.epochs=1")) == 1
+    assert "does not match its checksum" in capfd.readouterr().err
