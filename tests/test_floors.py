@@ -39,7 +39,7 @@ FLOORS = dict(
             ["encode"],
             ["tasks"],
             ["train"],
-            ["estimate", "predict", "export", "machine"],
+            ["estimate", "predict", "export", "machine", "pyg"],
             ["cli"],
         ]
     )

@@ -185,9 +185,9 @@ def exact_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
     sizes = node_sizes(config, facts, nodes, facts.partitions)
     rows = capacity * facts.rows_per_partition
     reach, drawn = reached(config, sizes.seeds, sizes.graph)
-    packing = packing_of(facts, reach[-1], rows)
+    packing = packing_of(facts.nodes, facts.features, reach[-1], rows)
     ahead = packing.cold * facts.features + PREPARED * (32 * packing.cold + 4 * sum(drawn))
-    buffer = rows * facts.features + packing_bytes(facts, rows)
+    buffer = rows * facts.features + packing_bytes(facts.nodes, facts.features, rows)
     return replace(whole, slots=capacity, buffer=buffer, workspace=whole.workspace + ahead, packing=packing)
 
 

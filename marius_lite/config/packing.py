@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from marius_lite.config.facts import Facts
-
 BLOCK_BYTES = 8 << 20
 """Bytes of the table that are read at a time."""
 DISK_SHARE = 1.5
@@ -37,16 +35,16 @@ class Packing:
         return 2 * max(self.window_rows, self.cold) * self.row_bytes
 
 
-def packing_of(facts: Facts, batch_rows: int, hot: int) -> Packing:
+def packing_of(nodes: int, row_bytes: int, batch_rows: int, hot: int) -> Packing:
     """Return how rows come in packs where ``hot`` rows stay. ``batch_rows``: the most rows that a batch needs."""
-    window = min(int(DISK_SHARE * facts.nodes), _list_bytes(facts, hot) // 4)
-    return Packing(hot, min(batch_rows, facts.nodes), window, facts.features)
+    window = min(int(DISK_SHARE * nodes), _list_bytes(row_bytes, hot) // 4)
+    return Packing(hot, min(batch_rows, nodes), window, row_bytes)
 
 
-def packing_bytes(facts: Facts, hot: int) -> int:
+def packing_bytes(nodes: int, row_bytes: int, hot: int) -> int:
     """Return the bytes of memory that packing takes beside the rows: where each node's row is, ids of a window, and blocks."""
-    return 4 * facts.nodes + _list_bytes(facts, hot) + BLOCKS * BLOCK_BYTES
+    return 4 * nodes + _list_bytes(row_bytes, hot) + BLOCKS * BLOCK_BYTES
 
 
-def _list_bytes(facts: Facts, hot: int) -> int:
-    return max(LEAST_LISTS, hot * facts.features // LISTS_SHARE)
+def _list_bytes(row_bytes: int, hot: int) -> int:
+    return max(LEAST_LISTS, hot * row_bytes // LISTS_SHARE)

@@ -24,10 +24,15 @@ from marius_lite.storage.bfloat16 import BITS
 from marius_lite.types import Batch, RowGrads, Rows
 
 
+def ring_of(staleness: int) -> int:
+    """Return how many gathered tensors are in use at a time, where so many batches are gathered before an update."""
+    return staleness + 2 if staleness else 1
+
+
 class HostGather:
     """Gathers the first ``columns`` of rows on the CPU. Every other gather gives the same.
 
-    Its tensors are reused: each is valid until ``ring`` calls later. ``table``: (rows, width)
+    Its tensors are reused: each is valid until ``ring`` calls later; 0: each is a tensor of its own. ``table``: (rows, width)
     float32, or as ``type`` and ``scales`` say (see `graph.feature_types`).
     """
 
@@ -46,12 +51,17 @@ class HostGather:
 
     def __call__(self, rows: Rows) -> Tensor:
         """Return the values of the rows (m,), float32 (m, columns)."""
-        self._turn = (self._turn + 1) % len(self._ring)
-        if len(rows) > len(self._ring[self._turn]):
-            self._ring[self._turn] = torch.empty((len(rows), self._columns), dtype=torch.float32)
-        gathered = self._ring[self._turn][: len(rows)]
+        gathered = self._room(len(rows))
         self._gather(rows, gathered.numpy())
         return gathered
+
+    def _room(self, rows: int) -> Tensor:
+        if not self._ring:
+            return torch.empty((rows, self._columns), dtype=torch.float32)
+        self._turn = (self._turn + 1) % len(self._ring)
+        if rows > len(self._ring[self._turn]):
+            self._ring[self._turn] = torch.empty((rows, self._columns), dtype=torch.float32)
+        return self._ring[self._turn][:rows]
 
     def _gather(self, rows: Rows, out: npt.NDArray[np.float32]) -> None:
         if self._type == "float32":
@@ -86,7 +96,7 @@ Gathered = tuple[PreparedBatch[Any], OnHost]
 
 
 class HostRows(ResidentRows):
-    """Rows trained on the host. ``updater``: what changes the learned rows. ``staleness``: batches gathered before an update.
+    """Rows trained on the host. ``updater``: what changes the learned rows, if there are any. ``ring``: see `HostGather`.
 
     ``seed``: the run's, from which follows how rows of bfloat16 are rounded.
     """
@@ -95,14 +105,13 @@ class HostRows(ResidentRows):
         self,
         buffers: RowBuffers,
         partitioning: Partitioning,
-        updater: HostRowUpdater,
-        staleness: int,
+        updater: HostRowUpdater | None,
+        ring: int,
         threads: int,
         seed: int = 0,
     ):
         super().__init__(buffers, partitioning)
         self._updater, self._seed = updater, seed
-        ring = staleness + 2 if staleness else 1
         self._gathers = []
         if buffers.features and buffers.stored:
             stored = buffers.stored
@@ -123,7 +132,7 @@ class HostRows(ResidentRows):
         return Stages(prepare, self._gather, learned, self._apply)
 
     def rated(self) -> Sequence[Rated]:
-        return [self._updater]
+        return [self._updater] if self._updater else []
 
     def cache_most_touched(self, touched: Callable[[], Ids]) -> None:
         """Do nothing: rows are trained where they lie."""
@@ -133,5 +142,5 @@ class HostRows(ResidentRows):
         return prepared, OnHost(gathered, prepared.arrays)
 
     def _apply(self, grads: RowGrads) -> None:
-        if self.buffers.learned and grads.grads:
+        if self.buffers.learned and self._updater and grads.grads:
             self._updater.apply(self.buffers.learned.rows, grads)

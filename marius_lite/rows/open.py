@@ -17,7 +17,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.facts import facts_of
 from marius_lite.graph.inputs import features_read
 from marius_lite.optim.rows import ROW_OPTIMIZERS, HostRowUpdater
-from marius_lite.rows.host import HostRows
+from marius_lite.rows.host import HostRows, ring_of
 from marius_lite.rows.on_device import DeviceRows
 from marius_lite.rows.packed import PackedRows
 from marius_lite.rows.resident import RowBuffers
@@ -42,14 +42,14 @@ def host_rows(buffers: RowBuffers, dataset: Dataset, config: Config) -> HostRows
     """Return the rows of the buffers, trained on the host."""
     settings, training = config.optimizer.rows, config.training
     updater = HostRowUpdater(ROW_OPTIMIZERS[settings.name](), config.model.dim, settings.lr, settings.clip)
-    return HostRows(buffers, dataset.partitioning, updater, training.staleness, int(training.threads), training.seed)
+    return HostRows(buffers, dataset.partitioning, updater, ring_of(training.staleness), int(training.threads), training.seed)
 
 
 def packed_rows(dataset: Dataset, config: Config, packing: Packing, folder: Path) -> PackedRows:
     """Return the rows of the features, which come in packs. ``folder``: where their temporary files are."""
     stored, training = features_read(dataset, config), config.training
     assert stored is not None
-    return PackedRows(stored, dataset.partitioning, packing, folder, training.staleness, int(training.threads))
+    return PackedRows(stored, dataset.partitioning, packing, folder, ring_of(training.staleness), int(training.threads))
 
 
 def device_rows(accelerator: Accelerator, buffers: RowBuffers, dataset: Dataset, config: Config, loads: list[Load]) -> DeviceRows:

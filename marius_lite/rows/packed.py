@@ -41,15 +41,12 @@ class _InPack(NamedTuple):
 class PackedRows(ResidentRows):
     """Features that are only read. For the task and its encoder every partition is resident, and a row is a node id.
 
-    ``folder``: where temporary files are. ``staleness``, ``threads``: as in `rows.host.HostRows`.
+    ``folder``: where temporary files are. ``ring``, ``threads``: see `rows.host.HostGather`.
     """
 
-    def __init__(
-        self, stored: Features, partitioning: Partitioning, packing: Packing, folder: Path, staleness: int, threads: int
-    ):
+    def __init__(self, stored: Features, partitioning: Partitioning, packing: Packing, folder: Path, ring: int, threads: int):
         super().__init__(RowBuffers(stored, None, None, 0), partitioning)
         self._packer = Packer(stored.table, packing, folder)
-        ring = staleness + 2 if staleness else 1
         self._gather = HostGather(self._packer.memory, stored.width, ring, threads, stored.type, stored.scales)
         self._waited = 0.0
 

@@ -1,0 +1,86 @@
+"""PyTorch Geometric's NeighborLoader over a dataset on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.node_columns import NODE_SPLITS
+from marius_lite.pyg.loader import Loader
+from marius_lite.pyg.options import LoaderArguments, LoaderOptions
+from marius_lite.pyg.subgraphs import Ids, Subgraphs
+from marius_lite.types import NodeBatch
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+InputNodes = Tensor | npt.NDArray[Any] | Sequence[Any] | str | None
+
+
+class NeighborLoader(Loader):
+    """Loads batches of nodes with sampled neighbourhoods, like ``torch_geometric.loader.NeighborLoader``.
+
+    ``data``: a dataset of `preprocess`, with ``--features`` and ``--adjacency in``, or its folder. ``num_neighbors``: of each
+    hop; -1: all. ``input_nodes``: raw ids, a mask over integer raw ids, ``train``, ``valid`` or ``test``, or None for all nodes.
+    ``batch_size``, ``shuffle``, ``drop_last``, ``subgraph_type`` (``directional`` or ``bidirectional``), ``weight_attr``
+    (``weight``), ``transform``: as there. ``replace`` and ``disjoint`` may only be False.
+
+    A batch is a ``Data`` with x (n, width) float32, edge_index (2, edges), y where nodes have labels, n_id, input_id, batch_size,
+    num_sampled_nodes, num_sampled_edges, and edge_type where there are several relations. Seeds are the first rows. ``n_id`` are
+    raw ids where they are integers, else node ids; `raw_ids` names those.
+
+    ``memory``: bytes that features, in-edge lists and batches may take (``4GB``); features that do not fit come from disk in the
+    order of batches, through temporary files in ``folder``. Batches are the same for the same ``seed``, whatever the memory and
+    the number of ``threads``. Each iteration draws anew; a new one ends the one before. ``num_workers``, ``persistent_workers``,
+    ``prefetch_factor`` and ``pin_memory`` are taken and not needed. Raises UserError for what cannot be.
+    """
+
+    def __init__(
+        self,
+        data: Dataset | Path | str,
+        num_neighbors: Sequence[int],
+        input_nodes: InputNodes = None,
+        **options: Unpack[LoaderArguments],
+    ):
+        super().__init__(LoaderOptions(**options))
+        dataset = data if isinstance(data, Dataset) else Dataset.open(Path(data))
+        self._subgraphs = Subgraphs(dataset, num_neighbors, self._options.batch_size, self._options)
+        self._nodes = _input_nodes(self._subgraphs, input_nodes)
+
+    def __len__(self) -> int:
+        return self._options.batches(len(self._nodes))
+
+    def _batches(self, epoch: int) -> Generator[Data, None, None]:
+        places = self._order(len(self._nodes))
+        batches = (NodeBatch(epoch, 0, index, self._nodes[part]) for index, part in enumerate(places))
+        for batch, found in self._subgraphs.batches(batches):
+            yield self._data(found, input_id=torch.from_numpy(places[batch.index]), batch_size=batch.size)
+
+
+def _input_nodes(subgraphs: Subgraphs, asked: InputNodes) -> Ids:
+    """Return the ids of the nodes that are asked for, in the order asked for."""
+    if asked is None:
+        return subgraphs.raw.ascending()
+    if isinstance(asked, str):
+        if asked not in NODE_SPLITS:
+            raise UserError(f"input_nodes: {asked!r}: give {', '.join(NODE_SPLITS)}, raw ids, a mask or None")
+        return subgraphs.raw.ascending(subgraphs.dataset.node_split(asked))
+    values = asked.cpu().numpy() if isinstance(asked, Tensor) else np.asarray(asked)
+    if values.ndim == 1 and values.dtype == np.bool_:
+        values = np.flatnonzero(values)
+    if values.ndim != 1 or not len(values):
+        raise UserError(f"input_nodes: found shape {values.shape}: expected raw ids (n,) or a mask, of at least one node")
+    nodes = subgraphs.raw.nodes(values, "input_nodes")
+    distinct, first = np.unique(nodes, return_index=True)
+    if len(distinct) < len(nodes):
+        twice = int(np.setdiff1d(np.arange(len(nodes)), first)[0])
+        raise UserError(f"input_nodes: {values[twice]} stands twice (entry {twice}): name each node once")
+    return nodes

@@ -1,0 +1,152 @@
+"""What the loaders read of a dataset: neighbours, features, labels and raw ids, within the memory that they may take."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from marius_lite.config.packing import LISTS_SHARE, packing_bytes, packing_of
+from marius_lite.errors import UserError
+from marius_lite.files import format_bytes
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.features import Features
+from marius_lite.pipeline.batches import Stages
+from marius_lite.pyg.options import LoaderOptions
+from marius_lite.pyg.raw_ids import RawIds
+from marius_lite.rows.batch import Arrived, PreparedBatch
+from marius_lite.rows.host import HostRows
+from marius_lite.rows.packed import PackedRows
+from marius_lite.rows.resident import RowBuffers
+from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
+from marius_lite.seeds import seed_for
+from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.types import NodeBatch
+
+Ids = npt.NDArray[np.int64]
+COUNTED_OF_ALL = 15
+"""How many neighbours -1, all of them, counts as where memory is planned."""
+
+
+class Subgraphs:
+    """Samples the neighbourhoods of batches of nodes, and brings their rows. Raises UserError for what cannot be.
+
+    ``fanouts``: neighbours by hop, -1: all. ``most_seeds``: nodes that a batch begins with, at most.
+    """
+
+    def __init__(self, dataset: Dataset, fanouts: Sequence[int], most_seeds: int, options: LoaderOptions):
+        if not fanouts or any(not isinstance(fanout, int) or fanout < -1 for fanout in fanouts):
+            raise UserError(f"num_neighbors: {list(fanouts)}: give a number for each hop, 1 or more, or -1 for all neighbours")
+        self.dataset, self._fanouts, self._options = dataset, list(fanouts), options
+        weighted = options.weight_attr is not None
+        stored, adjacency = _required(dataset, weighted)
+        self.raw, self._labels = RawIds(dataset), _labels(dataset)
+        self._rows = _rows(dataset, stored, min(_reached(fanouts, most_seeds), dataset.manifest.nodes), options)
+        self._lists = NeighbourLists(adjacency, weighted=weighted)
+        everything = tuple(range(dataset.partitioning.partitions))
+        self._rows.enter(everything, [])
+        self._lists.enter(self._rows.base_rows())
+
+    @property
+    def packs(self) -> bool:
+        """Whether features stay on disk, and come in packs."""
+        return isinstance(self._rows, PackedRows)
+
+    def batches(self, batches: Iterable[NodeBatch]) -> Generator[tuple[NodeBatch, dict[str, Any]], None, None]:
+        """Yield each batch with its sampled subgraph, as attributes of PyTorch Geometric's ``Data``."""
+        stages: Stages[Any, Any, Any, Any] = self._rows.pipeline(self._prepare, _nothing_is_learned)
+        with closing(stages.ahead(batches, stages.sample)) as ahead:
+            for batch, read in ahead:
+                prepared, arrived = stages.gather(read)
+                yield batch, self._attributes(prepared.sampled, arrived.values())
+
+    def counters(self) -> dict[str, float]:
+        """Return the bytes read and written so far, and the seconds that batches waited."""
+        return self._rows.counters()
+
+    def close(self) -> None:
+        self._lists.close()
+        self._rows.close()
+
+    def _prepare(self, batch: NodeBatch) -> PreparedBatch[NeighbourSample]:
+        seed = seed_for(self._options.seed, "neighbours", batch.epoch, batch.step, batch.index)
+        sample = self._lists.sample(batch.nodes, self._fanouts, seed, self._options.used_threads)
+        return PreparedBatch(batch, sample, self._rows.each_table(sample.rows, sample.nodes))
+
+    def _attributes(self, sample: NeighbourSample, x: Tensor) -> dict[str, Any]:
+        targets = np.repeat(np.arange(len(sample.indptr) - 1), np.diff(sample.indptr))
+        found: dict[str, Any] = {
+            "x": x,
+            "edge_index": torch.from_numpy(np.stack([sample.indices.astype(np.int64), targets])),
+            "n_id": self.raw.of(sample.nodes),
+            "num_sampled_nodes": sample.hop_nodes.tolist(),
+            "num_sampled_edges": sample.hop_edges.tolist(),
+        }
+        if self._labels is not None:
+            found["y"] = torch.from_numpy(self._labels[sample.nodes])
+        if sample.rel is not None:
+            found["edge_type"] = torch.from_numpy(sample.rel.astype(np.int64))
+        return found
+
+
+def _nothing_is_learned(prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]:
+    raise NotImplementedError("a loader only brings batches")
+
+
+def _required(dataset: Dataset, weighted: bool) -> tuple[Features, Any]:
+    stored, adjacency = dataset.features, dataset.adjacency
+    if stored is None or adjacency is None:
+        missing = " and ".join(
+            option for option, there in (("--features FILE", stored), ("--adjacency in", adjacency)) if there is None
+        )
+        raise UserError(f"{dataset.path}: a loader needs a dataset preprocessed with {missing}")
+    if weighted and not adjacency.has_weights:
+        raise UserError(f"{dataset.path}: `weight_attr` is given, but its edges have no weights: preprocess edges with weights")
+    return stored, adjacency
+
+
+def _labels(dataset: Dataset) -> npt.NDArray[Any] | None:
+    labels = dataset.labels
+    if labels is None:
+        return None
+    found = labels.room(dataset.manifest.nodes)
+    for k in range(dataset.partitioning.partitions):
+        size = dataset.partitioning.size(k)
+        found[k * dataset.partitioning.rows :][:size] = labels.reader(k)(np.arange(size))
+    return found
+
+
+def _reached(fanouts: Sequence[int], seeds: int) -> int:
+    """Return how many nodes the hops reach at most, but for fanouts of -1."""
+    return seeds * prod(1 + (fanout if fanout >= 0 else COUNTED_OF_ALL) for fanout in fanouts)
+
+
+def _rows(dataset: Dataset, stored: Features, reached: int, options: LoaderOptions) -> HostRows | PackedRows:
+    """Return all features in memory where they fit, else those used most, and the others from packs.
+
+    ``reached``: the most rows of a batch.
+    """
+    p, stride, nodes, adjacency = dataset.partitioning, stored.table.stride, dataset.manifest.nodes, dataset.adjacency
+    assert adjacency is not None
+    lists = int(adjacency.starts[-1]) * adjacency.edge_bytes(options.weight_attr is not None) + 8 * nodes
+    known = 16 * nodes  # raw ids and labels
+    left = options.bytes - lists - known
+    if p.partitions * stored.table.chunk_bytes <= left:
+        buffer = PartitionBuffer(stored.table, p.partitions)
+        return HostRows(RowBuffers(stored, buffer, None, 0), p, None, 0, options.used_threads)
+    beside = packing_bytes(nodes, stride, 0) + reached * (stride + 4 * stored.width)
+    hot = (left - beside) * (LISTS_SHARE - 1) // LISTS_SHARE // stride  # a share is for the ids of a window
+    if hot < 0:
+        raise UserError(
+            f"memory: {format_bytes(options.bytes)} are given, {format_bytes(lists + known + beside)} are needed: in-edges "
+            f"{format_bytes(lists)}, ids and labels {format_bytes(known)}, rows of a batch and of those ahead "
+            f"{format_bytes(beside)}: give more, or lower batch_size or num_neighbors"
+        )
+    packing = packing_of(nodes, stride, reached, min(hot, nodes))
+    return PackedRows(stored, p, packing, options.scratch, 0, options.used_threads)

@@ -1,0 +1,83 @@
+"""Edges come with the neighbourhoods of their ends and with negatives, in PyTorch Geometric's form."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_geometric", reason="the loaders need the extra `gnn`")
+
+from marius_lite.errors import UserError  # noqa: E402
+from marius_lite.graph import Dataset  # noqa: E402
+from marius_lite.pyg import LinkNeighborLoader  # noqa: E402
+
+
+@pytest.mark.parametrize("ratio", [None, 2])
+def test_edges_and_binary_negatives(wide, memory, ratio):
+    wanted = torch.from_numpy(wide["edges"][100:150].T.copy())
+    loader = LinkNeighborLoader(
+        wide["dataset"], [2], wanted, batch_size=4, shuffle=True, neg_sampling_ratio=ratio, memory=memory, seed=3
+    )
+    seen = []
+    assert len(loader) == 13
+    for batch in loader:
+        size = batch.batch_size
+        named = batch.n_id[batch.edge_label_index]
+        assert torch.equal(named[:, :size], wanted[:, batch.input_id])
+        seen += batch.input_id.tolist()
+        if ratio is None:
+            assert batch.edge_label_index.shape == (2, size)
+            assert "edge_label" not in batch
+        else:
+            assert torch.equal(batch.edge_label, torch.tensor([1.0] * size + [0.0] * 2 * size))
+            assert batch.edge_label_index.shape == (2, 3 * size)
+        np.testing.assert_array_equal(batch.x.numpy(), wide["features"][batch.n_id.numpy()])
+        ends = torch.unique(batch.edge_label_index)
+        assert ends.tolist() == list(range(batch.num_sampled_nodes[0]))
+    assert sorted(seen) == list(range(50))
+    loader.close()
+
+
+def test_labels_of_edges_make_room_for_negatives(wide):
+    wanted, label = wide["edges"][:9].T, torch.arange(9)
+    with LinkNeighborLoader(wide["dataset"], [2], wanted, label, batch_size=9, neg_sampling="binary") as loader:
+        (batch,) = loader
+    assert batch.edge_label.tolist() == [*range(1, 10), *[0] * 9]
+    with LinkNeighborLoader(wide["dataset"], [2], wanted, label, batch_size=9) as loader:
+        (batch,) = loader
+    assert batch.edge_label.tolist() == [*range(9)]
+
+
+def test_triplets(wide):
+    wanted = wide["edges"][:9].T
+    with LinkNeighborLoader(wide["dataset"], [2], wanted, batch_size=3, neg_sampling="triplet", neg_sampling_ratio=4) as loader:
+        first, again = list(loader), list(loader)
+    for k, batch in enumerate(first):
+        assert batch.n_id[batch.src_index].tolist() == wanted[0, 3 * k : 3 * k + 3].tolist()
+        assert batch.n_id[batch.dst_pos_index].tolist() == wanted[1, 3 * k : 3 * k + 3].tolist()
+        assert batch.dst_neg_index.shape == (12,)
+    assert not torch.equal(first[0].n_id[first[0].dst_neg_index], again[0].n_id[again[0].dst_neg_index])
+
+
+def test_a_split_of_the_dataset(wide):
+    with LinkNeighborLoader(wide["dataset"], [1], "valid", batch_size=100) as loader:
+        found = torch.cat([batch.n_id[batch.edge_label_index] for batch in loader], 1)
+    edges = {tuple(edge) for edge in wide["edges"].tolist()}
+    assert found.shape == (2, Dataset.open(wide["dataset"]).manifest.edges["valid"])
+    assert {tuple(edge) for edge in found.T.tolist()} <= edges
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"edge_label_index": torch.zeros((3, 2), dtype=torch.int64)}, r"edge_label_index: found shape \(3, 2\)"),
+        ({"edge_label_index": torch.tensor([[1], [999]])}, "edge_label_index: no node is called 999"),
+        ({"edge_label_index": "future"}, "no split 'future'"),
+        ({"edge_label": torch.zeros(3)}, r"edge_label: found shape \(3,\): expected"),
+        ({"neg_sampling": "some"}, "neg_sampling: 'some'"),
+        ({"neg_sampling_ratio": 0.5}, "neg_sampling_ratio: 0.5"),
+        ({"neg_sampling": "triplet", "edge_label": torch.zeros(3)}, "triplets have none"),
+    ],
+)
+def test_what_cannot_be_is_refused(wide, arguments, said):
+    with pytest.raises(UserError, match=said):
+        LinkNeighborLoader(wide["dataset"], [2], **{"edge_label_index": "train", **arguments})
