@@ -118,8 +118,9 @@ def packed_traffic(config: Config, packing: Packing, sizes: MovedSizes, table: i
     ``table``: bytes of all features. ``items``: nodes that an epoch trains.
     """
     batches = -(-items // config.training.batch_size)
-    windows = -(-batches // max(1, packing.window_rows // packing.cold))
-    packs = batches * packing.cold * packing.row_bytes
+    packs = batches * packing.batch_bytes
+    in_window = packing.window_rows * packing.row_bytes - packing.batch_bytes  # at least, where another batch does not fit
+    windows = -(-packs // max(in_window, packing.batch_bytes))
     for epoch in range(config.training.epochs):
         yield Traffic(windows * table + packs, packs, 0 if epoch else sum(sizes.lists), 0)
 

@@ -9,7 +9,7 @@ from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encod
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
 from marius_lite.config.memory import MemoryPlan, advice, check_capacity_fits, evaluation_bytes, slot_bytes
-from marius_lite.config.packing import packing_bytes, packing_of
+from marius_lite.config.packing import PREPARED, packing_bytes, packing_of
 from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -18,8 +18,6 @@ from marius_lite.ordering.plan import check_node_capacity, make_node_plan
 from marius_lite.types import EpochPlan
 
 ORDERING = "node_classification"
-PREPARED = 5
-"""Samples in memory where rows come in packs: one of the window that is packed; others are drawn, wait, are read and trained."""
 
 
 class NodePlanning:
@@ -185,8 +183,8 @@ def exact_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
     sizes = node_sizes(config, facts, nodes, facts.partitions)
     rows = capacity * facts.rows_per_partition
     reach, drawn = reached(config, sizes.seeds, sizes.graph)
-    packing = packing_of(facts.nodes, facts.features, reach[-1], rows)
-    ahead = packing.cold * facts.features + PREPARED * (32 * packing.cold + 4 * sum(drawn))
+    packing = packing_of(facts.nodes, facts.features, (reach[-1], sum(drawn)), rows)
+    ahead = packing.cold * facts.features + PREPARED * packing.sample_bytes
     buffer = rows * facts.features + packing_bytes(facts.nodes, facts.features, rows)
     return replace(whole, slots=capacity, buffer=buffer, workspace=whole.workspace + ahead, packing=packing)
 

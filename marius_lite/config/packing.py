@@ -11,6 +11,10 @@ DISK_SHARE = 1.5
 LISTS_SHARE = 16
 """The part of the rows' memory that the ids of a window may take."""
 LEAST_LISTS = 16 << 20
+NODE_BYTES, EDGE_BYTES = 32, 12
+"""Bytes of a node and of an edge in a sample: ids, rows, degrees, where neighbours begin; a source and a relation."""
+PREPARED = 5
+"""Samples in memory where rows come in packs: one of the window that is packed; others are read, wait and are trained."""
 BLOCKS = 6
 """Blocks in memory: one is read, one waits, one is packed, and its rows are gathered; and what the heap keeps of earlier ones."""
 
@@ -19,26 +23,33 @@ BLOCKS = 6
 class Packing:
     """How rows come in packs. ``hot``: rows that stay in memory. ``cold``: the most rows of a batch that come in its pack.
 
-    ``window_rows``: rows in the packs of a window, unless one batch alone has more. ``row_bytes``: of one row as stored.
-    ``block_bytes``: read at a time.
+    ``window_rows``: as many bytes as these rows have are on disk of a window, unless one batch alone has more. ``row_bytes``: of
+    one row as stored. ``sample_bytes``: of a batch's sample, which waits on disk too, at most. ``block_bytes``: read at a time.
     """
 
     hot: int
     cold: int
     window_rows: int
     row_bytes: int
+    sample_bytes: int = 0
     block_bytes: int = BLOCK_BYTES
 
     @property
     def disk(self) -> int:
-        """The most bytes of packs on disk: those of two windows."""
-        return 2 * max(self.window_rows, self.cold) * self.row_bytes
+        """The most bytes on disk: those of two windows."""
+        return 2 * max(self.window_rows * self.row_bytes, self.batch_bytes)
+
+    @property
+    def batch_bytes(self) -> int:
+        """The most bytes of a batch on disk."""
+        return self.cold * self.row_bytes + self.sample_bytes
 
 
-def packing_of(nodes: int, row_bytes: int, batch_rows: int, hot: int) -> Packing:
-    """Return how rows come in packs where ``hot`` rows stay. ``batch_rows``: the most rows that a batch needs."""
+def packing_of(nodes: int, row_bytes: int, reached: tuple[int, int], hot: int) -> Packing:
+    """Return how rows come in packs where ``hot`` rows stay. ``reached``: the most nodes and edges of a batch's sample."""
     window = min(int(DISK_SHARE * nodes), _list_bytes(row_bytes, hot) // 4)
-    return Packing(hot, min(batch_rows, nodes), window, row_bytes)
+    cold, edges = min(reached[0], nodes), reached[1]
+    return Packing(hot, cold, window, row_bytes, NODE_BYTES * cold + EDGE_BYTES * edges)
 
 
 def packing_bytes(nodes: int, row_bytes: int, hot: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from marius_lite.config.packing import LISTS_SHARE, packing_bytes, packing_of
+from marius_lite.config.packing import LISTS_SHARE, PREPARED, packing_bytes, packing_of
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 from marius_lite.graph.dataset import Dataset
@@ -47,7 +46,7 @@ class Subgraphs:
         weighted = options.weight_attr is not None
         stored, adjacency = _required(dataset, weighted)
         self.raw, self._labels = RawIds(dataset), _labels(dataset)
-        self._rows = _rows(dataset, stored, min(_reached(fanouts, most_seeds), dataset.manifest.nodes), options)
+        self._rows = _rows(dataset, stored, _reached(fanouts, most_seeds, dataset.manifest.nodes), options)
         self._lists = NeighbourLists(adjacency, weighted=weighted)
         everything = tuple(range(dataset.partitioning.partitions))
         self._rows.enter(everything, [])
@@ -122,15 +121,19 @@ def _labels(dataset: Dataset) -> npt.NDArray[Any] | None:
     return found
 
 
-def _reached(fanouts: Sequence[int], seeds: int) -> int:
-    """Return how many nodes the hops reach at most, but for fanouts of -1."""
-    return seeds * prod(1 + (fanout if fanout >= 0 else COUNTED_OF_ALL) for fanout in fanouts)
+def _reached(fanouts: Sequence[int], seeds: int, most: int) -> tuple[int, int]:
+    """Return how many nodes and edges the hops reach at most, but for fanouts of -1. There are ``most`` nodes."""
+    nodes, edges = seeds, 0
+    for fanout in fanouts:
+        drawn = nodes * (fanout if fanout >= 0 else COUNTED_OF_ALL)
+        nodes, edges = min(nodes + drawn, most), edges + drawn
+    return nodes, edges
 
 
-def _rows(dataset: Dataset, stored: Features, reached: int, options: LoaderOptions) -> HostRows | PackedRows:
+def _rows(dataset: Dataset, stored: Features, reached: tuple[int, int], options: LoaderOptions) -> HostRows | PackedRows:
     """Return all features in memory where they fit, else those used most, and the others from packs.
 
-    ``reached``: the most rows of a batch.
+    ``reached``: the most nodes and edges of a batch.
     """
     p, stride, nodes, adjacency = dataset.partitioning, stored.table.stride, dataset.manifest.nodes, dataset.adjacency
     assert adjacency is not None
@@ -140,7 +143,8 @@ def _rows(dataset: Dataset, stored: Features, reached: int, options: LoaderOptio
     if p.partitions * stored.table.chunk_bytes <= left:
         buffer = PartitionBuffer(stored.table, p.partitions)
         return HostRows(RowBuffers(stored, buffer, None, 0), p, None, 0, options.used_threads)
-    beside = packing_bytes(nodes, stride, 0) + reached * (stride + 4 * stored.width)
+    packing = packing_of(nodes, stride, reached, 0)
+    beside = packing_bytes(nodes, stride, 0) + packing.cold * (stride + 4 * stored.width) + PREPARED * packing.sample_bytes
     hot = (left - beside) * (LISTS_SHARE - 1) // LISTS_SHARE // stride  # a share is for the ids of a window
     if hot < 0:
         raise UserError(

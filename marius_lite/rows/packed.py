@@ -19,7 +19,6 @@ from marius_lite.rows.batch import Learn, PreparedBatch
 from marius_lite.rows.host import HostGather, OnHost
 from marius_lite.rows.packer import PackedWindow, Packer
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
-from marius_lite.storage.packs import Packs
 from marius_lite.types import Batch
 
 Prepare = Callable[[Any], PreparedBatch[Any]]
@@ -29,13 +28,15 @@ WINDOWS = 2
 """Windows whose packs are on disk: one is trained, the next one is packed."""
 
 
-class _InPack(NamedTuple):
-    """A batch, its pack among ``packs``, and whether it is the last of them."""
+class _InWindow(NamedTuple):
+    """A batch: its place in its window."""
 
-    batch: Batch
-    packs: Packs
+    window: PackedWindow
     pack: int
-    last: bool
+
+    @property
+    def last(self) -> bool:
+        return self.pack == len(self.window.batches) - 1
 
 
 class PackedRows(ResidentRows):
@@ -85,40 +86,36 @@ class PackedRows(ResidentRows):
         self, batches: Iterable[Batch], prepare: Prepare, free: threading.Semaphore
     ) -> Generator[tuple[Batch, Read], None, None]:
         """Yield batches in order, each once its rows are in memory. The next window is packed meanwhile."""
-        packer, stop = self._packer, threading.Event()
-        room, sampling = threading.Semaphore(WINDOWS), threading.Lock()
+        packer, stop, room = self._packer, threading.Event(), threading.Semaphore(WINDOWS)
 
-        def drawn(batch: Batch) -> PreparedBatch[Any]:
-            with sampling:  # of the window that is packed, and of the one that is trained
-                return prepare(batch)
-
-        def sampled() -> Generator[tuple[Batch, Ids], None, None]:
+        def sampled() -> Generator[tuple[PreparedBatch[Any], Ids], None, None]:
             for batch in batches:
                 if stop.is_set():
                     return
-                yield batch, drawn(batch).rows[0]
+                prepared = prepare(batch)
+                yield prepared, prepared.rows[0]
 
-        def in_turn(windows: Iterable[PackedWindow[Batch] | None]) -> Generator[_InPack, None, None]:
+        def in_turn(windows: Iterable[PackedWindow | None]) -> Generator[_InWindow, None, None]:
             for window in windows:
-                if window is not None and window.packs is not None:
-                    last = len(window.batches) - 1
-                    yield from (_InPack(batch, window.packs, k, k == last) for k, batch in enumerate(window.batches))
+                if window is not None:
+                    yield from (_InWindow(window, pack) for pack in range(len(window.batches)))
 
-        def prepared_again(item: _InPack) -> tuple[_InPack, PreparedBatch[Any], Ids, int]:
-            prepared = drawn(item.batch)
-            return item, prepared, *packer.places(prepared.rows[0])
+        def placed(at: _InWindow) -> tuple[_InWindow, PreparedBatch[Any], Ids, int]:
+            prepared = packer.sample(at.window, at.pack)
+            return at, prepared, *packer.places(prepared.rows[0])
 
-        def read(found: tuple[_InPack, PreparedBatch[Any], Ids, int]) -> tuple[Batch, Read]:
-            item, prepared, places, rows = found
-            packer.read(item.packs, item.pack, rows)
-            if item.last:
-                item.packs.close()
+        def read(found: tuple[_InWindow, PreparedBatch[Any], Ids, int]) -> tuple[Batch, Read]:
+            at, prepared, places, rows = found
+            packer.read(at.window, at.pack, rows)
+            if at.last:
+                packer.done(at.window)
                 room.release()
-            return item.batch, (prepared, places)
+            return prepared.batch, (prepared, places)
 
         with (
+            closing(packer),
             closing(staged(packer.windows(sampled()), lambda window: packer.pack(window, stop), 1, room)) as windows,
-            closing(staged(in_turn(windows), prepared_again, SAMPLE_AHEAD)) as prepared,
+            closing(staged(in_turn(windows), placed, SAMPLE_AHEAD)) as prepared,
             closing(staged(prepared, read, 1, free)) as ready,
         ):
             try:

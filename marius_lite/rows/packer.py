@@ -1,8 +1,8 @@
 """Pack the rows of batches whose table does not fit in memory: the rows used most stay in memory, the others come in packs.
 
-A window of batches is sampled ahead, so that the rows of each are known. One pass over the table, in the order of its files,
-then writes each batch a pack: its rows side by side in a temporary file. So nothing is read in small pieces (DiskGNN, Liu et
-al., SIGMOD 2025). Which rows stay is measured: those that the first window takes most often.
+A window of batches is sampled ahead, so that the rows of each are known. The samples wait in a temporary file. One pass over the
+table, in the order of its files, writes each batch a pack: its rows side by side in another file. So nothing is read in small
+pieces (DiskGNN, Liu et al., SIGMOD 2025). Which rows stay is measured: those that the first window takes most often.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,24 +20,32 @@ import numpy.typing as npt
 from marius_lite._native import gather, sort_rows
 from marius_lite.config.packing import Packing
 from marius_lite.pipeline.stage import staged
-from marius_lite.storage.packs import Packs, Records
+from marius_lite.storage.packs import Kept, KeptObjects, Packs, Records
 from marius_lite.storage.table import RowTable
 
 Ids = npt.NDArray[np.int64]
 Sorted = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 """Ascending node ids, as small as they can be stored."""
-Item = TypeVar("Item")
 Take = Callable[[Records], object]
 
 
-@dataclass(slots=True)
-class PackedWindow(Generic[Item]):
-    """Batches, in order, and the ids of the rows that each takes from its pack. The ids go once the ``packs`` are there."""
+@dataclass(slots=True, eq=False)
+class PackedWindow:
+    """Batches, in order, as they were sampled. ``rows``: how many each takes from its pack. ``files``: what they are in.
 
-    batches: list[Item] = field(default_factory=list)
-    ids: list[Sorted] = field(default_factory=list)
-    rows: int = 0
+    ``ids``: the ids of these rows, until the packs are written.
+    """
+
+    samples: KeptObjects
     packs: Packs | None = None
+    batches: list[Kept] = field(default_factory=list)
+    ids: list[Sorted] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Give the disk space back. A second call does nothing."""
+        self.samples.close()
+        if self.packs is not None:
+            self.packs.close()
 
 
 class Packer:
@@ -53,45 +61,68 @@ class Packer:
         self._places = np.full(table.nodes, -1, np.int32)  # a node's row in memory, -1 where it comes in packs
         self._chosen = packing.hot == 0
         self._ids: type[np.unsignedinteger[Any]] = np.uint32 if table.nodes <= 1 << 32 else np.uint64
-        self.bytes_read = self.bytes_written = 0
+        self._open: list[PackedWindow] = []
+        self._read = {"table": 0, "samples": 0, "packs": 0}  # bytes, each counted by a thread of its own
+        self.bytes_written = 0
 
-    def windows(self, batches: Iterable[tuple[Item, Ids]]) -> Generator[PackedWindow[Item], None, None]:
-        """Group batches, each with the distinct nodes that it needs, into windows whose packs fit the disk that is planned."""
-        window = PackedWindow[Item]()
+    @property
+    def bytes_read(self) -> int:
+        return sum(self._read.values())
+
+    def windows(self, batches: Iterable[tuple[object, Ids]]) -> Generator[PackedWindow, None, None]:
+        """Group sampled batches, each with the distinct nodes that it needs, into windows that fit the disk that is planned."""
+        window, rows, plan = self._begun(), 0, self._packing
         for batch, nodes in batches:
-            ids = self._sorted(nodes)
-            if window.batches and window.rows + len(ids) > self._packing.window_rows:
+            ids, samples = self._sorted(nodes), window.samples.size + plan.sample_bytes
+            if window.batches and (rows + len(ids)) * self._table.stride + samples > plan.window_rows * self._table.stride:
                 yield window
-                window, ids = PackedWindow(), self._sorted(nodes)  # by now it may be known which rows stay
-            window.batches.append(batch)
+                window, rows, ids = self._begun(), 0, self._sorted(nodes)  # by now it may be known which rows stay
+            window.batches.append(window.samples.keep(batch))
             window.ids.append(ids)
-            window.rows += len(ids)
+            rows += len(ids)
         if window.batches:
             yield window
 
-    def pack(self, window: PackedWindow[Item], stop: threading.Event) -> PackedWindow[Item] | None:
+    def done(self, window: PackedWindow) -> None:
+        """Give the disk space of a window back."""
+        window.close()
+        self._open.remove(window)
+
+    def close(self) -> None:
+        """Give the disk space of all windows back."""
+        while self._open:
+            self._open.pop().close()
+
+    def _begun(self) -> PackedWindow:
+        self._open.append(PackedWindow(KeptObjects(self._folder)))
+        return self._open[-1]
+
+    def pack(self, window: PackedWindow, stop: threading.Event) -> PackedWindow | None:
         """Write the packs of a window's batches, in one pass over the table. None once ``stop`` is set. Raises RunError."""
         takers: list[tuple[Sorted, Take]] = []
         if not self._chosen:
             hot = self._choose(window.ids)
             window.ids = [ids[self._places[ids] < 0] for ids in window.ids]
             takers.append((hot, _Filling(self.memory.view(np.float32))))
-        packs = Packs(self._folder, [len(ids) for ids in window.ids], self._table.stride)
+        window.packs = packs = Packs(self._folder, [len(ids) for ids in window.ids], self._table.stride)
+        for pack, ids in enumerate(window.ids):
+            takers.append((ids, lambda rows, pack=pack: packs.append(pack, rows)))  # type: ignore[misc]
         done = False
         try:
-            for pack, ids in enumerate(window.ids):
-                takers.append((ids, lambda rows, pack=pack: packs.append(pack, rows)))  # type: ignore[misc]
             done = self._pass(takers, stop)
         finally:
-            if not done:
-                packs.close()
-                if not self._chosen:  # the rows that were to stay are not in memory
-                    self._places[:] = -1
+            if not done and not self._chosen:  # the rows that were to stay are not in memory
+                self._places[:] = -1
         if not done:
             return None
-        self.bytes_written += sum(len(ids) for ids in window.ids) * self._table.stride
-        window.packs, window.ids, self._chosen = packs, [], True
+        self.bytes_written += sum(len(ids) for ids in window.ids) * self._table.stride + window.samples.size
+        window.ids, self._chosen = [], True
         return window
+
+    def sample(self, window: PackedWindow, pack: int) -> Any:
+        """Read a batch of a window as it was sampled. Raises RunError."""
+        self._read["samples"] += window.batches[pack].size
+        return window.samples.read(window.batches[pack])
 
     def places(self, nodes: Ids) -> tuple[Ids, int]:
         """Return the rows in memory of a batch's distinct nodes, once its pack is read, and how many rows the pack has."""
@@ -101,15 +132,16 @@ class Packer:
         places[cold[order]] = self._packing.hot + np.arange(len(cold))
         return places, len(cold)
 
-    def read(self, packs: Packs, pack: int, rows: int) -> None:
+    def read(self, window: PackedWindow, pack: int, rows: int) -> None:
         """Read a pack of so many ``rows`` into memory. Raises RunError."""
+        assert window.packs is not None
         hot = self._packing.hot
         if hot + rows > len(self.memory):
             larger = np.empty((hot + rows, self._table.width), self._table.dtype)
             larger[:hot] = self.memory[:hot]
             self.memory = larger
-        packs.read_into(pack, self.memory[hot : hot + rows].view(np.float32))
-        self.bytes_read += rows * self._table.stride
+        window.packs.read_into(pack, self.memory[hot : hot + rows].view(np.float32))
+        self._read["packs"] += rows * self._table.stride
 
     def _sorted(self, nodes: Ids) -> Sorted:
         ids: Sorted = sort_rows(nodes[self._places[nodes] < 0])[0].astype(self._ids)
@@ -157,7 +189,7 @@ class Packer:
             first = k * self._table.rows_per_partition
             if any(_between(ids, first, first + self._table.size(k)) for ids in wanted):
                 for offset, block in self._table.blocks(k, self._packing.block_bytes):
-                    self.bytes_read += block.nbytes
+                    self._read["table"] += block.nbytes
                     yield first + offset, block
 
 

@@ -26,7 +26,7 @@ def wide(cli, tmp_path_factory):
 
 @pytest.fixture(params=["in memory", "in packs"])
 def memory(request, monkeypatch):
-    """An argument of the loaders: memory for all features, or for a tenth of them."""
+    """An argument of the loaders: memory for all features, or for some of them."""
     monkeypatch.setattr("marius_lite.config.packing.BLOCK_BYTES", 1 << 14)
     monkeypatch.setattr("marius_lite.config.packing.LEAST_LISTS", 1 << 12)
-    return {"in memory": "1GB", "in packs": "650kB"}[request.param]
+    return {"in memory": "1GB", "in packs": "1MB"}[request.param]

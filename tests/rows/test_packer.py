@@ -1,5 +1,6 @@
 """Every batch finds its rows, however few stay in memory and however small windows are. The rows taken most often stay."""
 
+import os
 import threading
 
 import numpy as np
@@ -38,22 +39,18 @@ def packed(packer, batches):
         yield packer.pack(window, threading.Event())
 
 
-def rows_of(packer, nodes, window, pack):
-    """What a batch finds in memory, in the order of its nodes."""
-    places, cold = packer.places(nodes)
-    packer.read(window.packs, pack, cold)
-    return packer.memory[places]
-
-
 def check(packer, batches, values):
+    """Each batch, a name and its nodes, comes in turn, and finds its rows in memory in the order of its nodes."""
     seen = []
-    for window in packed(packer, batches):
-        for pack, name in enumerate(window.batches):
-            nodes = batches[len(seen)][1]
-            np.testing.assert_array_equal(rows_of(packer, nodes, window, pack), values[nodes])
-            seen.append(name)
-        window.packs.close()
-    assert seen == [name for name, _ in batches]
+    for window in packed(packer, [((name, nodes), nodes) for name, nodes in batches]):
+        for pack in range(len(window.batches)):
+            name, nodes = packer.sample(window, pack)
+            places, cold = packer.places(nodes)
+            packer.read(window, pack, cold)
+            np.testing.assert_array_equal(packer.memory[places], values[nodes])
+            seen.append((name, nodes.tolist()))
+        packer.done(window)
+    assert seen == [(name, nodes.tolist()) for name, nodes in batches]
 
 
 @settings(max_examples=40, deadline=None)
@@ -77,20 +74,32 @@ def test_what_is_taken_most_often_stays(table, values, tmp_path):
     np.testing.assert_array_equal(packer.memory[:3], values[often])
     for _, nodes in batches:
         assert packer.places(nodes)[1] == 4
-    assert packer.bytes_written == 20 * WIDTH * 4
+    assert packer.bytes_written == 20 * WIDTH * 4 + 64 * 5
+    assert packer.bytes_read == 4 * table.chunk_bytes + packer.bytes_written
 
 
 def test_only_partitions_with_wanted_rows_are_read(table, tmp_path):
     packer = Packer(table, Packing(0, 10, 1000, WIDTH * 4), tmp_path)
-    (window,) = packed(packer, [("one", np.array([45, 41])), ("two", np.array([165]))])
+    list(packed(packer, [("one", np.array([45, 41])), ("two", np.array([165]))]))
     assert packer.bytes_read == 2 * table.chunk_bytes
-    window.packs.close()
+    packer.close()
 
 
 def test_a_window_keeps_to_its_rows_unless_one_batch_has_more(table, tmp_path):
     packer = Packer(table, Packing(0, 10, 12, WIDTH * 4), tmp_path)
     batches = [(n, np.arange(n)) for n in (5, 7, 3, 30, 1, 11)]
-    assert [window.batches for window in packer.windows(batches)] == [[5, 7], [3], [30], [1, 11]]
+    windows = [[packer.sample(window, pack) for pack in range(len(window.batches))] for window in packer.windows(batches)]
+    assert windows == [[5, 7], [3], [30], [1, 11]]
+    before = len(os.listdir("/proc/self/fd"))
+    packer.close()
+    assert len(os.listdir("/proc/self/fd")) == before - 4
+
+
+def test_samples_take_their_part_of_a_window(table, tmp_path):
+    packer = Packer(table, Packing(0, 10, 12, WIDTH * 4, 8 * WIDTH * 4), tmp_path)
+    batches = [(np.zeros(8 * WIDTH * 4, np.uint8), np.arange(2)) for _ in range(4)]
+    assert [len(window.batches) for window in packer.windows(batches)] == [1, 1, 1, 1]
+    packer.close()
 
 
 def test_damaged_rows_reach_no_batch(table, values, tmp_path):

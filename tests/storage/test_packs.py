@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marius_lite.errors import RunError
-from marius_lite.storage.packs import Packs
+from marius_lite.storage.packs import KeptObjects, Packs
 
 STRIDE = 48
 
@@ -36,19 +36,42 @@ def test_each_pack_has_its_rows(tmp_path_factory, sizes, seed):
     packs.close()
 
 
-@pytest.mark.parametrize("damage", ["changed", "cut short", "never filled"])
+@pytest.mark.parametrize("damage", ["changed", "cut short"])
 def test_damage_is_told(tmp_path, damage):
-    packs, rows = Packs(tmp_path, [3, 5], STRIDE), records(5)
+    packs, kept, rows = Packs(tmp_path, [3, 5], STRIDE), KeptObjects(tmp_path), records(5)
     packs.append(0, rows[:3])
-    packs.append(1, rows[:4] if damage == "never filled" else rows)
-    if damage == "changed":
-        os.pwrite(packs._descriptor, b"\xff\x00\xff", 5 * STRIDE)
-    if damage == "cut short":
-        os.ftruncate(packs._descriptor, 7 * STRIDE)
+    packs.append(1, rows)
+    first, second = kept.keep(np.arange(3)), kept.keep(("text", np.arange(9)))
+    for file, at, end in ((packs._file, 5 * STRIDE, 7 * STRIDE), (kept._file, 70, 100)):
+        if damage == "changed":
+            os.pwrite(file._descriptor, b"\xff\x01\xff", at)
+        else:
+            os.ftruncate(file._descriptor, end)
     packs.read_into(0, np.empty_like(rows[:3]))
-    with pytest.raises(RunError, match=f"{tmp_path}: rows in a temporary file were changed"):
+    np.testing.assert_array_equal(kept.read(first), np.arange(3))
+    with pytest.raises(RunError, match=f"{tmp_path}: a temporary file was changed"):
         packs.read_into(1, np.empty_like(rows))
+    with pytest.raises(RunError, match=f"{tmp_path}: a temporary file was changed"):
+        kept.read(second)
     packs.close()
+    kept.close()
+
+
+def test_objects_come_back_with_arrays_of_their_own(tmp_path):
+    kept, ids = KeptObjects(tmp_path), np.arange(5)
+    whole = {"ids": ids, "again": ids, "none": None, "empty": np.empty((0, 3)), "bytes": np.arange(7, dtype=np.uint8), "n": 4}
+    places = [kept.keep(whole), kept.keep("no array"), kept.keep(whole)]
+    assert kept.size == 2 * (64 + 64)
+    assert kept.read(places[1]) == "no array"
+    found = kept.read(places[2])
+    assert found["again"] is found["ids"]
+    for name, value in whole.items():
+        np.testing.assert_array_equal(found[name], value)
+    found["ids"][0] = 9
+    assert kept.read(places[2])["ids"][0] == 0
+    assert list(tmp_path.iterdir()) == []
+    kept.close()
+    kept.close()
 
 
 def test_the_disk_space_is_taken_at_once(tmp_path, monkeypatch):

@@ -89,7 +89,7 @@ def test_a_batch_may_need_more_rows_than_were_planned(cli, communities, tmp_path
 
 
 def test_many_windows_and_a_stop_in_the_middle_of_one(cli, communities, tmp_path, monkeypatch):
-    monkeypatch.setattr("marius_lite.config.packing.DISK_SHARE", 0.7)
+    monkeypatch.setattr("marius_lite.config.packing.DISK_SHARE", 3)
     settings = ("training.batch_size=10", "training.epochs=2")
     expected = train(cli, communities, tmp_path / "all", *ALL, *settings)
     windows, pack = [], Packer.pack
@@ -148,7 +148,8 @@ def test_the_plan_counts_memory_and_disk(communities, cli, tmp_path, capfd):
     plan = json.loads(capfd.readouterr().out)
     packing = plan["memory"]["packing"]
     assert packing["hot"] == 150
-    assert plan["disk"]["packs"] == 2 * max(packing["window_rows"], packing["cold"]) * packing["row_bytes"] > 0
+    rows, samples = packing["row_bytes"], packing["sample_bytes"]
+    assert plan["disk"]["packs"] == 2 * max(packing["window_rows"] * rows, packing["cold"] * rows + samples) > 0
     assert plan["neighbours_not_resident"] == 0
     train(cli, communities, tmp_path / "run", *FEW)
     for name, line in zip(("first_epoch", "later_epoch"), lines(tmp_path / "run", "epoch")):
