@@ -54,6 +54,11 @@ class LinkPlanning:
         least = 4 if DECODERS[decoder].even else 3
         return [
             (
+                config.sampling.refresh_epochs > 1,
+                f"`sampling.refresh_epochs` is {config.sampling.refresh_epochs}, but `task` is link_prediction, where every "
+                "epoch draws anew so far: leave it out",
+            ),
+            (
                 config.sampling.scope == "exact",
                 "`sampling.scope` is exact, but `task` is link_prediction, where neighbours are drawn among resident nodes so "
                 "far: leave it out",

@@ -145,6 +145,11 @@ class SamplingSection(Section):
         "and rows come from disk, put in the order of batches (classification of nodes by features, on the CPU). auto: exact "
         "where that is possible and fits the memory",
     )
+    refresh_epochs: PositiveInt = Field(
+        1,
+        description="epochs that train the same batches and neighbours before both are drawn anew. Above 1, rows that come from "
+        "disk are put in order once for all of them, as far as storage.packs_disk holds them",
+    )
     weighted: bool = Field(
         False, description="draw neighbours in proportion to the weights of their edges; only -1 takes edges of weight 0"
     )

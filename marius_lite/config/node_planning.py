@@ -9,7 +9,7 @@ from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encod
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
 from marius_lite.config.memory import MemoryPlan, advice, check_capacity_fits, evaluation_bytes, slot_bytes
-from marius_lite.config.packing import PREPARED, packing_bytes, packing_of
+from marius_lite.config.packing import PREPARED, PackedTable
 from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -70,6 +70,13 @@ class NodePlanning:
         exact = self._exact(config, facts, budget)
         if exact:
             return exact
+        if config.sampling.refresh_epochs > 1 and (
+            given != partitions and (given != "auto" or node_memory(config, facts, partitions).total > budget)
+        ):
+            raise UserError(
+                f"`sampling.refresh_epochs` is {config.sampling.refresh_epochs}, but neighbours are drawn among resident "
+                "partitions, which every epoch draws anew: use `sampling.scope: exact`, or 1"
+            )
         if given != "auto":
             memory = node_memory(config, facts, given)
             check_capacity_fits(config, given, memory, budget)
@@ -183,9 +190,11 @@ def exact_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
     sizes = node_sizes(config, facts, nodes, facts.partitions)
     rows = capacity * facts.rows_per_partition
     reach, drawn = reached(config, sizes.seeds, sizes.graph)
-    packing = packing_of(facts.nodes, facts.features, (reach[-1], sum(drawn)), rows)
+    disk = None if config.storage.packs_disk == "auto" else config.storage.packs_disk
+    table = PackedTable(facts.nodes, facts.features, disk, config.sampling.refresh_epochs)
+    packing = table.packing((reach[-1], sum(drawn)), rows)
     ahead = packing.cold * facts.features + PREPARED * packing.sample_bytes
-    buffer = rows * facts.features + packing_bytes(facts.nodes, facts.features, rows)
+    buffer = rows * facts.features + table.memory(rows)
     return replace(whole, slots=capacity, buffer=buffer, workspace=whole.workspace + ahead, packing=packing)
 
 

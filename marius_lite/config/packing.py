@@ -6,11 +6,17 @@ from dataclasses import dataclass
 
 BLOCK_BYTES = 8 << 20
 """Bytes of the table that are read at a time."""
-DISK_SHARE = 1.5
-"""Bytes of the packs of a window, for each byte of the table. There are two windows: one is trained, one is packed."""
+DISK_SHARE = 3
+"""Bytes on disk for each byte of the table, where nothing else is said."""
+WINDOWS = 2
+"""Windows on disk, beside those that are kept: one is trained, the next one is packed."""
+KEPT_SHARE = 0.75
+"""The share of the disk that is for windows that are kept for other epochs, where there are such epochs."""
 LISTS_SHARE = 16
 """The part of the rows' memory that the ids of a window may take."""
 LEAST_LISTS = 16 << 20
+ID_BYTES = 4
+"""Bytes of a row's id while a window is packed."""
 NODE_BYTES, EDGE_BYTES = 32, 12
 """Bytes of a node and of an edge in a sample: ids, rows, degrees, where neighbours begin; a source and a relation."""
 PREPARED = 5
@@ -24,7 +30,8 @@ class Packing:
     """How rows come in packs. ``hot``: rows that stay in memory. ``cold``: the most rows of a batch that come in its pack.
 
     ``window_rows``: as many bytes as these rows have are on disk of a window, unless one batch alone has more. ``row_bytes``: of
-    one row as stored. ``sample_bytes``: of a batch's sample, which waits on disk too, at most. ``block_bytes``: read at a time.
+    one row as stored. ``sample_bytes``: of a batch's sample, which waits on disk too, at most. ``refresh``: epochs of the same
+    samples. ``kept_bytes``: on disk, at most, of windows that are kept for them. ``block_bytes``: read at a time.
     """
 
     hot: int
@@ -32,12 +39,14 @@ class Packing:
     window_rows: int
     row_bytes: int
     sample_bytes: int = 0
+    refresh: int = 1
+    kept_bytes: int = 0
     block_bytes: int = BLOCK_BYTES
 
     @property
     def disk(self) -> int:
-        """The most bytes on disk: those of two windows."""
-        return 2 * max(self.window_rows * self.row_bytes, self.batch_bytes)
+        """The most bytes on disk: those of windows that are kept, and of two others."""
+        return self.kept_bytes + WINDOWS * max(self.window_rows * self.row_bytes, self.batch_bytes)
 
     @property
     def batch_bytes(self) -> int:
@@ -45,17 +54,27 @@ class Packing:
         return self.cold * self.row_bytes + self.sample_bytes
 
 
-def packing_of(nodes: int, row_bytes: int, reached: tuple[int, int], hot: int) -> Packing:
-    """Return how rows come in packs where ``hot`` rows stay. ``reached``: the most nodes and edges of a batch's sample."""
-    window = min(int(DISK_SHARE * nodes), _list_bytes(row_bytes, hot) // 4)
-    cold, edges = min(reached[0], nodes), reached[1]
-    return Packing(hot, cold, window, row_bytes, NODE_BYTES * cold + EDGE_BYTES * edges)
+@dataclass(frozen=True, slots=True)
+class PackedTable:
+    """A table whose rows come in packs. ``disk``: bytes of temporary disk; None: what is usual. ``refresh``: see `Packing`."""
 
+    nodes: int
+    row_bytes: int
+    disk: int | None = None
+    refresh: int = 1
 
-def packing_bytes(nodes: int, row_bytes: int, hot: int) -> int:
-    """Return the bytes of memory that packing takes beside the rows: where each node's row is, ids of a window, and blocks."""
-    return 4 * nodes + _list_bytes(row_bytes, hot) + BLOCKS * BLOCK_BYTES
+    def packing(self, reached: tuple[int, int], hot: int) -> Packing:
+        """Return how its rows come where ``hot`` rows stay. ``reached``: the most nodes and edges of a batch's sample."""
+        disk = DISK_SHARE * self.nodes * self.row_bytes if self.disk is None else self.disk
+        kept = int(KEPT_SHARE * disk) if self.refresh > 1 else 0
+        window = min((disk - kept) // WINDOWS // self.row_bytes, self._list_bytes(hot) // ID_BYTES)
+        cold, edges = min(reached[0], self.nodes), reached[1]
+        samples = NODE_BYTES * cold + EDGE_BYTES * edges
+        return Packing(hot, cold, window, self.row_bytes, samples, self.refresh, kept)
 
+    def memory(self, hot: int) -> int:
+        """Return the bytes that packing takes beside the rows: where each node's row is, ids of a window, and blocks."""
+        return 4 * self.nodes + self._list_bytes(hot) + BLOCKS * BLOCK_BYTES
 
-def _list_bytes(row_bytes: int, hot: int) -> int:
-    return max(LEAST_LISTS, hot * row_bytes // LISTS_SHARE)
+    def _list_bytes(self, hot: int) -> int:
+        return max(LEAST_LISTS, hot * self.row_bytes // LISTS_SHARE)

@@ -80,6 +80,11 @@ class StorageSection(Section):
         description="how learned rows and their optimizer state are kept, in the buffer and on disk. bfloat16: half the memory "
         "and half the I/O, rounded by seeded chance, so that small updates count in the mean; on the CPU alone",
     )
+    packs_disk: Bytes | Auto = Field(
+        "auto",
+        description="bytes of temporary disk for rows in the order of batches (sampling.scope exact); auto: three times the "
+        "features",
+    )
     direct_io: bool = Field(True, description="bypass the page cache where the file system allows")
     io_threads: PositiveInt = Field(4, description="threads that read and write partitions")
     device_path: Literal["auto", "zero_copy", "staged", "bulk"] = Field(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from marius_lite.config.packing import LISTS_SHARE, PREPARED, packing_bytes, packing_of
+from marius_lite.config.packing import LISTS_SHARE, PREPARED, PackedTable
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
 from marius_lite.graph.dataset import Dataset
@@ -143,8 +143,9 @@ def _rows(dataset: Dataset, stored: Features, reached: tuple[int, int], options:
     if p.partitions * stored.table.chunk_bytes <= left:
         buffer = PartitionBuffer(stored.table, p.partitions)
         return HostRows(RowBuffers(stored, buffer, None, 0), p, None, 0, options.used_threads)
-    packing = packing_of(nodes, stride, reached, 0)
-    beside = packing_bytes(nodes, stride, 0) + packing.cold * (stride + 4 * stored.width) + PREPARED * packing.sample_bytes
+    table = PackedTable(nodes, stride)
+    packing = table.packing(reached, 0)
+    beside = table.memory(0) + packing.cold * (stride + 4 * stored.width) + PREPARED * packing.sample_bytes
     hot = (left - beside) * (LISTS_SHARE - 1) // LISTS_SHARE // stride  # a share is for the ids of a window
     if hot < 0:
         raise UserError(
@@ -152,5 +153,4 @@ def _rows(dataset: Dataset, stored: Features, reached: tuple[int, int], options:
             f"{format_bytes(lists)}, ids and labels {format_bytes(known)}, rows of a batch and of those ahead "
             f"{format_bytes(beside)}: give more, or lower batch_size or num_neighbors"
         )
-    packing = packing_of(nodes, stride, reached, min(hot, nodes))
-    return PackedRows(stored, p, packing, options.scratch, 0, options.used_threads)
+    return PackedRows(stored, p, table.packing(reached, min(hot, nodes)), options.scratch, 0, options.used_threads)

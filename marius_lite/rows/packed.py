@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from marius_lite.config.packing import Packing
+from marius_lite.config.packing import WINDOWS, Packing
 from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
@@ -17,26 +18,13 @@ from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages
 from marius_lite.pipeline.stage import staged
 from marius_lite.rows.batch import Learn, PreparedBatch
 from marius_lite.rows.host import HostGather, OnHost
-from marius_lite.rows.packer import PackedWindow, Packer
+from marius_lite.rows.packer import InWindow, Key, PackedWindow, Packer
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
 from marius_lite.types import Batch
 
 Prepare = Callable[[Any], PreparedBatch[Any]]
 Read = tuple[PreparedBatch[Any], Ids]
 """A batch whose rows are in memory, and where each is."""
-WINDOWS = 2
-"""Windows whose packs are on disk: one is trained, the next one is packed."""
-
-
-class _InWindow(NamedTuple):
-    """A batch: its place in its window."""
-
-    window: PackedWindow
-    pack: int
-
-    @property
-    def last(self) -> bool:
-        return self.pack == len(self.window.batches) - 1
 
 
 class PackedRows(ResidentRows):
@@ -47,7 +35,7 @@ class PackedRows(ResidentRows):
 
     def __init__(self, stored: Features, partitioning: Partitioning, packing: Packing, folder: Path, ring: int, threads: int):
         super().__init__(RowBuffers(stored, None, None, 0), partitioning)
-        self._packer = Packer(stored.table, packing, folder)
+        self._packer, self._refresh = Packer(stored.table, packing, folder), packing.refresh
         self._gather = HostGather(self._packer.memory, stored.width, ring, threads, stored.type, stored.scales)
         self._waited = 0.0
 
@@ -87,43 +75,62 @@ class PackedRows(ResidentRows):
     ) -> Generator[tuple[Batch, Read], None, None]:
         """Yield batches in order, each once its rows are in memory. The next window is packed meanwhile."""
         packer, stop, room = self._packer, threading.Event(), threading.Semaphore(WINDOWS)
+        kept: Mapping[Key, InWindow] = {}
+        fresh: Iterable[Batch] = batches
+        if self._refresh > 1:
+            batches = list(batches)
+            kept = packer.kept(batches[0].epoch // self._refresh) if batches else {}
+            fresh = [batch for batch in batches if self._key(batch) not in kept]
 
-        def sampled() -> Generator[tuple[PreparedBatch[Any], Ids], None, None]:
-            for batch in batches:
+        def sampled() -> Generator[tuple[Key, PreparedBatch[Any], Ids], None, None]:
+            for batch in fresh:
                 if stop.is_set():
                     return
                 prepared = prepare(batch)
-                yield prepared, prepared.rows[0]
+                yield self._key(batch), prepared, prepared.rows[0]
 
-        def in_turn(windows: Iterable[PackedWindow | None]) -> Generator[_InWindow, None, None]:
-            for window in windows:
-                if window is not None:
-                    yield from (_InWindow(window, pack) for pack in range(len(window.batches)))
+        def in_turn(windows: Iterable[PackedWindow | None]) -> Generator[tuple[Batch | None, InWindow], None, None]:
+            packed = (InWindow(window, pack) for window in windows if window for pack in range(len(window.batches)))
+            if not kept:
+                yield from ((None, at) for at in packed)
+                return
+            for batch in batches:
+                at = kept.get(self._key(batch)) or next(packed, None)
+                if at is None:
+                    return
+                yield batch, at
 
-        def placed(at: _InWindow) -> tuple[_InWindow, PreparedBatch[Any], Ids, int]:
-            prepared = packer.sample(at.window, at.pack)
+        def placed(found: tuple[Batch | None, InWindow]) -> tuple[InWindow, PreparedBatch[Any], Ids, int]:
+            batch, at = found
+            prepared = packer.sample(at)
+            if batch is not None:
+                prepared = replace(prepared, batch=batch)
             return at, prepared, *packer.places(prepared.rows[0])
 
-        def read(found: tuple[_InWindow, PreparedBatch[Any], Ids, int]) -> tuple[Batch, Read]:
+        def read(found: tuple[InWindow, PreparedBatch[Any], Ids, int]) -> tuple[Batch, Read]:
             at, prepared, places, rows = found
-            packer.read(at.window, at.pack, rows)
-            if at.last:
+            packer.read(at, rows)
+            if at.is_last and self._key(prepared.batch) not in kept:
                 packer.done(at.window)
                 room.release()
             return prepared.batch, (prepared, places)
 
         with (
-            closing(packer),
+            ExitStack() as stack,
             closing(staged(packer.windows(sampled()), lambda window: packer.pack(window, stop), 1, room)) as windows,
             closing(staged(in_turn(windows), placed, SAMPLE_AHEAD)) as prepared,
             closing(staged(prepared, read, 1, free)) as ready,
         ):
+            stack.callback(packer.abandon)  # once the threads below have ended
             try:
                 while (item := self._waited_for(ready)) is not None:
                     yield item
             finally:  # closing waits for the thread of each stage: none may wait for room that nobody gives back any more
                 stop.set()
                 room.release(WINDOWS)
+
+    def _key(self, batch: Batch) -> Key:
+        return batch.epoch // self._refresh, batch.step, batch.index
 
     def _waited_for(self, ready: Generator[tuple[Batch, Read], None, None]) -> tuple[Batch, Read] | None:
         start = time.perf_counter()
@@ -139,3 +146,6 @@ class PackedRows(ResidentRows):
 
     def counters(self) -> dict[str, float]:
         return {"bytes_read": self._packer.bytes_read, "bytes_written": self._packer.bytes_written, "wait_s": self._waited}
+
+    def close(self) -> None:
+        self._packer.close()

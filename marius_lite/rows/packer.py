@@ -8,11 +8,11 @@ pieces (DiskGNN, Liu et al., SIGMOD 2025). Which rows stay is measured: those th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,18 +26,24 @@ from marius_lite.storage.table import RowTable
 Ids = npt.NDArray[np.int64]
 Sorted = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 """Ascending node ids, as small as they can be stored."""
+Key = tuple[int, int, int]
+"""What a batch is called: its generation (epochs that train the same samples), its step and its index."""
 Take = Callable[[Records], object]
 
 
 @dataclass(slots=True, eq=False)
 class PackedWindow:
-    """Batches, in order, as they were sampled. ``rows``: how many each takes from its pack. ``files``: what they are in.
+    """Batches, in order, as they were sampled. ``rows``: how many all packs have together, once they are written.
 
-    ``ids``: the ids of these rows, until the packs are written.
+    ``ids``: the ids of these rows, until the packs are written. ``keys``: what the batches are called. ``kept``: whether the
+    window stays for other epochs.
     """
 
     samples: KeptObjects
     packs: Packs | None = None
+    kept: bool = False
+    keys: list[Key] = field(default_factory=list)
+    rows: int = 0
     batches: list[Kept] = field(default_factory=list)
     ids: list[Sorted] = field(default_factory=list)
 
@@ -46,6 +52,17 @@ class PackedWindow:
         self.samples.close()
         if self.packs is not None:
             self.packs.close()
+
+
+class InWindow(NamedTuple):
+    """Where a batch is: its place in a window."""
+
+    window: PackedWindow
+    pack: int
+
+    @property
+    def is_last(self) -> bool:
+        return self.pack == len(self.window.batches) - 1
 
 
 class Packer:
@@ -62,6 +79,8 @@ class Packer:
         self._chosen = packing.hot == 0
         self._ids: type[np.unsignedinteger[Any]] = np.uint32 if table.nodes <= 1 << 32 else np.uint64
         self._open: list[PackedWindow] = []
+        self._kept: dict[Key, InWindow] = {}
+        self._kept_bytes = 0
         self._read = {"table": 0, "samples": 0, "packs": 0}  # bytes, each counted by a thread of its own
         self.bytes_written = 0
 
@@ -69,14 +88,27 @@ class Packer:
     def bytes_read(self) -> int:
         return sum(self._read.values())
 
-    def windows(self, batches: Iterable[tuple[object, Ids]]) -> Generator[PackedWindow, None, None]:
-        """Group sampled batches, each with the distinct nodes that it needs, into windows that fit the disk that is planned."""
+    def kept(self, generation: int) -> Mapping[Key, InWindow]:
+        """Return the batches that are kept, by their keys. Those of another generation, a key's first number, go."""
+        for window in [window for window in self._open if window.kept and window.keys[0][0] != generation]:
+            window.kept = False
+            self._kept_bytes -= self._bytes(window)
+            self.done(window)
+        self._kept = {key: at for key, at in self._kept.items() if key[0] == generation}
+        return dict(self._kept)
+
+    def windows(self, batches: Iterable[tuple[Key, object, Ids]]) -> Generator[PackedWindow, None, None]:
+        """Group sampled batches into windows that fit the disk that is planned.
+
+        ``batches``: what each is called, the batch, and the distinct nodes that it needs.
+        """
         window, rows, plan = self._begun(), 0, self._packing
-        for batch, nodes in batches:
+        for key, batch, nodes in batches:
             ids, samples = self._sorted(nodes), window.samples.size + plan.sample_bytes
             if window.batches and (rows + len(ids)) * self._table.stride + samples > plan.window_rows * self._table.stride:
                 yield window
                 window, rows, ids = self._begun(), 0, self._sorted(nodes)  # by now it may be known which rows stay
+            window.keys.append(key)
             window.batches.append(window.samples.keep(batch))
             window.ids.append(ids)
             rows += len(ids)
@@ -84,12 +116,19 @@ class Packer:
             yield window
 
     def done(self, window: PackedWindow) -> None:
-        """Give the disk space of a window back."""
-        window.close()
-        self._open.remove(window)
+        """Give the disk space of a window back, unless it is kept."""
+        if not window.kept:
+            window.close()
+            self._open.remove(window)
+
+    def abandon(self) -> None:
+        """Give the disk space of the windows back that are not kept."""
+        for window in list(self._open):
+            self.done(window)
 
     def close(self) -> None:
         """Give the disk space of all windows back."""
+        self._kept = {}
         while self._open:
             self._open.pop().close()
 
@@ -115,14 +154,23 @@ class Packer:
                 self._places[:] = -1
         if not done:
             return None
-        self.bytes_written += sum(len(ids) for ids in window.ids) * self._table.stride + window.samples.size
+        window.rows = sum(len(ids) for ids in window.ids)
+        self.bytes_written += self._bytes(window)
+        if self._packing.refresh > 1 and self._kept_bytes + self._bytes(window) <= self._packing.kept_bytes:
+            window.kept = True
+            self._kept_bytes += self._bytes(window)
+            self._kept.update({key: InWindow(window, pack) for pack, key in enumerate(window.keys)})
         window.ids, self._chosen = [], True
         return window
 
-    def sample(self, window: PackedWindow, pack: int) -> Any:
-        """Read a batch of a window as it was sampled. Raises RunError."""
-        self._read["samples"] += window.batches[pack].size
-        return window.samples.read(window.batches[pack])
+    def _bytes(self, window: PackedWindow) -> int:
+        return window.rows * self._table.stride + window.samples.size
+
+    def sample(self, at: InWindow) -> Any:
+        """Read a batch as it was sampled. Raises RunError."""
+        kept = at.window.batches[at.pack]
+        self._read["samples"] += kept.size
+        return at.window.samples.read(kept)
 
     def places(self, nodes: Ids) -> tuple[Ids, int]:
         """Return the rows in memory of a batch's distinct nodes, once its pack is read, and how many rows the pack has."""
@@ -132,15 +180,15 @@ class Packer:
         places[cold[order]] = self._packing.hot + np.arange(len(cold))
         return places, len(cold)
 
-    def read(self, window: PackedWindow, pack: int, rows: int) -> None:
-        """Read a pack of so many ``rows`` into memory. Raises RunError."""
-        assert window.packs is not None
+    def read(self, at: InWindow, rows: int) -> None:
+        """Read a batch's pack of so many ``rows`` into memory. Raises RunError."""
+        assert at.window.packs is not None
         hot = self._packing.hot
         if hot + rows > len(self.memory):
             larger = np.empty((hot + rows, self._table.width), self._table.dtype)
             larger[:hot] = self.memory[:hot]
             self.memory = larger
-        window.packs.read_into(pack, self.memory[hot : hot + rows].view(np.float32))
+        at.window.packs.read_into(at.pack, self.memory[hot : hot + rows].view(np.float32))
         self._read["packs"] += rows * self._table.stride
 
     def _sorted(self, nodes: Ids) -> Sorted:

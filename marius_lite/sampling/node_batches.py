@@ -42,8 +42,14 @@ def node_window(step: int, nodes: int, batch_size: int) -> Window:
     return Window(step, (), nodes, 0, Cut(batch_size, even=False))
 
 
-def node_batches(epoch: int, window: Window, ids: Ids, run_seed: int, start: int) -> Iterator[NodeBatch]:
-    """The window's batches from index ``start`` on, its nodes shuffled."""
-    order = generator_for(run_seed, "shuffle", epoch, window.step, window.first_batch).permutation(len(ids))
+def drawn_in(epoch: int, refresh: int) -> int:
+    """Return the epoch in which an epoch's batches and neighbours are drawn. ``refresh``: epochs that have the same ones."""
+    return epoch - epoch % refresh
+
+
+def node_batches(epoch: int, window: Window, ids: Ids, run_seed: int, start: int, refresh: int = 1) -> Iterator[NodeBatch]:
+    """The window's batches from index ``start`` on, its nodes shuffled. ``refresh``: see `drawn_in`."""
+    drawn = generator_for(run_seed, "shuffle", drawn_in(epoch, refresh), window.step, window.first_batch)
+    order = drawn.permutation(len(ids))
     for index, part in batch_slices(window, start):
         yield NodeBatch(epoch, window.step, index, ids[order[part]])

@@ -21,7 +21,7 @@ from marius_lite.graph.plans import plans_of
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows
-from marius_lite.sampling.node_batches import node_batches, node_window
+from marius_lite.sampling.node_batches import drawn_in, node_batches, node_window
 from marius_lite.sampling.windows import Window
 from marius_lite.seeds import seed_for
 from marius_lite.tasks.checkpoint import Checkpoint
@@ -99,14 +99,6 @@ def classes_of(checkpoint: Checkpoint) -> int:
     return checkpoint.dataset.required_labels().classes
 
 
-@dataclass(frozen=True, slots=True)
-class SampledNodes:
-    """What the representation prepared for a batch's nodes. ``seed``: the seed of what is still drawn (dropout)."""
-
-    places: PreparedPlaces
-    seed: int
-
-
 class NodeLearning:
     """See `tasks.task.Learning`."""
 
@@ -124,20 +116,20 @@ class NodeLearning:
         return [node_window(step.index, len(self._training.of(step.targets)), self._config.training.batch_size)]
 
     def open(self, epoch: int, window: Window, following: Window | None) -> NodeWindow:
-        targets = self._plans(epoch).steps[window.step].targets
-        return NodeWindow(window, epoch, self._training.of(targets), self._config.training.seed)
+        targets, config = self._plans(epoch).steps[window.step].targets, self._config
+        return NodeWindow(window, epoch, self._training.of(targets), config.training.seed, config.sampling.refresh_epochs)
 
-    def prepare(self, batch: NodeBatch) -> PreparedBatch[SampledNodes]:
-        place, seed = (batch.epoch, batch.step, batch.index), self._config.training.seed
-        places = self._representation.prepare_nodes(batch.nodes, seed_for(seed, "neighbours", *place))
+    def prepare(self, batch: NodeBatch) -> PreparedBatch[PreparedPlaces]:
+        drawn = drawn_in(batch.epoch, self._config.sampling.refresh_epochs)
+        seed = seed_for(self._config.training.seed, "neighbours", drawn, batch.step, batch.index)
+        places = self._representation.prepare_nodes(batch.nodes, seed)
         labels = self._training.labels_of(batch.nodes)
-        return PreparedBatch(
-            batch, SampledNodes(places, seed_for(seed, "dropout", *place)), places.rows, {**places.arrays, "labels": labels}
-        )
+        return PreparedBatch(batch, places, places.rows, {**places.arrays, "labels": labels})
 
-    def gradients(self, prepared: PreparedBatch[SampledNodes], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
-        sampled = prepared.sampled
-        vectors = self._representation.vectors_of_nodes(sampled.places, arrived, sampled.seed)
+    def gradients(self, prepared: PreparedBatch[PreparedPlaces], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        at = prepared.batch
+        seed = seed_for(self._config.training.seed, "dropout", at.epoch, at.step, at.index)
+        vectors = self._representation.vectors_of_nodes(prepared.sampled, arrived, seed)
         loss, d_scores = self._model.gradients(vectors.values, arrived.tensor("labels"))
         return loss, vectors.backward([d_scores])
 
@@ -158,15 +150,16 @@ class NodeLearning:
 
 @dataclass(frozen=True)
 class NodeWindow:
-    """The training nodes of a step."""
+    """The training nodes of a step. ``refresh``: epochs that have the same batches."""
 
     window: Window
     epoch: int
     ids: Ids
     seed: int
+    refresh: int = 1
 
     def batches(self, start: int) -> Iterator[NodeBatch]:
-        return node_batches(self.epoch, self.window, self.ids, self.seed, start)
+        return node_batches(self.epoch, self.window, self.ids, self.seed, start, self.refresh)
 
     def touched(self) -> Ids:
         return self.ids[:0]  # they are few: most rows that batches touch are their neighbours'

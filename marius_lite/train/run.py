@@ -54,6 +54,7 @@ CHANGEABLE = (
     "checkpoint.",
     "evaluation.",
     "storage.memory",
+    "storage.packs_disk",
     "storage.prefetch",
     "storage.io_threads",
     "storage.direct_io",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from marius_lite.config.packing import Packing
 from marius_lite.errors import RunError
-from marius_lite.rows.packer import Packer
+from marius_lite.rows.packer import InWindow, Packer
 from marius_lite.storage.checksum import file_checksum
 from marius_lite.storage.table import RowTable
 
@@ -33,9 +33,14 @@ def table(values, tmp_path_factory):
     return found.expecting(sums)
 
 
+def keyed(batches, generation=0):
+    """(key, batch, nodes) of (batch, nodes) pairs."""
+    return [((generation, 0, index), batch, nodes) for index, (batch, nodes) in enumerate(batches)]
+
+
 def packed(packer, batches):
     """The windows of (name, nodes) pairs, all packed one after another."""
-    for window in packer.windows(batches):
+    for window in packer.windows(keyed(batches)):
         yield packer.pack(window, threading.Event())
 
 
@@ -44,9 +49,9 @@ def check(packer, batches, values):
     seen = []
     for window in packed(packer, [((name, nodes), nodes) for name, nodes in batches]):
         for pack in range(len(window.batches)):
-            name, nodes = packer.sample(window, pack)
+            name, nodes = packer.sample(InWindow(window, pack))
             places, cold = packer.places(nodes)
-            packer.read(window, pack, cold)
+            packer.read(InWindow(window, pack), cold)
             np.testing.assert_array_equal(packer.memory[places], values[nodes])
             seen.append((name, nodes.tolist()))
         packer.done(window)
@@ -88,7 +93,10 @@ def test_only_partitions_with_wanted_rows_are_read(table, tmp_path):
 def test_a_window_keeps_to_its_rows_unless_one_batch_has_more(table, tmp_path):
     packer = Packer(table, Packing(0, 10, 12, WIDTH * 4), tmp_path)
     batches = [(n, np.arange(n)) for n in (5, 7, 3, 30, 1, 11)]
-    windows = [[packer.sample(window, pack) for pack in range(len(window.batches))] for window in packer.windows(batches)]
+    windows = [
+        [packer.sample(InWindow(window, pack)) for pack in range(len(window.batches))]
+        for window in packer.windows(keyed(batches))
+    ]
     assert windows == [[5, 7], [3], [30], [1, 11]]
     before = len(os.listdir("/proc/self/fd"))
     packer.close()
@@ -98,7 +106,7 @@ def test_a_window_keeps_to_its_rows_unless_one_batch_has_more(table, tmp_path):
 def test_samples_take_their_part_of_a_window(table, tmp_path):
     packer = Packer(table, Packing(0, 10, 12, WIDTH * 4, 8 * WIDTH * 4), tmp_path)
     batches = [(np.zeros(8 * WIDTH * 4, np.uint8), np.arange(2)) for _ in range(4)]
-    assert [len(window.batches) for window in packer.windows(batches)] == [1, 1, 1, 1]
+    assert [len(window.batches) for window in packer.windows(keyed(batches))] == [1, 1, 1, 1]
     packer.close()
 
 
@@ -112,6 +120,29 @@ def test_damaged_rows_reach_no_batch(table, values, tmp_path):
 def test_packing_ends_where_it_is_asked_to(table, tmp_path):
     packer, stop = Packer(table, Packing(5, 10, 1000, WIDTH * 4), tmp_path), threading.Event()
     stop.set()
-    (window,) = packer.windows([("one", np.arange(20))])
+    (window,) = packer.windows(keyed([("one", np.arange(20))]))
     assert packer.pack(window, stop) is None
     check(packer, [("one", np.arange(20)[::-1])], packer._table.read_rows(0, np.arange(40)))  # and all is well the next time
+
+
+def test_windows_are_kept_as_far_as_they_fit_until_another_generation(table, values, tmp_path):
+    one = 4 * WIDTH * 4 + 64  # bytes of a batch of 4 rows and its sample
+    packer = Packer(table, Packing(0, 10, 5, WIDTH * 4, 0, refresh=3, kept_bytes=2 * one), tmp_path)
+    nodes = [np.arange(4 * k, 4 * k + 4) for k in range(4)]
+    for window in packer.windows(keyed([(each, each) for each in nodes])):
+        packer.done(packer.pack(window, threading.Event()))
+    kept = packer.kept(0)
+    assert list(kept) == [(0, 0, 0), (0, 0, 1)]
+    for key, at in kept.items():
+        places, cold = packer.places(packer.sample(at))
+        packer.read(at, cold)
+        np.testing.assert_array_equal(packer.memory[places], values[nodes[key[2]]])
+    packer.abandon()
+    assert list(packer.kept(0)) == list(kept)
+    before = len(os.listdir("/proc/self/fd"))
+    assert packer.kept(1) == {}
+    assert len(os.listdir("/proc/self/fd")) == before - 4
+    for window in packer.windows(keyed([(each, each) for each in nodes], generation=1)):
+        packer.done(packer.pack(window, threading.Event()))
+    assert list(packer.kept(1)) == [(1, 0, 0), (1, 0, 1)]
+    packer.close()

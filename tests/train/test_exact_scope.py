@@ -89,7 +89,7 @@ def test_a_batch_may_need_more_rows_than_were_planned(cli, communities, tmp_path
 
 
 def test_many_windows_and_a_stop_in_the_middle_of_one(cli, communities, tmp_path, monkeypatch):
-    monkeypatch.setattr("marius_lite.config.packing.DISK_SHARE", 3)
+    monkeypatch.setattr("marius_lite.config.packing.DISK_SHARE", 8)
     settings = ("training.batch_size=10", "training.epochs=2")
     expected = train(cli, communities, tmp_path / "all", *ALL, *settings)
     windows, pack = [], Packer.pack
@@ -107,6 +107,25 @@ def test_many_windows_and_a_stop_in_the_middle_of_one(cli, communities, tmp_path
         assert cli("resume", tmp_path / name, "--checkpoint", name, "--set", "checkpoint.every_minutes=null") == 0
         weights, losses, figures = bits(tmp_path / name)
         assert (weights["2.0.0"], losses, figures) == (expected[0]["2.0.0"], *expected[1:])
+
+
+@pytest.mark.parametrize("disk", ["20kB", "60kB", "10MB"])
+def test_samples_may_serve_several_epochs(cli, communities, tmp_path, monkeypatch, disk):
+    """They do so whatever is in memory. On disk it needs fewer bytes, the more packs may stay there."""
+    settings = ("training.batch_size=10", "training.epochs=5", "sampling.refresh_epochs=3", "model.dropout=0.3")
+    expected = train(cli, communities, tmp_path / "all", *ALL, *settings)
+    assert train(cli, communities, tmp_path / "few", *FEW, *settings, f"storage.packs_disk={disk}") == expected
+    neighbours = [line["machine"]["neighbours"] for line in lines(tmp_path / "few", "epoch")]
+    assert neighbours[0] == neighbours[1] == neighbours[2] != neighbours[3] == neighbours[4]
+    written = [line["machine"]["bytes_written"] for line in lines(tmp_path / "few", "epoch")]
+    assert written[0] == pytest.approx(written[3], rel=0.5)
+    assert written[1] == written[2] == written[4] == 0 if disk == "10MB" else written[1] > 0
+    assert disk != "60kB" or written[1] < 0.9 * written[0]
+    # A run goes on in the middle of epochs that have the same samples.
+    train(cli, communities, tmp_path / "part", *FEW, *settings, f"storage.packs_disk={disk}", "training.epochs=2")
+    assert cli("resume", tmp_path / "part", "--set", "training.epochs=5", "--set", "evaluation.every_epochs=4") == 0
+    weights, losses, _ = bits(tmp_path / "part")
+    assert (weights["5.0.0"], losses) == (expected[0]["5.0.0"], expected[1])
 
 
 def test_staleness_changes_nothing_that_is_only_read(cli, communities, tmp_path):
@@ -164,9 +183,10 @@ def test_the_plan_counts_memory_and_disk(communities, cli, tmp_path, capfd):
     [
         (["model.inputs=embeddings", "model.dim=4"], "nodes have learned rows, which come with their partitions"),
         (["storage.memory=1MB"], "this needs .* `storage.memory` is 1.00 MB: raise it"),
+        (["sampling.scope=auto", "model.inputs=both", "model.dim=4", "sampling.refresh_epochs=2"], "drawn among resident"),
         (["task=link_prediction", "model.layers=[]", "sampling.fanouts=[5]"], "drawn among resident nodes so far"),
     ],
-    ids=["learned", "memory", "links"],
+    ids=["learned", "memory", "refreshed", "links"],
 )
 def test_what_cannot_be_exact_is_refused(cli, communities, tmp_path, capfd, settings, said):
     base = [] if "task=link_prediction" not in settings else ["loss.name=softmax"]
