@@ -100,16 +100,18 @@ class NodePlanning:
         if config.sampling.scope == "resident" or (whole and not asked):
             return None
         if whole:
-            return Resolved(partitions, ORDERING, node_memory(config, facts, partitions), "exact")
+            everything = node_memory(config, facts, partitions)
+            check_capacity_fits(config, partitions, everything, budget)
+            return Resolved(partitions, ORDERING, everything, "exact")
         reason = _why_not_exact(config, facts)
         if reason is None:
-            for capacity in range(partitions - 1, 0, -1) if given == "auto" else [given]:
+            for capacity in range(max(partitions - 1, 1), 0, -1) if given == "auto" else [given]:
                 memory = exact_memory(config, facts, capacity)
                 if memory.total <= budget:
                     return Resolved(capacity, ORDERING, memory, "exact")
             reason = (
                 f"this needs {format_bytes(memory.total)} ({memory.told()}), `storage.memory` is {format_bytes(budget)}: "
-                "raise it, or use `scope: auto`"
+                "raise it, or lower training.batch_size or sampling.fanouts"
             )
         if asked:
             raise UserError(f"`sampling.scope` is exact, but {reason}")
@@ -193,9 +195,21 @@ def exact_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
     disk = None if config.storage.packs_disk == "auto" else config.storage.packs_disk
     table = PackedTable(facts.nodes, facts.features, disk, config.sampling.refresh_epochs)
     packing = table.packing((reach[-1], sum(drawn)), rows)
-    ahead = packing.cold * facts.features + PREPARED * packing.sample_bytes
+    if disk is not None and packing.disk > disk:
+        raise UserError(
+            f"`storage.packs_disk` is {format_bytes(disk)}, but two batches and what is kept take {format_bytes(packing.disk)}: "
+            "raise it, or lower training.batch_size or sampling.fanouts"
+        )
+    ahead = packing.cold * facts.features + (PREPARED + config.training.staleness) * packing.sample_bytes
     buffer = rows * facts.features + table.memory(rows)
-    return replace(whole, slots=capacity, buffer=buffer, workspace=whole.workspace + ahead, packing=packing)
+    return replace(
+        whole,
+        slots=capacity,
+        buffer=buffer,
+        edges=facts.all_lists + whole.edges - whole.slots * facts.lists,
+        workspace=whole.workspace + ahead,
+        packing=packing,
+    )
 
 
 def _why_not_exact(config: Config, facts: Facts) -> str | None:

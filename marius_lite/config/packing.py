@@ -19,8 +19,8 @@ ID_BYTES = 4
 """Bytes of a row's id while a window is packed."""
 NODE_BYTES, EDGE_BYTES = 32, 12
 """Bytes of a node and of an edge in a sample: ids, rows, degrees, where neighbours begin; a source and a relation."""
-PREPARED = 5
-"""Samples in memory where rows come in packs: one of the window that is packed; others are read, wait and are trained."""
+PREPARED = 8
+"""Samples in memory where rows come in packs: one is drawn for the window that is packed; others are read, wait, are trained."""
 BLOCKS = 6
 """Blocks in memory: one is read, one waits, one is packed, and its rows are gathered; and what the heap keeps of earlier ones."""
 
@@ -45,8 +45,9 @@ class Packing:
 
     @property
     def disk(self) -> int:
-        """The most bytes on disk: those of windows that are kept, and of two others."""
-        return self.kept_bytes + WINDOWS * max(self.window_rows * self.row_bytes, self.batch_bytes)
+        """The most bytes on disk: those of windows that are kept, of two others, and the samples of a third."""
+        window = max(self.window_rows * self.row_bytes, self.batch_bytes)
+        return self.kept_bytes + WINDOWS * window + window * self.sample_bytes // self.batch_bytes
 
     @property
     def batch_bytes(self) -> int:
@@ -67,9 +68,11 @@ class PackedTable:
         """Return how its rows come where ``hot`` rows stay. ``reached``: the most nodes and edges of a batch's sample."""
         disk = DISK_SHARE * self.nodes * self.row_bytes if self.disk is None else self.disk
         kept = int(KEPT_SHARE * disk) if self.refresh > 1 else 0
-        window = min((disk - kept) // WINDOWS // self.row_bytes, self._list_bytes(hot) // ID_BYTES)
         cold, edges = min(reached[0], self.nodes), reached[1]
         samples = NODE_BYTES * cold + EDGE_BYTES * edges
+        # The samples of a third window are on disk before another one is done with.
+        share = WINDOWS + samples / (samples + cold * self.row_bytes)
+        window = min(int((disk - kept) / share / self.row_bytes), self._list_bytes(hot) // ID_BYTES)
         return Packing(hot, cold, window, self.row_bytes, samples, self.refresh, kept)
 
     def memory(self, hot: int) -> int:

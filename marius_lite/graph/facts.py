@@ -63,6 +63,7 @@ def _with_encoder(facts: Facts, dataset: Dataset, config: Config) -> Facts:
         features=features.table.stride if features else 0,
         feature_width=features.width if features else 0,
         lists=list_bytes(dataset, config),
+        all_lists=all_list_bytes(dataset, config),
     )
 
 
@@ -78,6 +79,13 @@ def list_bytes(dataset: Dataset, config: Config) -> int:
         )
     edges = int(np.diff(adjacency.starts).max(initial=0))
     return edges * adjacency.edge_bytes(config.sampling.weighted) + (dataset.partitioning.rows + 1) * (8 + 4)
+
+
+def all_list_bytes(dataset: Dataset, config: Config) -> int:
+    """Return the bytes of the in-edges of all partitions."""
+    adjacency, p = dataset.adjacency, dataset.partitioning
+    assert adjacency is not None
+    return int(adjacency.starts[-1]) * adjacency.edge_bytes(config.sampling.weighted) + (p.nodes + p.partitions) * (8 + 4)
 
 
 def node_facts(dataset: Dataset) -> NodeFacts:

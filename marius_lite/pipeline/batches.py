@@ -39,7 +39,12 @@ class Finished:
     loss: float
 
 
-def sampled_ahead(batches: Iterable[Drawn], sample: Callable[[Drawn], Sampled]) -> Generator[tuple[Drawn, Sampled], None, None]:
+Stop = Callable[[], bool]
+
+
+def sampled_ahead(
+    batches: Iterable[Drawn], sample: Callable[[Drawn], Sampled], stop: Stop
+) -> Generator[tuple[Drawn, Sampled], None, None]:
     """Yield each batch with its ids, which are sampled ahead in a thread."""
     return staged(batches, lambda batch: (batch, sample(batch)), SAMPLE_AHEAD)
 
@@ -48,14 +53,15 @@ def sampled_ahead(batches: Iterable[Drawn], sample: Callable[[Drawn], Sampled]) 
 class Stages(Generic[Drawn, Sampled, Gathered, Grads]):
     """The stages of a batch, in order: sample ids, gather rows, compute loss and gradients, apply gradients.
 
-    ``ahead``: yields each batch, in order, with what is to be gathered. It calls the first function for ids.
+    ``ahead``: yields each batch, in order, with what is to be gathered. It calls the first function for ids. It may end early
+    once ``stop()`` is true.
     """
 
     sample: Callable[[Drawn], Any]
     gather: Callable[[Sampled], Gathered]
     learn: Callable[[Gathered], tuple[float, Grads]]
     apply: Callable[[Grads], object]
-    ahead: Callable[[Iterable[Drawn], Callable[[Drawn], Any]], Generator[tuple[Drawn, Sampled], None, None]] = sampled_ahead
+    ahead: Callable[[Iterable[Drawn], Callable[[Drawn], Any], Stop], Generator[tuple[Drawn, Sampled], None, None]] = sampled_ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +81,15 @@ def run(
     batches: Iterable[Drawn],
     stages: Stages[Drawn, Sampled, Gathered, Grads] | Streamed[Drawn, Sampled],
     staleness: int,
-    stop: Callable[[], bool],
+    stop: Stop,
+    at_once: Stop = lambda: False,
 ) -> Generator[Finished, None, None]:
-    """Yield each batch once it is finished, in order. Once ``stop()`` is true no batch begins; those under way end."""
+    """Yield each batch once it is finished, in order. Once ``stop()`` is true no batch begins; those under way end.
+
+    At least one batch ends, unless ``at_once()`` is true: then none is waited for that is not there yet.
+    """
     ahead = sampled_ahead if isinstance(stages, Streamed) else stages.ahead
-    with closing(ahead(batches, stages.sample)) as sampled:
+    with closing(ahead(batches, stages.sample, at_once)) as sampled:
         if isinstance(stages, Streamed):
             yield from _streamed(sampled, stages, stop)
         elif staleness == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -22,10 +23,15 @@ _END = object()
 
 
 def staged(
-    items: Iterable[T], function: Callable[[T], U], ahead: int, permits: threading.Semaphore | None = None
+    items: Iterable[T],
+    function: Callable[[T], U],
+    ahead: int,
+    permits: threading.Semaphore | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Generator[U, None, None]:
     """Yield ``function`` of each item, in order. Results are computed ahead, at most ``ahead`` of them.
 
+    Once ``stop()`` is true, no result is waited for.
     ``permits``, where given, is acquired before each call; who uses the result releases it. An error of ``function`` or
     ``items`` is raised where its result would be yielded. Closing the generator ends the thread.
     """
@@ -56,10 +62,16 @@ def staged(
         except BaseException as error:
             put(_Failed(error))
 
+    def next_result() -> object:
+        while not stop():
+            with suppress(queue.Empty):
+                return results.get(timeout=POLL_SECONDS)
+        return _END
+
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
-        while (result := results.get()) is not _END:
+        while (result := next_result()) is not _END:
             if isinstance(result, _Failed):
                 raise result.error
             yield result  # type: ignore[misc]

@@ -15,7 +15,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.pyg.loader import Loader
 from marius_lite.pyg.options import LoaderArguments, LoaderOptions
-from marius_lite.pyg.subgraphs import Ids, Subgraphs
+from marius_lite.pyg.subgraphs import Ids, Subgraphs, opened
 from marius_lite.seeds import generator_for
 from marius_lite.types import NodeBatch
 
@@ -30,12 +30,13 @@ class LinkNeighborLoader(Loader):
 
     ``edge_label_index``: the edges to load, (2, edges) raw ids, or a split of the dataset (``train``, ``valid``, ``test``).
     ``edge_label``: a number of each, (edges,). ``neg_sampling``: ``binary``: so many random pairs for each edge
-    (``neg_sampling_ratio``) are added, with edge_label 0, and those of the edges are 1, or one more than given; ``triplet``: so
-    many random destinations. None: no negatives. A ratio alone means binary. The rest is as in `NeighborLoader`.
+    (``neg_sampling_ratio``) are added, with edge_label 0; those of the edges are 1, or as given, and one more where one of them
+    is 0. ``triplet``: so many random destinations. None: no negatives. A ratio alone means binary. The rest is as in
+    `NeighborLoader`.
 
-    A batch has what `NeighborLoader` gives, and edge_label_index (2, m) and edge_label (m,), or for triplets src_index,
-    dst_pos_index and dst_neg_index: places in ``n_id``. ``batch_size`` counts the edges. Edges that are loaded are not left
-    out of the sampled neighbourhoods, as there.
+    A batch has what `NeighborLoader` gives, and edge_label_index (2, m) and edge_label (m,); for triplets src_index and
+    dst_pos_index (m,), and dst_neg_index (m,), or (m, ratio) for more than one: places in ``n_id``. ``batch_size`` counts the
+    edges. Edges that are loaded are not left out of the sampled neighbourhoods, as there. A split takes 16 bytes an edge.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class LinkNeighborLoader(Loader):
         data: Dataset | Path | str,
         num_neighbors: Sequence[int],
         edge_label_index: EdgeLabelIndex = "train",
-        edge_label: Tensor | None = None,
+        edge_label: Tensor | npt.NDArray[Any] | None = None,
         *,
         neg_sampling: Literal["binary", "triplet"] | None = None,
         neg_sampling_ratio: int | None = None,
@@ -58,30 +59,36 @@ class LinkNeighborLoader(Loader):
             )
         if self._kind == "triplet" and edge_label is not None:
             raise UserError("edge_label: triplets have none: leave it out, or use neg_sampling='binary'")
-        super().__init__(LoaderOptions(**options))
+        super().__init__(LoaderOptions.of(options))
         ends = 2 * self._options.batch_size * (1 + (int(self._ratio) if self._kind else 0))
-        dataset = data if isinstance(data, Dataset) else Dataset.open(Path(data))
+        dataset = opened(data)
         self._subgraphs, self._total = Subgraphs(dataset, num_neighbors, ends, self._options), dataset.manifest.nodes
-        self._edges, self._label = _edges(self._subgraphs, edge_label_index), edge_label
-        if edge_label is not None and edge_label.shape != (self._edges.shape[1],):
-            raise UserError(f"edge_label: found shape {tuple(edge_label.shape)}: expected ({self._edges.shape[1]},)")
+        self._edges = _edges(self._subgraphs, edge_label_index)
+        self._label = self._labels(edge_label)
 
     def __len__(self) -> int:
         return self._options.batches(self._edges.shape[1])
 
+    def _labels(self, given: Tensor | npt.NDArray[Any] | None) -> Tensor | None:
+        """Return the labels of the edges. They make room for 0, which negatives have, where there are any."""
+        if given is None:
+            return None
+        label = torch.as_tensor(given)
+        if label.shape != (self._edges.shape[1],):
+            raise UserError(f"edge_label: found shape {tuple(label.shape)}: expected ({self._edges.shape[1]},)")
+        return label + 1 if self._kind == "binary" and label.min() == 0 else label
+
     def _batches(self, epoch: int) -> Generator[Data, None, None]:
-        order, ahead = self._order(self._edges.shape[1]), dict[int, dict[str, Any]]()
-
-        def drawn() -> Generator[NodeBatch, None, None]:
-            for index, places in enumerate(order):
-                nodes, ahead[index] = self._with_negatives(epoch, index, places)
-                yield NodeBatch(epoch, 0, index, nodes)
-
-        for batch, found in self._subgraphs.batches(drawn()):
-            yield self._data(found, **ahead.pop(batch.index))
+        order = self._order(self._edges.shape[1], epoch)
+        batches = (
+            NodeBatch(epoch, 0, index, self._with_negatives(epoch, index, places)[0]) for index, places in enumerate(order)
+        )
+        for batch, found in self._subgraphs.batches(batches):
+            _, more = self._with_negatives(epoch, batch.index, order[batch.index])  # the same as before
+            yield self._data(found, **more)
 
     def _with_negatives(self, epoch: int, index: int, places: Ids) -> tuple[Ids, dict[str, Any]]:
-        """Return the distinct ends of a batch's edges and negatives, and its attributes."""
+        """Return the distinct ends of a batch's edges and negatives, and its attributes. It follows from the seed."""
         edges, wanted = self._edges[:, places], len(places) * int(self._ratio)
         draws = generator_for(self._options.seed, "negatives", epoch, 0, index)
         more: dict[str, Any] = {"input_id": torch.from_numpy(places), "batch_size": len(places)}
@@ -89,13 +96,13 @@ class LinkNeighborLoader(Loader):
             negatives = draws.integers(self._total, size=wanted)
             nodes, at = np.unique(np.concatenate([*edges, negatives]), return_inverse=True)
             src, dst, other = np.split(at, [len(places), 2 * len(places)])
+            other = other.reshape(len(places), -1) if self._ratio != 1 else other
             found = {"src_index": src, "dst_pos_index": dst, "dst_neg_index": other}
             return nodes, {**more, **{name: torch.from_numpy(value) for name, value in found.items()}}
         label = torch.ones(len(places)) if self._label is None else self._label[places]
         if self._kind == "binary":
             edges = np.concatenate([edges, draws.integers(self._total, size=(2, wanted))], 1)
-            given = label if self._label is None else label + 1
-            label = torch.cat([given, given.new_zeros(wanted)])
+            label = torch.cat([label, label.new_zeros(wanted)])
         nodes, at = np.unique(edges, return_inverse=True)
         if self._kind or self._label is not None:
             more["edge_label"] = label

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Self
@@ -34,7 +35,9 @@ class Loader(ABC):
             ) from error
         self._make: type[Data] = Data
         self._options, self._epoch = options, 0
-        self._running: Generator[Any, None, None] | None = None
+        # Weak, so that a loop that is left ends its iteration, and a loader that nobody has any more goes.
+        self._running: weakref.ref[Generator[Any, None, None]] | None = None
+        self._closed = False
 
     @abstractmethod
     def __len__(self) -> int:
@@ -46,28 +49,33 @@ class Loader(ABC):
 
     def __iter__(self) -> Generator[Any, None, None]:
         """Yield batches. The iteration before ends, if it has not. The next one draws anew."""
-        if self._running is not None:
-            self._running.close()
+        if self._closed:
+            raise UserError("the loader is closed: make another one")
+        self._end()
         self._epoch += 1
-        self._running = self._batches(self._epoch - 1)
-        return self._running
+        running = self._batches(self._epoch - 1)
+        self._running = weakref.ref(running)
+        return running
 
     def raw_ids(self, n_id: Tensor) -> list[Any]:
         """Return the raw ids of nodes of a batch, given their ``n_id``."""
-        if self._subgraphs.raw.are_integers:
-            return n_id.tolist()
-        names, ids = self._subgraphs.dataset, n_id.tolist()
-        return [names.raw_ids(node, node + 1)[0].as_py() for node in ids]
+        return self._subgraphs.raw.names(n_id.cpu().numpy())
 
     def counters(self) -> dict[str, float]:
         """Return the bytes read and written so far, and the seconds that batches waited for rows."""
         return self._subgraphs.counters()
 
     def close(self) -> None:
-        """End the iteration, and give up memory and temporary files."""
-        if self._running is not None:
-            self._running.close()
-        self._subgraphs.close()
+        """End the iteration, and give up memory and temporary files. A second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._end()
+            self._subgraphs.close()
+
+    def _end(self) -> None:
+        """End the iteration, if there is one."""
+        if self._running is not None and (running := self._running()) is not None:
+            running.close()
 
     def __enter__(self) -> Self:
         return self
@@ -75,9 +83,9 @@ class Loader(ABC):
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def _order(self, items: int) -> list[npt.NDArray[np.int64]]:
-        """Return the places of each batch of the iteration that begins, among so many items."""
-        size, drawn = self._options.batch_size, generator_for(self._options.seed, "shuffle", self._epoch - 1, 0, 0)
+    def _order(self, items: int, epoch: int) -> list[npt.NDArray[np.int64]]:
+        """Return the places of each batch of an iteration, among so many items."""
+        size, drawn = self._options.batch_size, generator_for(self._options.seed, "shuffle", epoch, 0, 0)
         order = drawn.permutation(items) if self._options.shuffle else np.arange(items)
         return [order[at * size : (at + 1) * size] for at in range(self._options.batches(items))]
 

@@ -16,7 +16,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.node_columns import NODE_SPLITS
 from marius_lite.pyg.loader import Loader
 from marius_lite.pyg.options import LoaderArguments, LoaderOptions
-from marius_lite.pyg.subgraphs import Ids, Subgraphs
+from marius_lite.pyg.subgraphs import Ids, Subgraphs, opened
 from marius_lite.types import NodeBatch
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class NeighborLoader(Loader):
         input_nodes: InputNodes = None,
         **options: Unpack[LoaderArguments],
     ):
-        super().__init__(LoaderOptions(**options))
-        dataset = data if isinstance(data, Dataset) else Dataset.open(Path(data))
+        super().__init__(LoaderOptions.of(options))
+        dataset = opened(data)
         self._subgraphs = Subgraphs(dataset, num_neighbors, self._options.batch_size, self._options)
         self._nodes = _input_nodes(self._subgraphs, input_nodes)
 
@@ -59,7 +59,7 @@ class NeighborLoader(Loader):
         return self._options.batches(len(self._nodes))
 
     def _batches(self, epoch: int) -> Generator[Data, None, None]:
-        places = self._order(len(self._nodes))
+        places = self._order(len(self._nodes), epoch)
         batches = (NodeBatch(epoch, 0, index, self._nodes[part]) for index, part in enumerate(places))
         for batch, found in self._subgraphs.batches(batches):
             yield self._data(found, input_id=torch.from_numpy(places[batch.index]), batch_size=batch.size)
@@ -74,7 +74,7 @@ def _input_nodes(subgraphs: Subgraphs, asked: InputNodes) -> Ids:
             raise UserError(f"input_nodes: {asked!r}: give {', '.join(NODE_SPLITS)}, raw ids, a mask or None")
         return subgraphs.raw.ascending(subgraphs.dataset.node_split(asked))
     values = asked.cpu().numpy() if isinstance(asked, Tensor) else np.asarray(asked)
-    if values.ndim == 1 and values.dtype == np.bool_:
+    if values.ndim == 1 and values.dtype == np.bool_ and subgraphs.raw.are_integers:
         values = np.flatnonzero(values)
     if values.ndim != 1 or not len(values):
         raise UserError(f"input_nodes: found shape {values.shape}: expected raw ids (n,) or a mask, of at least one node")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,6 +61,14 @@ class LoaderOptions:
     prefetch_factor: int | None = None
     pin_memory: bool = False
 
+    @classmethod
+    def of(cls, given: LoaderArguments) -> LoaderOptions:
+        """Return the options that a user gives by name."""
+        unknown = [name for name in given if name not in cls.__dataclass_fields__]
+        if unknown:
+            raise UserError(f"{unknown[0]}: no option of a loader: there are {', '.join(cls.__dataclass_fields__)}")
+        return cls(**given)
+
     def __post_init__(self) -> None:
         for name, given in (("replace", self.replace), ("disjoint", self.disjoint)):
             if given:
@@ -70,6 +79,10 @@ class LoaderOptions:
             raise UserError(f"weight_attr: {self.weight_attr!r}: edges of a dataset have one weight: `weight`, or None for none")
         if self.batch_size < 1:
             raise UserError(f"batch_size: {self.batch_size}: give 1 or more")
+        if self.threads is not None and self.threads < 1:
+            raise UserError(f"threads: {self.threads}: give 1 or more, or None for all")
+        if self.folder is not None and not Path(self.folder).is_dir():
+            raise UserError(f"folder: {self.folder}: there is no such folder")
         _ = self.bytes
 
     @property
@@ -82,10 +95,12 @@ class LoaderOptions:
         except ValidationError:
             raise UserError(f"memory: {self.memory!r}: give bytes, such as 4GB, or auto") from None
 
-    @property
-    def scratch(self) -> Path:
-        """Where temporary files may be."""
-        return Path(self.folder) if self.folder is not None else Path(tempfile.gettempdir())
+    def scratch(self, dataset: Path) -> Path:
+        """Return where temporary files may be: beside the dataset, unless the user says where, or may not write there."""
+        if self.folder is not None:
+            return Path(self.folder)
+        beside = dataset.absolute().parent
+        return beside if os.access(beside, os.W_OK) else Path(tempfile.gettempdir())
 
     @property
     def used_threads(self) -> int:

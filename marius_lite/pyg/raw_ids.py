@@ -29,6 +29,20 @@ class RawIds:
         """Return what nodes are called, int64 (n,)."""
         return torch.from_numpy(nodes if self._raw is None else self._raw[nodes])
 
+    def names(self, called: Ids) -> list[Any]:
+        """Return the raw ids of nodes, given what `of` returns."""
+        if self.are_integers:
+            found: list[Any] = called.tolist()
+            return found
+        p = self._dataset.partitioning
+        names: list[Any] = [None] * len(called)
+        for k in np.unique(called // p.rows).tolist():
+            places = np.flatnonzero(called // p.rows == k)
+            of_partition = self._dataset.raw_ids(p.range(k).start, p.range(k).stop)
+            for place, name in zip(places.tolist(), of_partition.take(called[places] - p.range(k).start).to_pylist()):
+                names[place] = name
+        return names
+
     def ascending(self, nodes: Ids | None = None) -> Ids:
         """Return nodes, all where None, in the order of what they are called."""
         found = np.arange(self._dataset.manifest.nodes) if nodes is None else nodes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from marius_lite.config.packing import LISTS_SHARE, PREPARED, PackedTable
 from marius_lite.errors import UserError
-from marius_lite.files import format_bytes
+from marius_lite.files import format_bytes, require_space
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.features import Features
 from marius_lite.pipeline.batches import Stages
@@ -40,9 +41,11 @@ class Subgraphs:
     """
 
     def __init__(self, dataset: Dataset, fanouts: Sequence[int], most_seeds: int, options: LoaderOptions):
-        if not fanouts or any(not isinstance(fanout, int) or fanout < -1 for fanout in fanouts):
-            raise UserError(f"num_neighbors: {list(fanouts)}: give a number for each hop, 1 or more, or -1 for all neighbours")
-        self.dataset, self._fanouts, self._options = dataset, list(fanouts), options
+        whole = all(isinstance(fanout, int | np.integer) and fanout >= -1 for fanout in fanouts)
+        if not len(fanouts) or not whole:
+            raise UserError(f"num_neighbors: {list(fanouts)}: give a number for each hop, 0 or more, or -1 for all neighbours")
+        fanouts = [int(fanout) for fanout in fanouts]
+        self.dataset, self._fanouts, self._options = dataset, fanouts, options
         weighted = options.weight_attr is not None
         stored, adjacency = _required(dataset, weighted)
         self.raw, self._labels = RawIds(dataset), _labels(dataset)
@@ -60,7 +63,7 @@ class Subgraphs:
     def batches(self, batches: Iterable[NodeBatch]) -> Generator[tuple[NodeBatch, dict[str, Any]], None, None]:
         """Yield each batch with its sampled subgraph, as attributes of PyTorch Geometric's ``Data``."""
         stages: Stages[Any, Any, Any, Any] = self._rows.pipeline(self._prepare, _nothing_is_learned)
-        with closing(stages.ahead(batches, stages.sample)) as ahead:
+        with closing(stages.ahead(batches, stages.sample, lambda: False)) as ahead:
             for batch, read in ahead:
                 prepared, arrived = stages.gather(read)
                 yield batch, self._attributes(prepared.sampled, arrived.values())
@@ -92,6 +95,15 @@ class Subgraphs:
         if sample.rel is not None:
             found["edge_type"] = torch.from_numpy(sample.rel.astype(np.int64))
         return found
+
+
+def opened(data: Dataset | Path | str) -> Dataset:
+    """Return the dataset, opened if it is a folder. Raises UserError for anything else."""
+    if isinstance(data, Dataset):
+        return data
+    if not isinstance(data, str | Path):
+        raise UserError(f"data: found {type(data).__name__}: expected the folder of a dataset, which `preprocess` makes")
+    return Dataset.open(Path(data))
 
 
 def _nothing_is_learned(prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]:
@@ -138,7 +150,7 @@ def _rows(dataset: Dataset, stored: Features, reached: tuple[int, int], options:
     p, stride, nodes, adjacency = dataset.partitioning, stored.table.stride, dataset.manifest.nodes, dataset.adjacency
     assert adjacency is not None
     lists = int(adjacency.starts[-1]) * adjacency.edge_bytes(options.weight_attr is not None) + 8 * nodes
-    known = 16 * nodes  # raw ids and labels
+    known = (8 + (dataset.labels.room(1).nbytes if dataset.labels else 0)) * nodes  # raw ids and labels
     left = options.bytes - lists - known
     if p.partitions * stored.table.chunk_bytes <= left:
         buffer = PartitionBuffer(stored.table, p.partitions)
@@ -153,4 +165,6 @@ def _rows(dataset: Dataset, stored: Features, reached: tuple[int, int], options:
             f"{format_bytes(lists)}, ids and labels {format_bytes(known)}, rows of a batch and of those ahead "
             f"{format_bytes(beside)}: give more, or lower batch_size or num_neighbors"
         )
-    return PackedRows(stored, p, table.packing(reached, min(hot, nodes)), options.scratch, 0, options.used_threads)
+    packing, folder = table.packing(reached, min(hot, nodes)), options.scratch(dataset.path)
+    require_space(folder, packing.disk, "a loader's temporary files (`folder` says where they are)")
+    return PackedRows(stored, p, packing, folder, 0, options.used_threads)

@@ -45,7 +45,7 @@ class HostGather:
         type: str = "float32",
         scales: npt.NDArray[np.float32] | None = None,
     ):
-        self.table, self._columns, self._threads, self._type, self._scales = table, columns, threads, type, scales
+        self._table, self._columns, self._threads, self._type, self._scales = table, columns, threads, type, scales
         self._ring = [torch.empty((0, columns), dtype=torch.float32) for _ in range(ring)]
         self._turn = 0
 
@@ -65,11 +65,11 @@ class HostGather:
 
     def _gather(self, rows: Rows, out: npt.NDArray[np.float32]) -> None:
         if self._type == "float32":
-            gather(self.table, rows, out, self._threads)
+            gather(self._table, rows, out, self._threads)
         elif self._scales is not None:
-            gather(self.table, rows, out, scales=self._scales, threads=self._threads)
+            gather(self._table, rows, out, scales=self._scales, threads=self._threads)
         else:
-            gather(self.table.view(np.uint16), rows, out, bfloat16=self._type == "bfloat16", threads=self._threads)
+            gather(self._table.view(np.uint16), rows, out, bfloat16=self._type == "bfloat16", threads=self._threads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from marius_lite.config.packing import WINDOWS, Packing
 from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
-from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages
+from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages, Stop
 from marius_lite.pipeline.stage import staged
 from marius_lite.rows.batch import Learn, PreparedBatch
 from marius_lite.rows.host import HostGather, OnHost
@@ -54,12 +54,11 @@ class PackedRows(ResidentRows):
     def pipeline(self, prepare: Prepare, learn: Learn) -> Stages[Any, Read, Any, None]:
         free = threading.Semaphore(1)  # the room for the rows of one pack
 
-        def ahead(batches: Iterable[Batch], prepare: Prepare) -> Generator[tuple[Batch, Read], None, None]:
-            return self._ahead(batches, prepare, free)
+        def ahead(batches: Iterable[Batch], prepare: Prepare, stop: Stop) -> Generator[tuple[Batch, Read], None, None]:
+            return self._ahead(batches, prepare, free, stop)
 
         def gathered(read: Read) -> tuple[PreparedBatch[Any], OnHost]:
             prepared, places = read
-            self._gather.table = self._packer.memory
             values = self._gather(places)
             free.release()
             return prepared, OnHost([values], prepared.arrays)
@@ -71,7 +70,7 @@ class PackedRows(ResidentRows):
         return Stages(prepare, gathered, learned, lambda grads: None, ahead)
 
     def _ahead(
-        self, batches: Iterable[Batch], prepare: Prepare, free: threading.Semaphore
+        self, batches: Iterable[Batch], prepare: Prepare, free: threading.Semaphore, asked: Stop
     ) -> Generator[tuple[Batch, Read], None, None]:
         """Yield batches in order, each once its rows are in memory. The next window is packed meanwhile."""
         packer, stop, room = self._packer, threading.Event(), threading.Semaphore(WINDOWS)
@@ -81,6 +80,13 @@ class PackedRows(ResidentRows):
             batches = list(batches)
             kept = packer.kept(batches[0].epoch // self._refresh) if batches else {}
             fresh = [batch for batch in batches if self._key(batch) not in kept]
+
+        def ends() -> bool:
+            """End all stages: who closes one waits for its thread. None may wait for room that nobody gives back any more."""
+            if not stop.is_set():
+                stop.set()
+                room.release(WINDOWS)
+            return True
 
         def sampled() -> Generator[tuple[Key, PreparedBatch[Any], Ids], None, None]:
             for batch in fresh:
@@ -119,15 +125,14 @@ class PackedRows(ResidentRows):
             ExitStack() as stack,
             closing(staged(packer.windows(sampled()), lambda window: packer.pack(window, stop), 1, room)) as windows,
             closing(staged(in_turn(windows), placed, SAMPLE_AHEAD)) as prepared,
-            closing(staged(prepared, read, 1, free)) as ready,
+            closing(staged(prepared, read, 1, free, lambda: asked() and ends())) as ready,
         ):
             stack.callback(packer.abandon)  # once the threads below have ended
             try:
                 while (item := self._waited_for(ready)) is not None:
                     yield item
-            finally:  # closing waits for the thread of each stage: none may wait for room that nobody gives back any more
-                stop.set()
-                room.release(WINDOWS)
+            finally:
+                ends()
 
     def _key(self, batch: Batch) -> Key:
         return batch.epoch // self._refresh, batch.step, batch.index

@@ -26,6 +26,8 @@ from marius_lite.storage.table import RowTable
 Ids = npt.NDArray[np.int64]
 Sorted = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 """Ascending node ids, as small as they can be stored."""
+COUNTED = 1 << 20
+"""Nodes that are counted at a time."""
 Key = tuple[int, int, int]
 """What a batch is called: its generation (epochs that train the same samples), its step and its index."""
 Take = Callable[[Records], object]
@@ -68,8 +70,8 @@ class InWindow(NamedTuple):
 class Packer:
     """Packs rows of ``table``. ``folder``: where the packs' temporary files are.
 
-    ``memory``: (rows, width) as stored: the rows that stay, then those of the pack that was read last. It is another array where
-    a batch has more rows than planned, which takes a fanout of -1. ``bytes_read``, ``bytes_written``: so far.
+    ``memory``: (rows, width) as stored: the rows that stay, then those of the pack that was read last. It grows where a batch has
+    more rows than planned, which takes a fanout of -1. ``bytes_read``, ``bytes_written``: so far.
     """
 
     def __init__(self, table: RowTable, packing: Packing, folder: Path):
@@ -143,11 +145,11 @@ class Packer:
             hot = self._choose(window.ids)
             window.ids = [ids[self._places[ids] < 0] for ids in window.ids]
             takers.append((hot, _Filling(self.memory.view(np.float32))))
-        window.packs = packs = Packs(self._folder, [len(ids) for ids in window.ids], self._table.stride)
-        for pack, ids in enumerate(window.ids):
-            takers.append((ids, lambda rows, pack=pack: packs.append(pack, rows)))  # type: ignore[misc]
         done = False
         try:
+            window.packs = packs = Packs(self._folder, [len(ids) for ids in window.ids], self._table.stride)
+            for pack, ids in enumerate(window.ids):
+                takers.append((ids, lambda rows, pack=pack: packs.append(pack, rows)))  # type: ignore[misc]
             done = self._pass(takers, stop)
         finally:
             if not done and not self._chosen:  # the rows that were to stay are not in memory
@@ -185,9 +187,7 @@ class Packer:
         assert at.window.packs is not None
         hot = self._packing.hot
         if hot + rows > len(self.memory):
-            larger = np.empty((hot + rows, self._table.width), self._table.dtype)
-            larger[:hot] = self.memory[:hot]
-            self.memory = larger
+            self.memory.resize((hot + rows, self._table.width), refcheck=False)  # no view of it is in use now
         at.window.packs.read_into(at.pack, self.memory[hot : hot + rows].view(np.float32))
         self._read["packs"] += rows * self._table.stride
 
@@ -200,16 +200,23 @@ class Packer:
         counts = self._places  # the same memory; all of it is -1 now
         for ids in of_batches:
             counts[ids] += 1
-        most, room = int(counts.max()), self._packing.hot
-        number = np.bincount(counts + 1, minlength=most + 2)  # of nodes that were taken 0, 1, ... times
-        above = np.cumsum(number[::-1])[::-1]  # so many times or more often
-        least = int(np.argmax(above <= room)) if (above <= room).any() else most + 2
-        hot = np.flatnonzero(counts + 1 >= least)
-        rest = np.flatnonzero(counts + 1 == least - 1)[: room - len(hot)]
-        hot = np.sort(np.concatenate([hot, rest]))
+        counts += 1  # how many batches take a node
+        parts = [slice(at, at + COUNTED) for at in range(0, len(counts), COUNTED)]
+        number = np.sum([np.bincount(counts[part], minlength=len(of_batches) + 1) for part in parts], 0)
+        above, room = np.cumsum(number[::-1])[::-1], self._packing.hot  # so many batches or more
+        least = int(np.argmax(above <= room)) if above[-1] <= room else len(number)
+        rest = room - (int(above[least]) if least < len(number) else 0)  # places for nodes of one batch fewer
+        found = []
+        for part in parts:
+            hot = counts[part] >= least
+            others = np.flatnonzero(counts[part] == least - 1)[:rest]
+            hot[others] = True
+            rest -= len(others)
+            found.append((part.start + np.flatnonzero(hot)).astype(self._ids))
+        chosen = np.concatenate(found)
         counts[:] = -1
-        self._places[hot] = np.arange(len(hot), dtype=np.int32)
-        return hot.astype(self._ids)
+        self._places[chosen] = np.arange(len(chosen), dtype=np.int32)
+        return chosen
 
     def _pass(self, takers: Sequence[tuple[Sorted, Take]], stop: threading.Event) -> bool:
         """Read the table in order, and give each taker its rows, ascending. False: ``stop`` was set."""

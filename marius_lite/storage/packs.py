@@ -10,7 +10,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkstemp
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -33,15 +33,10 @@ class ScratchFile:
 
     def __init__(self, folder: Path, size: int = 0):
         self._folder = folder
-        with disk_errors(folder):
-            self._descriptor, name = mkstemp(dir=folder, prefix=PREFIX)
-            try:
-                os.unlink(name)
-                if size:
-                    os.posix_fallocate(self._descriptor, 0, size)
-            except BaseException:
-                os.close(self._descriptor)
-                raise
+        with disk_errors(folder), TemporaryFile(dir=folder, prefix=PREFIX, buffering=0) as file:
+            if size:
+                os.posix_fallocate(file.fileno(), 0, size)
+            self._descriptor = os.dup(file.fileno())
 
     def write(self, data: Bytes, at: int) -> None:
         """Write bytes from ``at`` on. Raises RunError."""

@@ -158,6 +158,8 @@ def _changed(config: Config, sets: Sequence[str]) -> Config:
 def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None, anew: bool = False) -> dict[str, Any]:
     """Train from a checkpoint on, or from the beginning. ``anew``: whether figures before it are of another kind than later."""
     config, memory = resolved(data, config)
+    if memory.packing:
+        _require_disk_of_packs(folder.path, memory.packing)
     if saved is None:
         files.remove_tree(folder.live)
         table = create_table(folder.live, data, config)
@@ -212,10 +214,10 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         log.info("%s", line)
     if config.encodes and (share := absent_share(plans_of(data, config)(0), data.edges("train").counts)) > 0:
         log.info(
-            "%.0f%% of the neighbours of resident nodes are not resident, so that training does not see them: more resident "
+            "%.1f%% of the neighbours of resident nodes are not resident, so that training does not see them: more resident "
             "partitions (storage.memory) make this less%s",
             100 * share,
-            "" if config.learns_rows else ", `sampling.scope: exact` (on the CPU, for classes) draws among all",
+            "" if config.learns_rows or config.task == "link_prediction" else "; `sampling.scope: exact` draws among all",
         )
     for line in [*doubtful(data.manifest, config), *task_of(config).leaks(data)]:
         log.warning("%s", line)
@@ -249,7 +251,15 @@ def _require_disk(run: Path, data: Dataset, config: Config, packing: Packing | N
     if table := table_bytes(data, config):
         files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
     if packing:
-        files.require_space(run, packing.disk, "a run whose batches' rows are put in order on disk")
+        _require_disk_of_packs(run, packing)
+
+
+def _require_disk_of_packs(run: Path, packing: Packing) -> None:
+    files.require_space(
+        run,
+        packing.disk,
+        "a run whose rows are put in order on disk (`storage.packs_disk`; `sampling.scope: resident` takes none)",
+    )
 
 
 def _machine_facts(data: Dataset, config: Config) -> dict[str, Any]:

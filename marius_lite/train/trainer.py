@@ -93,11 +93,15 @@ class Trainer:
         while self.state.cursor.batch < window.end:
             batches = opened.batches(max(self.state.cursor.batch, window.first_batch))
             # Closed whatever happens: the thread that prepares batches must end before the rows that it reads go.
-            batches_done = run(batches, self.parts.work.stages(), self.config.training.staleness, self._pause)
+            saves = self.parts.work.saves_under_way
+            stop = self._interrupted if saves else self._pause
+            batches_done = run(batches, self.parts.work.stages(), self.config.training.staleness, stop, self._interrupted)
             with closing(batches_done) as trained, products_in(self.config.training.precision):
                 for finished in trained:
                     self._record(finished)
-            if self._pause():
+                    if saves and self._due():
+                        self._checkpoint()
+            if stop():
                 self._checkpoint()
                 self._stop_if_asked()
 
@@ -166,9 +170,15 @@ class Trainer:
 
     def _pause(self) -> bool:
         """Return whether the pipeline should run empty, because a checkpoint is due or a signal came."""
+        return self._due() or self._interrupted()
+
+    def _interrupted(self) -> bool:
+        return self._interrupt.signum is not None
+
+    def _due(self) -> bool:
+        """Return whether it is time for a checkpoint by the clock."""
         minutes = self.config.checkpoint.every_minutes
-        due = minutes is not None and time.monotonic() - self._saved_at >= 60 * minutes
-        return due or self._interrupt.signum is not None
+        return minutes is not None and time.monotonic() - self._saved_at >= 60 * minutes
 
     def _checkpoint(self) -> None:
         parts = self.parts

@@ -21,7 +21,10 @@ from marius_lite.types import EpochPlan, Step
 
 
 class Work:
-    """What a run trains, step by step. ``plan`` gives the plan of an epoch. ``items``: edges or nodes trained in an epoch."""
+    """What a run trains, step by step. ``plan`` gives the plan of an epoch. ``items``: edges or nodes trained in an epoch.
+
+    ``saves_under_way``: whether a checkpoint may be saved between two batches while others are on their way.
+    """
 
     def __init__(
         self,
@@ -34,6 +37,8 @@ class Work:
         self.plan, self.items = plan, learning.items
         self._config, self._learning, self._representation, self._optimizer = config, learning, representation, optimizer
         self.rows = representation.rows
+        # Batches that are only sampled or gathered ahead have changed nothing yet.
+        self.saves_under_way = self.rows.learned is None and config.training.staleness == 0 and config.device == "cpu"
 
     def initialise(self, edges: EdgeBuckets | None = None) -> dict[int, int]:
         """Make the first rows. Returns the checksums of their files by partition; none where no rows are learned.

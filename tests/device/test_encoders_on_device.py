@@ -27,6 +27,7 @@ COMMON = [
     "checkpoint.keep=9",
     "checkpoint.every_minutes=0.0005",
     "storage.capacity=2",
+    "sampling.scope=resident",
     "evaluation.every_epochs=1",
 ]
 NODES = [

@@ -42,6 +42,10 @@ def test_labels_of_edges_make_room_for_negatives(wide):
     with LinkNeighborLoader(wide["dataset"], [2], wanted, label, batch_size=9, neg_sampling="binary") as loader:
         (batch,) = loader
     assert batch.edge_label.tolist() == [*range(1, 10), *[0] * 9]
+    ones = np.ones(9)
+    with LinkNeighborLoader(wide["dataset"], [2], wanted, ones, batch_size=9, neg_sampling_ratio=1.0) as loader:
+        (batch,) = loader
+    assert batch.edge_label.tolist() == [*ones, *[0] * 9]  # there is room for 0
     with LinkNeighborLoader(wide["dataset"], [2], wanted, label, batch_size=9) as loader:
         (batch,) = loader
     assert batch.edge_label.tolist() == [*range(9)]
@@ -54,7 +58,7 @@ def test_triplets(wide):
     for k, batch in enumerate(first):
         assert batch.n_id[batch.src_index].tolist() == wanted[0, 3 * k : 3 * k + 3].tolist()
         assert batch.n_id[batch.dst_pos_index].tolist() == wanted[1, 3 * k : 3 * k + 3].tolist()
-        assert batch.dst_neg_index.shape == (12,)
+        assert batch.dst_neg_index.shape == (3, 4)
     assert not torch.equal(first[0].n_id[first[0].dst_neg_index], again[0].n_id[again[0].dst_neg_index])
 
 

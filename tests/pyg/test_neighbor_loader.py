@@ -1,7 +1,10 @@
 """Batches of the dataset's loader are those of PyTorch Geometric's form: raw ids, rows, labels and edges of the source files."""
 
+import errno
+import os
 import re
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric", reason="the loaders need the extra `gnn`")
 
-from marius_lite.errors import UserError  # noqa: E402
+from marius_lite.errors import RunError, UserError  # noqa: E402
 from marius_lite.graph import Dataset  # noqa: E402
 from marius_lite.pyg import NeighborLoader  # noqa: E402
 
@@ -144,6 +147,9 @@ def test_names_and_relations(featured):
         ({"weight_attr": "weight"}, "its edges have no weights"),
         ({"weight_attr": "time"}, "weight_attr: 'time'"),
         ({"batch_size": 0}, "batch_size: 0"),
+        ({"threads": -1}, "threads: -1"),
+        ({"folder": "/nowhere/at/all"}, "folder: /nowhere/at/all: there is no such folder"),
+        ({"time_attr": "time"}, "time_attr: no option of a loader: there are batch_size, "),
         ({"memory": "much"}, "memory: 'much': give bytes"),
         ({"memory": 10_000}, "memory: 10.00 KB are given, .* are needed: in-edges"),
     ],
@@ -152,6 +158,55 @@ def test_what_cannot_be_is_refused(wide, arguments, said):
     with pytest.raises(UserError, match=said) as raised:
         NeighborLoader(wide["dataset"], **{"num_neighbors": [2], "input_nodes": "train", **arguments})
     assert "\n" not in str(raised.value)
+
+
+def test_what_is_no_dataset_is_refused():
+    from torch_geometric.data import Data
+
+    with pytest.raises(UserError, match="data: found Data: expected the folder of a dataset"):
+        NeighborLoader(Data(), [2])
+
+
+def test_a_mask_is_for_integer_ids(featured):
+    with pytest.raises(UserError, match="input_nodes"):
+        NeighborLoader(featured, [2], torch.ones(300, dtype=torch.bool))
+
+
+def test_numbers_of_numpy_and_a_closed_loader(wide):
+    loader = NeighborLoader(wide["dataset"], np.array([2, 0]), "train", batch_size=50)
+    assert len(list(loader)) == 3
+    loader.close()
+    loader.close()
+    with pytest.raises(UserError, match="the loader is closed"):
+        iter(loader)
+
+
+def test_a_loader_that_nobody_has_goes(wide, memory):
+    loader = NeighborLoader(wide["dataset"], [2], "train", batch_size=2, memory=memory)
+    gone = weakref.ref(loader)
+    for _ in loader:
+        break
+    del loader
+    assert gone() is None
+
+
+def test_a_full_disk_is_told_and_the_next_iteration_works(wide, monkeypatch, tmp_path):
+    monkeypatch.setattr("marius_lite.config.packing.BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr("marius_lite.config.packing.LEAST_LISTS", 1 << 12)
+    with NeighborLoader(wide["dataset"], [2], "train", batch_size=4, memory="1MB", folder=tmp_path) as loader:
+        with monkeypatch.context() as full:
+
+            def fails(descriptor, offset, size):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+            full.setattr(os, "posix_fallocate", fails)
+            with pytest.raises(RunError, match="the disk is full"):
+                next(iter(loader))
+        for batch in loader:
+            np.testing.assert_array_equal(batch.x.numpy(), wide["features"][batch.n_id.numpy()])
+    monkeypatch.setattr("marius_lite.files.free_bytes", lambda path: 10)
+    with pytest.raises(UserError, match="a loader's temporary files"):
+        NeighborLoader(wide["dataset"], [2], "train", batch_size=4, memory="1MB")
 
 
 def test_a_dataset_that_lacks_what_it_needs(tiny_dataset):

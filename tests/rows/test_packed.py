@@ -2,6 +2,7 @@
 Whole runs are in tests/train/test_exact_scope.py."""
 
 import threading
+import time
 from contextlib import closing, contextmanager
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 from open_parts import CLASSES, open_parts
 
 from marius_lite.graph import Dataset
+from marius_lite.pipeline.batches import run
 from marius_lite.rows.packed import PackedRows
+from marius_lite.rows.packer import Packer
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 
@@ -35,7 +38,7 @@ def test_values_are_those_of_the_nodes(communities):
         assert rows.flush() == rows.release() == {}
         np.testing.assert_array_equal(rows.node_ids(np.arange(600)), np.arange(600))
         seen = []
-        with closing(stages.ahead(batches, stages.sample)) as ahead:
+        with closing(stages.ahead(batches, stages.sample, lambda: False)) as ahead:
             for batch, read in ahead:
                 prepared, arrived = stages.gather(read)
                 assert prepared.batch is batch
@@ -51,7 +54,24 @@ def test_values_are_those_of_the_nodes(communities):
 def test_training_that_is_closed_early_leaves_no_thread(communities, taken):
     with begun(communities) as (_, stages, batches):
         before = threading.active_count()
-        with closing(stages.ahead(batches, stages.sample)) as ahead:
+        with closing(stages.ahead(batches, stages.sample, lambda: False)) as ahead:
             for _ in range(taken):
                 stages.gather(next(ahead)[1])
         assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("staleness", [0, 2])
+def test_a_stop_does_not_wait_for_a_window(communities, monkeypatch, staleness):
+    """As a signal asks for while the first window is packed."""
+    packing, pack = threading.Event(), Packer.pack
+
+    def slowly(packer, window, stop):
+        packing.set()
+        stop.wait(20)
+        return pack(packer, window, stop)
+
+    monkeypatch.setattr(Packer, "pack", slowly)
+    with begun(communities) as (_, stages, batches):
+        start = time.monotonic()
+        assert list(run(batches, stages, staleness, packing.is_set, packing.is_set)) == []
+        assert time.monotonic() - start < 10
