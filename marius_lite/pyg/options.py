@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from pydantic import ByteSize, TypeAdapter, ValidationError
-
 from marius_lite.config import machine
 from marius_lite.errors import UserError
+from marius_lite.files import parse_bytes
 
 SUBGRAPHS = ("directional", "bidirectional")
 WEIGHTS = (None, "weight", "edge_weight")
@@ -91,8 +90,8 @@ class LoaderOptions:
         if self.memory == "auto":
             return machine.available_memory() // 2
         try:
-            return int(TypeAdapter(ByteSize).validate_python(self.memory))
-        except ValidationError:
+            return parse_bytes(self.memory)
+        except ValueError:
             raise UserError(f"memory: {self.memory!r}: give bytes, such as 4GB, or auto") from None
 
     def scratch(self, dataset: Path) -> Path:

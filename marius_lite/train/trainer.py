@@ -129,13 +129,13 @@ class Trainer:
         evaluate = evaluation_due(self.config, epoch)
         self._meter.end_epoch(epoch, self.state)
         self.state = replace(self.state, cursor=Cursor(epoch + 1), loss_sum=0.0, edges=0, evaluate=evaluate)
-        saved = checkpoint_due(self.config, epoch) or self._interrupt.signum is not None
+        saved = checkpoint_due(self.config, epoch) or self._interrupted()
         if saved:
             self._checkpoint()
         if evaluate:
             self._evaluate(epoch, saved)
         self._meter.tell(epoch + 1)
-        if not saved and (self._interrupt.signum is not None or self._stalled()):
+        if not saved and (self._interrupted() or self._stalled()):
             self._checkpoint()
         self._stop_if_asked()
 
