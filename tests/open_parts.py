@@ -10,7 +10,8 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.metrics import MetricsLog
 from marius_lite.rows.table import create_table
 from marius_lite.tasks.resolved import resolved
-from marius_lite.train.build import build
+from marius_lite.train.build import build, first_model
+from marius_lite.train.stages import TrainingStage
 
 LINKS = [
     "model.dim=8",
@@ -45,6 +46,7 @@ def open_parts(dataset, *sets):
         table = create_table(run.live, data, config)
         metrics = MetricsLog(run.metrics_file, 0)
         stack.callback(metrics.close)
-        parts = build(run, data, config, memory, metrics, table)
+        stage = TrainingStage(data, config, first_model(data, config))
+        parts = build(run, stage, memory, metrics, table)
         stack.callback(parts.close)
         yield parts

@@ -14,6 +14,7 @@ from marius_lite.errors import UserError
 from marius_lite.files import MOST_REASON, read
 
 NAME = "dense.safetensors"
+HEAD = "model.encoder.head."
 
 
 def write_dense(folder: Path, tensors: dict[str, torch.Tensor]) -> int:
@@ -44,6 +45,11 @@ def load_weights(model: torch.nn.Module, tensors: dict[str, torch.Tensor], check
         raise UserError(
             f"{checkpoint}: its weights are not those of the model in config.yaml ({reason}): undo what was changed there"
         ) from error
+
+
+def without_head(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the tensors without the weights of a head, which a layer has that is trained alone (`nn.encoders.one_layer`)."""
+    return {name: tensor for name, tensor in tensors.items() if not name.startswith(HEAD)}
 
 
 def optimizer_state(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -28,6 +28,11 @@ class Cursor:
     def name(self) -> str:
         return f"{self.epoch}.{self.step}.{self.batch}"
 
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last batch that is finished; 0 where none is."""
+        return self.epoch if self.step or self.batch else max(0, self.epoch - 1)
+
 
 @dataclass(frozen=True)
 class BestCheckpoint:
@@ -93,6 +98,10 @@ class State:
     def measured_anew(self) -> State:
         """Return the state without the figures so far, because those that follow are of another kind."""
         return replace(self, best=None, highest=None, since=0)
+
+    def of_new_stage(self) -> State:
+        """Return the state with which the next stage of a run begins: figures and learning rates are as at the beginning."""
+        return replace(self.measured_anew(), drops=0, weakened=0)
 
     def to_json(self) -> bytes:
         """Return the text of ``state.json``."""

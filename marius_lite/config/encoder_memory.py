@@ -51,7 +51,9 @@ class EncoderSizes:
 
 
 def fanouts_of(config: Config) -> tuple[Fanout, ...]:
-    """Return the fanouts, one for each layer."""
+    """Return the fanouts, one for each layer. All neighbours are taken where layers are trained one after another."""
+    if config.training.method == "layerwise":
+        return (-1,) * (len(config.model.layers) + 1)
     asked = config.sampling.fanouts
     if asked == "auto":
         return tuple(FANOUTS[min(hop, len(FANOUTS) - 1)] for hop in range(len(config.model.layers) + 1))

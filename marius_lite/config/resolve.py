@@ -8,6 +8,7 @@ from marius_lite.config.encoder_memory import encoder_device_bytes, fanouts_of, 
 from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
 from marius_lite.config.inputs import inputs_of
+from marius_lite.config.layerwise import as_trained, is_layerwise, layer_epochs
 from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, largest_batch, packet_bytes
 from marius_lite.config.planning import Resolved, planning_of
 from marius_lite.config.schema import Config
@@ -24,7 +25,7 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
     planning = planning_of(config)
     planning.check(config, facts)
-    found = planning.resolve(config, facts, budget)
+    found = planning.resolve(*as_trained(config, facts), budget)
     _check_device(config, facts, found.capacity, found.memory)
     return _filled(config, facts, found, budget), found.memory
 
@@ -48,6 +49,7 @@ class BatchNeeds(NamedTuple):
 
 def batch_needs(config: Config, facts: Facts, capacity: int, cached: int) -> BatchNeeds:
     """Return what batches need on the device, beside the bytes of rows that are ``cached`` there."""
+    config, facts = as_trained(config, facts)
     planning, nodes = planning_of(config), resident(facts, capacity).nodes
     batch = largest_batch(config) if planning.unit == "edges" else config.training.batch_size
     if config.encodes:
@@ -100,6 +102,7 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
             "precision": value(config.training.precision, "float32"),
             "threads": value(config.training.threads, facts.threads),
             "metric": value(config.training.metric, planning.metric(facts)),
+            **({"layer_epochs": layer_epochs(config)} if is_layerwise(config) else {}),
         },
         "storage": {
             "memory": max(memory.total, budget),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from marius_lite.config import layerwise
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import uniform
 from marius_lite.config.model_sections import LossSection
@@ -59,6 +60,7 @@ def _rules(config: Config) -> Rules:
             f"{', '.join(planning.metrics)}: choose one of these",
         ),
         *planning.rules(config),
+        *layerwise.rules(config),
         (
             model.encoder != "none"
             and config.sampling.fanouts != "auto"

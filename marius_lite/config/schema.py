@@ -21,6 +21,15 @@ class TrainingSection(Section):
     """How long and how a run trains."""
 
     epochs: PositiveInt = Field(10, description="passes over the training edges")
+    method: Literal["sampled", "layerwise"] = Field(
+        "sampled",
+        description="how an encoder is trained. sampled: all layers together, over sampled neighbourhoods. layerwise: one layer "
+        "after another, over what all nodes take from all their neighbours once, whatever sampling.fanouts says; the memory does "
+        "not grow with the neighbourhoods (classification of nodes by features, with sage or gcn)",
+    )
+    layer_epochs: PositiveInt | Auto = Field(
+        "auto", description="layerwise: epochs of each layer but the last, which has the others; auto: all layers have as many"
+    )
     batch_size: PositiveInt = Field(10000, description="edges in a batch; nodes in node classification")
     even_batches: bool = Field(
         True,

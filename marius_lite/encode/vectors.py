@@ -54,7 +54,7 @@ class InputRows:
 
 @contextmanager
 def vectors(
-    dataset: Dataset, config: Config, encoder: Encoder | CustomEncoder, table: RowTable | None, folder: Path
+    dataset: Dataset, config: Config, encoder: Layered | CustomEncoder, table: RowTable | None, folder: Path
 ) -> Iterator[RowTable]:
     """Open a table of every node's vector, in a scratch folder inside ``folder`` that is removed at the end.
 
@@ -68,13 +68,13 @@ def vectors(
     adjacency = dataset.adjacency
     assert adjacency is not None
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
-    with _scratch(folder) as place:
+    with scratch(folder) as place:
         inputs = InputRows(dataset, config, table)
         yield infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), place / "rows", degrees)
 
 
 @contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
+def scratch(folder: Path) -> Iterator[Path]:
     """Make a folder and lock it until the block ends, so that `remove_left_vectors` of another process leaves it alone."""
     lock = None
     while lock is None:

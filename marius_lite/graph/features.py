@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +21,23 @@ class Features:
     """The features of a dataset: a row of ``width`` numbers for each node.
 
     ``type``: see `feature_types`. ``dtype``: the dtype of stored rows, which is uint16 for bfloat16. ``scales``: for int8, the
-    scale of each column. ``table``: the rows on disk, padded with zeros to 16 bytes. ``checksums``: CRC-32C of each partition's
-    chunk file.
+    scale of each column. ``table``: the rows on disk, padded with zeros to 16 bytes, with the ``checksums``: CRC-32C of each
+    partition's chunk file.
     """
 
-    def __init__(self, dataset: Path, shape: FeatureShape, files: Mapping[str, tuple[int, int]]):
-        table = RowTable.open(dataset / FEATURES)
+    def __init__(self, table: RowTable, shape: FeatureShape):
+        assert table.checksums is not None
         self.width = shape.width
         self.type = shape.dtype
         self.dtype: np.dtype[Any] = STORED[self.type]
         self.scales = np.array(table.attributes["scales"], np.float32) if self.type == "int8" else None
-        self.checksums = table.chunks.checksums(dataset, files)
-        self.table = table.expecting(self.checksums)
+        self.table, self.checksums = table, table.checksums
+
+    @classmethod
+    def open(cls, dataset: Path, shape: FeatureShape, files: Mapping[str, tuple[int, int]]) -> Self:
+        """Open the features in a dataset's folder. ``files``: the manifest's. Raises UserError where they cannot be read."""
+        table = RowTable.open(dataset / FEATURES)
+        return cls(table.expecting(table.chunks.checksums(dataset, files)), shape)
 
     def read(self, k: int) -> npt.NDArray[Any]:
         """Read the rows of partition k's nodes as stored, in order of node id: shape (size, width), rows 16-byte multiples apart.

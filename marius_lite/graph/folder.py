@@ -76,7 +76,7 @@ class DatasetFolder:
         from marius_lite.graph.features import Features  # most commands do not need zarr, which it loads
 
         shape = self.manifest.features
-        return None if shape is None else Features(self.path, shape, self.manifest.files)
+        return None if shape is None else Features.open(self.path, shape, self.manifest.files)
 
     @cached_property
     def adjacency(self) -> Adjacency | None:

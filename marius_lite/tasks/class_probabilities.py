@@ -11,14 +11,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from marius_lite.checkpoint.dense import load_weights, read_dense
-from marius_lite.encode.vectors import vectors
+from marius_lite.config import layerwise
 from marius_lite.errors import UserError
 from marius_lite.graph.node_columns import NODE_SPLITS
 from marius_lite.nn.classifier import NodeClassifier
+from marius_lite.nn.encoders import Encoder
+from marius_lite.nn.encoders.one_layer import FirstLayers, RowLayer
 from marius_lite.tasks.checkpoint import Checkpoint
 from marius_lite.tasks.labelling import labelling
-from marius_lite.tasks.node_evaluation import blocks, by_partition
-from marius_lite.tasks.node_model import make_classifier
+from marius_lite.tasks.node_evaluation import blocks, by_partition, open_scores
+from marius_lite.tasks.node_model import layer_classifier, make_classifier
 
 SPLITS = ("none", *NODE_SPLITS)
 """The names of the splits, by the codes that a dataset stores."""
@@ -48,7 +50,7 @@ def class_probabilities(checkpoint: Checkpoint, nodes: Ids | None = None) -> Ite
     dataset, config = checkpoint.dataset, checkpoint.config
     labels = dataset.required_labels()
     model = open_classifier(checkpoint)
-    with vectors(dataset, config, model.encoder, checkpoint.table, checkpoint.run.path) as scores:
+    with open_scores(dataset, config, model.encoder, checkpoint.table, checkpoint.run.path) as scores:
 
         def classified() -> Iterator[Classified]:
             partitioning, splits = dataset.partitioning, dataset.node_splits
@@ -80,6 +82,13 @@ def require_classes(checkpoint: Checkpoint) -> None:
 
 def open_classifier(checkpoint: Checkpoint) -> NodeClassifier:
     """Return the model of a node-classification checkpoint, ready to evaluate."""
-    model = make_classifier(checkpoint.dataset, checkpoint.config, trains=False)
-    load_weights(model, read_dense(checkpoint.path, checkpoint.state.dense), checkpoint.path)
-    return model.eval()
+    config, model = checkpoint.config, make_classifier(checkpoint.dataset, checkpoint.config, trains=False)
+    tensors = read_dense(checkpoint.path, checkpoint.state.dense)
+    layer = layerwise.layer_of(config, checkpoint.state.cursor.last_epoch) if layerwise.is_layerwise(config) else None
+    if layer is None or layer == layerwise.layers(config) - 1:
+        load_weights(model, tensors, checkpoint.path)
+        return model.eval()
+    assert isinstance(model.encoder, Encoder)
+    last = RowLayer(model.encoder, layer, checkpoint.dataset.required_labels().classes)
+    load_weights(layer_classifier(model, last), tensors, checkpoint.path)
+    return NodeClassifier(FirstLayers(last), model.loss).eval()

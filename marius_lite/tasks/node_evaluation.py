@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from marius_lite.config.schema import Config
+from marius_lite.encode.layerwise import LayerScores
 from marius_lite.encode.vectors import vectors
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.classifier import NodeClassifier
+from marius_lite.nn.encoders import CustomEncoder, Layered
+from marius_lite.nn.encoders.one_layer import RowLayer
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks.labelling import labelling
 
@@ -32,7 +36,7 @@ def classify_split(
     labels = dataset.required_labels()
     nodes = dataset.node_split(split)
     with (
-        vectors(dataset, config, model.encoder, table, folder) as scores,
+        open_scores(dataset, config, model.encoder, table, folder) as scores,
         labelling(dataset).figures(len(nodes), labels.classes, folder) as figures,
     ):
         for k, offsets in by_partition(nodes, dataset.partitioning.rows):
@@ -42,6 +46,22 @@ def classify_split(
         summary = figures.summary(split, dataset.class_names)
     names = dataset.manifest.class_names
     return {**summary, **({"class_names": [*names]} if names else {})}
+
+
+class Scores(Protocol):
+    """The scores of all nodes, read by partition."""
+
+    def read_rows(self, k: int, offsets: Ids, columns: slice) -> npt.NDArray[np.float32]:
+        """Return columns of the scores of partition k's nodes at ascending ``offsets``."""
+
+
+def open_scores(
+    dataset: Dataset, config: Config, encoder: Layered | CustomEncoder | RowLayer, table: RowTable | None, folder: Path
+) -> AbstractContextManager[Scores]:
+    """Open the scores of all nodes: from full neighbourhoods, or from what a layer has gathered that is trained alone."""
+    if isinstance(encoder, RowLayer):
+        return nullcontext(LayerScores(dataset, encoder))
+    return vectors(dataset, config, encoder, table, folder)
 
 
 def by_partition(nodes: Ids, rows: int) -> Iterator[tuple[int, Ids]]:

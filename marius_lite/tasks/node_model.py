@@ -13,6 +13,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import input_width
 from marius_lite.nn.classifier import NodeClassifier
+from marius_lite.nn.encoders.one_layer import RowLayer
 from marius_lite.sampling.node_batches import TrainingNodes
 from marius_lite.tasks.labelling import labelling, labelling_of
 from marius_lite.tasks.node_evaluation import blocks, by_partition
@@ -29,6 +30,11 @@ def make_classifier(dataset: Dataset, config: Config, trains: bool) -> NodeClass
     if trains and config.loss.class_weights != "none":
         weights = class_weights(config, training_nodes(dataset).labels, labels.classes)
     return NodeClassifier(encoder, labelling(dataset).loss, weights)
+
+
+def layer_classifier(model: NodeClassifier, layer: RowLayer) -> NodeClassifier:
+    """Return the model that scores classes by one layer alone, with the loss of the whole ``model``."""
+    return NodeClassifier(layer, model.loss, model.weights)
 
 
 def class_weights(config: Config, labels: npt.NDArray[Any], classes: int) -> torch.Tensor | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
@@ -19,16 +21,21 @@ from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
 from marius_lite.tasks.task import Setting
 from marius_lite.train.parts import Parts, Regularized
+from marius_lite.train.stages import TrainingStage
 from marius_lite.train.work import Work
 
 
-def build(
-    run: RunFolder, dataset: Dataset, config: Config, memory: MemoryPlan, metrics: MetricsLog, table: RowTable | None
-) -> Parts:
-    """Return the parts of a run. Its rows are the dataset's features, the learned rows in ``table``, or both."""
+def first_model(dataset: Dataset, config: Config) -> Any:
+    """Set up torch for a run, and return its model on the CPU with its first weights."""
     prepare_torch(config)
+    return task_of(config).make_model(dataset, config, trains=True)
+
+
+def build(run: RunFolder, stage: TrainingStage, memory: MemoryPlan, metrics: MetricsLog, table: RowTable | None) -> Parts:
+    """Return the parts of a stage of a run. Its rows are the dataset's features, the learned rows in ``table``, or both."""
+    dataset, config = stage.dataset, stage.config
     task, device = task_of(config), check_device(config.device)
-    model = task.make_model(dataset, config, trains=True).to(device)
+    model = stage.model.to(device)
     dense = config.optimizer.dense
     optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder), dense.clip)
     accelerator = open_accelerator(device)
@@ -52,4 +59,5 @@ def build(
         [optimizer, *rows.rated()],
         metrics,
         model if isinstance(model, Regularized) else None,
+        stage.first_epoch,
     )

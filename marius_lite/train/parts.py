@@ -26,7 +26,10 @@ class Regularized(Protocol):
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a run. ``rates``: all that has a learning rate. ``regularized``: the model, where it has a regularizer."""
+    """The parts of a run. ``rates``: all that has a learning rate. ``regularized``: the model, where it has a regularizer.
+
+    ``first_epoch``: the epoch with which schedules of learning rates begin.
+    """
 
     run: RunFolder
     config: Config
@@ -36,6 +39,7 @@ class Parts:
     rates: Sequence[Rated]
     metrics: MetricsLog
     regularized: Regularized | None = None
+    first_epoch: int = 0
 
     def dense_state(self) -> dict[str, torch.Tensor]:
         """Return every dense tensor of the run by name: weights and the optimizer's state."""

@@ -9,15 +9,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from marius_lite import files
 from marius_lite.checkpoint import run_folder
 from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.arrays import check_arrays
-from marius_lite.checkpoint.dense import load_weights, optimizer_state, read_dense
+from marius_lite.checkpoint.dense import load_weights, optimizer_state, read_dense, without_head
 from marius_lite.checkpoint.find import find
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine
+from marius_lite.config.layerwise import is_layerwise
 from marius_lite.config.load import check, load
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.packing import Packing
@@ -37,7 +40,9 @@ from marius_lite.nn.ways import require_way
 from marius_lite.rows.table import create_table, open_table, table_bytes
 from marius_lite.tasks import task_of
 from marius_lite.tasks.resolved import resolved, scoring_rates
-from marius_lite.train.build import build
+from marius_lite.train.build import build, first_model
+from marius_lite.train.parts import Parts
+from marius_lite.train.stages import stages
 from marius_lite.train.trainer import Trainer
 from marius_lite.waiting import threads_spin
 
@@ -175,21 +180,37 @@ def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None, a
         checkpoints.restore_live(folder, saved)
         _tell_missing_lines(folder.metrics_file, state.metrics_length)
         table = open_table(folder.live, data, config, state.checksums)
+    model, tensors = first_model(data, config), dict[str, Tensor]()
+    if saved is not None and state is not None:
+        tensors = read_dense(saved, state.dense)
+        load_weights(model, without_head(tensors), saved)
     with (
         closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
-        closing(build(folder, data, config, memory, metrics, table)) as parts,
+        closing(stages(data, config, model, folder.path, state)) as left,
     ):
-        if state is None:
-            first = tried_first(data.manifest.edges["train"], data.manifest.nodes)
-            state = State(Cursor(), data.fingerprint, parts.work.initialise(data.edges("train")), 0, tries_first=first)
-        else:
-            assert saved is not None
-            tensors = read_dense(saved, state.dense)
-            load_weights(parts.model, tensors, saved)
-            parts.optimizer.load_state_tensors(optimizer_state(tensors))
-        _announce(data, config, memory, saved)
-        finished = Trainer(parts, state).train()
-        return _summary(folder, finished, config.training.metric)
+        for stage in left:
+            with closing(build(folder, stage, memory, metrics, table)) as parts:
+                if state is None:
+                    state = _first_state(data, parts)
+                elif not stage.goes_on_from(state):
+                    state = state.of_new_stage()
+                elif tensors and saved:
+                    load_weights(parts.model, tensors, saved)
+                    parts.optimizer.load_state_tensors(optimizer_state(tensors))
+                if stage.is_first:
+                    _announce(data, config, memory, saved)
+                if stage.about:
+                    log.info("%s", stage.about)
+                tensors = {}  # they are of the stage that the run goes on with
+                state = Trainer(parts, state).train()
+    assert state is not None
+    return _summary(folder, state, config.training.metric)
+
+
+def _first_state(data: Dataset, parts: Parts) -> State:
+    """Make the first rows, where rows are learned. Returns the state before the first batch."""
+    first = tried_first(data.manifest.edges["train"], data.manifest.nodes)
+    return State(Cursor(), data.fingerprint, parts.work.initialise(data.edges("train")), 0, tries_first=first)
 
 
 def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | None) -> None:
@@ -212,7 +233,8 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
     )
     for line in unused(data.manifest, config):
         log.info("%s", line)
-    if config.encodes and (share := absent_share(plans_of(data, config)(0), data.edges("train").counts)) > 0:
+    sees_resident = config.encodes and not is_layerwise(config)
+    if sees_resident and (share := absent_share(plans_of(data, config)(0), data.edges("train").counts)) > 0:
         log.info(
             "%.1f%% of the neighbours of resident nodes are not resident, so that training does not see them: more resident "
             "partitions (storage.memory) make this less%s",

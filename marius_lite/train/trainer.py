@@ -108,8 +108,9 @@ class Trainer:
     def _set_rates(self, window: Window) -> None:
         """Set learning rates and the regularizer as at the window's beginning, even where the run goes on in the middle of it."""
         state, config, items = self.state, self.config, max(1, self.parts.work.items)
-        done = state.cursor.epoch + (state.edges - window.before(state.cursor.batch)) / items
-        rate = factor(config.optimizer.schedule, config.training.epochs, done, window.edges / items, state.drops)
+        first = self.parts.first_epoch
+        done = state.cursor.epoch - first + (state.edges - window.before(state.cursor.batch)) / items
+        rate = factor(config.optimizer.schedule, config.training.epochs - first, done, window.edges / items, state.drops)
         for each in self.parts.rates:
             each.rate = rate
         if self.parts.regularized is not None:

@@ -43,6 +43,7 @@ def test_nothing_stays_auto_and_resolving_again_changes_nothing():
         "scale",
         "kind",
         "scale",  # the decoder's own; only first rows are drawn
+        "layer_epochs",  # of a run that trains layers one after another
         "scoring",  # this and the next: `tasks.resolved` measures on the processor
         "products",
         "packs_disk",  # follows from the dataset, and changes no result

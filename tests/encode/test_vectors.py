@@ -11,8 +11,8 @@ from marius_lite.encode.vectors import PREFIX, remove_left_vectors
 HOLDER = """
 import sys, time
 from pathlib import Path
-from marius_lite.encode.vectors import _scratch
-with _scratch(Path(sys.argv[1])) as place:
+from marius_lite.encode.vectors import scratch
+with scratch(Path(sys.argv[1])) as place:
     (place / "rows.tmp").mkdir()
     print(place, flush=True)
     sys.stdin.read()

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from marius_lite.errors import UserError
-from marius_lite.nn.aggregate import targets_of
+from marius_lite.nn.aggregate import neighbour_sum, targets_of
 from marius_lite.nn.dropout import dropout
 from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.geometric import without_geometric
+from marius_lite.nn.mapped_sum import Neighbours
 from marius_lite.nn.products import linear, unrounded
 
 NORMS = ("none", "layer", "batch")
@@ -121,10 +122,14 @@ class Layered(torch.nn.Module, ABC):
 class Encoder(Layered):
     """A stack of graph convolutions. After each but the last come residual, norm, ReLU and dropout.
 
-    ``asks_for_degrees``: whether samples must tell true in-degrees. A residual passes a linear map where the widths differ.
+    ``asks_for_degrees``: whether samples must tell true in-degrees. ``gathers``: how many numbers a layer takes from neighbours
+    for each number of its input, where it maps them only afterwards; 0 where it does not. A residual passes a linear map where
+    the widths differ.
     Parameters have the names of torch_geometric's models (convs.0.lin_l.weight, norms.0.weight, ...). Dropout draws from
     torch's global generator: seed it before a batch to draw the same masks again.
     """
+
+    gathers = 0
 
     def __init__(self, shape: EncoderShape) -> None:
         super().__init__()
@@ -164,6 +169,20 @@ class Encoder(Layered):
         rectified = skip is None and layer < len(self.convs) - 1 and isinstance(self.norms[layer], torch.nn.Identity)
         return self._finished(layer, self._convolve(self.convs[layer], x, block, rectified), skipped, rectified)
 
+    def gathered_width(self, layer: int) -> int:
+        """Return how many numbers `gathered` gives for a target."""
+        return self.gathers * (self.in_width, *self.widths)[layer]
+
+    def gathered(self, layer: int, x: Tensor, block: Block) -> Tensor:
+        """Return what the targets take from rows x (sources, width) before a layer's weights: (targets, gathered_width)."""
+        neighbours = self._neighbours(block)
+        summed = neighbour_sum(x, neighbours.indptr, neighbours.indices, **neighbours.options)
+        return torch.cat([summed, x[: block.targets]], 1) if neighbours.beside else summed
+
+    def mapped(self, layer: int, rows: Tensor) -> Tensor:
+        """Return the result of a layer from what `gathered` gave, (n, gathered_width). There must be no residual."""
+        return unrounded(self._finished(layer, linear(rows, *self._map(layer)), None))
+
     def early_width(self, layer: int) -> int | None:
         inner = (self.in_width, *self.widths)[layer]
         maps = self._early_maps(layer) if inner > self.widths[layer] else []
@@ -184,6 +203,14 @@ class Encoder(Layered):
     def _combine(self, layer: int, x: Tensor, block: Block) -> Tensor:
         """Return (targets, out) from the results of `_early_maps`, which are side by side in ``x``."""
         raise AssertionError(f"{type(self).__name__} has no maps to come first")
+
+    def _neighbours(self, block: Block) -> Neighbours:
+        """Return what `gathered` sums."""
+        raise AssertionError(f"{type(self).__name__} maps before it gathers")
+
+    def _map(self, layer: int) -> tuple[Tensor, Tensor]:
+        """Return the weight (out, gathered_width) and the bias of a layer's map."""
+        raise AssertionError(f"{type(self).__name__} maps before it gathers")
 
     def _residual(self, layer: int) -> torch.nn.Module | None:
         return self.residuals[layer] if self.residuals is not None and layer < len(self.convs) - 1 else None

@@ -21,7 +21,7 @@ class Gcn(Encoder):
     is multiplied by in-degree / sampled neighbours, so that its mean is the sum over all.
     """
 
-    degrees = True
+    degrees, gathers = True, 1
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
         conv: torch.nn.Module = geometric().GCNConv(in_width, out_width)
@@ -34,6 +34,13 @@ class Gcn(Encoder):
             out += conv.bias.to(out.dtype)
             return out.relu_() if rectified else out
         return mapped_sum(x, normalised(block), weight, conv.bias, rectified)
+
+    def _neighbours(self, block: Block) -> Neighbours:
+        return normalised(block)
+
+    def _map(self, layer: int) -> tuple[Tensor, Tensor]:
+        conv: Any = self.convs[layer]
+        return conv.lin.weight, conv.bias
 
     def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
         conv: Any = self.convs[layer]

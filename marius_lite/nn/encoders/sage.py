@@ -19,6 +19,8 @@ NUMBERS_PER_READ = 12
 class Sage(Encoder):
     """out_t = W_l mean(neighbours) + b + W_r x_t, with the parameters of torch_geometric's SAGEConv."""
 
+    gathers = 2
+
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
         conv: torch.nn.Module = geometric().SAGEConv(in_width, out_width)
         return conv
@@ -29,8 +31,14 @@ class Sage(Encoder):
             itself = linear(x[: block.targets], right, bias)
             out = itself + neighbour_sum(linear(x, left), block.indptr, block.indices, mean=True)
             return out.relu_() if rectified else out
-        neighbours = Neighbours(block.indptr, block.indices, mean=True, beside=True)
-        return mapped_sum(x, neighbours, torch.cat([left, right], 1), bias, rectified)
+        return mapped_sum(x, self._neighbours(block), torch.cat([left, right], 1), bias, rectified)
+
+    def _neighbours(self, block: Block) -> Neighbours:
+        return Neighbours(block.indptr, block.indices, mean=True, beside=True)
+
+    def _map(self, layer: int) -> tuple[Tensor, Tensor]:
+        conv: Any = self.convs[layer]
+        return torch.cat([conv.lin_l.weight, conv.lin_r.weight], 1), conv.lin_l.bias
 
     def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
         conv: Any = self.convs[layer]

@@ -1,0 +1,112 @@
+"""Train an encoder one layer after another (``training.method: layerwise``): layers, epochs, and what each needs.
+
+All nodes take from their neighbours once for each layer. The layer is then trained on these rows, as if they were the features of
+a graph without edges, with a head of its own that makes scores of its results. Then it stays as it is, and the next layer
+follows (L-GCN, You et al., CVPR 2020). No neighbourhood is sampled, and no memory grows with the graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from marius_lite.config.facts import Facts
+from marius_lite.config.inputs import input_width, inputs_of
+from marius_lite.config.planning import Rules
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+
+GATHERED = {"gcn": 1, "sage": 2}
+"""Encoders whose layers gather before they map, and how many numbers they gather for each number of their input."""
+ROW_UNIT = 4
+"""Rows of float32 are padded to a multiple of so many numbers."""
+NODE_BYTES = 8 + 4
+"""Bytes of a node in in-edge lists that are empty."""
+
+
+def is_layerwise(config: Config) -> bool:
+    """Return whether a run trains one layer after another."""
+    return config.training.method == "layerwise"
+
+
+def layers(config: Config) -> int:
+    """Return how many layers an encoder has."""
+    return len(config.model.layers) + 1
+
+
+def layer_epochs(config: Config) -> int:
+    """Return how many epochs each layer but the last is trained; at least as many remain for the last one."""
+    asked = config.training.layer_epochs
+    return config.training.epochs // layers(config) if asked == "auto" else asked
+
+
+def first_epoch(config: Config, layer: int) -> int:
+    """Return the epoch with which a layer's training begins."""
+    return layer * layer_epochs(config)
+
+
+def layer_of(config: Config, epoch: int) -> int:
+    """Return the layer that is trained in an epoch."""
+    return min(epoch // layer_epochs(config), layers(config) - 1)
+
+
+def of_layer(config: Config, layer: int) -> Config:
+    """Return the configuration of one layer's training. Early stopping is for the last layer: others get what is theirs."""
+    last = layer == layers(config) - 1
+    training: dict[str, object] = {"method": "sampled", "layer_epochs": "auto"}
+    if not last:
+        training |= {"epochs": first_epoch(config, layer + 1), "early_stopping": 0}
+    changes = {
+        "model": {"layers": (), "normalize_features": False, "inputs": "features"},
+        "sampling": {"fanouts": (0,)},
+        "training": training,
+    }
+    sections = {name: getattr(config, name).model_copy(update=change) for name, change in changes.items()}
+    return config.model_copy(update=sections)
+
+
+def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
+    """Return the settings and the facts that a run's memory follows from.
+
+    Where layers are trained one after another, they are those of the layer with the widest rows, over a graph without edges.
+    Raises UserError there for a dataset without features.
+    """
+    if not is_layerwise(config):
+        return config, facts
+    if inputs_of(config, facts) != "features":
+        raise UserError("`training.method` is layerwise, but the dataset has no features to gather: preprocess with --features")
+    width = GATHERED[config.model.encoder] * max([input_width(config, facts), *config.model.layers])
+    lists = NODE_BYTES * (facts.rows_per_partition + 1)
+    return of_layer(config, 0), replace(
+        facts, features=4 * ROW_UNIT * -(-width // ROW_UNIT), feature_width=width, lists=lists, all_lists=lists * facts.partitions
+    )
+
+
+def rules(config: Config) -> Rules:
+    """Return the rules of settings for training one layer after another."""
+    if not is_layerwise(config):
+        asked = config.training.layer_epochs
+        return [
+            (asked != "auto", f"`training.layer_epochs` is {asked}, but `training.method` is {config.training.method}: remove it")
+        ]
+    model, wanted = config.model, "`training.method` is layerwise, but"
+    each, all_layers = layer_epochs(config), layers(config)
+    return [
+        (config.task != "node_classification", f"{wanted} `task` is {config.task}: it trains classes of nodes alone"),
+        (
+            model.encoder not in GATHERED,
+            f"{wanted} `model.encoder` is {model.encoder}: choose {' or '.join(GATHERED)}, whose layers gather before they map",
+        ),
+        (model.residual, f"{wanted} `model.residual` is true: a layer is trained without the one before it, set it to false"),
+        (model.inputs not in ("auto", "features"), f"{wanted} `model.inputs` is {model.inputs}: only features are gathered once"),
+        (config.sampling.weighted, f"{wanted} `sampling.weighted` is true: all neighbours are taken, set it to false"),
+        (
+            config.sampling.refresh_epochs > 1,
+            f"{wanted} `sampling.refresh_epochs` is {config.sampling.refresh_epochs}: nothing is sampled, remove it",
+        ),
+        (
+            each < 1 or each * (all_layers - 1) >= config.training.epochs,
+            f"{wanted} `training.epochs` is {config.training.epochs} and `training.layer_epochs` "
+            f"{config.training.layer_epochs}: {all_layers} layers need {all_layers} epochs at least, and each but the last takes "
+            "`layer_epochs` of them",
+        ),
+    ]

@@ -1,0 +1,105 @@
+"""Make the rows that the layers of an encoder are trained on, one layer after another, out of core.
+
+Each layer needs one pass over the graph: all nodes take from their neighbours once. The next layer's pass begins with what this
+layer, once trained, makes of these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from marius_lite import files
+from marius_lite.config.schema import Config
+from marius_lite.encode.vectors import InputRows, inference_bytes
+from marius_lite.evaluate.inference import RowsOfPartition, infer, true_degrees
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.gathered import GatheredDataset
+from marius_lite.nn.encoders.base import Encoder
+from marius_lite.nn.encoders.one_layer import Gathering, RowLayer
+from marius_lite.seeds import seed_for
+
+PART_BYTES = 8 << 20
+"""Bytes of gathered rows that are mapped at a time. Results must not depend on the memory, so it is always as many."""
+
+
+class LayerScores:
+    """The scores that a layer gives for rows it has gathered. ``dataset``: see `GatheredDataset`."""
+
+    def __init__(self, dataset: Dataset, layer: RowLayer):
+        assert dataset.features is not None
+        self._table, self._layer = dataset.features.table, layer
+
+    def read_rows(self, k: int, offsets: npt.NDArray[np.int64], columns: slice) -> npt.NDArray[np.float32]:
+        """Return columns of the scores of partition k's nodes at ascending ``offsets``."""
+        width = slice(0, self._layer.in_width)
+        found = [self._scores(self._table.read_rows(k, part, width)) for part in _parts(offsets, self._layer.in_width)]
+        scores: npt.NDArray[np.float32] = np.concatenate(found)[:, columns]
+        return scores
+
+    @torch.no_grad()
+    def _scores(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        device, training = next(self._layer.parameters()).device, self._layer.training
+        scores: npt.NDArray[np.float32] = self._layer.eval().scores(torch.from_numpy(rows).to(device)).cpu().numpy()
+        self._layer.train(training)
+        return scores
+
+
+class MappedRows:
+    """What a trained layer makes of the rows it has gathered, read by partition: the input of the next layer."""
+
+    def __init__(self, dataset: GatheredDataset, layer: RowLayer):
+        assert dataset.features is not None
+        self._features, self._layer = dataset.features, layer.eval()
+
+    @torch.no_grad()
+    def read(self, k: int) -> npt.NDArray[Any]:
+        rows, device = self._features.read(k), next(self._layer.parameters()).device
+        parts = (np.ascontiguousarray(part) for part in _parts(rows, self._layer.in_width))
+        return np.concatenate([self._layer.results(torch.from_numpy(part).to(device)).cpu().numpy() for part in parts])
+
+
+class Layers:
+    """The layers of an encoder, with what each is trained on. ``folder``: where tables of rows lie meanwhile.
+
+    ``classes``: how many scores a layer's head gives.
+    """
+
+    def __init__(self, dataset: Dataset, config: Config, encoder: Encoder, classes: int, folder: Path):
+        self._dataset, self._config, self._encoder, self._classes, self._folder = dataset, config, encoder, classes, folder
+        assert dataset.adjacency is not None
+        self._degrees = true_degrees(dataset.adjacency, dataset.partitioning) if encoder.degrees else None
+        self._reached: tuple[GatheredDataset, RowLayer] | None = None
+
+    def at(self, layer: int) -> tuple[GatheredDataset, RowLayer]:
+        """Return what a layer is trained on, and the layer. All layers before it must be trained.
+
+        Those are passed one after another. A layer that was reached is not passed again.
+        """
+        reached = self._reached
+        while reached is None or reached[1].place < layer:
+            reached = self._after(reached)
+        self._reached = reached
+        return reached
+
+    def _after(self, before: tuple[GatheredDataset, RowLayer] | None) -> tuple[GatheredDataset, RowLayer]:
+        """Return what follows a layer, or the first one."""
+        dataset, config, place = self._dataset, self._config, before[1].place + 1 if before else 0
+        gathering, path = Gathering(self._encoder, place), self._folder / f"layer-{place}"
+        rows: RowsOfPartition = MappedRows(*before) if before else InputRows(dataset, config, None)
+        assert dataset.adjacency is not None
+        table = infer(gathering, rows, dataset.adjacency, dataset.partitioning, inference_bytes(config), path, self._degrees)
+        files.remove_tree(self._folder / f"layer-{place - 1}")
+        torch.manual_seed(seed_for(config.training.seed, "head", place))
+        return GatheredDataset(dataset, table, gathering.widths[0]), RowLayer(self._encoder, place, self._classes)
+
+
+def _parts(rows: npt.NDArray[Any], width: int) -> Iterator[npt.NDArray[Any]]:
+    """Yield parts of ``rows``, or of what stands for as many rows of ``width`` float32 numbers. There is at least one."""
+    size = max(1, PART_BYTES // (4 * width))
+    return (rows[start : start + size] for start in range(0, max(1, len(rows)), size))

@@ -1,0 +1,62 @@
+"""The stages of a run: one, or, of an encoder that is trained one layer after another, one for each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from marius_lite.checkpoint.state import Cursor, State
+from marius_lite.config import layerwise
+from marius_lite.config.schema import Config
+from marius_lite.encode.layerwise import Layers
+from marius_lite.encode.vectors import scratch
+from marius_lite.graph.dataset import Dataset
+from marius_lite.tasks.node_model import layer_classifier
+
+
+@dataclass(frozen=True)
+class TrainingStage:
+    """A part of a run, which trains one model. ``dataset``, ``config``: as this stage sees them. ``about``: what is said of it.
+
+    ``is_first``: whether it is the first that this process trains.
+    """
+
+    dataset: Dataset
+    config: Config
+    model: Any
+    first_epoch: int = 0
+    is_first: bool = True
+    about: str = ""
+
+    def goes_on_from(self, state: State) -> bool:
+        """Return whether a state is of this stage, and not of the end of the stage before it."""
+        return self.first_epoch == 0 or state.cursor > Cursor(self.first_epoch)
+
+
+def stages(
+    dataset: Dataset, config: Config, model: Any, folder: Path, state: State | None
+) -> Generator[TrainingStage, None, None]:
+    """Yield the stages of a run that are not finished, one after another. Each must be trained before the next is asked for.
+
+    ``model``: the whole model, with the weights of ``state`` where there is one. ``folder``: where scratch files lie meanwhile.
+    """
+    if not layerwise.is_layerwise(config):
+        yield TrainingStage(dataset, config, model)
+        return
+    epoch = state.cursor.epoch - state.evaluate if state else 0
+    count = layerwise.layers(config)
+    with scratch(folder) as place:
+        layers = Layers(dataset, config, model.encoder, dataset.required_labels().classes, place)
+        at = layerwise.layer_of(config, epoch)
+        for layer in range(at, count):
+            data, row_layer = layers.at(layer)
+            yield TrainingStage(
+                data,
+                layerwise.of_layer(config, layer),
+                layer_classifier(model, row_layer),
+                layerwise.first_epoch(config, layer),
+                layer == at,
+                f"layer {layer + 1} of {count}: trained on {row_layer.in_width:,} numbers of each node and its neighbours",
+            )
