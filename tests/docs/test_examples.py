@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.mark.parametrize("example", sorted((DOCS / "examples").glob("*.yaml")), ids=lambda path: path.stem)
 def test_an_example_trains(example, tiny_dataset, surrounded, communities, tmp_path, cli):
-    few = ["training.epochs=1", "training.batch_size=500", "storage.capacity=2"]
+    few = ["training.epochs=2", "training.batch_size=500", "storage.capacity=2"]
     config, dataset = load(example), tiny_dataset
     if config.model.encoder != "none":
         pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
