@@ -17,9 +17,11 @@ import torch
 from marius_lite import files
 from marius_lite.config.schema import Config
 from marius_lite.encode.vectors import InputRows, inference_bytes
-from marius_lite.evaluate.inference import RowsOfPartition, infer, true_degrees
+from marius_lite.evaluate.inference import infer, true_degrees
+from marius_lite.evaluate.layer_pass import RowsOfPartition
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.gathered import GatheredDataset
+from marius_lite.nn.allocator import give_back
 from marius_lite.nn.encoders.base import Encoder
 from marius_lite.nn.encoders.one_layer import Gathering, RowLayer
 from marius_lite.seeds import seed_for
@@ -95,6 +97,7 @@ class Layers:
         assert dataset.adjacency is not None
         table = infer(gathering, rows, dataset.adjacency, dataset.partitioning, inference_bytes(config), path, self._degrees)
         files.remove_tree(self._folder / f"layer-{place - 1}")
+        give_back()  # training has buffers of its own
         torch.manual_seed(seed_for(config.training.seed, "head", place))
         return GatheredDataset(dataset, table, gathering.widths[0]), RowLayer(self._encoder, place, self._classes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -30,6 +30,12 @@ class LayerRows(Protocol):
 
     def read(self, ids: Ids, out: Rows) -> None:
         """Read the rows of ascending node ids into ``out`` (n, width)."""
+
+    def blocks(self, most: int) -> Generator[tuple[int, Rows], None, None]:
+        """Yield (first node id, rows) of consecutive nodes, block after block, all nodes in order. Rows may be padded.
+
+        ``most``: bytes that are read at a time.
+        """
 
     def remove(self) -> None:
         """Free the memory or the disk that the rows take."""
@@ -61,6 +67,9 @@ class RowsInMemory:
 
     def read(self, ids: Ids, out: Rows) -> None:
         gather(self._rows, ids, out)
+
+    def blocks(self, most: int) -> Generator[tuple[int, Rows], None, None]:
+        yield 0, self._rows
 
     def remove(self) -> None:
         self._rows, self.memory_bytes = np.empty((0, self.width), np.float32), 0
@@ -114,6 +123,13 @@ class RowsOnDisk:
         for k in np.flatnonzero(np.diff(bounds)).tolist():
             part = slice(int(bounds[k]), int(bounds[k + 1]))
             self.table().read_rows_into(k, ids[part] - self._partitioning.range(k).start, out[part])
+
+    def blocks(self, most: int) -> Generator[tuple[int, Rows], None, None]:
+        for k in range(self._partitioning.partitions):
+            ids = self._partitioning.range(k)
+            for offset, rows in self.table().blocks(k, most):
+                if offset < len(ids):
+                    yield ids.start + offset, rows[: len(ids) - offset]
 
     def in_memory(self) -> RowsInMemory:
         """Return all rows in memory. Each is read once."""

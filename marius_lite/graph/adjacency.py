@@ -86,6 +86,10 @@ class Adjacency:
             self._checked.check(self.folder / "checksums")
         return read_table(self.folder / "checksums", np.uint32, (-1, checksum_columns(self.has_weights)))
 
+    def edges(self, k: int) -> int:
+        """Return how many in-edges partition k's nodes have."""
+        return int(self.starts[k + 1] - self.starts[k])
+
     def read(self, k: int, weights: bool = False, own_pages: bool = False) -> PartitionLists:
         """Read the lists of partition k's nodes, past the page cache. ``weights``: whether to read those too.
 

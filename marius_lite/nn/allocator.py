@@ -28,3 +28,10 @@ def keep_large_blocks() -> bool:
     return bool(
         mallopt and mallopt(M_MMAP_MAX, 0) and mallopt(M_TRIM_THRESHOLD, KEEP_BYTES) and mallopt(M_TOP_PAD, TOP_PAD_BYTES)
     )
+
+
+def give_back() -> None:
+    """Give the memory back that is free: what follows needs other blocks, so that they would come on top of it."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim:
+        trim(0)

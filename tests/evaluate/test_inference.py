@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from neighbourhoods import Graph
 
 from marius_lite.errors import RunError, UserError
-from marius_lite.evaluate import inference
+from marius_lite.evaluate import chunked_pass, layer_pass, summed_pass
 from marius_lite.evaluate.inference import infer, true_degrees
 from marius_lite.evaluate.layer_rows import RowsOnDisk
 from marius_lite.graph.partitioning import Partitioning
@@ -30,8 +30,11 @@ TIGHT = {"sage": 60_000, "gcn": 60_000, "rgcn": 120_000, "gat": 300_000}  # byte
 
 def nothing_resident(patch):
     """Rows come from disk for each chunk, whose memory is all for its own rows and work."""
-    patch.setattr(inference, "IN_MEMORY_SHARE", 0)
-    patch.setattr(inference, "READ_BYTES", 0)
+    patch.setattr(layer_pass, "IN_MEMORY_SHARE", 0)
+    patch.setattr(chunked_pass, "READ_BYTES", 0)
+    patch.setattr(summed_pass, "BLOCKS", 0)
+    patch.setattr(summed_pass, "PART_COPIES", 0)
+    patch.setattr(summed_pass, "LEAST_BLOCK", 300)
 
 
 class Lists:
@@ -39,6 +42,9 @@ class Lists:
 
     def __init__(self, graph, partitioning):
         self.graph, self.partitioning = graph, partitioning
+
+    def edges(self, k):
+        return len(self.read(k).sources)
 
     def read(self, k):
         ids = self.partitioning.range(k)
@@ -158,7 +164,7 @@ def test_torch_geometrics_models_equal_their_own_forward(tmp_path_factory, name,
 @pytest.mark.parametrize("tight", [True, False])
 def test_chunks_of_any_size(tmp_path, tight, monkeypatch):
     graph, partitioning, x = set_up(1, 500, 4000, 3)
-    encoder = make_encoder("sage", EncoderShape(IN, WIDTHS)).eval()
+    encoder = make_encoder("rgcn", EncoderShape(IN, WIDTHS, relations=RELATIONS)).eval()
     sizes = []
     layer = type(encoder).layer
 
@@ -175,7 +181,7 @@ def test_chunks_of_any_size(tmp_path, tight, monkeypatch):
         Features(x, partitioning),
         Lists(graph, partitioning),
         partitioning,
-        60_000 if tight else LARGE,
+        TIGHT["rgcn"] if tight else LARGE,
         tmp_path / "vectors",
     )
     np.testing.assert_allclose(all_rows(vectors)[:, :6], expected, rtol=1e-5, atol=1e-5)
@@ -244,9 +250,12 @@ nodes, parts = 70_000, Partitioning(70_000, 8)
 class Lists:
     def read(self, k):
         size = parts.size(k)
-        sources = np.random.default_rng(k).integers(0, nodes, size * degree).astype(np.uint32)
+        sources = np.random.default_rng(k).integers(0, nodes, size * degree, dtype=np.uint32)
         sources.reshape(size, degree).sort(axis=1)
         return SimpleNamespace(indptr=np.arange(size + 1) * degree, sources=sources, rel=None)
+
+    def edges(self, k):
+        return parts.size(k) * degree
 
 class Features:
     def read(self, k):
@@ -256,7 +265,9 @@ def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 
 encoder = make_encoder(name, EncoderShape(64, [64, 8], heads=2))
-warm = SimpleNamespace(read=lambda k: SimpleNamespace(indptr=np.array([0, 1, 2]), sources=np.array([0, 1]), rel=None))
+warm = SimpleNamespace(
+    read=lambda k: SimpleNamespace(indptr=np.array([0, 1, 2]), sources=np.array([0, 1], np.uint32), rel=None), edges=lambda k: 2
+)
 infer(encoder, SimpleNamespace(read=lambda k: np.ones((2, 64), np.float32)), warm, Partitioning(2, 1), 1 << 30, folder / "warm")
 before = peak()
 infer(encoder, Features(), Lists(), parts, 32 << 20, folder / "vectors")

@@ -106,6 +106,18 @@ class Layered(torch.nn.Module, ABC):
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         """Return the bytes that `layer` takes at most, without gradients and without its arguments."""
 
+    def summed_width(self, layer: int) -> int | None:
+        """Return how many of a row's first numbers a layer only sums over neighbours; None for a layer that does more with them.
+
+        Their mean is taken, or, with ``degrees``, GCN's normalised sum, without self-loops but with the node's own row. Rows are
+        those of `early`, where it makes them narrower.
+        """
+        return None
+
+    def combined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
+        """Return the result of a layer from the sums (n, summed_width) of nodes and their own rows (n, width)."""
+        raise AssertionError(f"{type(self).__name__} does more than sum")
+
     def early_width(self, layer: int) -> int | None:
         """Return how many numbers `early` makes of a row. None where these are not fewer than the row has."""
         return None
@@ -161,12 +173,8 @@ class Encoder(Layered):
         return unrounded(x)
 
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        skip, skipped = self._residual(layer), None
-        if skip is not None:
-            skipped = x[: block.targets]
-            for weight, bias in self._residual_map(layer):
-                skipped = linear(skipped, weight, bias)
-        rectified = skip is None and layer < len(self.convs) - 1 and isinstance(self.norms[layer], torch.nn.Identity)
+        skipped = self._skipped(layer, x[: block.targets])
+        rectified = skipped is None and layer < len(self.convs) - 1 and isinstance(self.norms[layer], torch.nn.Identity)
         return self._finished(layer, self._convolve(self.convs[layer], x, block, rectified), skipped, rectified)
 
     def gathered_width(self, layer: int) -> int:
@@ -177,11 +185,27 @@ class Encoder(Layered):
         """Return what the targets take from rows x (sources, width) before a layer's weights: (targets, gathered_width)."""
         neighbours = self._neighbours(block)
         summed = neighbour_sum(x, neighbours.indptr, neighbours.indices, **neighbours.options)
-        return torch.cat([summed, x[: block.targets]], 1) if neighbours.beside else summed
+        return self.with_own(summed, x[: block.targets])
+
+    def with_own(self, sums: Tensor, rows: Tensor) -> Tensor:
+        """Return what `gathered` does, from sums of neighbours and the targets' own rows."""
+        return torch.cat([sums, rows], 1) if self.gathers == 2 else sums
 
     def mapped(self, layer: int, rows: Tensor) -> Tensor:
         """Return the result of a layer from what `gathered` gave, (n, gathered_width). There must be no residual."""
         return unrounded(self._finished(layer, linear(rows, *self._map(layer)), None))
+
+    def summed_width(self, layer: int) -> int | None:
+        if not self.gathers:
+            return None
+        return (self.in_width, *self.widths)[layer] if self.early_width(layer) is None else self.widths[layer]
+
+    def combined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
+        if self.early_width(layer) is None:
+            out, skipped = linear(self.with_own(sums, rows), *self._map(layer)), self._skipped(layer, rows)
+        else:
+            out, skipped = self._joined(layer, sums, rows), self._early_skipped(layer, rows)
+        return unrounded(self._finished(layer, out, skipped))
 
     def early_width(self, layer: int) -> int | None:
         inner = (self.in_width, *self.widths)[layer]
@@ -193,8 +217,7 @@ class Encoder(Layered):
         return torch.cat([linear(x, weight, bias) for weight, bias in self._early_maps(layer)], 1)
 
     def late(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        skipped = x[: block.targets, x.shape[1] - self.widths[layer] :] if self._residual(layer) else None
-        return self._finished(layer, self._combine(layer, x, block), skipped)
+        return self._finished(layer, self._combine(layer, x, block), self._early_skipped(layer, x[: block.targets]))
 
     def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
         """Return (weight, bias) of each map of single rows, that of the residual last. Empty where no map comes first."""
@@ -202,6 +225,12 @@ class Encoder(Layered):
 
     def _combine(self, layer: int, x: Tensor, block: Block) -> Tensor:
         """Return (targets, out) from the results of `_early_maps`, which are side by side in ``x``."""
+        neighbours, width = self._neighbours(block), self.widths[layer]
+        sums = neighbour_sum(x[:, :width].contiguous(), neighbours.indptr, neighbours.indices, **neighbours.options)
+        return self._joined(layer, sums, x[: block.targets])
+
+    def _joined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
+        """Return (targets, out) from the summed results of the first of `_early_maps`, and the targets' own of all of them."""
         raise AssertionError(f"{type(self).__name__} has no maps to come first")
 
     def _neighbours(self, block: Block) -> Neighbours:
@@ -214,6 +243,18 @@ class Encoder(Layered):
 
     def _residual(self, layer: int) -> torch.nn.Module | None:
         return self.residuals[layer] if self.residuals is not None and layer < len(self.convs) - 1 else None
+
+    def _skipped(self, layer: int, rows: Tensor) -> Tensor | None:
+        """Return what a residual adds to the results of nodes with these input rows; None where there is none."""
+        if self._residual(layer) is None:
+            return None
+        for weight, bias in self._residual_map(layer):
+            rows = linear(rows, weight, bias)
+        return rows
+
+    def _early_skipped(self, layer: int, rows: Tensor) -> Tensor | None:
+        """Return the same from rows that `early` gave."""
+        return rows[:, rows.shape[1] - self.widths[layer] :] if self._residual(layer) is not None else None
 
     def _residual_map(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
         """Return the map of a layer's residual, if it has one. Where the width stays the same there is none."""

@@ -46,9 +46,9 @@ class Gcn(Encoder):
         conv: Any = self.convs[layer]
         return [(conv.lin.weight, None), *self._residual_map(layer)]
 
-    def _combine(self, layer: int, x: Tensor, block: Block) -> Tensor:
+    def _joined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
         conv: Any = self.convs[layer]
-        out: Tensor = propagate(x[:, : self.widths[layer]].contiguous(), block) + conv.bias
+        out: Tensor = sums + conv.bias
         return out
 
 

@@ -30,6 +30,12 @@ class Gathering(Layered):
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         return 4 * targets * (self.widths[0] + 2 * self.in_width) + 24 * edges
 
+    def summed_width(self, layer: int) -> int:
+        return self.in_width
+
+    def combined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
+        return self._gathers.with_own(sums, rows)
+
 
 class RowLayer(torch.nn.Module):
     """A layer of ``encoder`` over rows that `Gathering` gave. It scores ``classes``, by a head where its results are no scores.
@@ -82,11 +88,28 @@ class FirstLayers(Layered):
         self.widths = (*encoder.widths[: last.place], classes)
 
     def layer(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        out = self.last.encoder.layer(layer, x, block)
-        return scored(out, self.last.head) if layer == self.last.place else out
+        return self._scored(layer, self.last.encoder.layer(layer, x, block))
 
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         return self.last.encoder.layer_bytes(layer, targets, sources, edges) + 4 * targets * self.widths[-1]
+
+    def summed_width(self, layer: int) -> int | None:
+        return self.last.encoder.summed_width(layer)
+
+    def combined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
+        return self._scored(layer, self.last.encoder.combined(layer, sums, rows))
+
+    def early_width(self, layer: int) -> int | None:
+        return self.last.encoder.early_width(layer)
+
+    def early(self, layer: int, x: Tensor) -> Tensor:
+        return self.last.encoder.early(layer, x)
+
+    def late(self, layer: int, x: Tensor, block: Block) -> Tensor:
+        return self._scored(layer, self.last.encoder.late(layer, x, block))
+
+    def _scored(self, layer: int, rows: Tensor) -> Tensor:
+        return scored(rows, self.last.head) if layer == self.last.place else rows
 
 
 def scored(rows: Tensor, head: torch.nn.Linear | None) -> Tensor:

@@ -44,10 +44,9 @@ class Sage(Encoder):
         conv: Any = self.convs[layer]
         return [(conv.lin_l.weight, None), (conv.lin_r.weight, conv.lin_l.bias), *self._residual_map(layer)]
 
-    def _combine(self, layer: int, x: Tensor, block: Block) -> Tensor:
+    def _joined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
         width = self.widths[layer]
-        mean = neighbour_sum(x[:, :width].contiguous(), block.indptr, block.indices, mean=True)
-        return mean + x[: block.targets, width : 2 * width]
+        return sums + rows[:, width : 2 * width]
 
 
 def transform_first(x: Tensor, block: Block, weight: Tensor) -> bool:

@@ -1,0 +1,103 @@
+"""One layer of an encoder over all nodes: what it reads, and where its rows are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from marius_lite.errors import UserError
+from marius_lite.evaluate.layer_rows import LayerRows, RowsInMemory, RowsOnDisk
+from marius_lite.files import format_bytes
+from marius_lite.graph.partitioning import Partitioning
+from marius_lite.nn.encoders import Layered
+from marius_lite.storage.table import SPAN_BYTES
+
+READ_BYTES = 2 * SPAN_BYTES
+"""Bytes that reading rows takes beside the rows."""
+IN_MEMORY_SHARE = 0.5
+"""The share of the memory that rows of whole layers may take. A row in memory is read once, not by each pass that needs it."""
+
+
+class RowsOfPartition(Protocol):
+    """The nodes' features, read by partition."""
+
+    def read(self, k: int) -> npt.NDArray[Any]:
+        """Return the rows of partition k's nodes, (size, width)."""
+
+
+class ListsOfPartition(Protocol):
+    """The part of `marius_lite.graph.adjacency.PartitionLists` that inference uses."""
+
+    @property
+    def indptr(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def sources(self) -> npt.NDArray[Any]: ...
+    @property
+    def rel(self) -> npt.NDArray[Any] | None: ...
+
+
+class InEdgeReader(Protocol):
+    """In-edges, read by partition of their destinations."""
+
+    def read(self, k: int) -> ListsOfPartition: ...
+    def edges(self, k: int) -> int:
+        """Return how many in-edges partition k's nodes have."""
+
+
+def room(path: Path, partitioning: Partitioning, width: int, used: int, memory: int) -> LayerRows:
+    """Make room for the rows of a layer: in memory where they fit beside ``used`` bytes, else in a table at ``path``."""
+    if used + partitioning.nodes * width * 4 <= memory * IN_MEMORY_SHARE:
+        return RowsInMemory(partitioning, width)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return RowsOnDisk(path, partitioning, width)
+
+
+@dataclass
+class LayerPass:
+    """One layer over all nodes. ``before``: the rows of its input. ``after``: where its results go, mapped first by the next
+    layer where `Layered.early` makes them narrower. ``memory``: bytes, also for the rows of both that are in memory."""
+
+    encoder: Layered
+    layer: int
+    before: LayerRows
+    after: LayerRows
+    adjacency: InEdgeReader
+    partitioning: Partitioning
+    memory: int
+    degrees: npt.NDArray[np.float32] | None
+
+    def __post_init__(self) -> None:
+        self._device = next(self.encoder.parameters()).device
+        size = self.partitioning.nodes * self.before.width * 4
+        if isinstance(self.before, RowsOnDisk) and self.after.memory_bytes + size <= self.memory * IN_MEMORY_SHARE:
+            self.before = self.before.in_memory()
+        self.memory -= self.before.memory_bytes + self.after.memory_bytes
+
+    def run(self) -> None:
+        """Compute the layer for all nodes, and write the rows ``after``. Raises UserError where one node does not fit."""
+        raise NotImplementedError
+
+    def result(self, rows: torch.Tensor) -> npt.NDArray[np.float32]:
+        """Return the layer's results (n, width) as they are kept."""
+        kept: npt.NDArray[np.float32] = narrowed(self.encoder, self.layer + 1, rows).cpu().numpy()
+        return kept
+
+    def too_large(self, node: int, edges: int, needed: int) -> UserError:
+        """Return the error for a node that does not fit."""
+        return UserError(
+            f"storage.memory: layer {self.layer + 1} of the encoder over all {edges} in-edges of node {node} needs "
+            f"{format_bytes(needed)}, {format_bytes(self.memory)} are left for it: give more storage.memory, or make more "
+            "partitions"
+        )
+
+
+def narrowed(encoder: Layered, layer: int, rows: torch.Tensor) -> torch.Tensor:
+    """Return rows (n, width) as a layer keeps them: whole, or mapped by `Layered.early` where that makes them narrower."""
+    if layer == len(encoder.widths) or encoder.early_width(layer) is None:
+        return rows
+    return encoder.early(layer, rows)

@@ -1,0 +1,168 @@
+"""Compute a layer that sums the rows of neighbours. All rows are read in the order of their files.
+
+A group of nodes has its sums and its in-edge lists in memory. The rows of all nodes pass by, block after block, and are added to
+the sums of the group. So the rows are read once for each group, in long reads, whatever the edges are like. Groups are as large
+as the memory allows. A node's neighbours are always added in the same order, so results do not depend on the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from marius_lite._native import add_block
+from marius_lite.evaluate.layer_pass import LayerPass, ListsOfPartition
+from marius_lite.evaluate.layer_rows import LayerRows, RowsOnDisk, Write
+from marius_lite.pipeline.stage import staged
+
+BLOCKS = 5
+"""Blocks of rows in memory: one is added, one waits, one is read; and what the heap keeps of earlier ones."""
+BLOCK_SHARE = 16
+"""The part of the memory that a block may have."""
+LEAST_BLOCK, LARGEST_BLOCK = 512 << 10, 8 << 20
+PART_BYTES = 1 << 20
+"""Bytes of rows that are mapped at a time. Results must not depend on the memory, so it is always as many."""
+PART_COPIES = 6
+"""How many times so much the mapping of a part takes, for each number that is kept or read of a row."""
+
+
+@dataclass(slots=True)
+class Accumulator:
+    """The sums of some consecutive nodes of partition ``k``, from node id ``first`` on.
+
+    ``indptr``, ``sources``: their in-edges. ``next``: for each, the first of its edges that is not added yet.
+    """
+
+    k: int
+    first: int
+    indptr: npt.NDArray[np.int64]
+    sources: npt.NDArray[np.uint32]
+    next: npt.NDArray[np.int64]
+    factors: npt.NDArray[np.float32]
+    sums: npt.NDArray[np.float32]
+
+
+class SummedPass(LayerPass):
+    """A layer that has a `Layered.summed_width`: it takes the mean of neighbours, or, with ``degrees``, GCN's normalised sum."""
+
+    @torch.no_grad()
+    def run(self) -> None:
+        width = self.encoder.summed_width(self.layer)
+        assert width is not None
+        self._width, self._used = width, 0
+        nodes = min(max(0, self._room()) // (4 * width), self.partitioning.nodes)
+        self._sums = np.empty((nodes, width), np.float32)  # of one group after the other: memory in pieces leaves holes
+        with _InOrder(self.after) as write:
+            for group in self._groups():
+                self._add(group)
+                while group:
+                    self._finish(group.pop(0), write)
+                self._used = 0
+
+    def _groups(self) -> Iterator[list[Accumulator]]:
+        """Yield groups of nodes that fit in memory, in order: whole partitions, or parts of one."""
+        group, free = list[Accumulator](), self._room()
+        for k in range(self.partitioning.partitions):
+            size = self._bytes(self.partitioning.size(k), self.adjacency.edges(k))
+            if group and size > free:
+                yield group
+                group, free = [], self._room()
+            lists = self.adjacency.read(k)
+            if size <= free:
+                group.append(self._of(k, lists, 0, self.partitioning.size(k)))
+                free -= size
+                continue
+            for first, last in self._parts(k, lists, free):
+                yield [self._of(k, lists, first, last)]
+        if group:
+            yield group
+
+    def _room(self) -> int:
+        """Return the bytes for a group."""
+        blocks = BLOCKS * self._block() if isinstance(self.before, RowsOnDisk) else 0
+        return self.memory - blocks - PART_COPIES * PART_BYTES
+
+    def _block(self) -> int:
+        """Return the bytes of rows that are read at a time."""
+        return min(max(self.memory // BLOCK_SHARE, LEAST_BLOCK), LARGEST_BLOCK)
+
+    def _bytes(self, nodes: int, edges: int) -> int:
+        """Return the bytes of sums, lists, places in them and factors."""
+        wide = 8 if self.partitioning.nodes > 1 << 32 else 4
+        return nodes * (4 * self._width + 8 + 8 + 4) + edges * wide
+
+    def _parts(self, k: int, lists: ListsOfPartition, free: int) -> Iterator[tuple[int, int]]:
+        """Yield [first, last) of parts of a partition that fit beside its lists. Raises UserError where one node does not."""
+        free -= lists.indptr.nbytes + lists.sources.nbytes
+        most = free // self._bytes(1, 0)
+        if most < 1:
+            edges = int(lists.indptr[-1])
+            raise self.too_large(self.partitioning.range(k).start, edges, self.memory - free + self._bytes(1, 0))
+        for first in range(0, self.partitioning.size(k), most):
+            yield first, min(first + most, self.partitioning.size(k))
+
+    def _of(self, k: int, lists: ListsOfPartition, first: int, last: int) -> Accumulator:
+        indptr, start = lists.indptr[first : last + 1], int(lists.indptr[first])
+        ids = self.partitioning.range(k).start + first
+        if self.degrees is None:
+            factors = (1 / np.diff(indptr).clip(1)).astype(np.float32)
+        else:
+            factors = _scale(self.degrees[ids : ids + last - first])
+        sums = self._sums[self._used : self._used + last - first]
+        sums[:] = 0
+        self._used += last - first
+        sources = lists.sources[start : int(indptr[-1])]
+        return Accumulator(k, ids, indptr - start, sources, indptr[:-1] - start, factors, sums)
+
+    def _add(self, group: list[Accumulator]) -> None:
+        """Add the rows of all nodes to the sums of a group."""
+        with closing(staged(self.before.blocks(self._block()), lambda block: block, 1)) as blocks:
+            for first, rows in blocks:
+                of_sources = None if self.degrees is None else _scale(self.degrees[first : first + len(rows)])
+                for nodes in group:
+                    without = -1 if self.degrees is None else nodes.first
+                    lists = (nodes.indptr, nodes.sources, nodes.factors, nodes.next, nodes.sums)
+                    add_block(rows, first, *lists, of_sources, without)
+
+    def _finish(self, nodes: Accumulator, write: _InOrder) -> None:
+        """Write the results of nodes whose sums are complete."""
+        step = max(1, PART_BYTES // (4 * max(self.before.width, self._width, self.encoder.widths[self.layer])))
+        for start in range(0, len(nodes.sums), step):
+            sums = nodes.sums[start : start + step]
+            ids = np.arange(nodes.first + start, nodes.first + start + len(sums))
+            rows = np.empty((len(sums), self.before.width), np.float32)
+            self.before.read(ids, rows)
+            if self.degrees is not None:
+                sums += rows[:, : self._width] * (1 / (self.degrees[ids] + 1))[:, None]
+            parts = (torch.from_numpy(part).to(self._device) for part in (sums, rows))
+            write(nodes.k, self.result(self.encoder.combined(self.layer, *parts)))
+
+
+class _InOrder:
+    """Writes rows of all nodes in order, partition after partition."""
+
+    def __init__(self, rows: LayerRows):
+        self._rows, self._stack = rows, ExitStack()
+        self._open: tuple[int, Write] | None = None
+
+    def __enter__(self) -> _InOrder:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def __call__(self, k: int, rows: npt.NDArray[np.float32]) -> None:
+        if self._open is None or self._open[0] != k:
+            self._stack.close()
+            self._open = k, self._stack.enter_context(self._rows.writing(k))
+        self._open[1](rows)
+
+
+def _scale(degrees: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return what GCN multiplies a row with, at both ends of an edge."""
+    return ((degrees + 1) ** np.float32(-0.5)).astype(np.float32)
