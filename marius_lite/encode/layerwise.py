@@ -26,7 +26,7 @@ from marius_lite.nn.encoders.base import Encoder
 from marius_lite.nn.encoders.one_layer import Gathering, RowLayer
 from marius_lite.seeds import seed_for
 
-PART_BYTES = 8 << 20
+PART_BYTES = 4 << 20
 """Bytes of gathered rows that are mapped at a time. Results must not depend on the memory, so it is always as many."""
 
 
@@ -57,13 +57,16 @@ class MappedRows:
 
     def __init__(self, dataset: GatheredDataset, layer: RowLayer):
         assert dataset.features is not None
-        self._features, self._layer = dataset.features, layer.eval()
+        self._table, self._layer = dataset.features.table, layer.eval()
 
     @torch.no_grad()
     def read(self, k: int) -> npt.NDArray[Any]:
-        rows, device = self._features.read(k), next(self._layer.parameters()).device
-        parts = (np.ascontiguousarray(part) for part in _parts(rows, self._layer.in_width))
-        return np.concatenate([self._layer.results(torch.from_numpy(part).to(device)).cpu().numpy() for part in parts])
+        size, width, device = self._table.size(k), self._layer.in_width, next(self._layer.parameters()).device
+        results = np.empty((size, self._layer.encoder.widths[self._layer.place]), np.float32)
+        for first, block in self._table.blocks(k, PART_BYTES):
+            rows = torch.from_numpy(np.ascontiguousarray(block[: max(0, size - first), :width])).to(device)
+            results[first : first + len(rows)] = self._layer.results(rows).cpu().numpy()
+        return results
 
 
 class Layers:

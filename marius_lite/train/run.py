@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-from torch import Tensor
 
 from marius_lite import files
 from marius_lite.checkpoint import run_folder
@@ -38,11 +37,12 @@ from marius_lite.log import log
 from marius_lite.metrics import MetricsLog, read
 from marius_lite.nn.ways import require_way
 from marius_lite.rows.table import create_table, open_table, table_bytes
+from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
 from marius_lite.tasks.resolved import resolved, scoring_rates
 from marius_lite.train.build import build, first_model
 from marius_lite.train.parts import Parts
-from marius_lite.train.stages import stages
+from marius_lite.train.stages import TrainingStage, stages
 from marius_lite.train.trainer import Trainer
 from marius_lite.waiting import threads_spin
 
@@ -180,31 +180,48 @@ def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None, a
         checkpoints.restore_live(folder, saved)
         _tell_missing_lines(folder.metrics_file, state.metrics_length)
         table = open_table(folder.live, data, config, state.checksums)
-    model, tensors = first_model(data, config), dict[str, Tensor]()
+    model = first_model(data, config)
     if saved is not None and state is not None:
-        tensors = read_dense(saved, state.dense)
-        load_weights(model, without_head(tensors), saved)
+        load_weights(model, without_head(read_dense(saved, state.dense)), saved)
+    announce = partial(_announce, data, config, memory, saved)
     with (
         closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
         closing(stages(data, config, model, folder.path, state)) as left,
     ):
         for stage in left:
-            with closing(build(folder, stage, memory, metrics, table)) as parts:
-                if state is None:
-                    state = _first_state(data, parts)
-                elif not stage.goes_on_from(state):
-                    state = state.of_new_stage()
-                elif tensors and saved:
-                    load_weights(parts.model, tensors, saved)
-                    parts.optimizer.load_state_tensors(optimizer_state(tensors))
-                if stage.is_first:
-                    _announce(data, config, memory, saved)
-                if stage.about:
-                    log.info("%s", stage.about)
-                tensors = {}  # they are of the stage that the run goes on with
-                state = Trainer(parts, state).train()
+            state = _train_stage(folder, stage, memory, metrics, table, state, saved, announce)
     assert state is not None
     return _summary(folder, state, config.training.metric)
+
+
+def _train_stage(
+    folder: RunFolder,
+    stage: TrainingStage,
+    memory: MemoryPlan,
+    metrics: MetricsLog,
+    table: RowTable | None,
+    state: State | None,
+    saved: Path | None,
+    announce: Callable[[], None],
+) -> State:
+    """Train a stage from ``state`` on, or from the beginning. Returns the last state. Nothing of its memory stays.
+
+    ``saved``: the checkpoint that the run goes on from, if any. ``announce``: says what is trained, once it can be.
+    """
+    with closing(build(folder, stage, memory, metrics, table)) as parts:
+        if state is None:
+            state = _first_state(stage.dataset, parts)
+        elif not stage.goes_on_from(state):
+            state = state.of_new_stage()
+        elif saved is not None and stage.is_first:
+            tensors = read_dense(saved, state.dense)
+            load_weights(parts.model, tensors, saved)
+            parts.optimizer.load_state_tensors(optimizer_state(tensors))
+        if stage.is_first:
+            announce()
+        if stage.about:
+            log.info("%s", stage.about)
+        return Trainer(parts, state).train()
 
 
 def _first_state(data: Dataset, parts: Parts) -> State:
