@@ -81,7 +81,7 @@ class State:
         """Return the state after an evaluation, whether or not it has a checkpoint.
 
         Learning rates drop each time that ``patience`` evaluations in a row were not better; 0: never. With ``weakens`` the
-        regularizer changes first: it becomes weaker, then stronger, or the other way round (`config.schedule.tried_first`).
+        regularizer changes first: it becomes weaker, then stronger, or the other way round.
         Where neither gives a better evaluation, it becomes what it was, and the rates drop. Which of them gave a better one is
         tried first the next time: one step is seldom enough.
         """

@@ -157,7 +157,7 @@ class LinkPlanning:
             < config.training.early_stopping
             <= max(REGULARIZER_TRIED) * patience
             and regularizer.decay < 1
-            and regularizer.weight > 0
+            and regularizer.is_on
             and config.evaluation.every_epochs != 0,
         }
         return [line for line, so in said.items() if so]

@@ -8,7 +8,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from marius_lite._native import ROW_OPTIMIZERS
 from marius_lite.config.names import NameOf
-from marius_lite.config.section import Fraction, Section
+from marius_lite.config.section import Auto, Fraction, Section
 
 
 class RowOptimizerSection(Section):
@@ -61,10 +61,19 @@ class RegularizerSection(Section):
     name: Literal["none", "n3"] = Field(
         "none", description="n3: sum of the cubed moduli of an edge's source, relation and destination, for each side"
     )
-    weight: NonNegativeFloat = Field(0.0, description="factor of the regularizer, beside the loss summed over edges")
+    weight: NonNegativeFloat | Auto = Field(
+        0.0,
+        description="factor of the regularizer, beside the loss summed over edges; auto: 0.1 on graphs of fewer than 5 training "
+        "edges a node, else 0.05",
+    )
     decay: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
         1.0,
         description="below 1: at the first of several plateaus of the schedule in a row `weight` is multiplied by this, at the "
         "third divided by it, or the other way round where dividing helped the last time. If neither makes evaluations better, "
         "`weight` goes back to what it was at the fifth, and the learning rates are lowered",
     )
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the loss has a regularizer. ``weight`` must not be auto any more."""
+        return self.weight not in (0, "auto")

@@ -11,6 +11,7 @@ from marius_lite.config.inputs import inputs_of
 from marius_lite.config.layerwise import as_trained, is_layerwise, layer_epochs
 from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, largest_batch, packet_bytes
 from marius_lite.config.planning import Resolved, planning_of
+from marius_lite.config.regularizer import regularizer_weight
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 
@@ -113,6 +114,7 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
         "loss": {"name": value(config.loss.name, planning.loss(facts))},
         "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else (), "scope": found.scope},
         "model": {"inputs": inputs_of(config, facts)},
+        "regularizer": {"weight": regularizer_weight(config, facts)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}
     return config.model_copy(update=sections)

@@ -40,7 +40,7 @@ def _rules(config: Config) -> Rules:
             f"`loss.adversarial_temperature` is set, but `loss.name` is {loss.name}: only logistic weights its negatives",
         ),
         (
-            config.regularizer.name == "none" and config.regularizer.weight > 0,
+            config.regularizer.name == "none" and config.regularizer.weight not in (0, "auto"),
             f"`regularizer.weight` is {config.regularizer.weight}, but `regularizer.name` is none: set the name to n3",
         ),
         (

@@ -9,15 +9,6 @@ REGULARIZER_TRIED = {1: 1, 3: -2, 5: 1}
 weaker at the first, stronger at the third, and as it was at the fifth; the other way round where stronger was better before.
 Each stays for two plateaus, because rows take longer than an evaluation to show what it does."""
 
-SPARSE = 5
-"""Training edges for each node below which the regularizer is first made stronger, not weaker. Published weights of N3 are large
-on such graphs (WN18, WN18RR: 0.1) and smaller on denser ones (FB15k-237: 0.05, YAGO3-10: 0.005; Lacroix et al., ICML 2018)."""
-
-
-def tried_first(edges: int, nodes: int) -> int:
-    """Return what a run tries first at a plateau: 1: a weaker regularizer, -1: a stronger one."""
-    return -1 if edges < SPARSE * nodes else 1
-
 
 def tried_when(plateaus: int) -> int:
     """Return what is tried in the ``plateaus``-th plateau of a row: 1: what is tried first, -1: the contrary, 0: nothing."""

@@ -39,7 +39,7 @@ def make_model(dataset: Dataset, config: Config) -> LinkPredictionModel:
         loss.name,
         _options(config),
         model.dropout,
-        config.regularizer.weight,
+        float(config.regularizer.weight),
         loss.relation_weight,
         config.training.scoring,
         config.has_biases,

@@ -23,7 +23,7 @@ from marius_lite.config.layerwise import is_layerwise
 from marius_lite.config.load import check, load
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.packing import Packing
-from marius_lite.config.schedule import checkpoints_kept, tried_first
+from marius_lite.config.schedule import checkpoints_kept
 from marius_lite.config.schema import Config
 from marius_lite.device.accelerator import check_device
 from marius_lite.device.library import passed_over
@@ -226,8 +226,7 @@ def _train_stage(
 
 def _first_state(data: Dataset, parts: Parts) -> State:
     """Make the first rows, where rows are learned. Returns the state before the first batch."""
-    first = tried_first(data.manifest.edges["train"], data.manifest.nodes)
-    return State(Cursor(), data.fingerprint, parts.work.initialise(data.edges("train")), 0, tries_first=first)
+    return State(Cursor(), data.fingerprint, parts.work.initialise(data.edges("train")), 0)
 
 
 def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | None) -> None:

@@ -155,10 +155,7 @@ class Trainer:
             self.state = before.ranked(metric, value)
         schedule, regularizer = config.optimizer.schedule, config.regularizer
         self.state = self.state.measured(
-            metric,
-            value,
-            schedule.patience if schedule.name == "plateau" else 0,
-            regularizer.decay < 1 and regularizer.weight > 0,
+            metric, value, schedule.patience if schedule.name == "plateau" else 0, regularizer.decay < 1 and regularizer.is_on
         )
         if self.state.best != before.best:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)

@@ -147,16 +147,6 @@ def test_what_was_better_is_tried_first_the_next_time():
     assert seen == weaker_then_stronger + stronger_then_weaker + again
 
 
-@pytest.mark.parametrize(("limit", "first"), [(6, 1), (7, -1)])
-def test_on_a_sparse_graph_stronger_is_tried_first(tiny_dataset, tmp_path, monkeypatch, limit, first):
-    """It has 1,920 training edges for its 300 nodes."""
-    monkeypatch.setattr("marius_lite.config.schedule.SPARSE", limit)
-    sets = ["model.dim=8", "training.epochs=1", "evaluation.every_epochs=0", "negatives.count=5", "negatives.chunks=1"]
-    train_run(tiny_dataset, tmp_path / "run", load(sets=sets))
-    state = json.loads((tmp_path / "run" / "checkpoints" / "1.0.0" / "state.json").read_text())
-    assert state["tries_first"] == first
-
-
 def test_rates_drop_only_after_evaluations_that_were_none_better():
     state, seen = State(None, "", {}, 0), []
     for value in (1.0, 0.9, 0.8, 1.1, 1.0, 1.0, 1.0):
