@@ -19,6 +19,7 @@ from marius_lite._native import add_block
 from marius_lite.evaluate.layer_pass import LayerPass, ListsOfPartition
 from marius_lite.evaluate.layer_rows import LayerRows, RowsOnDisk, Write
 from marius_lite.pipeline.stage import staged
+from marius_lite.storage.engine import own_pages_of
 
 BLOCKS = 5
 """Blocks of rows in memory: one is added, one waits, one is read; and what the heap keeps of earlier ones."""
@@ -56,7 +57,9 @@ class SummedPass(LayerPass):
         assert width is not None
         self._width, self._used = width, 0
         nodes = min(max(0, self._room()) // (4 * width), self.partitioning.nodes)
-        self._sums = np.empty((nodes, width), np.float32)  # of one group after the other: memory in pieces leaves holes
+        # Of one group after the other, in pages of their own: pieces of the heap leave holes.
+        pages = own_pages_of(max(1, nodes * width) * 4)
+        self._sums = pages.view(np.float32)[: nodes * width].reshape(nodes, width)
         with _InOrder(self.after) as write:
             for group in self._groups():
                 self._add(group)

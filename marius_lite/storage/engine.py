@@ -40,12 +40,13 @@ def empty_for_range(dtype: np.dtype[Any], start: int, stop: int, own_pages: bool
     shares no page of memory with other data, so that it can be pinned.
     """
     size = (stop - start) * dtype.itemsize
-    room = _own_pages(size + BLOCK) if own_pages else np.empty(size + BLOCK, np.uint8)
+    room = own_pages_of(size + BLOCK) if own_pages else np.empty(size + BLOCK, np.uint8)
     shift = (start * dtype.itemsize - room.ctypes.data) % BLOCK
     return room[shift : shift + size].view(dtype)
 
 
-def _own_pages(size: int) -> npt.NDArray[np.uint8]:
+def own_pages_of(size: int) -> npt.NDArray[np.uint8]:
+    """Return so many bytes, all 0, in memory pages of their own. They are given back with the array."""
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # shared memory would get no huge pages
     with suppress(OSError):  # huge pages, where the system has them, as large arrays have
         memory.madvise(mmap.MADV_HUGEPAGE)
