@@ -1,5 +1,5 @@
 """SIGKILL at any instant of a run through an encoder: the same bits. It has features and learned rows side by side, or features
-alone, which come in packs."""
+alone, which come in packs; or its layers are trained one after another."""
 
 import random
 import shutil
@@ -28,6 +28,14 @@ RUNS = {
     "a class a node": (community_graph.write, CLASSES),
     "several classes a node": (community_graph.write_several, CLASSES),
     "features that come in packs": (community_graph.write, {**CLASSES, "model": {**CONFIG["model"], "inputs": "features"}}),
+    "layers one after another": (
+        community_graph.write,
+        {
+            **CLASSES,
+            "model": {**CONFIG["model"], "inputs": "features"},
+            "training": {**CLASSES["training"], "method": "layerwise"},
+        },
+    ),
     "links": (
         community_graph.write,
         {
