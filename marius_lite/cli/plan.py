@@ -31,6 +31,7 @@ def _text(result: Mapping[str, Any]) -> str:
     from marius_lite.files import format_bytes as size
 
     memory, disk, start = result["memory"], result["disk"], result["start"]
+    layers = f", what nodes gather for a layer {size(disk['layers'])}" if "layers" in disk else ""
     packs = f", at most {size(disk['packs'])} of rows in the order of batches" if "packs" in disk else ""
     batches = f", {result['batches']:,} batches" if "batches" in result else ""
     lines = [
@@ -40,7 +41,7 @@ def _text(result: Mapping[str, Any]) -> str:
         f"memory      {size(memory['total'])}: {memory['slots']} slots of {size(memory['slot_bytes'])} {size(memory['buffer'])}, "
         f"edges {size(memory['edges'])}, batch {size(memory['workspace'])}, "
         f"evaluation {size(memory['evaluation'])}",
-        f"disk        {size(disk['total'])}: rows {size(disk['rows'])}, checkpoints {size(disk['checkpoints'])}{packs}",
+        f"disk        {size(disk['total'])}: rows {size(disk['rows'])}, checkpoints {size(disk['checkpoints'])}{packs}{layers}",
         f"at start    {size(start['rows_written'])} written",
     ]
     if result["scoring_gflops"]:

@@ -64,6 +64,20 @@ def of_layer(config: Config, layer: int) -> Config:
     return config.model_copy(update=sections)
 
 
+def gathered_bytes(config: Config, in_width: int) -> int:
+    """Return the most bytes on disk of a node while a layer is gathered: its input, what this layer gathers, and what the last one did.
+
+    ``in_width``: how many numbers of a node the first layer gets.
+    """
+    times, widths = GATHERED[config.model.encoder], (in_width, *config.model.layers)
+    gathered = [_padded(times * width) for width in widths]
+    return 4 * max(before + _padded(width) + own for before, width, own in zip((0, *gathered), widths, gathered))
+
+
+def _padded(width: int) -> int:
+    return ROW_UNIT * -(-width // ROW_UNIT)
+
+
 def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
     """Return the settings and the facts that a run's memory follows from.
 
@@ -77,7 +91,7 @@ def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
     width = GATHERED[config.model.encoder] * max([input_width(config, facts), *config.model.layers])
     lists = NODE_BYTES * (facts.rows_per_partition + 1)
     return of_layer(config, 0), replace(
-        facts, features=4 * ROW_UNIT * -(-width // ROW_UNIT), feature_width=width, lists=lists, all_lists=lists * facts.partitions
+        facts, features=4 * _padded(width), feature_width=width, lists=lists, all_lists=lists * facts.partitions
     )
 
 

@@ -19,7 +19,7 @@ from marius_lite.checkpoint.find import find
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine
-from marius_lite.config.layerwise import is_layerwise
+from marius_lite.config.layerwise import gathered_bytes, is_layerwise
 from marius_lite.config.load import check, load
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.packing import Packing
@@ -31,6 +31,7 @@ from marius_lite.encode.vectors import remove_left_vectors
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
+from marius_lite.graph.inputs import input_width
 from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.log import log
@@ -290,6 +291,10 @@ def _require_disk(run: Path, data: Dataset, config: Config, packing: Packing | N
         files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
     if packing:
         _require_disk_of_packs(run, packing)
+    if is_layerwise(config):
+        nodes = data.partitioning.rows * data.partitioning.partitions
+        size = nodes * gathered_bytes(config, input_width(data, config))
+        files.require_space(run, size, "what nodes gather for each layer (`training.method: layerwise`)")
 
 
 def _require_disk_of_packs(run: Path, packing: Packing) -> None:

@@ -134,6 +134,11 @@ def test_it_is_told_and_planned(cli, communities, tmp_path, capfd):
     plan = json.loads(capfd.readouterr().out)
     assert plan["memory"]["slot_bytes"] == 4 * 32 * 256  # the widest rows: 16 numbers twice, of a slot of whole pages
     assert plan["config"]["sampling"]["fanouts"] == [-1, -1]
+    assert plan["disk"]["layers"] == 75 * 8 * 4 * (
+        24 + 16 + 32
+    )  # of layer 2: what layer 1 gathered, its results, what it gathers
+    assert plan["first_epoch"]["edges_read"] == 0
+    assert "neighbours_not_resident" not in plan
 
 
 def test_without_features_it_is_refused(cli, communities, tmp_path, capfd):
