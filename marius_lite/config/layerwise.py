@@ -65,7 +65,7 @@ def of_layer(config: Config, layer: int) -> Config:
 
 
 def gathered_bytes(config: Config, in_width: int) -> int:
-    """Return the most bytes on disk of a node while a layer is gathered: its input, what this layer gathers, and what the last one did.
+    """Return the most bytes on disk of a node while a layer is gathered: its input, what it gathers, and what the last one did.
 
     ``in_width``: how many numbers of a node the first layer gets.
     """
