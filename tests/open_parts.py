@@ -46,7 +46,7 @@ def open_parts(dataset, *sets):
         table = create_table(run.live, data, config)
         metrics = MetricsLog(run.metrics_file, 0)
         stack.callback(metrics.close)
-        stage = TrainingStage(data, config, first_model(data, config))
+        stage = TrainingStage(data, config, first_model(data, config), config.training.epochs)
         parts = build(run, stage, memory, metrics, table)
         stack.callback(parts.close)
         yield parts

@@ -57,7 +57,7 @@ def of_layer(config: Config, layer: int) -> Config:
         training |= {"epochs": first_epoch(config, layer + 1), "early_stopping": 0}
     changes = {
         "model": {"layers": (), "normalize_features": False, "inputs": "features"},
-        "sampling": {"fanouts": (0,)},
+        "sampling": {"fanouts": (0,), "device": "cpu"},
         "training": training,
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in changes.items()}
@@ -90,7 +90,17 @@ def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
         raise UserError("`training.method` is layerwise, but the dataset has no features to gather: preprocess with --features")
     width = GATHERED[config.model.encoder] * max([input_width(config, facts), *config.model.layers])
     lists = NODE_BYTES * (facts.rows_per_partition + 1)
-    return of_layer(config, 0), replace(
+    # A layer has results and, but for the last, a head. To gather takes as much memory as an evaluation, whether or not one is due
+    # while it is trained.
+    hidden, every = (max(config.model.layers),) if config.model.layers else (), max(1, int(config.evaluation.every_epochs))
+    changes = {
+        "model": {"layers": hidden},
+        "sampling": {"fanouts": (0,) * (len(hidden) + 1)},
+        "evaluation": {"every_epochs": every},
+    }
+    trained = of_layer(config, 0)
+    sections = {name: getattr(trained, name).model_copy(update=change) for name, change in changes.items()}
+    return trained.model_copy(update=sections), replace(
         facts, features=4 * _padded(width), feature_width=width, lists=lists, all_lists=lists * facts.partitions
     )
 
@@ -113,6 +123,7 @@ def rules(config: Config) -> Rules:
         (model.residual, f"{wanted} `model.residual` is true: a layer is trained without the one before it, set it to false"),
         (model.inputs not in ("auto", "features"), f"{wanted} `model.inputs` is {model.inputs}: only features are gathered once"),
         (config.sampling.weighted, f"{wanted} `sampling.weighted` is true: all neighbours are taken, set it to false"),
+        (config.sampling.device == "cuda", f"{wanted} `sampling.device` is cuda: nothing is sampled, remove it"),
         (
             config.sampling.refresh_epochs > 1,
             f"{wanted} `sampling.refresh_epochs` is {config.sampling.refresh_epochs}: nothing is sampled, remove it",

@@ -25,10 +25,11 @@ class TrainingSection(Section):
         "sampled",
         description="how an encoder is trained. sampled: all layers together, over sampled neighbourhoods. layerwise: one layer "
         "after another, over what all nodes take from all their neighbours once, whatever sampling.fanouts says; the memory does "
-        "not grow with the neighbourhoods (classification of nodes by features, with sage or gcn)",
+        "not grow with the neighbourhoods (classification of nodes by features, with sage or gcn). Schedules and plateaus begin "
+        "anew for each layer; early_stopping and the best checkpoint are those of the last",
     )
     layer_epochs: PositiveInt | Auto = Field(
-        "auto", description="layerwise: epochs of each layer but the last, which has the others; auto: all layers have as many"
+        "auto", description="layerwise: epochs of each layer but the last, which has the others; auto: epochs / layers"
     )
     batch_size: PositiveInt = Field(10000, description="edges in a batch; nodes in node classification")
     even_batches: bool = Field(

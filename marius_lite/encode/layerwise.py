@@ -6,7 +6,7 @@ layer, once trained, makes of these rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from marius_lite.config.schema import Config
 from marius_lite.encode.vectors import InputRows, inference_bytes
 from marius_lite.evaluate.inference import infer, true_degrees
 from marius_lite.evaluate.layer_pass import RowsOfPartition
+from marius_lite.graph.adjacency import Adjacency, PartitionLists
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.gathered import GatheredDataset
 from marius_lite.nn.allocator import give_back
@@ -81,28 +82,44 @@ class Layers:
         self._degrees = true_degrees(dataset.adjacency, dataset.partitioning) if encoder.degrees else None
         self._reached: tuple[GatheredDataset, RowLayer] | None = None
 
-    def at(self, layer: int) -> tuple[GatheredDataset, RowLayer]:
+    def at(self, layer: int, check: Callable[[], object] = lambda: None) -> tuple[GatheredDataset, RowLayer]:
         """Return what a layer is trained on, and the layer. All layers before it must be trained.
 
-        Those are passed one after another. A layer that was reached is not passed again.
+        Those are passed one after another. A layer that was reached is not passed again. ``check`` is called now and then; it may
+        raise.
         """
         reached = self._reached
         while reached is None or reached[1].place < layer:
-            reached = self._after(reached)
+            reached = self._after(reached, check)
         self._reached = reached
         return reached
 
-    def _after(self, before: tuple[GatheredDataset, RowLayer] | None) -> tuple[GatheredDataset, RowLayer]:
+    def _after(
+        self, before: tuple[GatheredDataset, RowLayer] | None, check: Callable[[], object]
+    ) -> tuple[GatheredDataset, RowLayer]:
         """Return what follows a layer, or the first one."""
         dataset, config, place = self._dataset, self._config, before[1].place + 1 if before else 0
         gathering, path = Gathering(self._encoder, place), self._folder / f"layer-{place}"
         rows: RowsOfPartition = MappedRows(*before) if before else InputRows(dataset, config, None)
         assert dataset.adjacency is not None
-        table = infer(gathering, rows, dataset.adjacency, dataset.partitioning, inference_bytes(config), path, self._degrees)
+        lists = _Checked(dataset.adjacency, check)
+        table = infer(gathering, rows, lists, dataset.partitioning, inference_bytes(config), path, self._degrees)
         files.remove_tree(self._folder / f"layer-{place - 1}")
         give_back()  # training has buffers of its own
         torch.manual_seed(seed_for(config.training.seed, "head", place))
         return GatheredDataset(dataset, table, gathering.widths[0]), RowLayer(self._encoder, place, self._classes)
+
+
+class _Checked:
+    """Reads in-edge lists, and calls ``check`` before each."""
+
+    def __init__(self, lists: Adjacency, check: Callable[[], object]):
+        self._lists, self._check = lists, check
+        self.edges = lists.edges
+
+    def read(self, k: int, *, relations: bool = True) -> PartitionLists:
+        self._check()
+        return self._lists.read(k, relations=relations)
 
 
 def _parts(rows: npt.NDArray[Any], width: int) -> Iterator[npt.NDArray[Any]]:

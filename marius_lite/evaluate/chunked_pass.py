@@ -54,7 +54,7 @@ class ChunkedPass(LayerPass):
                 low, high = (middle, high) if fits else (low, middle - 1)
             if low == first:
                 edges = int(indptr[first + 1] - indptr[first])
-                raise self.too_large(ids.start + first, edges, taken + self._bytes(1, edges))
+                raise self.too_large(f"all {edges} in-edges of node {ids.start + first}", taken + self._bytes(1, edges))
             yield Chunk(ids.start + first, ids.start + low, int(indptr[first]), int(indptr[low]))
             first = low
 

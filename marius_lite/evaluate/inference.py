@@ -84,7 +84,7 @@ def true_degrees(adjacency: InEdgeReader, partitioning: Partitioning) -> npt.NDA
     degrees = np.empty(partitioning.nodes, np.float32)
     for k in range(partitioning.partitions):
         ids = partitioning.range(k)
-        degrees[ids.start : ids.stop] = in_degrees(adjacency.read(k), ids.start)
+        degrees[ids.start : ids.stop] = in_degrees(adjacency.read(k, relations=False), ids.start)
     return degrees
 
 

@@ -44,7 +44,7 @@ class ListsOfPartition(Protocol):
 class InEdgeReader(Protocol):
     """In-edges, read by partition of their destinations."""
 
-    def read(self, k: int) -> ListsOfPartition: ...
+    def read(self, k: int, *, relations: bool = True) -> ListsOfPartition: ...
     def edges(self, k: int) -> int:
         """Return how many in-edges partition k's nodes have."""
 
@@ -87,10 +87,10 @@ class LayerPass:
         kept: npt.NDArray[np.float32] = narrowed(self.encoder, self.layer + 1, rows).cpu().numpy()
         return kept
 
-    def too_large(self, node: int, edges: int, needed: int) -> UserError:
-        """Return the error for a node that does not fit."""
+    def too_large(self, what: str, needed: int) -> UserError:
+        """Return the error for edges that do not fit. ``what``: which."""
         return UserError(
-            f"storage.memory: layer {self.layer + 1} of the encoder over all {edges} in-edges of node {node} needs "
+            f"storage.memory: layer {self.layer + 1} of the encoder over {what} needs "
             f"{format_bytes(needed)}, {format_bytes(self.memory)} are left for it: give more storage.memory, or make more "
             "partitions"
         )

@@ -69,7 +69,9 @@ class RowsInMemory:
         gather(self._rows, ids, out)
 
     def blocks(self, most: int) -> Generator[tuple[int, Rows], None, None]:
-        yield 0, self._rows
+        step = max(1, most // (4 * self.width))
+        for first in range(0, len(self._rows), step):
+            yield first, self._rows[first : first + step]
 
     def remove(self) -> None:
         self._rows, self.memory_bytes = np.empty((0, self.width), np.float32), 0

@@ -25,7 +25,7 @@ BLOCKS = 5
 """Blocks of rows in memory: one is added, one waits, one is read; and what the heap keeps of earlier ones."""
 BLOCK_SHARE = 16
 """The part of the memory that a block may have."""
-LEAST_BLOCK, LARGEST_BLOCK = 512 << 10, 8 << 20
+LEAST_BLOCK, LARGEST_BLOCK = 512 << 10, 64 << 20
 PART_BYTES = 1 << 20
 """Bytes of rows that are mapped at a time. Results must not depend on the memory, so it is always as many."""
 PART_COPIES = 6
@@ -55,17 +55,13 @@ class SummedPass(LayerPass):
     def run(self) -> None:
         width = self.encoder.summed_width(self.layer)
         assert width is not None
-        self._width, self._used = width, 0
-        nodes = min(max(0, self._room()) // (4 * width), self.partitioning.nodes)
-        # Of one group after the other, in pages of their own: pieces of the heap leave holes.
-        pages = own_pages_of(max(1, nodes * width) * 4)
-        self._sums = pages.view(np.float32)[: nodes * width].reshape(nodes, width)
+        self._width = width
+        self._step = max(1, PART_BYTES // (4 * max(self.before.width, width, self.encoder.widths[self.layer])))
         with _InOrder(self.after) as write:
             for group in self._groups():
                 self._add(group)
                 while group:
                     self._finish(group.pop(0), write)
-                self._used = 0
 
     def _groups(self) -> Iterator[list[Accumulator]]:
         """Yield groups of nodes that fit in memory, in order: whole partitions, or parts of one."""
@@ -75,13 +71,14 @@ class SummedPass(LayerPass):
             if group and size > free:
                 yield group
                 group, free = [], self._room()
-            lists = self.adjacency.read(k)
+            lists = self.adjacency.read(k, relations=False)
             if size <= free:
                 group.append(self._of(k, lists, 0, self.partitioning.size(k)))
                 free -= size
-                continue
-            for first, last in self._parts(k, lists, free):
-                yield [self._of(k, lists, first, last)]
+            else:
+                for first, last in self._parts(k, lists, free):
+                    yield [self._of(k, lists, first, last)]
+            del lists  # what is still needed of it is in the group
         if group:
             yield group
 
@@ -102,10 +99,10 @@ class SummedPass(LayerPass):
     def _parts(self, k: int, lists: ListsOfPartition, free: int) -> Iterator[tuple[int, int]]:
         """Yield [first, last) of parts of a partition that fit beside its lists. Raises UserError where one node does not."""
         free -= lists.indptr.nbytes + lists.sources.nbytes
-        most = free // self._bytes(1, 0)
+        most = free // self._bytes(1, 0) // self._step * self._step  # so that nodes are always mapped with the same others
         if most < 1:
-            edges = int(lists.indptr[-1])
-            raise self.too_large(self.partitioning.range(k).start, edges, self.memory - free + self._bytes(1, 0))
+            edges, least = int(lists.indptr[-1]), self._bytes(self._step, 0)
+            raise self.too_large(f"the {edges} in-edges of partition {k}", self.memory - free + least)
         for first in range(0, self.partitioning.size(k), most):
             yield first, min(first + most, self.partitioning.size(k))
 
@@ -116,9 +113,8 @@ class SummedPass(LayerPass):
             factors = (1 / np.diff(indptr).clip(1)).astype(np.float32)
         else:
             factors = _scale(self.degrees[ids : ids + last - first])
-        sums = self._sums[self._used : self._used + last - first]
-        sums[:] = 0
-        self._used += last - first
+        pages = own_pages_of(max(1, (last - first) * self._width) * 4)  # pieces of the heap would leave holes
+        sums = pages.view(np.float32)[: (last - first) * self._width].reshape(last - first, self._width)
         sources = lists.sources[start : int(indptr[-1])]
         return Accumulator(k, ids, indptr - start, sources, indptr[:-1] - start, factors, sums)
 
@@ -134,9 +130,8 @@ class SummedPass(LayerPass):
 
     def _finish(self, nodes: Accumulator, write: _InOrder) -> None:
         """Write the results of nodes whose sums are complete."""
-        step = max(1, PART_BYTES // (4 * max(self.before.width, self._width, self.encoder.widths[self.layer])))
-        for start in range(0, len(nodes.sums), step):
-            sums = nodes.sums[start : start + step]
+        for start in range(0, len(nodes.sums), self._step):
+            sums = nodes.sums[start : start + self._step]
             ids = np.arange(nodes.first + start, nodes.first + start + len(sums))
             rows = np.empty((len(sums), self.before.width), np.float32)
             self.before.read(ids, rows)

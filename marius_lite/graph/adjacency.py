@@ -90,8 +90,8 @@ class Adjacency:
         """Return how many in-edges partition k's nodes have."""
         return int(self.starts[k + 1] - self.starts[k])
 
-    def read(self, k: int, weights: bool = False, own_pages: bool = False) -> PartitionLists:
-        """Read the lists of partition k's nodes, past the page cache. ``weights``: whether to read those too.
+    def read(self, k: int, weights: bool = False, own_pages: bool = False, *, relations: bool = True) -> PartitionLists:
+        """Read the lists of partition k's nodes, past the page cache. ``weights``, ``relations``: whether to read those too.
 
         ``own_pages``: whether each array gets memory pages of its own, so that it can be pinned. Raises UserError where the bytes
         are not those that preprocess wrote.
@@ -99,7 +99,7 @@ class Adjacency:
         size = self.partitioning.size(k)
         first = k * (self.partitioning.rows + 1)
         start, stop = int(self.starts[k]), int(self.starts[k + 1])
-        rel = self._read(k, 2, start, stop, own_pages) if self.has_relations else None
+        rel = self._read(k, 2, start, stop, own_pages) if self.has_relations and relations else None
         weight = self._read(k, 3, start, stop, own_pages) if weights else None
         indptr, sources = self._read(k, 0, first, first + size + 1, own_pages), self._read(k, 1, start, stop, own_pages)
         return PartitionLists(indptr, sources, rel, weight)

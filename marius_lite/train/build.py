@@ -26,9 +26,9 @@ from marius_lite.train.work import Work
 
 
 def first_model(dataset: Dataset, config: Config) -> Any:
-    """Set up torch for a run, and return its model on the CPU with its first weights."""
+    """Set up torch for a run, and return its model with its first weights, where it is trained."""
     prepare_torch(config)
-    return task_of(config).make_model(dataset, config, trains=True)
+    return task_of(config).make_model(dataset, config, trains=True).to(check_device(config.device))
 
 
 def build(run: RunFolder, stage: TrainingStage, memory: MemoryPlan, metrics: MetricsLog, table: RowTable | None) -> Parts:
@@ -60,4 +60,5 @@ def build(run: RunFolder, stage: TrainingStage, memory: MemoryPlan, metrics: Met
         metrics,
         model if isinstance(model, Regularized) else None,
         stage.first_epoch,
+        stage.epochs,
     )

@@ -53,7 +53,7 @@ class Meter:
         self._counters = parts.work.counters
         self._edge_wait = 0.0
         self._unit = planning_of(parts.config).unit
-        self._epochs, self._measure = parts.config.training.epochs, parts.config.training.metric
+        self._epochs, self._measure = parts.epochs, parts.config.training.metric
         self._finished = ""  # the epoch's line, which waits for its evaluation
         self._items = parts.work.items
         self._progress = Progress(self._items, self._unit, self._epochs, state.cursor.epoch * self._items + state.edges)

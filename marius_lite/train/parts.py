@@ -28,7 +28,7 @@ class Regularized(Protocol):
 class Parts:
     """The parts of a run. ``rates``: all that has a learning rate. ``regularized``: the model, where it has a regularizer.
 
-    ``first_epoch``: the epoch with which schedules of learning rates begin.
+    ``first_epoch``: the epoch with which schedules of learning rates begin. ``epochs``: those of the whole run.
     """
 
     run: RunFolder
@@ -40,6 +40,7 @@ class Parts:
     metrics: MetricsLog
     regularized: Regularized | None = None
     first_epoch: int = 0
+    epochs: int = 0
 
     def dense_state(self) -> dict[str, torch.Tensor]:
         """Return every dense tensor of the run by name: weights and the optimizer's state."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from marius_lite.config.schema import Config
 from marius_lite.encode.layerwise import Layers
 from marius_lite.encode.vectors import scratch
 from marius_lite.graph.dataset import Dataset
+from marius_lite.log import log
 from marius_lite.tasks.node_model import layer_classifier
+from marius_lite.train.interrupt import Interrupt, Interrupted
 
 
 @dataclass(frozen=True)
 class TrainingStage:
     """A part of a run, which trains one model. ``dataset``, ``config``: as this stage sees them. ``about``: what is said of it.
+    ``epochs``: those of the whole run.
 
     ``is_first``: whether it is the first that this process trains.
     """
@@ -26,6 +30,7 @@ class TrainingStage:
     dataset: Dataset
     config: Config
     model: Any
+    epochs: int
     first_epoch: int = 0
     is_first: bool = True
     about: str = ""
@@ -43,7 +48,7 @@ def stages(
     ``model``: the whole model, with the weights of ``state`` where there is one. ``folder``: where scratch files lie meanwhile.
     """
     if not layerwise.is_layerwise(config):
-        yield TrainingStage(dataset, config, model)
+        yield TrainingStage(dataset, config, model, config.training.epochs)
         return
     epoch = state.cursor.epoch - state.evaluate if state else 0
     count = layerwise.layers(config)
@@ -51,12 +56,23 @@ def stages(
         layers = Layers(dataset, config, model.encoder, dataset.required_labels().classes, place)
         at = layerwise.layer_of(config, epoch)
         for layer in range(at, count):
-            data, row_layer = layers.at(layer)
+            log.info("layer %s of %s: all nodes take from their neighbours", layer + 1, count)
+            with Interrupt() as interrupt:
+                data, row_layer = layers.at(layer, partial(_stop_if_asked, interrupt, folder))
             yield TrainingStage(
                 data,
                 layerwise.of_layer(config, layer),
                 layer_classifier(model, row_layer),
+                config.training.epochs,
                 layerwise.first_epoch(config, layer),
                 layer == at,
                 f"layer {layer + 1} of {count}: trained on {row_layer.in_width:,} numbers of each node and its neighbours",
             )
+
+
+def _stop_if_asked(interrupt: Interrupt, folder: Path) -> None:
+    if interrupt.signum is not None:
+        raise Interrupted(
+            interrupt.signum,
+            f"stopped before a layer: `marius-lite resume {folder}` goes on from the last checkpoint, or from the beginning",
+        )

@@ -180,6 +180,8 @@ class Trainer:
 
     def _checkpoint(self) -> None:
         parts = self.parts
+        if parts.first_epoch and self.state.cursor == Cursor(parts.first_epoch):
+            return  # nothing is trained of this stage: the checkpoint is the one that ended the stage before
         checksums = {**self.state.checksums, **parts.work.flush()}
         parts.require_finite()
         self.state = replace(self.state, checksums=checksums, metrics_length=parts.metrics.sync())

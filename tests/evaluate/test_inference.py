@@ -34,6 +34,7 @@ def nothing_resident(patch):
     patch.setattr(chunked_pass, "READ_BYTES", 0)
     patch.setattr(summed_pass, "BLOCKS", 0)
     patch.setattr(summed_pass, "PART_COPIES", 0)
+    patch.setattr(summed_pass, "PART_BYTES", 512)
     patch.setattr(summed_pass, "LEAST_BLOCK", 300)
 
 
@@ -46,7 +47,7 @@ class Lists:
     def edges(self, k):
         return len(self.read(k).sources)
 
-    def read(self, k):
+    def read(self, k, relations=True):
         ids = self.partitioning.range(k)
         indptr = self.graph.indptr[ids.start : ids.stop + 1]
         stretch = slice(indptr[0], indptr[-1])
@@ -198,7 +199,7 @@ def test_true_degrees_leave_loops_out():
 def test_refusals_leave_nothing_behind(tmp_path):
     graph, partitioning, x = set_up(3, 60, 600, 2)
     encoder, lists = make_encoder("sage", EncoderShape(IN, WIDTHS)), Lists(graph, partitioning)
-    with pytest.raises(UserError, match=r"storage.memory: layer 1 of the encoder over all \d+ in-edges of node 0 needs"):
+    with pytest.raises(UserError, match=r"storage.memory: layer 1 of the encoder over the \d+ in-edges of partition 0 needs"):
         infer(encoder, Features(x, partitioning), lists, partitioning, 1000, tmp_path / "vectors")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "vectors").mkdir()
@@ -248,7 +249,7 @@ torch.set_num_threads(1)
 nodes, parts = 70_000, Partitioning(70_000, 8)
 
 class Lists:
-    def read(self, k):
+    def read(self, k, relations=True):
         size = parts.size(k)
         sources = np.random.default_rng(k).integers(0, nodes, size * degree, dtype=np.uint32)
         sources.reshape(size, degree).sort(axis=1)
@@ -266,7 +267,10 @@ def peak():
 
 encoder = make_encoder(name, EncoderShape(64, [64, 8], heads=2))
 warm = SimpleNamespace(
-    read=lambda k: SimpleNamespace(indptr=np.array([0, 1, 2]), sources=np.array([0, 1], np.uint32), rel=None), edges=lambda k: 2
+    read=lambda k, relations=True: SimpleNamespace(
+        indptr=np.array([0, 1, 2]), sources=np.array([0, 1], np.uint32), rel=None
+    ),
+    edges=lambda k: 2,
 )
 infer(encoder, SimpleNamespace(read=lambda k: np.ones((2, 64), np.float32)), warm, Partitioning(2, 1), 1 << 30, folder / "warm")
 before = peak()

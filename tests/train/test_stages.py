@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import signal
+import time
 
 import community_graph
 import numpy as np
@@ -11,9 +13,11 @@ from node_runs import lines, options
 from marius_lite.checkpoint.dense import load_weights, read_dense
 from marius_lite.checkpoint.state import read_state
 from marius_lite.config.load import load
+from marius_lite.encode.layerwise import Layers
 from marius_lite.encode.vectors import vectors
 from marius_lite.graph import Dataset
 from marius_lite.predict import predict_nodes
+from marius_lite.tasks.node_classification import NodeLearning
 from marius_lite.tasks.node_model import make_classifier
 from marius_lite.tasks.resolved import resolved
 from marius_lite.train.stages import TrainingStage, stages
@@ -53,7 +57,7 @@ def test_without_layers_there_is_one_stage(communities, tmp_path):
     dataset = Dataset.open(communities)
     config, _ = resolved(dataset, load(sets=["task=node_classification", "model.encoder=sage"]))
     model = make_classifier(dataset, config, trains=True)
-    assert list(stages(dataset, config, model, tmp_path, None)) == [TrainingStage(dataset, config, model)]
+    assert list(stages(dataset, config, model, tmp_path, None)) == [TrainingStage(dataset, config, model, config.training.epochs)]
 
 
 def test_it_learns_and_its_last_checkpoint_is_an_ordinary_one(cli, communities, tmp_path):
@@ -149,3 +153,45 @@ def test_without_features_it_is_refused(cli, communities, tmp_path, capfd):
     capfd.readouterr()
     assert cli("train", tmp_path / "bare", "--run", tmp_path / "run", *options(*LAYERWISE)) == 2
     assert "the dataset has no features to gather" in capfd.readouterr().err
+
+
+def test_a_signal_before_the_first_batch_of_a_layer_leaves_the_checkpoint_of_the_layer_before(
+    cli, communities, trained, tmp_path, monkeypatch
+):
+    (run, more), whole = trained, NodeLearning.open
+    saved = {name: (run / "checkpoints" / name / "dense.safetensors").read_bytes() for name in ("3.0.0", "8.0.0")}
+
+    def opened(self, epoch, window, following):
+        if epoch == 3:
+            signal.raise_signal(signal.SIGTERM)
+            time.sleep(0.1)  # it is noted by a thread
+        return whole(self, epoch, window, following)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NodeLearning, "open", opened)
+        again = tmp_path / "run"
+        arguments = ["train", communities, "--run", again, "--quiet", *options(*LAYERWISE, *more, FEW)]
+        assert cli(*arguments) == 128 + signal.SIGTERM
+    assert (again / "checkpoints/3.0.0/dense.safetensors").read_bytes() == saved["3.0.0"]
+    assert cli("eval", again, "--split", "valid") == 0
+    assert cli("resume", again, "--quiet") == 0
+    assert (again / "checkpoints/8.0.0/dense.safetensors").read_bytes() == saved["8.0.0"]
+
+
+def test_a_signal_while_a_layer_is_gathered_stops_there(cli, communities, trained, tmp_path, monkeypatch, capfd):
+    (run, more), whole = trained, Layers.at
+
+    def at(self, layer, check):
+        if layer == 1:
+            signal.raise_signal(signal.SIGTERM)
+            time.sleep(0.1)
+        return whole(self, layer, check)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Layers, "at", at)
+        again = tmp_path / "run"
+        assert cli("train", communities, "--run", again, *options(*LAYERWISE, *more, ALL)) == 128 + signal.SIGTERM
+    assert "stopped before a layer: `marius-lite resume" in capfd.readouterr().err
+    assert not [path for path in again.iterdir() if path.name.startswith(".")]
+    assert cli("resume", again, "--quiet") == 0
+    assert bits(again)[1:] == bits(run)[1:]
