@@ -90,8 +90,8 @@ def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
         raise UserError("`training.method` is layerwise, but the dataset has no features to gather: preprocess with --features")
     width = GATHERED[config.model.encoder] * max([input_width(config, facts), *config.model.layers])
     lists = NODE_BYTES * (facts.rows_per_partition + 1)
-    # A layer has results and, but for the last, a head. To gather takes as much memory as an evaluation, whether or not one is due
-    # while it is trained.
+    # A layer has results and, but for the last, a head. To gather takes as much memory as an evaluation, whether or not there are
+    # evaluations.
     hidden, every = (max(config.model.layers),) if config.model.layers else (), max(1, int(config.evaluation.every_epochs))
     changes = {
         "model": {"layers": hidden},
