@@ -96,16 +96,16 @@ def test_features_that_are_evaluated(refused, cli, featured, encoded, tmp_path):
 
 def test_vectors_on_their_way_from_one_layer_to_the_next(refused, encoded, monkeypatch):
     """Scratch files are compared as well: what was written is what is read."""
-    from marius_lite.evaluate import inference
+    from marius_lite.evaluate import layer_pass
 
-    class Spoilt(inference.RowsOnDisk):
+    class Spoilt(layer_pass.RowsOnDisk):
         def table(self):
             if self._table.checksums is None:
                 flip(self._table.chunk_path(1), 100)
             return super().table()
 
-    monkeypatch.setattr(inference, "IN_MEMORY_SHARE", 0)
-    monkeypatch.setattr(inference, "RowsOnDisk", Spoilt)
+    monkeypatch.setattr(layer_pass, "IN_MEMORY_SHARE", 0)
+    monkeypatch.setattr(layer_pass, "RowsOnDisk", Spoilt)
     refused(1, ["input/c/1/0", "checksum"], "eval", encoded)
 
 
