@@ -23,13 +23,13 @@ from marius_lite.storage.engine import own_pages_of
 
 BLOCKS = 5
 """Blocks of rows in memory: one is added, one waits, one is read; and what the heap keeps of earlier ones."""
-BLOCK_SHARE = 16
+BLOCK_SHARE = 64
 """The part of the memory that a block may have."""
 LEAST_BLOCK, LARGEST_BLOCK = 512 << 10, 64 << 20
 PART_BYTES = 1 << 20
 """Bytes of rows that are mapped at a time. Results must not depend on the memory, so it is always as many."""
-PART_COPIES = 6
-"""How many times so much the mapping of a part takes, for each number that is kept or read of a row."""
+PART_COPIES = 10
+"""How many times so much it takes to map a part and to write its results, and what direct reads copy at the ends."""
 
 
 @dataclass(slots=True)
