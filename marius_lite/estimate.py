@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import DryBuffer
-from marius_lite.config.layerwise import as_trained, gathered_bytes, is_layerwise
+from marius_lite.config.layerwise import as_trained
 from marius_lite.config.packing import Packing
 from marius_lite.config.planning import planning_of
 from marius_lite.config.resolve import device_needs
@@ -22,7 +22,7 @@ from marius_lite.device.library import passed_over, usable
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.facts import facts_of
-from marius_lite.graph.inputs import features_read, input_width, lists_read
+from marius_lite.graph.inputs import features_read, gathered_disk, lists_read
 from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
@@ -172,11 +172,10 @@ def plan_run(dataset: Path | str, config: Config | None = None) -> dict[str, Any
     config, memory = resolved(data, given)
     require_way(config.training.scoring, config.training.precision)
     facts = with_encoder(given, facts_of(data, given, usable()))
-    sizes, plan, layers = sizes_of(config, data), plans_of(data, config), 0
-    if is_layerwise(config):
+    sizes, plan, layers = sizes_of(config, data), plans_of(data, config), gathered_disk(data, config)
+    if config.trains_layerwise:
         _, trained = as_trained(config, facts)
         sizes = replace(sizes, features=facts.rows_per_partition * trained.features, lists=[0] * facts.partitions)
-        layers = facts.partitions * facts.rows_per_partition * gathered_bytes(config, input_width(data, config))
     table = facts.partitions * sizes.learned
     edges = data.manifest.edges["train"]
     moved = traffic(config, plan, sizes, facts.partitions, memory.slots)

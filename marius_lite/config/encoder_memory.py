@@ -52,7 +52,7 @@ class EncoderSizes:
 
 def fanouts_of(config: Config) -> tuple[Fanout, ...]:
     """Return the fanouts, one for each layer. All neighbours are taken where layers are trained one after another."""
-    if config.training.method == "layerwise":
+    if config.trains_layerwise:
         return (-1,) * (len(config.model.layers) + 1)
     asked = config.sampling.fanouts
     if asked == "auto":

@@ -6,7 +6,6 @@ from math import exp
 
 from marius_lite.config.encoder_memory import fanouts_of, most_drawn
 from marius_lite.config.facts import Facts
-from marius_lite.config.layerwise import is_layerwise
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config, EvaluationSection
 
@@ -34,7 +33,7 @@ def with_share(config: Config, facts: Facts) -> EvaluationSection:
     most = settings.max_edges if settings.max_edges != "auto" else max(FEW_EDGES, min(MOST_EDGES, epochs * each))
     if settings.every_epochs != "auto":
         return settings.model_copy(update={"max_edges": most})
-    if is_layerwise(config):
+    if config.trains_layerwise:
         waited = LAYER_NODE * facts.splits[settings.split] / (SHARE * max(1, planning_of(config).items(facts)))
     elif config.model.encoder != "none":
         waited = ENCODED_NODE * facts.nodes / (SHARE * max(1.0, _nodes_an_epoch(config, facts)))

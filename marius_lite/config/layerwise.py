@@ -23,11 +23,6 @@ NODE_BYTES = 8 + 4
 """Bytes of a node in in-edge lists that are empty."""
 
 
-def is_layerwise(config: Config) -> bool:
-    """Return whether a run trains one layer after another."""
-    return config.training.method == "layerwise"
-
-
 def layers(config: Config) -> int:
     """Return how many layers an encoder has."""
     return len(config.model.layers) + 1
@@ -84,7 +79,7 @@ def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
     Where layers are trained one after another, they are those of the layer with the widest rows, over a graph without edges.
     Raises UserError there for a dataset without features.
     """
-    if not is_layerwise(config):
+    if not config.trains_layerwise:
         return config, facts
     if inputs_of(config, facts) != "features":
         raise UserError("`training.method` is layerwise, but the dataset has no features to gather: preprocess with --features")
@@ -107,7 +102,7 @@ def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
 
 def rules(config: Config) -> Rules:
     """Return the rules of settings for training one layer after another."""
-    if not is_layerwise(config):
+    if not config.trains_layerwise:
         asked = config.training.layer_epochs
         return [
             (asked != "auto", f"`training.layer_epochs` is {asked}, but `training.method` is {config.training.method}: remove it")

@@ -8,7 +8,7 @@ from marius_lite.config.encoder_memory import encoder_device_bytes, fanouts_of, 
 from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
 from marius_lite.config.inputs import inputs_of
-from marius_lite.config.layerwise import as_trained, is_layerwise, layer_epochs
+from marius_lite.config.layerwise import as_trained, layer_epochs
 from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, largest_batch, packet_bytes
 from marius_lite.config.planning import Resolved, planning_of
 from marius_lite.config.regularizer import regularizer_weight
@@ -103,7 +103,7 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
             "precision": value(config.training.precision, "float32"),
             "threads": value(config.training.threads, facts.threads),
             "metric": value(config.training.metric, planning.metric(facts)),
-            **({"layer_epochs": layer_epochs(config)} if is_layerwise(config) else {}),
+            **({"layer_epochs": layer_epochs(config)} if config.trains_layerwise else {}),
         },
         "storage": {
             "memory": max(memory.total, budget),

@@ -170,6 +170,11 @@ class Config(Section):
         return self.model.encoder != "none"
 
     @property
+    def trains_layerwise(self) -> bool:
+        """Whether the layers of an encoder are trained one after another (`config.layerwise`)."""
+        return self.training.method == "layerwise"
+
+    @property
     def learns_rows(self) -> bool:
         """Whether nodes have learned rows. The configuration must be resolved."""
         return self.model.inputs != "features"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -58,7 +59,7 @@ def room(path: Path, partitioning: Partitioning, width: int, used: int, memory: 
 
 
 @dataclass
-class LayerPass:
+class LayerPass(ABC):
     """One layer over all nodes. ``before``: the rows of its input. ``after``: where its results go, mapped first by the next
     layer where `Layered.early` makes them narrower. ``memory``: bytes, also for the rows of both that are in memory."""
 
@@ -78,9 +79,9 @@ class LayerPass:
             self.before = self.before.in_memory()
         self.memory -= self.before.memory_bytes + self.after.memory_bytes
 
+    @abstractmethod
     def run(self) -> None:
         """Compute the layer for all nodes, and write the rows ``after``. Raises UserError where one node does not fit."""
-        raise NotImplementedError
 
     def result(self, rows: torch.Tensor) -> npt.NDArray[np.float32]:
         """Return the layer's results (n, width) as they are kept."""

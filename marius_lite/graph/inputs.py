@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from marius_lite.config.layerwise import gathered_bytes
 from marius_lite.config.schema import Config
 from marius_lite.graph.adjacency import Adjacency
 from marius_lite.graph.dataset import Dataset
@@ -27,6 +28,13 @@ def feature_width(dataset: Dataset, config: Config) -> int:
 def input_width(dataset: Dataset, config: Config) -> int:
     """How many numbers of a node a model begins with: features, then learned ones."""
     return feature_width(dataset, config) + config.learned_width
+
+
+def gathered_disk(dataset: Dataset, config: Config) -> int:
+    """The most bytes on disk while nodes gather for a layer; 0 where layers are not trained one after another."""
+    if not config.trains_layerwise:
+        return 0
+    return dataset.partitioning.rows * dataset.partitioning.partitions * gathered_bytes(config, input_width(dataset, config))
 
 
 def normalized_columns(dataset: Dataset, config: Config) -> int:

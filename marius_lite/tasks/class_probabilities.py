@@ -84,7 +84,7 @@ def open_classifier(checkpoint: Checkpoint) -> NodeClassifier:
     """Return the model of a node-classification checkpoint, ready to evaluate."""
     config, model = checkpoint.config, make_classifier(checkpoint.dataset, checkpoint.config, trains=False)
     tensors = read_dense(checkpoint.path, checkpoint.state.dense)
-    layer = layerwise.layer_of(config, checkpoint.state.cursor.last_epoch) if layerwise.is_layerwise(config) else None
+    layer = layerwise.layer_of(config, checkpoint.state.cursor.last_epoch) if config.trains_layerwise else None
     if layer is None or layer == layerwise.layers(config) - 1:
         load_weights(model, tensors, checkpoint.path)
         return model.eval()

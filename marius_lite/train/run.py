@@ -19,7 +19,6 @@ from marius_lite.checkpoint.find import find
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
 from marius_lite.config import machine
-from marius_lite.config.layerwise import gathered_bytes, is_layerwise
 from marius_lite.config.load import check, load
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.packing import Packing
@@ -31,7 +30,7 @@ from marius_lite.encode.vectors import remove_left_vectors
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
-from marius_lite.graph.inputs import input_width
+from marius_lite.graph.inputs import gathered_disk
 from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.log import log
@@ -182,7 +181,7 @@ def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None, a
         _tell_missing_lines(folder.metrics_file, state.metrics_length)
         table = open_table(folder.live, data, config, state.checksums)
     model = first_model(data, config)
-    if saved is not None and state is not None:
+    if saved is not None and state is not None and config.trains_layerwise:  # nodes gather with the weights of earlier layers
         load_weights(model, without_head(read_dense(saved, state.dense)), saved)
     announce = partial(_announce, data, config, memory, saved)
     with (
@@ -250,7 +249,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
     )
     for line in unused(data.manifest, config):
         log.info("%s", line)
-    sees_resident = config.encodes and not is_layerwise(config)
+    sees_resident = config.encodes and not config.trains_layerwise
     if sees_resident and (share := absent_share(plans_of(data, config)(0), data.edges("train").counts)) > 0:
         log.info(
             "%.1f%% of the neighbours of resident nodes are not resident, so that training does not see them: more resident "
@@ -291,9 +290,7 @@ def _require_disk(run: Path, data: Dataset, config: Config, packing: Packing | N
         files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
     if packing:
         _require_disk_of_packs(run, packing)
-    if is_layerwise(config):
-        nodes = data.partitioning.rows * data.partitioning.partitions
-        size = nodes * gathered_bytes(config, input_width(data, config))
+    if size := gathered_disk(data, config):
         files.require_space(run, size, "what nodes gather for each layer (`training.method: layerwise`)")
 
 

@@ -47,7 +47,7 @@ def stages(
 
     ``model``: the whole model, with the weights of ``state`` where there is one. ``folder``: where scratch files lie meanwhile.
     """
-    if not layerwise.is_layerwise(config):
+    if not config.trains_layerwise:
         yield TrainingStage(dataset, config, model, config.training.epochs)
         return
     epoch = state.cursor.epoch - state.evaluate if state else 0

@@ -193,7 +193,7 @@ class Encoder(Layered):
 
     def mapped(self, layer: int, rows: Tensor) -> Tensor:
         """Return the result of a layer from what `gathered` gave, (n, gathered_width). There must be no residual."""
-        return unrounded(self._finished(layer, linear(rows, *self._map(layer)), None))
+        return unrounded(self._finished(layer, linear(rows, *self._map(self.convs[layer])), None))
 
     def summed_width(self, layer: int) -> int | None:
         if not self.gathers:
@@ -202,7 +202,7 @@ class Encoder(Layered):
 
     def combined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
         if self.early_width(layer) is None:
-            out, skipped = linear(self.with_own(sums, rows), *self._map(layer)), self._skipped(layer, rows)
+            out, skipped = linear(self.with_own(sums, rows), *self._map(self.convs[layer])), self._skipped(layer, rows)
         else:
             out, skipped = self._joined(layer, sums, rows), self._early_skipped(layer, rows)
         return unrounded(self._finished(layer, out, skipped))
@@ -237,7 +237,7 @@ class Encoder(Layered):
         """Return what `gathered` sums."""
         raise AssertionError(f"{type(self).__name__} maps before it gathers")
 
-    def _map(self, layer: int) -> tuple[Tensor, Tensor]:
+    def _map(self, conv: Any) -> tuple[Tensor, Tensor]:
         """Return the weight (out, gathered_width) and the bias of a layer's map."""
         raise AssertionError(f"{type(self).__name__} maps before it gathers")
 

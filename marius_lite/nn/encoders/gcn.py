@@ -33,13 +33,12 @@ class Gcn(Encoder):
             out = propagate(linear(x, weight), block)
             out += conv.bias.to(out.dtype)
             return out.relu_() if rectified else out
-        return mapped_sum(x, normalised(block), weight, conv.bias, rectified)
+        return mapped_sum(x, self._neighbours(block), *self._map(conv), rectified)
 
     def _neighbours(self, block: Block) -> Neighbours:
         return normalised(block)
 
-    def _map(self, layer: int) -> tuple[Tensor, Tensor]:
-        conv: Any = self.convs[layer]
+    def _map(self, conv: Any) -> tuple[Tensor, Tensor]:
         return conv.lin.weight, conv.bias
 
     def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:

@@ -31,13 +31,12 @@ class Sage(Encoder):
             itself = linear(x[: block.targets], right, bias)
             out = itself + neighbour_sum(linear(x, left), block.indptr, block.indices, mean=True)
             return out.relu_() if rectified else out
-        return mapped_sum(x, self._neighbours(block), torch.cat([left, right], 1), bias, rectified)
+        return mapped_sum(x, self._neighbours(block), *self._map(conv), rectified)
 
     def _neighbours(self, block: Block) -> Neighbours:
         return Neighbours(block.indptr, block.indices, mean=True, beside=True)
 
-    def _map(self, layer: int) -> tuple[Tensor, Tensor]:
-        conv: Any = self.convs[layer]
+    def _map(self, conv: Any) -> tuple[Tensor, Tensor]:
         return torch.cat([conv.lin_l.weight, conv.lin_r.weight], 1), conv.lin_l.bias
 
     def _early_maps(self, layer: int) -> list[tuple[Tensor, Tensor | None]]:
