@@ -433,10 +433,22 @@ def hashes_of_marked(bitmap: Annotated[NDArray[numpy.uint64], dict(shape=(None,)
     Hashes in [first, last] of the ids that are set, in no order; returns how many, also where `out` is shorter.
     """
 
+class NeighbourSamplerGrower:
+    """A sample that grows in passes: see `sampling.passes`."""
+
+    @property
+    def in_partitions(self) -> object:
+        """
+        How many nodes of the hop under way each partition has, int64 (partitions,).
+        """
+
 class NeighbourSampler:
     """Samples in-neighbours among resident partitions; sources are uint32."""
 
-    def __init__(self, rows_per_partition: int, nodes: int) -> None: ...
+    def __init__(self, rows_per_partition: int, nodes: int, everywhere: bool = False) -> None:
+        """
+        `everywhere`: a source need not be resident to be drawn, and rows are node ids.
+        """
 
     def enter(self, k: int, base_row: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sources: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
         """Use partition k's in-edges, by reference, until `leave`."""
@@ -454,10 +466,38 @@ class NeighbourSampler:
         Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.NeighbourSample documents.
         """
 
+    def begin(self, seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fanouts: Sequence[int | Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]], seed: int, threads: int = 0) -> NeighbourSamplerGrower:
+        """
+        Begin a sample that grows in passes, of a sampler that draws everywhere.
+        """
+
+    def draw(self, growers: Sequence[NeighbourSamplerGrower], k: int) -> None:
+        """
+        Draw with the lists of partition k. In each hop every partition that has nodes is drawn from, in ascending order.
+        """
+
+    def close_hop(self, growers: Sequence[NeighbourSamplerGrower]) -> None:
+        """End the hop under way."""
+
+    def grown(self, grower: NeighbourSamplerGrower) -> dict[str, Any]:
+        """What `sample` returns, once: the grower is empty then."""
+
+class WideNeighbourSamplerGrower:
+    """A sample that grows in passes: see `sampling.passes`."""
+
+    @property
+    def in_partitions(self) -> object:
+        """
+        How many nodes of the hop under way each partition has, int64 (partitions,).
+        """
+
 class WideNeighbourSampler:
     """A NeighbourSampler whose sources are uint64."""
 
-    def __init__(self, rows_per_partition: int, nodes: int) -> None: ...
+    def __init__(self, rows_per_partition: int, nodes: int, everywhere: bool = False) -> None:
+        """
+        `everywhere`: a source need not be resident to be drawn, and rows are node ids.
+        """
 
     def enter(self, k: int, base_row: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sources: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], rel: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
         """Use partition k's in-edges, by reference, until `leave`."""
@@ -474,6 +514,22 @@ class WideNeighbourSampler:
         """
         Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.NeighbourSample documents.
         """
+
+    def begin(self, seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fanouts: Sequence[int | Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]], seed: int, threads: int = 0) -> WideNeighbourSamplerGrower:
+        """
+        Begin a sample that grows in passes, of a sampler that draws everywhere.
+        """
+
+    def draw(self, growers: Sequence[WideNeighbourSamplerGrower], k: int) -> None:
+        """
+        Draw with the lists of partition k. In each hop every partition that has nodes is drawn from, in ascending order.
+        """
+
+    def close_hop(self, growers: Sequence[WideNeighbourSamplerGrower]) -> None:
+        """End the hop under way."""
+
+    def grown(self, grower: WideNeighbourSamplerGrower) -> dict[str, Any]:
+        """What `sample` returns, once: the grower is empty then."""
 
 def neighbour_draws(seed: int, hop: int, node: int, degree: int, fanout: int) -> object:
     """

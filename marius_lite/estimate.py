@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import DryBuffer
+from marius_lite.config.encoder_memory import fanouts_of
 from marius_lite.config.layerwise import as_trained
 from marius_lite.config.packing import Packing
 from marius_lite.config.planning import planning_of
@@ -114,16 +115,18 @@ def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slot
 
 
 def packed_traffic(config: Config, packing: Packing, sizes: MovedSizes, table: int, items: int) -> Iterator[Traffic]:
-    """Yield the most bytes that each epoch of a run moves whose rows come in packs. The first one reads the in-edge lists.
+    """Yield the most bytes that each epoch of a run moves whose rows come in packs.
 
-    ``table``: bytes of all features. ``items``: nodes that an epoch trains.
+    The first one reads the in-edge lists, for degrees or to keep them. Where they stay on disk, each one reads them in passes,
+    for batches that are sampled together. ``table``: bytes of all features. ``items``: nodes that an epoch trains.
     """
     batches = -(-items // config.training.batch_size)
     packs = batches * packing.batch_bytes
     in_window = packing.window_rows * packing.row_bytes - packing.batch_bytes  # at least, where another batch does not fit
     windows = -(-packs // max(in_window, packing.batch_bytes))
+    passes = len(fanouts_of(config)) * -(-batches // packing.together) if config.sampling.lists == "disk" else 0
     for epoch in range(config.training.epochs):
-        yield Traffic(windows * table + packs, packs, 0 if epoch else sum(sizes.lists), 0)
+        yield Traffic(windows * table + packs, packs, (passes + (epoch == 0)) * sum(sizes.lists), 0)
 
 
 def batches_of(config: Config, plan: EpochPlan, bucket_counts: npt.NDArray[np.int64], window_edges: int) -> int:

@@ -19,6 +19,7 @@ RETURNS = {
     "sort_rows": "tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32]]",
     "common_rows": "tuple[NDArray[numpy.int32], NDArray[numpy.int32]]",
     "sample": "dict[str, Any]",
+    "grown": "dict[str, Any]",
     "device_facts": "dict[str, Any]",
 }
 

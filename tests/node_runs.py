@@ -23,3 +23,16 @@ def options(*more):
 
 def lines(run, kind):
     return [line for line in map(json.loads, (run / "metrics.jsonl").read_text().splitlines()) if line["kind"] == kind]
+
+
+def bits(run):
+    """What a run has learned, and all that it measured on the way."""
+    weights = {path.name: (path / "dense.safetensors").read_bytes() for path in run.glob("checkpoints/[0-9]*")}
+    losses = [(line["epoch"], line["batch"], line["loss"]) for line in lines(run, "batch")]
+    figures = [{key: value for key, value in line.items() if key not in ("time", "machine")} for line in lines(run, "evaluation")]
+    return weights, losses, figures
+
+
+def train(cli, dataset, run, *settings):
+    assert cli("train", dataset, "--run", run, "--quiet", *options(*settings)) == 0
+    return bits(run)

@@ -97,6 +97,9 @@ class ToyLearning:
         ]
         return ToyWindow(window, batches, self.rows.node_ids(edges.src.astype(np.int64)))
 
+    def foresee(self, batches):
+        """Each batch draws by itself."""
+
     def prepare(self, batch):
         places = self.representation.prepare(np.concatenate([batch.src, batch.dst]), (batch.src, batch.dst), 0)
         return PreparedBatch(batch, places, places.rows, places.arrays)

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -47,12 +48,35 @@ std::vector<Fanout> fanouts_of(const std::vector<AnyFanout>& given) {
     return found;
 }
 
+// What sampling.neighbours.NeighbourSample documents.
+nb::dict dict_of(NeighbourSample&& found, size_t seeds, bool with_rel) {
+    nb::dict out;
+    out["nodes"] = array_of(std::move(found.nodes));
+    out["rows"] = array_of(std::move(found.rows));
+    out["hop_nodes"] = array_of(std::move(found.hop_nodes));
+    out["indptr"] = array_of(std::move(found.indptr));
+    out["indices"] = array_of(std::move(found.labels), seeds);
+    out["rel"] = with_rel ? array_of(std::move(found.rel)) : nb::none();
+    out["hop_edges"] = array_of(std::move(found.hop_edges));
+    out["neighbours"] = found.neighbours;
+    out["missing"] = found.missing;
+    return out;
+}
+
+// A sample that grows in passes. It keeps the arrays of its fanouts alive.
+template <class Id>
+struct Grower {
+    GrowingSample<Id> sample;
+    std::vector<AnyFanout> fanouts;
+    size_t seeds;
+};
+
 // A sampler for Python. It keeps the arrays of the resident lists alive, and serves one caller at a time.
 template <class Id>
 class Sampler {
 public:
-    Sampler(uint64_t rows_per_partition, uint64_t nodes)
-        : sampler_(checked(rows_per_partition, nodes), nodes), arrays_(sampler_.residency().partitions()) {}
+    Sampler(uint64_t rows_per_partition, uint64_t nodes, bool everywhere)
+        : sampler_(checked(rows_per_partition, nodes), nodes, everywhere), arrays_(sampler_.residency().partitions()) {}
 
     void enter(uint64_t k, int64_t base_row, In<int64_t> indptr, In<Id> sources, std::optional<In<uint32_t>> rel,
                std::optional<In<float>> weights) {
@@ -112,17 +136,34 @@ public:
             found = sampler_.sample(request);
             with_rel = sampler_.with_rel();
         }
-        nb::dict out;
-        out["nodes"] = array_of(std::move(found.nodes));
-        out["rows"] = array_of(std::move(found.rows));
-        out["hop_nodes"] = array_of(std::move(found.hop_nodes));
-        out["indptr"] = array_of(std::move(found.indptr));
-        out["indices"] = array_of(std::move(found.labels), seeds.size());
-        out["rel"] = with_rel ? array_of(std::move(found.rel)) : nb::none();
-        out["hop_edges"] = array_of(std::move(found.hop_edges));
-        out["neighbours"] = found.neighbours;
-        out["missing"] = found.missing;
-        return out;
+        return dict_of(std::move(found), seeds.size(), with_rel);
+    }
+
+    Grower<Id> begin(In<int64_t> seeds, const std::vector<AnyFanout>& fanouts, uint64_t seed, int threads) {
+        require(seeds.size() <= FirstSeen<Id>::kMostPositions, "seeds: a batch holds less than 2^31");
+        SampleRequest request{seeds.data(), static_cast<int64_t>(seeds.size()), fanouts_of(fanouts), seed, threads, {}};
+        Grower<Id> grower{{}, fanouts, seeds.size()};
+        nb::gil_scoped_release released;
+        std::lock_guard lock(mutex_);
+        grower.sample = sampler_.begin(std::move(request));
+        return grower;
+    }
+
+    void draw(const std::vector<Grower<Id>*>& growers, uint64_t k) {
+        nb::gil_scoped_release released;
+        std::lock_guard lock(mutex_);
+        for (Grower<Id>* grower : growers) sampler_.draw(grower->sample, k);
+    }
+
+    void close_hop(const std::vector<Grower<Id>*>& growers) {
+        nb::gil_scoped_release released;
+        std::lock_guard lock(mutex_);
+        for (Grower<Id>* grower : growers) sampler_.close_hop(grower->sample);
+    }
+
+    nb::dict grown(Grower<Id>& grower) {
+        require(grower.sample.hop == grower.fanouts.size(), "grown: not all hops are closed");
+        return dict_of(std::move(grower.sample.out), grower.seeds, sampler_.with_rel());
     }
 
 private:
@@ -146,8 +187,19 @@ private:
 
 template <class Id>
 void bind_class(nb::module_& m, const char* name, const char* doc) {
+    nb::class_<Grower<Id>>(m, (std::string(name) + "Grower").c_str(), "A sample that grows in passes: see `sampling.passes`.")
+        .def_prop_ro(
+            "in_partitions",
+            [](const Grower<Id>& grower) {
+                Growing<int64_t> counts;
+                for (size_t k = 1; k < grower.sample.begins.size(); ++k)
+                    counts.push(grower.sample.begins[k] - grower.sample.begins[k - 1]);
+                return array_of(std::move(counts));
+            },
+            "How many nodes of the hop under way each partition has, int64 (partitions,).");
     nb::class_<Sampler<Id>>(m, name, doc)
-        .def(nb::init<uint64_t, uint64_t>(), "rows_per_partition"_a, "nodes"_a)
+        .def(nb::init<uint64_t, uint64_t, bool>(), "rows_per_partition"_a, "nodes"_a, "everywhere"_a = false,
+             "`everywhere`: a source need not be resident to be drawn, and rows are node ids.")
         .def("enter", &Sampler<Id>::enter, "k"_a, "base_row"_a, "indptr"_a.noconvert(), "sources"_a.noconvert(),
              "rel"_a.noconvert().none() = nb::none(), "weights"_a.noconvert().none() = nb::none(),
              "Use partition k's in-edges, by reference, until `leave`.")
@@ -156,7 +208,12 @@ void bind_class(nb::module_& m, const char* name, const char* doc) {
         .def_prop_ro("edges_moved", &Sampler<Id>::edges_moved)
         .def("sample", &Sampler<Id>::sample, "seeds"_a.noconvert(), "fanouts"_a, "seed"_a, "threads"_a = 0,
              "exclude"_a.noconvert().none() = nb::none(), "both"_a = false,
-             "Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.NeighbourSample documents.");
+             "Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.NeighbourSample documents.")
+        .def("begin", &Sampler<Id>::begin, "seeds"_a.noconvert(), "fanouts"_a, "seed"_a, "threads"_a = 0,
+             "Begin a sample that grows in passes, of a sampler that draws everywhere.")
+        .def("draw", &Sampler<Id>::draw, "growers"_a, "k"_a, "Draw with the lists of partition k. In each hop every partition that has nodes is drawn from, in ascending order.")
+        .def("close_hop", &Sampler<Id>::close_hop, "growers"_a, "End the hop under way.")
+        .def("grown", &Sampler<Id>::grown, "grower"_a, "What `sample` returns, once: the grower is empty then.");
 }
 
 nb::object neighbour_draws(uint64_t seed, uint64_t hop, uint64_t node, uint64_t degree, uint64_t fanout) {

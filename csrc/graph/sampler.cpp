@@ -73,18 +73,17 @@ NeighbourSample NeighbourSampler<Id>::sample(const SampleRequest& request) {
 
 template <class Id>
 void NeighbourSampler<Id>::add_seeds(const SampleRequest& request, NeighbourSample& out) {
-    const int threads = request.threads > 0 ? request.threads : default_threads();
-    first_seen_.begin(std::min(threads, kMostShards));
     ids_.clear();
-    first_.clear();
+    begin_labels(request.threads);
     ids_.extend(request.seed_count);
     for (int64_t i = 0; i < request.seed_count; ++i) {
         const uint64_t node = static_cast<uint64_t>(request.seeds[i]), k = node / residency_.rows();
         if (node >= residency_.nodes()) refuse("seed " + text(request.seeds[i]) + ": no node");
-        if (!residency_.has(k)) refuse("seed " + text(node) + ": the lists of partition " + text(k) + " are not here");
+        if (!everywhere_ && !residency_.has(k))
+            refuse("seed " + text(node) + ": the lists of partition " + text(k) + " are not here");
         ids_.data()[i] = static_cast<Id>(node);
     }
-    label(0, threads, out);
+    label(0, request.threads, out);
     if (static_cast<int64_t>(out.nodes.size()) == request.seed_count) return;
     for (int64_t i = 0;; ++i)
         if (first_[i] != i) refuse("seed " + text(request.seeds[i]) + ": stands there twice");
@@ -92,16 +91,22 @@ void NeighbourSampler<Id>::add_seeds(const SampleRequest& request, NeighbourSamp
 
 template <class Id>
 void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int64_t first, int64_t last, NeighbourSample& out) {
-    const int64_t count = last - first;
-    const int64_t* nodes = out.nodes.data() + first;
+    const int64_t count = last - first, from = static_cast<int64_t>(ids_.size());
+    out.indptr.extend(count);
+    draw(request, hop, out.nodes.data() + first, count, out.indptr.data() + first, {&ids_, &out.rel}, out);
+    out.hop_edges.push(static_cast<int32_t>(ids_.size() - from));
+    label(from, request.threads, out);
+}
+
+template <class Id>
+void NeighbourSampler<Id>::draw(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count, int64_t* starts,
+                                const Drawn& drawn, NeighbourSample& out) {
     const Fanout& fanout = request.fanouts[hop];
     const bool keyed = by_keys(fanout);
     if (fanout.of_relation && !with_rel_ && residency_.any()) refuse("fanouts by relation: the lists have no relations");
     expansions_.clear();
     expansions_.extend(count);
     groups_.resize(std::max<size_t>(groups_.size(), (count + kTaskNodes - 1) / kTaskNodes));
-    out.indptr.extend(count);
-    int64_t* starts = out.indptr.data() + first;
     in_tasks(count, kTaskNodes, request.threads, [&](int64_t task, int64_t begin, int64_t end) {
         expand_group(request, nodes + begin, end - begin, keyed ? -1 : fanout.all, expansions_.data() + begin, groups_[task],
                      starts + begin + 1);
@@ -113,21 +118,24 @@ void NeighbourSampler<Id>::expand(const SampleRequest& request, size_t hop, int6
         out.missing += groups_[task].missing;
     }
     for (int64_t i = 0; i < count; ++i) starts[i + 1] += starts[i];
-    const int64_t before = starts[0], edges = starts[count] - before, from = static_cast<int64_t>(ids_.size());
-    if (static_cast<uint64_t>(from + edges) > FirstSeen<Id>::kMostPositions)
-        refuse(text(from + edges) + " sampled edges: a batch holds less than 2^31: use fewer seeds or smaller fanouts");
-    ids_.extend(edges);
-    if (with_rel_) out.rel.extend(edges);
+    const int64_t before = starts[0], edges = starts[count] - before, from = static_cast<int64_t>(drawn.ids->size());
+    require_room(from + edges);
+    drawn.ids->extend(edges);
+    if (with_rel_) drawn.rel->extend(edges);
     in_tasks(count, kTaskNodes, request.threads, [&](int64_t task, int64_t begin, int64_t end) {
-        Id* ids = ids_.data() + from - before;
-        uint32_t* rel = with_rel_ ? out.rel.data() : nullptr;
+        Id* ids = drawn.ids->data() + from - before;
+        uint32_t* rel = with_rel_ ? drawn.rel->data() : nullptr;
         if (keyed) take_group(starts + begin, end - begin, expansions_.data() + begin, groups_[task], ids, rel);
         else
             draw_group(request, hop, nodes + begin, starts + begin, end - begin, expansions_.data() + begin, groups_[task], ids,
                        rel);
     });
-    out.hop_edges.push(static_cast<int32_t>(edges));
-    label(from, request.threads, out);
+}
+
+template <class Id>
+void NeighbourSampler<Id>::require_room(int64_t edges) {
+    if (static_cast<uint64_t>(edges) > FirstSeen<Id>::kMostPositions)
+        refuse(text(edges) + " sampled edges: a batch holds less than 2^31: use fewer seeds or smaller fanouts");
 }
 
 template <class Id>
@@ -154,7 +162,7 @@ void NeighbourSampler<Id>::expand_group(const SampleRequest& request, const int6
         }
     }
     // Lists are prefetched a few nodes before they are read.
-    const bool complete = residency_.complete();
+    const bool complete = everywhere_ || residency_.complete();
     const auto ask = [&](int64_t i) {
         const Expansion& e = expansions[i];
         residency_.prefetch(e.lists->sources, e.first, e.first + e.candidates);
@@ -286,16 +294,30 @@ void NeighbourSampler<Id>::take_group(const int64_t* starts, int64_t count, cons
     }
 }
 
+// Begins to find where ids stand first, anew, and finds it for the ids that are there already.
+template <class Id>
+void NeighbourSampler<Id>::begin_labels(int threads) {
+    first_seen_.begin(std::min(threads > 0 ? threads : default_threads(), kMostShards));
+    first_.clear();
+    find_first(threads);
+}
+
+template <class Id>
+void NeighbourSampler<Id>::find_first(int threads) {
+    first_seen_.extend(ids_.size());
+    first_.extend(ids_.size() - first_.size());
+    in_tasks(first_seen_.shards(), 1, threads,
+             [&](int64_t shard, int64_t, int64_t) { first_seen_.find(shard, ids_.data(), first_.data()); });
+}
+
 // Gives local ids to ids_ from position `from` on, and appends the nodes that are new among them.
 template <class Id>
 void NeighbourSampler<Id>::label(int64_t from, int threads, NeighbourSample& out) {
     const int64_t count = static_cast<int64_t>(ids_.size()) - from;
-    first_seen_.extend(ids_.size());
-    first_.extend(count);
+    find_first(threads);
     out.labels.extend(count);
     const Id* ids = ids_.data();
-    uint32_t* first = first_.data();
-    in_tasks(first_seen_.shards(), 1, threads, [&](int64_t shard, int64_t, int64_t) { first_seen_.find(shard, ids, first); });
+    const uint32_t* first = first_.data();
 
     std::vector<int64_t> next_ids((count + kTaskEdges - 1) / kTaskEdges + 1, 0);  // local id of the first new node of each task
     in_tasks(count, kTaskEdges, threads, [&](int64_t task, int64_t begin, int64_t end) {
@@ -316,7 +338,7 @@ void NeighbourSampler<Id>::label(int64_t from, int threads, NeighbourSample& out
             if (first[x] != x) continue;
             const uint64_t node = ids[x], k = residency_.partition_of(ids[x]);
             out.nodes.data()[local] = static_cast<int64_t>(node);
-            out.rows.data()[local] = lists_[k].base_row + static_cast<int64_t>(node - k * residency_.rows());
+            out.rows.data()[local] = static_cast<int64_t>(everywhere_ ? node : lists_[k].base_row + (node - k * residency_.rows()));
             out.labels.data()[x] = static_cast<int32_t>(local++);
         }
     });

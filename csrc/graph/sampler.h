@@ -44,11 +44,29 @@ struct SampleRequest {
     ExcludedEdges excluded;
 };
 
+// A sample that grows in passes: hop after hop, and in each hop partition after partition. So one partition's lists are enough
+// at a time, and many samples grow in the same pass.
+template <class Id>
+struct GrowingSample {
+    SampleRequest request;
+    NeighbourSample out;
+    Growing<Id> ids;  // of the seeds and of every sampled neighbour
+    size_t hop = 0;
+    // The nodes of the hop under way, by partition, and what they drew in this order.
+    std::vector<int64_t> begins;     // where each partition's nodes begin; one more than partitions; empty after the last hop
+    Growing<int64_t> nodes, places;  // and where they stand in out.nodes, from the hop's first on
+    Growing<int64_t> starts;         // of what a node drew; one more than there are nodes
+    Growing<Id> drawn;
+    Growing<uint32_t> rel;
+    int64_t done = 0;  // partitions below have drawn
+};
+
 template <class Id>
 class NeighbourSampler {
 public:
-    NeighbourSampler(uint64_t rows_per_partition, uint64_t nodes)
-        : residency_(rows_per_partition, nodes), lists_(residency_.partitions()) {}
+    // `everywhere`: a source need not be resident to be drawn, and rows are node ids.
+    NeighbourSampler(uint64_t rows_per_partition, uint64_t nodes, bool everywhere = false)
+        : residency_(rows_per_partition, nodes), lists_(residency_.partitions()), everywhere_(everywhere) {}
 
     const Residency& residency() const { return residency_; }
     bool with_rel() const { return with_rel_; }
@@ -63,7 +81,17 @@ public:
     // Samples; the result is the same for any number of threads. Not for several callers at a time: memory is kept for the next.
     NeighbourSample sample(const SampleRequest& request);
 
+    // The same sample in passes, of a sampler that draws everywhere: `begin`; then for each hop `draw` with the lists of each
+    // partition that has nodes, ascending, and `close_hop`. std::invalid_argument for another order, or lists that are not here.
+    GrowingSample<Id> begin(SampleRequest request);
+    void draw(GrowingSample<Id>& growing, uint64_t k);
+    void close_hop(GrowingSample<Id>& growing);
+
 private:
+    struct Drawn {  // where drawn edges are appended
+        Growing<Id>* ids;
+        Growing<uint32_t>* rel;
+    };
     struct Expansion {  // what a node may draw from
         const InLists<Id>* lists;
         int64_t first, candidates;  // neighbours from `first` on; where there are spans, those of NodeGroup::spans instead
@@ -80,6 +108,11 @@ private:
 
     void add_seeds(const SampleRequest& request, NeighbourSample& out);
     void expand(const SampleRequest& request, size_t hop, int64_t first, int64_t last, NeighbourSample& out);
+    // Appends what nodes with resident lists draw. starts[0] is given; starts[i + 1] becomes where node i's edges end.
+    void draw(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count, int64_t* starts, const Drawn& drawn,
+              NeighbourSample& out);
+    static void require_room(int64_t edges);
+    void open_hop(GrowingSample<Id>& growing);
     void expand_group(const SampleRequest& request, const int64_t* nodes, int64_t count, int64_t fanout, Expansion* expansions,
                       NodeGroup& group, int64_t* counts) const;
     void narrow(const SampleRequest& request, uint64_t node, Expansion& e, NodeGroup& group, Stretches& stretches) const;
@@ -91,11 +124,13 @@ private:
                       NodeGroup& group, int64_t* counts) const;
     void take_group(const int64_t* starts, int64_t count, const Expansion* expansions, const NodeGroup& group, Id* ids,
                     uint32_t* rel) const;
+    void begin_labels(int threads);
+    void find_first(int threads);
     void label(int64_t from, int threads, NeighbourSample& out);
 
     Residency residency_;
     std::vector<InLists<Id>> lists_;
-    bool with_rel_ = false, weighted_ = false;
+    bool everywhere_, with_rel_ = false, weighted_ = false;
     int64_t edges_moved_ = 0;
     FirstSeen<Id> first_seen_;
     Growing<Id> ids_;          // of the seeds and of every sampled neighbour

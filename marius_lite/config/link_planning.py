@@ -64,6 +64,10 @@ class LinkPlanning:
                 "far: leave it out",
             ),
             (
+                config.sampling.lists == "disk",
+                "`sampling.lists` is disk, but `task` is link_prediction, whose lists come with their partitions: leave it out",
+            ),
+            (
                 config.model.biases and decoder not in inner,
                 f"`model.biases` is true, but scores of decoder {decoder} are no inner products: use one of {', '.join(inner)}, "
                 "or `model.biases: false`",

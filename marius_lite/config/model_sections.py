@@ -141,9 +141,16 @@ class SamplingSection(Section):
     scope: Literal["auto", "resident", "exact"] = Field(
         "auto",
         description="the neighbours that are drawn where not all partitions are resident. resident: those in resident "
-        "partitions. exact: any, so that a run has the bits of one with everything in memory. In-edge lists are then in memory, "
-        "and rows come from disk, put in the order of batches (classification of nodes by features, on the CPU). auto: exact "
-        "where that is possible and fits the memory",
+        "partitions. exact: any, so that a run has the bits of one with everything in memory. Rows come from disk then, put in "
+        "the order of batches (classification of nodes by features, on the CPU). auto: exact where that is possible and fits "
+        "the memory",
+    )
+    lists: Literal["auto", "memory", "disk"] = Field(
+        "auto",
+        description="where the in-edge lists of all nodes are, where scope is exact. memory: they take 4 bytes an edge and 12 a "
+        "node, and 4 more an edge for relations, and for weights. disk: two partitions' are in memory at a time, and several "
+        "batches are sampled together, in one pass over all lists for each hop. auto: memory where they fit. The result is the "
+        "same",
     )
     refresh_epochs: PositiveInt = Field(
         1,

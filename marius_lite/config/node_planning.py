@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any, Literal
 
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, reached, resident
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
-from marius_lite.config.memory import MemoryPlan, advice, check_capacity_fits, evaluation_bytes, slot_bytes
-from marius_lite.config.packing import PREPARED, PackedTable
+from marius_lite.config.memory import MemoryPlan, advice, check_capacity_fits, degree_bytes, evaluation_bytes, slot_bytes
+from marius_lite.config.packing import GROWING_SHARE, LISTS_AT_ONCE, PREPARED, PackedTable, growing_bytes
 from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -18,6 +19,8 @@ from marius_lite.ordering.plan import check_node_capacity, make_node_plan
 from marius_lite.types import EpochPlan
 
 ORDERING = "node_classification"
+LISTS = {"auto": ("memory", "disk"), "memory": ("memory",), "disk": ("disk",)}
+"""Where in-edge lists may be, the faster one first, by what ``sampling.lists`` says."""
 
 
 class NodePlanning:
@@ -37,6 +40,11 @@ class NodePlanning:
             (
                 config.loss.relation_weight > 0,
                 f"`loss.relation_weight` is {config.loss.relation_weight}, but `task` is {config.task}: remove it",
+            ),
+            (
+                config.sampling.lists == "disk" and config.sampling.scope == "resident",
+                "`sampling.lists` is disk, but `sampling.scope` is resident, where lists come with their partitions: leave one "
+                "of them out",
             ),
             (
                 config.storage.ordering not in ("auto", ORDERING),
@@ -95,8 +103,10 @@ class NodePlanning:
 
         Where everything fits in memory there is no difference, and nothing comes in packs.
         """
-        given, partitions, asked = config.storage.capacity, facts.partitions, config.sampling.scope == "exact"
-        whole = given == partitions or (given == "auto" and node_memory(config, facts, partitions).total <= budget)
+        given, partitions, on_disk = config.storage.capacity, facts.partitions, config.sampling.lists == "disk"
+        asked = config.sampling.scope == "exact" or on_disk
+        fits = given == partitions or (given == "auto" and node_memory(config, facts, partitions).total <= budget)
+        whole = fits and not on_disk
         if config.sampling.scope == "resident" or (whole and not asked):
             return None
         if whole:
@@ -105,16 +115,18 @@ class NodePlanning:
             return Resolved(partitions, ORDERING, everything, "exact")
         reason = _why_not_exact(config, facts)
         if reason is None:
-            for capacity in range(max(partitions - 1, 1), 0, -1) if given == "auto" else [given]:
-                memory = exact_memory(config, facts, capacity)
+            kept = range(max(partitions - 1, 1), 0, -1) if given == "auto" else [given]
+            for lists, capacity in product(LISTS[config.sampling.lists], kept):
+                memory = exact_memory(config, facts, capacity, budget if lists == "disk" else None)
                 if memory.total <= budget:
-                    return Resolved(capacity, ORDERING, memory, "exact")
+                    return Resolved(capacity, ORDERING, memory, "exact", lists)
             reason = (
                 f"this needs {format_bytes(memory.total)} ({memory.told()}), `storage.memory` is {format_bytes(budget)}: "
                 "raise it, or lower training.batch_size or sampling.fanouts"
             )
         if asked:
-            raise UserError(f"`sampling.scope` is exact, but {reason}")
+            asking = "`sampling.scope` is exact" if config.sampling.scope == "exact" else "`sampling.lists` is disk"
+            raise UserError(f"{asking}, but {reason}")
         return None
 
     def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
@@ -186,8 +198,11 @@ def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
     )
 
 
-def exact_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
-    """Return the memory where as many rows stay as ``capacity`` partitions have, and all in-edges."""
+def exact_memory(config: Config, facts: Facts, capacity: int, budget: int | None) -> MemoryPlan:
+    """Return the memory where as many rows stay as ``capacity`` partitions have.
+
+    All in-edges stay too; or, given a ``budget``, they are read in passes, for as many batches as a part of it has room for.
+    """
     nodes, whole = _nodes(facts), node_memory(config, facts, facts.partitions)
     sizes = node_sizes(config, facts, nodes, facts.partitions)
     rows = capacity * facts.rows_per_partition
@@ -202,11 +217,17 @@ def exact_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
         )
     ahead = packing.cold * facts.features + (PREPARED + config.training.staleness) * packing.sample_bytes
     buffer = rows * facts.features + table.memory(rows)
+    lists = facts.all_lists
+    if budget is not None:
+        growing = growing_bytes((reach[-1], sum(drawn)))
+        together = min(max(1, budget // GROWING_SHARE // growing), -(-nodes.training // config.training.batch_size))
+        packing = replace(packing, together=together)
+        lists = LISTS_AT_ONCE * facts.lists + together * growing + degree_bytes(config, facts.nodes)
     return replace(
         whole,
         slots=capacity,
         buffer=buffer,
-        edges=facts.all_lists + whole.edges - whole.slots * facts.lists,
+        edges=lists + whole.edges - whole.slots * facts.lists,
         workspace=whole.workspace + ahead,
         packing=packing,
     )

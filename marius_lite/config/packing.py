@@ -21,6 +21,13 @@ NODE_BYTES, EDGE_BYTES = 32, 12
 """Bytes of a node and of an edge in a sample: ids, rows, degrees, where neighbours begin; a source and a relation."""
 PREPARED = 8
 """Samples in memory where rows come in packs: one is drawn for the window that is packed; others are read, wait, are trained."""
+GROWING_NODE, GROWING_EDGE = 48, 32
+"""Bytes of a node and of an edge in a sample that grows while in-edge lists are read: ids and rows; what a node draws, in the
+order of partitions, then in the order of nodes; half as much again for room to grow."""
+LISTS_AT_ONCE = 2
+"""Partitions whose in-edge lists are in memory at a time, where all are read in passes: one is drawn from, the next is read."""
+GROWING_SHARE = 4
+"""The part of the memory that the samples of batches may take that are drawn together."""
 BLOCKS = 6
 """Blocks in memory: one is read, one waits, one is packed, and its rows are gathered; and what the heap keeps of earlier ones."""
 
@@ -31,7 +38,8 @@ class Packing:
 
     ``window_rows``: as many bytes as these rows have are on disk of a window, unless one batch alone has more. ``row_bytes``: of
     one row as stored. ``sample_bytes``: of a batch's sample, which waits on disk too, at most. ``refresh``: epochs of the same
-    samples. ``kept_bytes``: on disk, at most, of windows that are kept for them. ``block_bytes``: read at a time.
+    samples. ``kept_bytes``: on disk, at most, of windows that are kept for them. ``together``: batches that are sampled in the
+    same passes over in-edge lists on disk; 1 where lists are in memory. ``block_bytes``: read at a time.
     """
 
     hot: int
@@ -41,6 +49,7 @@ class Packing:
     sample_bytes: int = 0
     refresh: int = 1
     kept_bytes: int = 0
+    together: int = 1
     block_bytes: int = BLOCK_BYTES
 
     @property
@@ -53,6 +62,11 @@ class Packing:
     def batch_bytes(self) -> int:
         """The most bytes of a batch on disk."""
         return self.cold * self.row_bytes + self.sample_bytes
+
+
+def growing_bytes(reached: tuple[int, int]) -> int:
+    """Return the bytes of a sample that grows in passes. ``reached``: the most nodes and edges of a batch's sample."""
+    return GROWING_NODE * reached[0] + GROWING_EDGE * reached[1]
 
 
 @dataclass(frozen=True, slots=True)

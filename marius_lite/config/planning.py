@@ -17,12 +17,13 @@ Rules = list[tuple[bool, str]]
 
 
 class Resolved(NamedTuple):
-    """The settings that a task has chosen, and the memory that they take. ``scope``: see `sampling.scope`."""
+    """The settings that a task has chosen, and the memory that they take. ``scope``, ``lists``: those of `sampling`."""
 
     capacity: int
     ordering: str
     memory: MemoryPlan
     scope: str = "resident"
+    lists: str = "memory"
 
 
 class Planning(Protocol):

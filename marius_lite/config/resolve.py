@@ -112,7 +112,11 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
             "window_edges": memory.window_edges,
         },
         "loss": {"name": value(config.loss.name, planning.loss(facts))},
-        "sampling": {"fanouts": fanouts_of(config) if config.model.encoder != "none" else (), "scope": found.scope},
+        "sampling": {
+            "fanouts": fanouts_of(config) if config.model.encoder != "none" else (),
+            "scope": found.scope,
+            "lists": found.lists,
+        },
         "model": {"inputs": inputs_of(config, facts)},
         "regularizer": {"weight": regularizer_weight(config, facts)},
     }

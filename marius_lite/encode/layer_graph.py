@@ -6,10 +6,11 @@ import numpy as np
 
 from marius_lite.nn.encoders import LayerGraph
 from marius_lite.rows.batch import Arrays, Arrived
-from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
+from marius_lite.sampling.neighbours import NeighbourSample
+from marius_lite.sampling.passes import AnyLists
 
 
-def graph_arrays(sample: NeighbourSample, lists: NeighbourLists) -> Arrays:
+def graph_arrays(sample: NeighbourSample, lists: AnyLists) -> Arrays:
     """Return the arrays that `layer_graph` needs. ``lists``: those of the sample; they give true degrees if they have them."""
     arrays: dict[str, np.ndarray] = {"indptr": sample.indptr, "indices": sample.indices}
     if sample.rel is not None:

@@ -6,6 +6,8 @@ import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from marius_lite.config.schema import Config
 from marius_lite.device import verified
 from marius_lite.device.accelerator import Accelerator
@@ -16,6 +18,7 @@ from marius_lite.graph.fanouts import Fanout, hop_fanouts
 from marius_lite.log import log
 from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
 from marius_lite.sampling.node_batches import Ids
+from marius_lite.sampling.passes import AnyLists, ListsOnDisk, Request
 
 WARM_UP, COMPARED = 4, 8
 """Batches that the CPU and the GPU sample in turn: first without being timed, then to compare their times."""
@@ -30,7 +33,7 @@ class Neighbourhoods:
 
     def __init__(
         self,
-        lists: NeighbourLists,
+        lists: AnyLists,
         fanouts: Sequence[Fanout],
         threads: int,
         on_device: DeviceNeighbours | None = None,
@@ -51,11 +54,20 @@ class Neighbourhoods:
             self._pin(self._on_device)
         self.lists.prefetch(following)
 
+    def foresee(self, requests: Sequence[Request]) -> None:
+        """Sample for several batches together, where lists are on disk. `sample` gives each once."""
+        if isinstance(self.lists, ListsOnDisk):
+            self.lists.foresee(requests, self._fanouts, self._threads)
+
     def sample(self, seeds: Ids, seed: int, exclude: Ids | None = None, both: bool = False) -> NeighbourSample:
         """Return what `NeighbourLists.sample` does."""
         if self._seconds is None:
             return self._sample(self._on_device, seeds, seed, exclude, both)
         return self._timed(self._seconds, seeds, seed, exclude, both)
+
+    def some_sources(self, most: int) -> Ids:
+        """Return what `NeighbourLists.some_sources` does; none where lists are on disk."""
+        return self.lists.some_sources(most) if isinstance(self.lists, NeighbourLists) else np.empty(0, np.int64)
 
     def count(self, sample: NeighbourSample) -> None:
         """Count the neighbours of a sample with which a batch is trained. (Samples drawn ahead are drawn again after a pause.)"""
@@ -75,6 +87,8 @@ class Neighbourhoods:
     def _sample(
         self, on_device: DeviceNeighbours | None, seeds: Ids, seed: int, exclude: Ids | None, both: bool
     ) -> NeighbourSample:
+        if isinstance(self.lists, ListsOnDisk):
+            return self.lists.sample(seeds, self._fanouts, seed, self._threads)
         if on_device is None:
             return self.lists.sample(seeds, self._fanouts, seed, self._threads, exclude, both)
         self._counts["drawn_on_device"] += 1
@@ -101,6 +115,7 @@ class Neighbourhoods:
             self._without_device()
 
     def _pin(self, on_device: DeviceNeighbours) -> None:
+        assert isinstance(self.lists, NeighbourLists)
         try:
             on_device.enter(self.lists.resident)
         except RuntimeError as error:
@@ -126,7 +141,12 @@ def open_neighbourhoods(accelerator: Accelerator | None, dataset: Dataset, confi
     if on_device and device == "auto" and not verified.GPUS:
         on_device = False
         say("on the CPU: the GPU's sampler is not chosen before it has run on a GPU")
-    lists = NeighbourLists(dataset.adjacency, degrees=degrees, weighted=config.sampling.weighted, own_pages=on_device)
+    adjacency, weighted = dataset.adjacency, config.sampling.weighted
+    lists: AnyLists = (
+        ListsOnDisk(adjacency, degrees, weighted)
+        if config.sampling.lists == "disk"
+        else NeighbourLists(adjacency, degrees, weighted, own_pages=on_device)
+    )
     sampler = DeviceNeighbours(accelerator, dataset.partitioning) if accelerator and on_device else None
     return Neighbourhoods(lists, hop_fanouts(config, dataset), int(config.training.threads), sampler, device == "auto")
 

@@ -26,6 +26,7 @@ from marius_lite.rows.batch import Arrays, Arrived
 from marius_lite.rows.resident import Ids, ResidentRows
 from marius_lite.sampling.batch_rows import inverse_of
 from marius_lite.sampling.neighbours import NeighbourSample
+from marius_lite.sampling.passes import Request
 from marius_lite.types import Rows
 
 
@@ -130,6 +131,10 @@ class Encoded:
         ids = {"inverse": inverse_of(order, starts), "order": order, "starts": starts}
         return PreparedPlaces(prepared.rows, {**prepared.arrays, **ids}, prepared.sample)
 
+    def foresee(self, requests: Sequence[Request]) -> None:
+        """Take note of what `prepare_nodes` is asked for next. What it needs may be drawn together."""
+        self._neighbourhoods.foresee(requests)
+
     def prepare_nodes(self, nodes: Ids, seed: int) -> PreparedPlaces:
         """Return what distinct ``nodes`` need. Their vectors come in their order (`vectors_of_nodes`)."""
         return self._prepared(self._neighbourhoods.sample(nodes, seed))
@@ -162,7 +167,7 @@ class Encoded:
         return Vectors(encoded.detach(), backward)
 
     def touched(self, nodes: Ids) -> Ids:
-        return np.concatenate([nodes, self._neighbourhoods.lists.some_sources(HOT_SAMPLE)])
+        return np.concatenate([nodes, self._neighbourhoods.some_sources(HOT_SAMPLE)])
 
     def counters(self) -> Mapping[str, float]:
         return self._neighbourhoods.counters()

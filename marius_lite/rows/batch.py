@@ -48,5 +48,7 @@ class Arrived(Protocol):
         """Raise RunError for a loss that is not finite, where it can be read without waiting for a device."""
 
 
+Foresee = Callable[[Sequence[Any]], object]
+"""Takes note of batches that are prepared next."""
 Learn = Callable[[PreparedBatch[Any], Arrived], tuple[Tensor, Sequence[Tensor]]]
 """A batch's loss, and the gradients of the learned rows at its places, in parts end to end; none where no rows are learned."""

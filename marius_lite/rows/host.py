@@ -17,7 +17,7 @@ from marius_lite.nn.model import finite
 from marius_lite.optim.rows import HostRowUpdater
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Stages
-from marius_lite.rows.batch import Arrays, Learn, PreparedBatch
+from marius_lite.rows.batch import Arrays, Foresee, Learn, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
 from marius_lite.seeds import seed_for
 from marius_lite.storage.bfloat16 import BITS
@@ -121,7 +121,7 @@ class HostRows(ResidentRows):
             self._gathers.append(HostGather(buffers.learned.rows, buffers.dim, ring, threads, kind))
 
     def pipeline(
-        self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn
+        self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn, foresee: Foresee | None = None
     ) -> Stages[Any, PreparedBatch[Any], Gathered, RowGrads]:
         def learned(gathered: Gathered) -> tuple[float, RowGrads]:
             prepared, arrived = gathered

@@ -18,7 +18,7 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.model import finite
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Streamed
-from marius_lite.rows.batch import Learn, PreparedBatch
+from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
 from marius_lite.sampling.batch_rows import RowTracker, read_rows
 from marius_lite.storage.buffer import PartitionBuffer
@@ -61,7 +61,9 @@ class DeviceRows(ResidentRows):
         for buffer, cache in self._caches():
             cache.enter({k: buffer.base_row(k) for k in resident})
 
-    def pipeline(self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn) -> Streamed[Any, Tracked]:
+    def pipeline(
+        self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn, foresee: Foresee | None = None
+    ) -> Streamed[Any, Tracked]:
         trackers = [_tracker(table) for table in self._batches.tables]
 
         def tracked(batch: Batch) -> Tracked:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import SAMPLE_AHEAD, Stages, Stop
 from marius_lite.pipeline.stage import staged
-from marius_lite.rows.batch import Learn, PreparedBatch
+from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.rows.host import HostGather, OnHost
 from marius_lite.rows.packer import InWindow, Key, PackedWindow, Packer
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
 from marius_lite.types import Batch
 
 Prepare = Callable[[Any], PreparedBatch[Any]]
+PreparedEach = Callable[[Iterable[Batch], threading.Event], Iterable[PreparedBatch[Any]]]
+"""Prepares batches one after another, until it is told to stop."""
 Read = tuple[PreparedBatch[Any], Ids]
 """A batch whose rows are in memory, and where each is."""
 
@@ -36,6 +39,7 @@ class PackedRows(ResidentRows):
     def __init__(self, stored: Features, partitioning: Partitioning, packing: Packing, folder: Path, ring: int, threads: int):
         super().__init__(RowBuffers(stored, None, None, 0), partitioning)
         self._packer, self._refresh = Packer(stored.table, packing, folder), packing.refresh
+        self._together = packing.together
         self._gather = HostGather(self._packer.memory, stored.width, ring, threads, stored.type, stored.scales)
         self._waited = 0.0
 
@@ -51,11 +55,11 @@ class PackedRows(ResidentRows):
     def each_table(self, rows: Ids, nodes: Ids) -> list[Ids]:
         return [nodes]
 
-    def pipeline(self, prepare: Prepare, learn: Learn) -> Stages[Any, Read, Any, None]:
+    def pipeline(self, prepare: Prepare, learn: Learn, foresee: Foresee | None = None) -> Stages[Any, Read, Any, None]:
         free = threading.Semaphore(1)  # the room for the rows of one pack
 
         def ahead(batches: Iterable[Batch], prepare: Prepare, stop: Stop) -> Generator[tuple[Batch, Read], None, None]:
-            return self._ahead(batches, prepare, free, stop)
+            return self._ahead(batches, self._each_prepared(prepare, foresee), free, stop)
 
         def gathered(read: Read) -> tuple[PreparedBatch[Any], OnHost]:
             prepared, places = read
@@ -70,7 +74,7 @@ class PackedRows(ResidentRows):
         return Stages(prepare, gathered, learned, lambda grads: None, ahead)
 
     def _ahead(
-        self, batches: Iterable[Batch], prepare: Prepare, free: threading.Semaphore, asked: Stop
+        self, batches: Iterable[Batch], prepared_each: PreparedEach, free: threading.Semaphore, asked: Stop
     ) -> Generator[tuple[Batch, Read], None, None]:
         """Yield batches in order, each once its rows are in memory. The next window is packed meanwhile."""
         packer, stop, room = self._packer, threading.Event(), threading.Semaphore(WINDOWS)
@@ -89,11 +93,8 @@ class PackedRows(ResidentRows):
             return True
 
         def sampled() -> Generator[tuple[Key, PreparedBatch[Any], Ids], None, None]:
-            for batch in fresh:
-                if stop.is_set():
-                    return
-                prepared = prepare(batch)
-                yield self._key(batch), prepared, prepared.rows[0]
+            for prepared in prepared_each(fresh, stop):
+                yield self._key(prepared.batch), prepared, prepared.rows[0]
 
         def in_turn(windows: Iterable[PackedWindow | None]) -> Generator[tuple[Batch | None, InWindow], None, None]:
             packed = (InWindow(window, pack) for window in windows if window for pack in range(len(window.batches)))
@@ -133,6 +134,19 @@ class PackedRows(ResidentRows):
                     yield item
             finally:
                 ends()
+
+    def _each_prepared(self, prepare: Prepare, foresee: Foresee | None) -> PreparedEach:
+        def prepared_each(batches: Iterable[Batch], stop: threading.Event) -> Generator[PreparedBatch[Any], None, None]:
+            waiting = iter(batches)
+            while not stop.is_set() and (together := list(islice(waiting, self._together))):
+                if foresee is not None and self._together > 1:
+                    foresee(together)
+                for batch in together:
+                    if stop.is_set():
+                        return
+                    yield prepare(batch)
+
+        return prepared_each
 
     def _key(self, batch: Batch) -> Key:
         return batch.epoch // self._refresh, batch.step, batch.index

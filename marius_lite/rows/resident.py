@@ -15,7 +15,7 @@ from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Stages, Streamed
-from marius_lite.rows.batch import Learn, PreparedBatch
+from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 
@@ -109,9 +109,12 @@ class ResidentRows(ABC):
 
     @abstractmethod
     def pipeline(
-        self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn
+        self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn, foresee: Foresee | None = None
     ) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
-        """Return the stages for one run of the pipeline. They change the learned rows by the gradients that ``learn`` gives."""
+        """Return the stages for one run of the pipeline. They change the learned rows by the gradients that ``learn`` gives.
+
+        ``foresee``: told of several batches before they are prepared, where that helps.
+        """
 
     @abstractmethod
     def rated(self) -> Sequence[Rated]:

@@ -60,6 +60,22 @@ def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
     return (counts - loops).astype(np.float32)
 
 
+def read_lists(adjacency: Adjacency, k: int, weighted: bool, own_pages: bool = False) -> PartitionLists:
+    """Read partition k's lists, with weights where edges are ``weighted``. Raises UserError for weights that cannot be drawn by.
+
+    ``own_pages``: see `Adjacency.read`.
+    """
+    lists = adjacency.read(k, weighted, own_pages)
+    weights = lists.weights
+    if weights is not None and len(weights) and not (weights.min() >= 0 and weights.max() < np.inf):
+        raise UserError(
+            f"{adjacency.folder}: the edges into partition {k} have weights from {weights.min()} to "
+            f"{weights.max()}: `sampling.weighted` takes finite weights of 0 or more: set it to false, or "
+            "preprocess edges with such weights"
+        )
+    return lists
+
+
 class NeighbourLists:
     """The in-edge lists of the resident partitions. Those of the next step are read in the background.
 
@@ -148,18 +164,7 @@ class NeighbourLists:
     def _start(self, partitions: Iterable[int]) -> None:
         for k in sorted(partitions):
             if k not in self._resident and k not in self._coming:
-                self._coming[k] = self._pool.submit(self._read, k)
-
-    def _read(self, k: int) -> PartitionLists:
-        lists = self._adjacency.read(k, self._weighted, self._own_pages)
-        weights = lists.weights
-        if weights is not None and len(weights) and not (weights.min() >= 0 and weights.max() < np.inf):
-            raise UserError(
-                f"{self._adjacency.folder}: the edges into partition {k} have weights from {weights.min()} to "
-                f"{weights.max()}: `sampling.weighted` takes finite weights of 0 or more: set it to false, or "
-                "preprocess edges with such weights"
-            )
-        return lists
+                self._coming[k] = self._pool.submit(read_lists, self._adjacency, k, self._weighted, self._own_pages)
 
     def some_sources(self, most: int) -> npt.NDArray[np.int64]:
         """Node ids of the sources of about ``most`` resident in-edges, as far as the sources are resident themselves.

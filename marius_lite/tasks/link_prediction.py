@@ -160,6 +160,9 @@ class LinkLearning:
         order = shuffled(window.edges, generator_for(self._config.training.seed, "shuffle", *place))
         return LinkWindow(self._rows, window, epoch, edges, order)
 
+    def foresee(self, batches: Sequence[EdgeBatch]) -> None:
+        """Do nothing: each batch draws by itself."""
+
     def prepare(self, batch: EdgeBatch) -> PreparedBatch[SampledLinks]:
         sampled = self._sampler.sample(batch, self._resident)
         seed = seed_for(self._config.training.seed, "neighbours", batch.epoch, batch.step, batch.index)

@@ -119,12 +119,17 @@ class NodeLearning:
         targets, config = self._plans(epoch).steps[window.step].targets, self._config
         return NodeWindow(window, epoch, self._training.of(targets), config.training.seed, config.sampling.refresh_epochs)
 
+    def foresee(self, batches: Sequence[NodeBatch]) -> None:
+        self._representation.foresee([(batch.nodes, self._neighbours_seed(batch)) for batch in batches])
+
     def prepare(self, batch: NodeBatch) -> PreparedBatch[PreparedPlaces]:
-        drawn = drawn_in(batch.epoch, self._config.sampling.refresh_epochs)
-        seed = seed_for(self._config.training.seed, "neighbours", drawn, batch.step, batch.index)
-        places = self._representation.prepare_nodes(batch.nodes, seed)
+        places = self._representation.prepare_nodes(batch.nodes, self._neighbours_seed(batch))
         labels = self._training.labels_of(batch.nodes)
         return PreparedBatch(batch, places, places.rows, {**places.arrays, "labels": labels})
+
+    def _neighbours_seed(self, batch: NodeBatch) -> int:
+        drawn = drawn_in(batch.epoch, self._config.sampling.refresh_epochs)
+        return seed_for(self._config.training.seed, "neighbours", drawn, batch.step, batch.index)
 
     def gradients(self, prepared: PreparedBatch[PreparedPlaces], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
         at = prepared.batch

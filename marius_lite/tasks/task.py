@@ -71,6 +71,12 @@ class Learning(Protocol):
     def open(self, epoch: int, window: Window, following: Window | None) -> OpenWindow:
         """Return a window once its items are in memory. Those of the ``following`` one are read meanwhile."""
 
+    def foresee(self, batches: Sequence[Any]) -> None:
+        """Take note of the batches that are prepared next, in order. What they need may be drawn together.
+
+        It runs in the thread of `prepare`. Not every batch is foreseen.
+        """
+
     def prepare(self, batch: Any) -> PreparedBatch[Any]:
         """Draw what a batch needs. It follows from the batch and from what is resident alone.
 

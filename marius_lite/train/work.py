@@ -68,7 +68,7 @@ class Work:
     def stages(self) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
         """Return the stages for one run of the pipeline over batches. It changes the resident rows."""
         self.rows.mark_changed()
-        return self.rows.pipeline(self._learning.prepare, self._learn)
+        return self.rows.pipeline(self._learning.prepare, self._learn, self._learning.foresee)
 
     def flush(self) -> dict[int, int]:
         """Write the changed partitions. Returns the checksums of their files. What is resident stays."""

@@ -15,47 +15,11 @@
 #include "graph/in_lists.h"
 #include "graph/residency.h"
 #include "graph/sampler.h"
+#include "random_graph.h"
 
 using namespace marius;
 
 namespace {
-
-std::mt19937_64 random_bits(3);
-
-uint64_t below(uint64_t bound) { return random_bits() % bound; }
-
-template <class Id>
-struct Graph {
-    uint64_t nodes, rows;
-    std::vector<std::vector<int64_t>> indptr;  // by partition
-    std::vector<std::vector<Id>> sources;
-    std::vector<std::vector<uint32_t>> rel;
-    std::vector<std::vector<float>> weights;
-
-    Graph(uint64_t n, uint64_t r, uint64_t edges) : nodes(n), rows(r) {
-        std::vector<std::vector<Id>> lists(nodes);
-        for (uint64_t e = 0; e < edges; ++e) lists[below(2) ? below(nodes) : below(3)].push_back(static_cast<Id>(below(nodes)));
-        for (uint64_t first = 0; first < nodes; first += rows) {
-            indptr.push_back({0});
-            sources.emplace_back();
-            for (uint64_t node = first; node < std::min(first + rows, nodes); ++node) {
-                std::sort(lists[node].begin(), lists[node].end());
-                sources.back().insert(sources.back().end(), lists[node].begin(), lists[node].end());
-                indptr.back().push_back(static_cast<int64_t>(sources.back().size()));
-            }
-            rel.emplace_back(sources.back().size());
-            for (uint32_t& r0 : rel.back()) r0 = static_cast<uint32_t>(below(5));
-            weights.emplace_back(sources.back().size());
-            for (float& weight : weights.back()) weight = static_cast<float>(below(4));
-        }
-    }
-    void enter(NeighbourSampler<Id>& sampler, uint64_t k, bool weighted = false) const {
-        sampler.enter(k,
-                      {static_cast<int64_t>(1000 * k), indptr[k].data(), sources[k].data(), rel[k].data(),
-                       weighted ? weights[k].data() : nullptr},
-                      static_cast<int64_t>(sources[k].size()));
-    }
-};
 
 void dividing() {
     for (uint64_t d : {1ull, 2ull, 3ull, 7ull, 1000ull, 15625ull, 0x7fffffffull, 0xffffffffull, 1ull << 32, 1ull << 40}) {
@@ -161,11 +125,6 @@ void excluded_edges() {
             CHECK(may || !out);
         }
     }
-}
-
-template <class T>
-std::vector<T> copied(const Growing<T>& values) {
-    return {values.data(), values.data() + values.size()};
 }
 
 template <class Id>

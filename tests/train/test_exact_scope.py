@@ -6,7 +6,7 @@ import shutil
 
 import community_graph
 import pytest
-from node_runs import lines, options
+from node_runs import bits, lines, options, train
 from weighted_dataset import with_weights
 
 from marius_lite.checkpoint.run_folder import RunFolder, config_of, read_record
@@ -17,19 +17,6 @@ pytest.importorskip("torch_geometric", reason="graph neural networks need the ex
 
 FEW = ("storage.capacity=2", "sampling.scope=exact", "checkpoint.keep=20")
 ALL = ("storage.capacity=8", "checkpoint.keep=20")
-
-
-def bits(run):
-    """What a run has learned, and all that it measured on the way."""
-    weights = {path.name: (path / "dense.safetensors").read_bytes() for path in run.glob("checkpoints/[0-9]*")}
-    losses = [(line["epoch"], line["batch"], line["loss"]) for line in lines(run, "batch")]
-    figures = [{key: value for key, value in line.items() if key not in ("time", "machine")} for line in lines(run, "evaluation")]
-    return weights, losses, figures
-
-
-def train(cli, dataset, run, *settings):
-    assert cli("train", dataset, "--run", run, "--quiet", *options(*settings)) == 0
-    return bits(run)
 
 
 @pytest.fixture(scope="module", params=["float32", "bfloat16", "int8"])

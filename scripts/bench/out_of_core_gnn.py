@@ -1,0 +1,100 @@
+"""Ways to train a graph neural network from disk: accuracy, seconds, bytes and memory of each, on the same datasets.
+
+    python scripts/bench/out_of_core_gnn.py DATASET... --config FILE [--ways "memory;exact 1;exact 20;layerwise"] [--seeds 0,1]
+                                            [--set KEY=VALUE] [--work FOLDER]
+
+Each row is `marius-lite train` and `marius-lite eval` (test split, last checkpoint) in new processes. memory: everything
+resident. Any other way has what --set gives it (storage.memory, storage.capacity, ...). resident: neighbours in resident
+partitions alone. exact K: neighbours anywhere, samples kept for K epochs. layerwise: one layer after another.
+
+Prints a row for each seed, and a mean for each way. Seconds and bytes are an epoch's: the median of all but the first. Bytes are
+those that rows in packs read and wrote, temporary files included; the page cache may serve them: it is left as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from machine_facts import cpu_name
+
+from marius_lite.files import remove_tree
+from marius_lite.metrics import read
+
+COLUMNS = ("accuracy", "seconds", "gb_read", "gb_written", "peak_gb")
+
+
+def settings(way: str, sets: list[str]) -> list[str]:
+    """What a way sets. Everything is resident with the capacity auto, which takes what the machine has."""
+    name, _, epochs = way.partition(" ")
+    if name == "memory":
+        given = [item for item in sets if not item.startswith("storage.")]
+        return [*given, "sampling.scope=resident", "storage.memory=auto"]
+    if name == "layerwise":
+        return [*sets, "training.method=layerwise"]
+    return [*sets, f"sampling.scope={name}", *([f"sampling.refresh_epochs={epochs}"] if epochs else [])]
+
+
+def marius(*arguments: str) -> dict[str, Any]:
+    """What a command prints as JSON."""
+    program = [sys.executable, "-c", "from marius_lite.cli.main import main; main()", *arguments, "--json"]
+    result: dict[str, Any] = json.loads(subprocess.run(program, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    return result
+
+
+def measured(dataset: Path, config: Path, sets: list[str], run: Path) -> dict[str, float]:
+    """Figures of one run. ``seconds`` and bytes: of an epoch."""
+    given = [part for item in sets for part in ("--set", item)]
+    marius("train", str(dataset), "--run", str(run), "--config", str(config), *given)
+    epochs = [line["machine"] for line in read(run / "metrics.jsonl") if line["kind"] == "epoch"]
+    later = epochs[1:] or epochs
+    found = marius("eval", str(run), "--checkpoint", "latest")
+    return {
+        "accuracy": 100 * found["accuracy"],
+        "seconds": statistics.median(epoch["seconds"] for epoch in later),
+        "gb_read": statistics.median(epoch["bytes_read"] for epoch in later) / 1e9,
+        "gb_written": statistics.median(epoch["bytes_written"] for epoch in later) / 1e9,
+        "peak_gb": max(epoch["peak_rss"] for epoch in epochs) / 1e9,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("datasets", nargs="+", type=Path)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--ways", default="memory;exact 1;exact 20", help="separated by ;")
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--set", dest="sets", action="append", default=[])
+    parser.add_argument("--work", type=Path, default=None, help="folder for the runs, which are removed afterwards")
+    a = parser.parse_args()
+    print(f"{a.config.name}, {' '.join(a.sets)}, {cpu_name()}")
+    print(f"| graph | way | seed | {' | '.join(COLUMNS)} |")
+    print("|---" * (3 + len(COLUMNS)) + "|", flush=True)
+    with tempfile.TemporaryDirectory(dir=a.work) as folder:
+        for dataset, way in product(a.datasets, a.ways.split(";")):
+            rows = []
+            for seed in a.seeds.split(","):
+                run = Path(folder) / "run"
+                rows.append(measured(dataset, a.config, [*settings(way, a.sets), f"training.seed={seed}"], run))
+                remove_tree(run)
+                show(dataset, way, seed, rows[-1])
+            if len(rows) > 1:
+                spread = statistics.stdev(row["accuracy"] for row in rows)
+                means = {name: statistics.mean(row[name] for row in rows) for name in COLUMNS}
+                show(dataset, way, f"mean, accuracy ± {spread:.2f}", means)
+
+
+def show(dataset: Path, way: str, seed: str, row: dict[str, float]) -> None:
+    figures = " | ".join(f"{row[name]:.2f}" for name in COLUMNS)
+    print(f"| {dataset.name} | {way} | {seed} | {figures} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

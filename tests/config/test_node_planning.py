@@ -1,0 +1,78 @@
+"""Where in-edge lists are, and how many batches are sampled together, follows from the memory that there is."""
+
+import numpy as np
+import pytest
+
+from marius_lite.config.facts import Facts, NodeFacts
+from marius_lite.config.load import load
+from marius_lite.config.resolve import resolve
+from marius_lite.errors import UserError
+from marius_lite.files import format_bytes
+
+MB = 1_000_000
+SETTINGS = [
+    "task=node_classification",
+    "model.encoder=sage",
+    "model.layers=[128]",
+    "sampling.fanouts=[15,10]",
+    "training.batch_size=1000",
+    "evaluation.every_epochs=0",
+]
+
+
+def facts(nodes=10_000_000, partitions=32, degree=20):
+    rows, lists = nodes // partitions, nodes // partitions * (4 * degree + 12)
+    return Facts(
+        nodes=nodes,
+        relations=1,
+        splits={"train": nodes // 20, "valid": 100},
+        partitions=partitions,
+        rows_per_partition=rows,
+        bucket_counts=np.full((partitions, partitions), nodes * degree // partitions**2),
+        stride=0,
+        available_memory=64_000 * MB,
+        threads=2,
+        cuda=False,
+        features=256,
+        feature_width=128,
+        lists=lists,
+        all_lists=partitions * lists,
+        nodes_to_classify=NodeFacts(10, nodes // 20, 2),
+    )
+
+
+def resolved(memory, *more, known=None):
+    config = load(sets=[*SETTINGS, f"storage.memory={memory}MB", *more])
+    return resolve(config, known or facts())
+
+
+def test_lists_stay_in_memory_where_they_fit():
+    for memory, lists in ((2500, "memory"), (1000, "disk")):
+        config, plan = resolved(memory)
+        assert (config.sampling.scope, config.sampling.lists) == ("exact", lists)
+        assert plan.total <= memory * MB
+        assert plan.packing.hot > 0
+        assert plan.packing.together == 1 if lists == "memory" else plan.packing.together > 10
+
+
+@pytest.mark.parametrize("asked", ["memory", "disk"])
+def test_what_is_asked_for_is_done_or_refused(asked):
+    config, plan = resolved(2500, f"sampling.lists={asked}")
+    assert config.sampling.lists == asked
+    assert (plan.packing.together == 1) == (asked == "memory")
+    assert resolve(config, facts())[0] == config  # a resumed run
+    too_small = 1000 if asked == "memory" else 200
+    with pytest.raises(
+        UserError, match=f"`sampling.scope` is exact, but this needs .*, `storage.memory` is {format_bytes(too_small * MB)}"
+    ):
+        resolved(too_small, f"sampling.lists={asked}", "sampling.scope=exact")
+
+
+def test_no_more_batches_are_sampled_together_than_there_are():
+    known = facts(nodes=160_000, partitions=8)
+    assert resolved(2500, "sampling.lists=disk", known=known)[1].packing.together == 8  # of 1,000 of 8,000 nodes
+
+
+def test_degrees_are_counted_where_the_encoder_asks_for_them():
+    (_, gcn), (_, sage) = (resolved(1000, f"model.encoder={name}", "storage.capacity=1") for name in ("gcn", "sage"))
+    assert gcn.edges - sage.edges == 4 * facts().nodes
