@@ -211,7 +211,8 @@ void bind_class(nb::module_& m, const char* name, const char* doc) {
              "Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.NeighbourSample documents.")
         .def("begin", &Sampler<Id>::begin, "seeds"_a.noconvert(), "fanouts"_a, "seed"_a, "threads"_a = 0,
              "Begin a sample that grows in passes, of a sampler that draws everywhere.")
-        .def("draw", &Sampler<Id>::draw, "growers"_a, "k"_a, "Draw with the lists of partition k. In each hop every partition that has nodes is drawn from, in ascending order.")
+        .def("draw", &Sampler<Id>::draw, "growers"_a, "k"_a,
+             "Draw with the lists of partition k. In each hop every partition that has nodes is drawn from, in ascending order.")
         .def("close_hop", &Sampler<Id>::close_hop, "growers"_a, "End the hop under way.")
         .def("grown", &Sampler<Id>::grown, "grower"_a, "What `sample` returns, once: the grower is empty then.");
 }

@@ -338,7 +338,8 @@ void NeighbourSampler<Id>::label(int64_t from, int threads, NeighbourSample& out
             if (first[x] != x) continue;
             const uint64_t node = ids[x], k = residency_.partition_of(ids[x]);
             out.nodes.data()[local] = static_cast<int64_t>(node);
-            out.rows.data()[local] = static_cast<int64_t>(everywhere_ ? node : lists_[k].base_row + (node - k * residency_.rows()));
+            out.rows.data()[local] =
+                static_cast<int64_t>(everywhere_ ? node : lists_[k].base_row + (node - k * residency_.rows()));
             out.labels.data()[x] = static_cast<int32_t>(local++);
         }
     });
