@@ -20,6 +20,8 @@ RETURNS = {
     "common_rows": "tuple[NDArray[numpy.int32], NDArray[numpy.int32]]",
     "sample": "dict[str, Any]",
     "grown": "dict[str, Any]",
+    "sample_trees": "dict[str, Any]",
+    "edges_among": "dict[str, Any]",
     "device_facts": "dict[str, Any]",
 }
 

@@ -13,7 +13,9 @@
 
 #include "bind/arrays.h"
 #include "graph/drawn_set.h"
+#include "graph/edges_among.h"
 #include "graph/sampler.h"
+#include "graph/trees.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -120,23 +122,43 @@ public:
     }
 
     nb::dict sample(In<int64_t> seeds, const std::vector<AnyFanout>& fanouts, uint64_t seed, int threads,
-                    std::optional<In<int64_t, 2>> exclude, bool both) {
-        require(seeds.size() <= FirstSeen<Id>::kMostPositions, "seeds: a batch holds less than 2^31");
+                    std::optional<In<int64_t, 2>> exclude, bool both, bool replace) {
         require(!exclude || exclude->shape(1) == 2, "exclude: (m, 2), source and destination");
-        std::vector<Fanout> by_hop = fanouts_of(fanouts);
-        NeighbourSample found;
+        return sampled(seeds, fanouts, [&](SampleRequest& request) {
+            request.seed = seed;
+            request.threads = threads;
+            if (exclude) request.excluded = ExcludedEdges(exclude->data(), exclude->shape(0), both);
+            request.replace = replace;
+            return sampler_.sample(request);
+        });
+    }
+
+    nb::dict sample_trees(In<int64_t> seeds, const std::vector<AnyFanout>& fanouts, uint64_t seed, int threads, bool replace) {
+        return sampled(seeds, fanouts, [&](SampleRequest& request) {
+            request.seed = seed;
+            request.threads = threads;
+            request.replace = replace;
+            return marius::sample_trees(sampler_, request);
+        });
+    }
+
+    nb::dict edges_among(In<int64_t> nodes, std::optional<In<int32_t>> trees, int threads) {
+        require(nodes.size() <= FirstSeen<Id>::kMostPositions, "nodes: a batch holds less than 2^31");
+        require(!trees || trees->size() == nodes.size(), "trees: one for each node");
+        EdgesAmong found;
         bool with_rel;
         {
             nb::gil_scoped_release released;
             std::lock_guard lock(mutex_);
-            SampleRequest request{
-                seeds.data(),      static_cast<int64_t>(seeds.size()),
-                std::move(by_hop), seed,
-                threads,           exclude ? ExcludedEdges(exclude->data(), exclude->shape(0), both) : ExcludedEdges()};
-            found = sampler_.sample(request);
+            found = marius::edges_among(sampler_, nodes.data(), trees ? trees->data() : nullptr,
+                                        static_cast<int64_t>(nodes.size()), threads);
             with_rel = sampler_.with_rel();
         }
-        return dict_of(std::move(found), seeds.size(), with_rel);
+        nb::dict out;
+        out["indptr"] = array_of(std::move(found.indptr));
+        out["indices"] = array_of(std::move(found.indices));
+        out["rel"] = with_rel ? array_of(std::move(found.rel)) : nb::none();
+        return out;
     }
 
     Grower<Id> begin(In<int64_t> seeds, const std::vector<AnyFanout>& fanouts, uint64_t seed, int threads) {
@@ -174,6 +196,22 @@ private:
         std::optional<In<float>> weights;
     };
 
+    // `way` completes the request and samples.
+    template <class Way>
+    nb::dict sampled(const In<int64_t>& seeds, const std::vector<AnyFanout>& fanouts, Way&& way) {
+        require(seeds.size() <= FirstSeen<Id>::kMostPositions, "seeds: a batch holds less than 2^31");
+        SampleRequest request{seeds.data(), static_cast<int64_t>(seeds.size()), fanouts_of(fanouts), 0, 0, {}};
+        NeighbourSample found;
+        bool with_rel;
+        {
+            nb::gil_scoped_release released;
+            std::lock_guard lock(mutex_);
+            found = way(request);
+            with_rel = sampler_.with_rel();
+        }
+        return dict_of(std::move(found), seeds.size(), with_rel);
+    }
+
     static uint64_t checked(uint64_t rows, uint64_t nodes) {
         require(rows > 0 && nodes > 0, "rows_per_partition and nodes: at least 1");
         require(sizeof(Id) == 8 || nodes <= uint64_t{1} << 32, "nodes: beyond 2^32 take WideNeighbourSampler");
@@ -207,8 +245,12 @@ void bind_class(nb::module_& m, const char* name, const char* doc) {
         .def("move", &Sampler<Id>::move, "k"_a, "base_row"_a, "Partition k stays, its first row is another one.")
         .def_prop_ro("edges_moved", &Sampler<Id>::edges_moved)
         .def("sample", &Sampler<Id>::sample, "seeds"_a.noconvert(), "fanouts"_a, "seed"_a, "threads"_a = 0,
-             "exclude"_a.noconvert().none() = nb::none(), "both"_a = false,
+             "exclude"_a.noconvert().none() = nb::none(), "both"_a = false, "replace"_a = false,
              "Sample `fanouts` in-neighbours hop by hop; a dict of what sampling.neighbours.NeighbourSample documents.")
+        .def("sample_trees", &Sampler<Id>::sample_trees, "seeds"_a.noconvert(), "fanouts"_a, "seed"_a, "threads"_a = 0,
+             "replace"_a = false, "Sample each seed a neighbourhood of its own; a dict as of `sample`.")
+        .def("edges_among", &Sampler<Id>::edges_among, "nodes"_a.noconvert(), "trees"_a.noconvert().none() = nb::none(),
+             "threads"_a = 0, "All edges among distinct resident nodes, those of one tree: a dict of indptr, indices, rel.")
         .def("begin", &Sampler<Id>::begin, "seeds"_a.noconvert(), "fanouts"_a, "seed"_a, "threads"_a = 0,
              "Begin a sample that grows in passes, of a sampler that draws everywhere.")
         .def("draw", &Sampler<Id>::draw, "growers"_a, "k"_a,

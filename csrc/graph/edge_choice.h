@@ -20,6 +20,14 @@ struct Fanout {
     Fanout(int64_t number) : all(number) {}
     Fanout(const int64_t* numbers, size_t count) : of_relation(numbers), relations(count) {}
 
+    int64_t of(uint32_t relation) const {  // std::invalid_argument for a relation that has no fanout
+        if (!of_relation) return all;
+        if (relation >= relations)
+            throw std::invalid_argument("relation " + std::to_string(relation) + ": there are fanouts for " +
+                                        std::to_string(relations));
+        return of_relation[relation];
+    }
+
     int64_t all = 0;
     const int64_t* of_relation = nullptr;
     size_t relations = 0;
@@ -53,10 +61,7 @@ public:
         for (size_t i = 0; i < candidates.size(); i += 2)
             for (int64_t at = candidates[i]; at < candidates[i + 1]; ++at) {
                 const uint32_t group = rel ? rel[at] : 0;
-                if (group >= relations)
-                    throw std::invalid_argument("relation " + std::to_string(group) + ": there are fanouts for " +
-                                                std::to_string(relations));
-                const int64_t wanted = rel ? fanout.of_relation[group] : fanout.all;
+                const int64_t wanted = fanout.of(group);
                 if (wanted < 0) chosen.push_back(at);
                 else if (wanted > 0 && !weights) offer(group, wanted, {edge_key(stream, at - first), at});
                 else if (wanted > 0 && weights[at] > 0 && may_be_drawn(stream, at - first, group, wanted, weights[at]))

@@ -38,7 +38,7 @@ public:
     void push(T value) { append(&value, 1); }
     void append(const T* values, size_t count) {
         extend(count);
-        std::memcpy(data_ + size_ - count, values, count * sizeof(T));
+        if (count) std::memcpy(data_ + size_ - count, values, count * sizeof(T));
     }
 
 private:

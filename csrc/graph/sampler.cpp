@@ -6,6 +6,7 @@
 
 #include "base/tasks.h"
 #include "graph/drawn_set.h"
+#include "graph/repeated_choice.h"
 
 namespace marius {
 namespace {
@@ -58,6 +59,16 @@ void NeighbourSampler<Id>::move(uint64_t k, int64_t base_row) {
 }
 
 template <class Id>
+NeighbourSampler<Id> NeighbourSampler<Id>::beside() const {
+    NeighbourSampler other(residency_.rows(), residency_.nodes());
+    other.residency_ = residency_;
+    other.lists_ = lists_;
+    other.with_rel_ = with_rel_;
+    other.weighted_ = weighted_;
+    return other;
+}
+
+template <class Id>
 NeighbourSample NeighbourSampler<Id>::sample(const SampleRequest& request) {
     NeighbourSample out;
     add_seeds(request, out);
@@ -102,7 +113,7 @@ template <class Id>
 void NeighbourSampler<Id>::draw(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count, int64_t* starts,
                                 const Drawn& drawn, NeighbourSample& out) {
     const Fanout& fanout = request.fanouts[hop];
-    const bool keyed = by_keys(fanout);
+    const bool keyed = by_keys(fanout, request.replace);
     if (fanout.of_relation && !with_rel_ && residency_.any()) refuse("fanouts by relation: the lists have no relations");
     expansions_.clear();
     expansions_.extend(count);
@@ -247,15 +258,16 @@ void NeighbourSampler<Id>::draw_group(const SampleRequest& request, size_t hop, 
 }
 
 template <class Id>
-bool NeighbourSampler<Id>::by_keys(const Fanout& fanout) const {
-    return fanout.of_relation || (weighted_ && fanout.all > 0);
+bool NeighbourSampler<Id>::by_keys(const Fanout& fanout, bool replace) const {
+    return fanout.of_relation || ((weighted_ || replace) && fanout.all > 0);
 }
 
-// Draws edges by their keys, of those that are resident and not excluded.
+// Draws edges by their keys, or with replacement, of those that are resident and not excluded.
 template <class Id>
 void NeighbourSampler<Id>::choose_group(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count,
                                         const Expansion* expansions, NodeGroup& group, int64_t* counts) const {
     thread_local EdgeChoice choice;
+    thread_local RepeatedChoice repeated;
     Stretches stretches;
     const Fanout& fanout = request.fanouts[hop];
     group.chosen.clear();
@@ -275,8 +287,10 @@ void NeighbourSampler<Id>::choose_group(const SampleRequest& request, size_t hop
             stretches.insert(stretches.end(), {span->before + span->shift, end + span->shift});
         }
         const size_t before = group.chosen.size();
-        choice.choose(DrawStream(request.seed, hop, nodes[i]), fanout, fanout.of_relation ? e.lists->rel : nullptr,
-                      e.lists->weights, e.first, stretches, group.chosen);
+        const DrawStream stream(request.seed, hop, nodes[i]);
+        const uint32_t* rel = fanout.of_relation ? e.lists->rel : nullptr;
+        if (request.replace) repeated.choose(stream, fanout, rel, e.lists->weights, stretches, group.chosen);
+        else choice.choose(stream, fanout, rel, e.lists->weights, e.first, stretches, group.chosen);
         counts[i] = static_cast<int64_t>(group.chosen.size() - before);
     }
 }

@@ -42,6 +42,7 @@ struct SampleRequest {
     uint64_t seed;
     int threads;  // 0: all there are
     ExcludedEdges excluded;
+    bool replace = false;  // whether a node may draw an edge again
 };
 
 // A sample that grows in passes: hop after hop, and in each hop partition after partition. So one partition's lists are enough
@@ -68,7 +69,11 @@ public:
     NeighbourSampler(uint64_t rows_per_partition, uint64_t nodes, bool everywhere = false)
         : residency_(rows_per_partition, nodes), lists_(residency_.partitions()), everywhere_(everywhere) {}
 
+    // Another sampler among the same lists, for another thread.
+    NeighbourSampler beside() const;
+
     const Residency& residency() const { return residency_; }
+    const InLists<Id>& lists(uint64_t k) const { return lists_[k]; }
     bool with_rel() const { return with_rel_; }
     int64_t edges_moved() const { return edges_moved_; }  // edges of all the lists that ever entered
 
@@ -119,7 +124,7 @@ private:
     static uint64_t position(const Expansion& e, const NodeGroup& group, uint64_t candidate);
     void draw_group(const SampleRequest& request, size_t hop, const int64_t* nodes, const int64_t* starts, int64_t count,
                     const Expansion* expansions, const NodeGroup& group, Id* ids, uint32_t* rel) const;
-    bool by_keys(const Fanout& fanout) const;
+    bool by_keys(const Fanout& fanout, bool replace) const;
     void choose_group(const SampleRequest& request, size_t hop, const int64_t* nodes, int64_t count, const Expansion* expansions,
                       NodeGroup& group, int64_t* counts) const;
     void take_group(const int64_t* starts, int64_t count, const Expansion* expansions, const NodeGroup& group, Id* ids,

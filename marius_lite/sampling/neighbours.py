@@ -52,6 +52,19 @@ class NeighbourSample:
     missing: int
 
 
+def trees_of(sample: NeighbourSample) -> npt.NDArray[np.int32]:
+    """Return the tree of each node of `NeighbourLists.sample_trees`, int32 (n,): the place of its seed."""
+    trees = np.empty(len(sample.nodes), np.int32)
+    seeds, first = int(sample.hop_nodes[0]), 0
+    trees[:seeds] = np.arange(seeds)
+    for new in sample.hop_nodes[:-1].tolist():
+        targets = slice(first, first + new)
+        ends = sample.indptr[first : first + new + 1]
+        trees[sample.indices[ends[0] : ends[-1]]] = np.repeat(trees[targets], np.diff(ends))
+        first += new
+    return trees
+
+
 def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
     """In-degrees of a partition's nodes, without self-loops, float32. ``first``: the node id of the first one."""
     counts = np.diff(lists.indptr)
@@ -185,8 +198,9 @@ class NeighbourLists:
         threads: int = 0,
         exclude: npt.NDArray[np.int64] | None = None,
         both: bool = False,
+        replace: bool = False,
     ) -> NeighbourSample:
-        """Sample ``fanouts[h]`` in-neighbours (-1: all) of each node that appears first at hop h, without replacement.
+        """Sample ``fanouts[h]`` in-neighbours (-1: all) of each node that appears first at hop h.
 
         All are equally likely; or, where edges are weighted, in proportion to weight among those not yet drawn. An edge of weight
         0 is only taken by -1. A fanout that is an array, int64 (relations,), says how many of each relation. Such hops, and
@@ -194,9 +208,31 @@ class NeighbourLists:
 
         ``seeds``: unique ids of resident nodes. ``seed``: 0 to 2^64 - 1; what a node draws depends on the seed, the hop and the
         node alone. ``threads``: 0 for all; they change only the time. ``exclude``: edges (source, destination) that are not
-        sampled, int64 (m, 2); with ``both``, the edges back are not sampled either. Raises ValueError for other seeds.
+        sampled, int64 (m, 2); with ``both``, the edges back are not sampled either. ``replace``: an edge may be drawn again, so
+        that a node with in-edges draws as many as its fanout says. Raises ValueError for other seeds.
         """
-        return NeighbourSample(**self._sampler.sample(seeds, list(fanouts), seed, threads, exclude, both))
+        return NeighbourSample(**self._sampler.sample(seeds, list(fanouts), seed, threads, exclude, both, replace))
+
+    def sample_trees(
+        self, seeds: npt.NDArray[np.int64], fanouts: Sequence[Fanout], seed: int, threads: int = 0, replace: bool = False
+    ) -> NeighbourSample:
+        """Sample each seed a neighbourhood of its own, a tree. See `sample`; seeds may stand there twice.
+
+        What a node draws depends on the seed, the place of the tree among ``seeds``, the hop and the node. A node has a local id
+        in each tree that it is in. The nodes of a hop, and its edges, are in order of trees. `trees_of` tells the trees.
+        """
+        return NeighbourSample(**self._sampler.sample_trees(seeds, list(fanouts), seed, threads, replace))
+
+    def edges_among(
+        self, nodes: npt.NDArray[np.int64], trees: npt.NDArray[np.int32] | None = None, threads: int = 0
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.uint32] | None]:
+        """Return all in-edges of resident ``nodes`` (n,) that come from one of them: indptr (n + 1,), indices and rel (edges,).
+
+        The in-edges of node i come from the places ``indices[indptr[i] : indptr[i + 1]]``, in order of node ids. ``trees``: of
+        each node, int32 (n,): a node then stands once in a tree, and edges lie inside of one. Raises ValueError for other nodes.
+        """
+        found = self._sampler.edges_among(nodes, trees, threads)
+        return found["indptr"], found["indices"], found["rel"]
 
     def close(self) -> None:
         self.prefetch(())
