@@ -79,11 +79,14 @@ class PackedTable:
     refresh: int = 1
 
     def packing(self, reached: tuple[int, int], hot: int) -> Packing:
-        """Return how its rows come where ``hot`` rows stay. ``reached``: the most nodes and edges of a batch's sample."""
+        """Return how its rows come where ``hot`` rows stay. ``reached``: the most nodes and edges of a batch's sample.
+
+        A sample may have a node several times, but its row comes once.
+        """
         disk = DISK_SHARE * self.nodes * self.row_bytes if self.disk is None else self.disk
         kept = int(KEPT_SHARE * disk) if self.refresh > 1 else 0
         cold, edges = min(reached[0], self.nodes), reached[1]
-        samples = NODE_BYTES * cold + EDGE_BYTES * edges
+        samples = NODE_BYTES * reached[0] + EDGE_BYTES * edges
         # The samples of a third window are on disk before another one is done with.
         share = WINDOWS + samples / (samples + cold * self.row_bytes)
         window = min(int((disk - kept) / share / self.row_bytes), self._list_bytes(hot) // ID_BYTES)

@@ -36,7 +36,8 @@ class LinkNeighborLoader(Loader):
 
     A batch has what `NeighborLoader` gives, and edge_label_index (2, m) and edge_label (m,); for triplets src_index and
     dst_pos_index (m,), and dst_neg_index (m,), or (m, ratio) for more than one: places in ``n_id``. ``batch_size`` counts the
-    edges. Edges that are loaded are not left out of the sampled neighbourhoods, as there. A split takes 16 bytes an edge.
+    edges. With ``disjoint`` each end has a tree of its own, and ``batch`` says which of the edges it belongs to. Edges that are
+    loaded are not left out of the sampled neighbourhoods, as there. A split takes 16 bytes an edge.
     """
 
     def __init__(
@@ -85,28 +86,38 @@ class LinkNeighborLoader(Loader):
         )
         for batch, found in self._subgraphs.batches(batches):
             _, more = self._with_negatives(epoch, batch.index, order[batch.index])  # the same as before
+            if "batch" in found:
+                found["batch"] %= more["batch_size"]  # an edge's ends, and its negatives, have trees of their own
             yield self._data(found, **more)
 
     def _with_negatives(self, epoch: int, index: int, places: Ids) -> tuple[Ids, dict[str, Any]]:
-        """Return the distinct ends of a batch's edges and negatives, and its attributes. It follows from the seed."""
+        """Return what a batch of edges and negatives begins with, and its attributes. It follows from the seed."""
         edges, wanted = self._edges[:, places], len(places) * int(self._ratio)
         draws = generator_for(self._options.seed, "negatives", epoch, 0, index)
         more: dict[str, Any] = {"input_id": torch.from_numpy(places), "batch_size": len(places)}
         if self._kind == "triplet":
             negatives = draws.integers(self._total, size=wanted)
-            nodes, at = np.unique(np.concatenate([*edges, negatives]), return_inverse=True)
+            nodes, at = self._seeds(np.concatenate([*edges, negatives]))
             src, dst, other = np.split(at, [len(places), 2 * len(places)])
-            other = other.reshape(len(places), -1) if self._ratio != 1 else other
+            if self._ratio != 1:  # as there, tree t is of edge t modulo the number of edges
+                other = other.reshape(-1, len(places)).T if self._options.disjoint else other.reshape(len(places), -1)
             found = {"src_index": src, "dst_pos_index": dst, "dst_neg_index": other}
             return nodes, {**more, **{name: torch.from_numpy(value) for name, value in found.items()}}
         label = torch.ones(len(places)) if self._label is None else self._label[places]
         if self._kind == "binary":
             edges = np.concatenate([edges, draws.integers(self._total, size=(2, wanted))], 1)
             label = torch.cat([label, label.new_zeros(wanted)])
-        nodes, at = np.unique(edges, return_inverse=True)
+        nodes, at = self._seeds(edges.reshape(-1))
         if self._kind or self._label is not None:
             more["edge_label"] = label
         return nodes, {**more, "edge_label_index": torch.from_numpy(at.reshape(2, -1))}
+
+    def _seeds(self, ends: Ids) -> tuple[Ids, Ids]:
+        """Return the nodes that a batch begins with, given the ``ends`` that it asks for, and where each end is among them."""
+        if self._options.disjoint:
+            return ends, np.arange(len(ends))
+        nodes, at = np.unique(ends, return_inverse=True)
+        return nodes, at
 
 
 def _edges(subgraphs: Subgraphs, asked: EdgeLabelIndex) -> Ids:

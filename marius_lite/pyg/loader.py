@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
 from marius_lite.errors import UserError
@@ -90,16 +89,5 @@ class Loader(ABC):
         return [order[at * size : (at + 1) * size] for at in range(self._options.batches(items))]
 
     def _data(self, found: dict[str, Any], **more: Any) -> Any:
-        both = str(self._options.subgraph_type) == "bidirectional"
-        data = self._make(**(_both_ways(found) if both else found), **more)
+        data = self._make(**found, **more)
         return data if self._options.transform is None else self._options.transform(data)
-
-
-def _both_ways(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a subgraph with each edge in both directions, once, in order. Of the hops' edges there is then no count."""
-    ends = found["edge_index"]
-    columns = [ends, found["edge_type"][None]] if "edge_type" in found else [ends]
-    back = [ends.flip(0), *columns[1:]]
-    both = torch.unique(torch.cat([torch.cat(columns), torch.cat(back)], 1), dim=1)
-    rest = {name: value for name, value in found.items() if name != "num_sampled_edges"}
-    return {**rest, "edge_index": both[:2], **({"edge_type": both[2]} if "edge_type" in found else {})}

@@ -30,12 +30,15 @@ class NeighborLoader(Loader):
 
     ``data``: a dataset of `preprocess`, with ``--features`` and ``--adjacency in``, or its folder. ``num_neighbors``: of each
     hop; -1: all. ``input_nodes``: raw ids, a mask over integer raw ids, ``train``, ``valid`` or ``test``, or None for all nodes.
-    ``batch_size``, ``shuffle``, ``drop_last``, ``subgraph_type`` (``directional`` or ``bidirectional``), ``weight_attr``
-    (``weight``), ``transform``: as there. ``replace`` and ``disjoint`` may only be False.
+    ``batch_size``, ``shuffle``, ``drop_last``, ``transform``, ``weight_attr`` (``weight``): as there. ``replace``: a node that
+    has neighbours draws as many as are asked for, with replacement. ``disjoint``: each seed has a tree of its own; a node may
+    stand in several. ``subgraph_type``: ``directional``, the edges drawn; ``bidirectional``, each of them once in both
+    directions; ``induced``, all edges among a batch's nodes, or among those of a tree (which is refused there).
 
     A batch is a ``Data`` with x (n, width) float32, edge_index (2, edges), y where nodes have labels, n_id, input_id, batch_size,
-    num_sampled_nodes, num_sampled_edges, and edge_type where there are several relations. Seeds are the first rows. ``n_id`` are
-    raw ids where they are integers, else node ids; `raw_ids` names those.
+    edge_type where there are several relations, batch (n,), the tree of each node, where it is disjoint, and num_sampled_nodes
+    and num_sampled_edges, by hop, where it is directional. Seeds are the first rows. ``n_id`` are raw ids where they are
+    integers, else node ids; `raw_ids` names those.
 
     ``memory``: bytes that features, in-edge lists and batches may take (``4GB``); features that do not fit come from disk in the
     order of batches, through temporary files in ``folder``. Batches are the same for the same ``seed``, whatever the memory and

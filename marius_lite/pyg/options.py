@@ -13,7 +13,7 @@ from marius_lite.config import machine
 from marius_lite.errors import UserError
 from marius_lite.files import parse_bytes
 
-SUBGRAPHS = ("directional", "bidirectional")
+SUBGRAPHS = ("directional", "bidirectional", "induced")
 WEIGHTS = (None, "weight", "edge_weight")
 """What ``weight_attr`` may be. Edges of a dataset have one weight at most."""
 
@@ -26,7 +26,7 @@ class LoaderArguments(TypedDict, total=False):
     drop_last: bool
     replace: bool
     disjoint: bool
-    subgraph_type: Literal["directional", "bidirectional"]
+    subgraph_type: Literal["directional", "bidirectional", "induced"]
     weight_attr: str | None
     transform: Callable[[Any], Any] | None
     memory: int | str
@@ -69,11 +69,8 @@ class LoaderOptions:
         return cls(**given)
 
     def __post_init__(self) -> None:
-        for name, given in (("replace", self.replace), ("disjoint", self.disjoint)):
-            if given:
-                raise UserError(f"{name}: only False is possible so far")
-        if str(self.subgraph_type) not in SUBGRAPHS:
-            raise UserError(f"subgraph_type: {self.subgraph_type!r}: only {' and '.join(SUBGRAPHS)} are possible so far")
+        if self.subgraph not in SUBGRAPHS:
+            raise UserError(f"subgraph_type: {self.subgraph_type!r}: give {', '.join(SUBGRAPHS)}")
         if self.weight_attr not in WEIGHTS:
             raise UserError(f"weight_attr: {self.weight_attr!r}: edges of a dataset have one weight: `weight`, or None for none")
         if self.batch_size < 1:
@@ -83,6 +80,11 @@ class LoaderOptions:
         if self.folder is not None and not Path(self.folder).is_dir():
             raise UserError(f"folder: {self.folder}: there is no such folder")
         _ = self.bytes
+
+    @property
+    def subgraph(self) -> str:
+        """The type of subgraph by name: PyTorch Geometric has an enumeration too."""
+        return str(getattr(self.subgraph_type, "value", self.subgraph_type))
 
     @property
     def bytes(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from marius_lite.files import format_bytes, require_space
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.features import Features
 from marius_lite.pipeline.batches import Stages
+from marius_lite.pyg.edges import BatchEdges, both_ways, induced_edges, sampled_edges
 from marius_lite.pyg.options import LoaderOptions
 from marius_lite.pyg.raw_ids import RawIds
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.host import HostRows
 from marius_lite.rows.packed import PackedRows
 from marius_lite.rows.resident import RowBuffers
-from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample
+from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample, trees_of
 from marius_lite.seeds import seed_for
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.types import NodeBatch
@@ -49,7 +51,8 @@ class Subgraphs:
         weighted = options.weight_attr is not None
         stored, adjacency = _required(dataset, weighted)
         self.raw, self._labels = RawIds(dataset), _labels(dataset)
-        self._rows = _rows(dataset, stored, _reached(fanouts, most_seeds, dataset.manifest.nodes), options)
+        most = inf if options.disjoint else dataset.manifest.nodes  # a node may stand in several trees
+        self._rows = _rows(dataset, stored, _reached(fanouts, most_seeds, most), options)
         self._lists = NeighbourLists(adjacency, weighted=weighted)
         everything = tuple(range(dataset.partitioning.partitions))
         self._rows.enter(everything, [])
@@ -66,7 +69,7 @@ class Subgraphs:
         with closing(stages.ahead(batches, stages.sample, lambda: False)) as ahead:
             for batch, read in ahead:
                 prepared, arrived = stages.gather(read)
-                yield batch, self._attributes(prepared.sampled, arrived.values())
+                yield batch, self._attributes(prepared, arrived.values())
 
     def counters(self) -> dict[str, float]:
         """Return the bytes read and written so far, and the seconds that batches waited."""
@@ -77,24 +80,37 @@ class Subgraphs:
         self._rows.close()
 
     def _prepare(self, batch: NodeBatch) -> PreparedBatch[NeighbourSample]:
-        seed = seed_for(self._options.seed, "neighbours", batch.epoch, batch.step, batch.index)
-        sample = self._lists.sample(batch.nodes, self._fanouts, seed, self._options.used_threads)
-        return PreparedBatch(batch, sample, self._rows.each_table(sample.rows, sample.nodes))
+        seed, options = seed_for(self._options.seed, "neighbours", batch.epoch, batch.step, batch.index), self._options
+        if not options.disjoint:
+            sample = self._lists.sample(batch.nodes, self._fanouts, seed, options.used_threads, replace=options.replace)
+            return PreparedBatch(batch, sample, self._rows.each_table(sample.rows, sample.nodes))
+        sample = self._lists.sample_trees(batch.nodes, self._fanouts, seed, options.used_threads, options.replace)
+        nodes, first, places = np.unique(sample.nodes, return_index=True, return_inverse=True)  # a row comes once
+        return PreparedBatch(batch, sample, self._rows.each_table(sample.rows[first], nodes), {"places": places})
 
-    def _attributes(self, sample: NeighbourSample, x: Tensor) -> dict[str, Any]:
-        targets = np.repeat(np.arange(len(sample.indptr) - 1), np.diff(sample.indptr))
+    def _attributes(self, prepared: PreparedBatch[NeighbourSample], x: Tensor) -> dict[str, Any]:
+        sample, disjoint = prepared.sampled, self._options.disjoint
+        trees = trees_of(sample) if disjoint else None
+        edges = self._edges(sample, trees)
         found: dict[str, Any] = {
-            "x": x,
-            "edge_index": torch.from_numpy(np.stack([sample.indices.astype(np.int64), targets])),
+            "x": x[torch.from_numpy(prepared.arrays["places"])] if disjoint else x,
+            "edge_index": edges.index,
             "n_id": self.raw.of(sample.nodes),
-            "num_sampled_nodes": sample.hop_nodes.tolist(),
-            "num_sampled_edges": sample.hop_edges.tolist(),
         }
+        if self._options.subgraph == "directional":  # else hops have no edges of their own
+            found |= {"num_sampled_nodes": sample.hop_nodes.tolist(), "num_sampled_edges": sample.hop_edges.tolist()}
         if self._labels is not None:
             found["y"] = torch.from_numpy(self._labels[sample.nodes])
-        if sample.rel is not None:
-            found["edge_type"] = torch.from_numpy(sample.rel.astype(np.int64))
+        if edges.types is not None:
+            found["edge_type"] = edges.types
+        if trees is not None:
+            found["batch"] = torch.from_numpy(trees.astype(np.int64))
         return found
+
+    def _edges(self, sample: NeighbourSample, trees: npt.NDArray[np.int32] | None) -> BatchEdges:
+        if self._options.subgraph == "induced":
+            return induced_edges(sample, self._lists, trees, self._options.used_threads)
+        return both_ways(sample) if self._options.subgraph == "bidirectional" else sampled_edges(sample)
 
 
 def opened(data: Dataset | Path | str) -> Dataset:
@@ -133,12 +149,12 @@ def _labels(dataset: Dataset) -> npt.NDArray[Any] | None:
     return found
 
 
-def _reached(fanouts: Sequence[int], seeds: int, most: int) -> tuple[int, int]:
-    """Return how many nodes and edges the hops reach at most, but for fanouts of -1. There are ``most`` nodes."""
+def _reached(fanouts: Sequence[int], seeds: int, most: float) -> tuple[int, int]:
+    """Return how many nodes, ``most`` of them, and edges the hops reach at most, but for fanouts of -1."""
     nodes, edges = seeds, 0
     for fanout in fanouts:
         drawn = nodes * (fanout if fanout >= 0 else COUNTED_OF_ALL)
-        nodes, edges = min(nodes + drawn, most), edges + drawn
+        nodes, edges = int(min(nodes + drawn, most)), edges + drawn
     return nodes, edges
 
 
@@ -158,6 +174,7 @@ def _rows(dataset: Dataset, stored: Features, reached: tuple[int, int], options:
     table = PackedTable(nodes, stride)
     packing = table.packing(reached, 0)
     beside = table.memory(0) + packing.cold * (stride + 4 * stored.width) + PREPARED * packing.sample_bytes
+    beside += 4 * stored.width * reached[0] * options.disjoint  # trees have their rows beside the distinct ones
     hot = (left - beside) * (LISTS_SHARE - 1) // LISTS_SHARE // stride  # a share is for the ids of a window
     if hot < 0:
         raise UserError(

@@ -62,6 +62,48 @@ def test_triplets(wide):
     assert not torch.equal(first[0].n_id[first[0].dst_neg_index], again[0].n_id[again[0].dst_neg_index])
 
 
+@pytest.mark.parametrize("kind", [None, "binary", "triplet"])
+@pytest.mark.parametrize("ratio", [1, 3])
+def test_trees_of_ends_stand_as_in_pytorch_geometric(wide, memory, kind, ratio):
+    from torch_geometric.sampler import EdgeSamplerInput, NegativeSampling, SamplerOutput
+    from torch_geometric.sampler.neighbor_sampler import edge_sample
+
+    wanted = torch.from_numpy(wide["edges"][:7].T.copy())
+    negatives = {"neg_sampling": kind, "neg_sampling_ratio": ratio} if kind else {}
+    with LinkNeighborLoader(wide["dataset"], [0], wanted, batch_size=7, disjoint=True, memory=memory, **negatives) as loader:
+        (batch,) = loader
+
+    def only_seeds(seed, time):
+        return SamplerOutput(seed, torch.empty(0), torch.empty(0), None, batch=torch.arange(len(seed)))
+
+    given = EdgeSamplerInput(torch.arange(7), wanted[0], wanted[1])
+    asked = NegativeSampling(kind, ratio) if kind else None
+    theirs = edge_sample(given, only_seeds, 400, True, None, asked)
+    _, *metadata, _ = theirs.metadata
+    names = ("src_index", "dst_pos_index", "dst_neg_index") if kind == "triplet" else ("edge_label_index", "edge_label")
+    for name, expected in zip(names, metadata, strict=True):
+        assert (name not in batch) if expected is None else torch.equal(batch[name], expected), name
+    assert torch.equal(batch.batch, theirs.batch)
+    assert len(batch.n_id) == len(theirs.node)
+    ends = (batch.src_index, batch.dst_pos_index) if kind == "triplet" else batch.edge_label_index[:, :7]
+    assert torch.equal(torch.stack([batch.n_id[end] for end in ends]), wanted)
+    np.testing.assert_array_equal(batch.x, wide["features"][batch.n_id])
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_edges_with_all_edges_among_their_nodes(wide, disjoint):
+    with LinkNeighborLoader(
+        wide["dataset"], [2], "train", batch_size=6, disjoint=disjoint, replace=True, subgraph_type="induced"
+    ) as loader:
+        batch = next(iter(loader))
+    places = {tuple(edge) for edge in batch.edge_index.T.tolist()}
+    if not disjoint:  # the edges loaded are among them; of trees, only where a tree has both ends
+        assert {tuple(edge) for edge in batch.edge_label_index.T.tolist()} <= places
+    else:
+        assert torch.equal(*batch.batch[batch.edge_index])
+        assert batch.batch[batch.edge_label_index].tolist() == [list(range(6))] * 2
+
+
 def test_a_split_of_the_dataset(wide):
     with LinkNeighborLoader(wide["dataset"], [1], "valid", batch_size=100) as loader:
         found = torch.cat([batch.n_id[batch.edge_label_index] for batch in loader], 1)
