@@ -1,4 +1,4 @@
-"""Rules that hold for every module: few parameters; only the command line and the log write to a terminal."""
+"""Rules that hold for every module: short files, few parameters; only the command line and the log write to a terminal."""
 
 import ast
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 CODE = sorted(path for folder in ("marius_lite", "scripts", "data_prep") for path in (ROOT / folder).rglob("*.py"))
 COMMANDS = ROOT / "marius_lite" / "cli"
-MOST_PARAMETERS = 8
+MOST_LINES, MOST_PARAMETERS = 350, 8
+FOLDERS, SOURCES = (".ci", "csrc", "data_prep", "marius_lite", "scripts", "tests"), ("", ".py", ".c", ".cpp", ".h", ".cu", ".cuh")
 WRITES = {"log.py", "progress_bar.py", "train/progress.py"}  # what the log prints, and bars where standard error is a terminal
 
 
@@ -14,6 +15,12 @@ def parameters(function):
     """The names of a function's parameters, without self and cls."""
     given = function.args
     return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs) if each.arg not in ("self", "cls")]
+
+
+def test_files_are_short():
+    sources = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in SOURCES and path.is_file()]
+    lines = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in sources}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
 
 
 def test_functions_have_few_parameters():
