@@ -4,13 +4,11 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
-#include <random>
 #include <vector>
 
 #include "check.h"
 #include "cuda/launch.h"
-
-inline std::mt19937_64 random_bits(7);
+#include "random.h"
 
 template <class Body>
 void run_places(marius::Grid grid, Body body) {

@@ -2,25 +2,16 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <stdexcept>
 #include <vector>
 
 #include "check.h"
 #include "layers/aggregate.h"
+#include "random.h"
 
 using namespace marius;
 
 namespace {
-
-std::mt19937_64 random_bits(11);
-
-std::vector<float> random_floats(std::int64_t n) {
-    std::normal_distribution<float> normal;
-    std::vector<float> values(n);
-    for (float& v : values) v = normal(random_bits);
-    return values;
-}
 
 template <class Index> struct Lists {
     std::vector<std::int64_t> indptr{0};

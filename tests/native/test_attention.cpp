@@ -2,25 +2,16 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <stdexcept>
 #include <vector>
 
 #include "check.h"
 #include "layers/attention.h"
+#include "random.h"
 
 using namespace marius;
 
 namespace {
-
-std::mt19937_64 random_bits(13);
-
-std::vector<float> random_floats(std::int64_t n) {
-    std::normal_distribution<float> normal;
-    std::vector<float> values(n);
-    for (float& v : values) v = normal(random_bits);
-    return values;
-}
 
 struct Batch {
     static constexpr std::int64_t targets = 300, sources = 700;

@@ -3,25 +3,16 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <stdexcept>
 #include <vector>
 
 #include "check.h"
 #include "layers/block_sum.h"
+#include "random.h"
 
 using namespace marius;
 
 namespace {
-
-std::mt19937_64 random_bits(5);
-
-std::vector<float> random_floats(std::int64_t n) {
-    std::normal_distribution<float> normal;
-    std::vector<float> values(n);
-    for (float& v : values) v = normal(random_bits);
-    return values;
-}
 
 template <class Id> struct Graph {
     static constexpr std::int64_t nodes = 900, dim = 21, first = 300, targets = 400;  // the targets are nodes 300 to 699

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "places.h"
+#include "random.h"
 #include "rows/segment_sum.h"
 #include "rows/sort.h"
 #include "rows/steps.h"
@@ -12,13 +13,6 @@
 using namespace marius;
 
 namespace {
-
-std::vector<float> random_floats(std::int64_t n) {
-    std::normal_distribution<float> normal;
-    std::vector<float> values(n);
-    for (float& v : values) v = random_bits() % 8 ? normal(random_bits) : -0.0f;
-    return values;
-}
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
@@ -31,7 +25,7 @@ void with_floats(int vector_elements, Run run) {
 }
 
 void sums(std::int64_t dim, std::int64_t count, std::int64_t nodes, int parts, int offset) {
-    const std::vector<float> grads = random_floats(count * dim + offset);
+    const std::vector<float> grads = random_floats(count * dim + offset, -0.0f);
     std::vector<std::int64_t> rows(count);
     for (std::int64_t& row : rows) row = static_cast<std::int64_t>(random_bits() % nodes);
     const SortedRows sorted = sort_rows(rows.data(), count);
@@ -66,7 +60,7 @@ void sums(std::int64_t dim, std::int64_t count, std::int64_t nodes, int parts, i
 template <class Optimizer>
 void steps(Optimizer optimizer, std::int64_t dim, std::int64_t count, std::int64_t padding, int offset) {
     const std::int64_t width = dim + formulas::state_columns<Optimizer>(dim) + padding;
-    std::vector<float> block = random_floats(count * width + offset);
+    std::vector<float> block = random_floats(count * width + offset, -0.0f);
     for (float& v : block) v = std::abs(v);
     for (std::int64_t row = 0; std::is_same_v<Optimizer, formulas::Adam> && row < count; ++row)
         block[offset + row * width + 3 * dim] = static_cast<float>(row * row * row);
@@ -75,7 +69,7 @@ void steps(Optimizer optimizer, std::int64_t dim, std::int64_t count, std::int64
     std::iota(rows.begin(), rows.end(), 0);
     const formulas::Rates rates = formulas::usual_rates(optimizer.name, 0.1f);
     for (int round = 0; round < 3; ++round) {
-        const std::vector<float> grads = random_floats(count * dim);
+        const std::vector<float> grads = random_floats(count * dim, -0.0f);
         row_step(optimizer.name, {expected.data() + offset, count, width, rows.data(), count, grads.data(), dim, 1}, rates);
         marius_cuda_row_step given = {.optimizer = optimizer.name,
                                       .block = block.data() + offset,

@@ -3,26 +3,17 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <stdexcept>
 #include <vector>
 
 #include "check.h"
+#include "random.h"
 #include "score/distance_kernels.h"
 #include "score/distances.h"
 
 using namespace marius;
 
 namespace {
-
-std::mt19937_64 random_bits(7);
-
-std::vector<float> random_floats(std::int64_t n) {
-    std::normal_distribution<float> normal;
-    std::vector<float> values(n);
-    for (float& v : values) v = random_bits() % 8 == 0 ? 0.0f : normal(random_bits);
-    return values;
-}
 
 struct Expected {
     std::vector<double> scores, d_query, d_candidates;
@@ -56,8 +47,8 @@ void near(const std::vector<float>& found, const std::vector<double>& expected, 
 }
 
 void equal_to_the_definition(Distance distance, std::int64_t queries, std::int64_t count, std::int64_t dim) {
-    const std::vector<float> query = random_floats(queries * dim), d_scores = random_floats(queries * count);
-    std::vector<float> candidates = random_floats(count * dim);
+    const std::vector<float> query = random_floats(queries * dim, 0.0f), d_scores = random_floats(queries * count, 0.0f);
+    std::vector<float> candidates = random_floats(count * dim, 0.0f);
     if (queries > 0 && count > 0) std::copy_n(query.begin(), dim, candidates.begin() + count / 2 * dim);
     const DistanceTile tile{query.data(), queries, candidates.data(), count, dim};
     const Expected expected = by_definition(distance, tile, d_scores);

@@ -2,13 +2,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "base/parallel.h"
 #include "check.h"
+#include "random.h"
 #include "rows/bfloat16.h"
 #include "rows/gather.h"
 #include "rows/segment_sum.h"
@@ -18,15 +18,6 @@
 using namespace marius;
 
 namespace {
-
-std::mt19937_64 random_bits(7);
-
-std::vector<float> random_floats(std::int64_t n) {
-    std::normal_distribution<float> normal;
-    std::vector<float> values(n);
-    for (float& v : values) v = normal(random_bits);
-    return values;
-}
 
 void every_element_once() {
     for (int threads : {0, 1, 2, 5})
