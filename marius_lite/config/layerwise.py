@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from marius_lite.config.facts import Facts
 from marius_lite.config.inputs import input_width, inputs_of
 from marius_lite.config.planning import Rules
 from marius_lite.config.schema import Config
+from marius_lite.config.sizes import LISTED_NODE_BYTES, padded_width
 from marius_lite.errors import UserError
 
 GATHERED = {"gcn": 1, "sage": 2}
 """Encoders whose layers gather before they map, and how many numbers they gather for each number of their input."""
-ROW_UNIT = 4
-"""Rows of float32 are padded to a multiple of so many numbers."""
-NODE_BYTES = 8 + 4
-"""Bytes of a node in in-edge lists that are empty."""
 
 
 def layers(config: Config) -> int:
@@ -65,12 +64,12 @@ def gathered_bytes(config: Config, in_width: int) -> int:
     ``in_width``: how many numbers of a node the first layer gets.
     """
     times, widths = GATHERED[config.model.encoder], (in_width, *config.model.layers)
-    gathered = [_padded(times * width) for width in widths]
-    return 4 * max(before + _padded(width) + own for before, width, own in zip((0, *gathered), widths, gathered))
+    gathered = [_row_bytes(times * width) for width in widths]
+    return max(before + _row_bytes(width) + own for before, width, own in zip((0, *gathered), widths, gathered))
 
 
-def _padded(width: int) -> int:
-    return ROW_UNIT * -(-width // ROW_UNIT)
+def _row_bytes(width: int) -> int:
+    return 4 * padded_width(width, np.float32)
 
 
 def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
@@ -84,7 +83,7 @@ def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
     if inputs_of(config, facts) != "features":
         raise UserError("`training.method` is layerwise, but the dataset has no features to gather: preprocess with --features")
     width = GATHERED[config.model.encoder] * max([input_width(config, facts), *config.model.layers])
-    lists = NODE_BYTES * (facts.rows_per_partition + 1)
+    lists = LISTED_NODE_BYTES * (facts.rows_per_partition + 1)
     # A layer has results and, but for the last, a head. To gather takes as much memory as an evaluation, whether or not there are
     # evaluations.
     hidden, every = (max(config.model.layers),) if config.model.layers else (), max(1, int(config.evaluation.every_epochs))
@@ -96,7 +95,7 @@ def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
     trained = of_layer(config, 0)
     sections = {name: getattr(trained, name).model_copy(update=change) for name, change in changes.items()}
     return trained.model_copy(update=sections), replace(
-        facts, features=4 * _padded(width), feature_width=width, lists=lists, all_lists=lists * facts.partitions
+        facts, features=_row_bytes(width), feature_width=width, lists=lists, all_lists=lists * facts.partitions
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from marius_lite.config.sizes import padded_width
 from marius_lite.errors import UserError
 from marius_lite.evaluate.chunked_pass import ChunkedPass
 from marius_lite.evaluate.layer_pass import InEdgeReader, LayerPass, RowsOfPartition, narrowed, room
@@ -23,7 +24,7 @@ from marius_lite.files import disk_error, remove_tree, require_space
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.encoders import Layered
 from marius_lite.sampling.neighbours import in_degrees
-from marius_lite.storage.table import RowTable, padded_width
+from marius_lite.storage.table import RowTable
 
 PART_BYTES = 8 << 20
 """Bytes of input rows that are written at a time."""

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import crc32c, gather
+from marius_lite.config.sizes import padded_width
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.storage.table import SPAN_BYTES, RowTable, padded_width
+from marius_lite.storage.table import SPAN_BYTES, RowTable
 
 Ids = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.float32]

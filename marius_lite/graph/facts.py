@@ -10,6 +10,7 @@ from marius_lite.config import machine
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.planning import planning_of
 from marius_lite.config.schema import Config
+from marius_lite.config.sizes import LISTED_NODE_BYTES
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.fanouts import hop_fanouts
@@ -78,14 +79,15 @@ def list_bytes(dataset: Dataset, config: Config) -> int:
             "weights, or leave it out"
         )
     edges = int(np.diff(adjacency.starts).max(initial=0))
-    return edges * adjacency.edge_bytes(config.sampling.weighted) + (dataset.partitioning.rows + 1) * (8 + 4)
+    return edges * adjacency.edge_bytes(config.sampling.weighted) + (dataset.partitioning.rows + 1) * LISTED_NODE_BYTES
 
 
 def all_list_bytes(dataset: Dataset, config: Config) -> int:
     """Return the bytes of the in-edges of all partitions."""
     adjacency, p = dataset.adjacency, dataset.partitioning
     assert adjacency is not None
-    return int(adjacency.starts[-1]) * adjacency.edge_bytes(config.sampling.weighted) + (p.nodes + p.partitions) * (8 + 4)
+    edges = int(adjacency.starts[-1])
+    return edges * adjacency.edge_bytes(config.sampling.weighted) + (p.nodes + p.partitions) * LISTED_NODE_BYTES
 
 
 def node_facts(dataset: Dataset) -> NodeFacts:

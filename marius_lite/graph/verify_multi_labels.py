@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.config.sizes import padded_width
 from marius_lite.graph.damage import check_chunk, damaged, first
 from marius_lite.graph.folder import DatasetFolder
 from marius_lite.graph.multi_labels import MultiLabels
 from marius_lite.graph.node_columns import LABELS, MULTI_LABEL
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.storage.table import padded_width
 
 Ids = npt.NDArray[np.int64]
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from marius_lite.config.sizes import padded_width
 from marius_lite.errors import UserError
 from marius_lite.files import ABSENT, disk_error
 from marius_lite.graph.damage import Progress, check_array, check_chunk, damaged, first
@@ -23,7 +24,6 @@ from marius_lite.graph.node_types import in_order, places_of
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.verify_multi_labels import labelled, open_multi_labels
 from marius_lite.storage.flat import read_array_range
-from marius_lite.storage.table import padded_width
 
 NODES_AT_ONCE = 1 << 16
 HASHES_AT_ONCE = 8 << 20  # of raw ids, which are sorted together

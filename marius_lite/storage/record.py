@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from marius_lite._native import ROW_OPTIMIZERS
+from marius_lite.config.sizes import padded_width
 from marius_lite.storage.bfloat16 import BITS
-from marius_lite.storage.table import padded_width
 
 RowType = Literal["float32", "bfloat16"]
 """What the numbers of a record are."""

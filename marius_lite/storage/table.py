@@ -13,6 +13,7 @@ import numpy.typing as npt
 import zarr
 
 from marius_lite._native import crc32c
+from marius_lite.config.sizes import STRIDE_STEP, padded_width
 from marius_lite.errors import RunError, UserError
 from marius_lite.files import disk_error, disk_errors, remove_tree
 from marius_lite.storage.bfloat16 import BITS, floats
@@ -20,15 +21,8 @@ from marius_lite.storage.chunks import Chunks, chunk_path
 from marius_lite.storage.engine import read_range
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float16), BITS, np.dtype(np.int8))
-STRIDE_STEP = 16  # bytes; a row's stride is a multiple of it
 GAP_BYTES = 64 * 1024  # reading across a smaller gap costs less than another request
 SPAN_BYTES = 8 * 1024 * 1024  # the most that is read at once
-
-
-def padded_width(width: int, dtype: npt.DTypeLike) -> int:
-    """The columns of a row of ``width`` columns, padded so that its stride is a multiple of STRIDE_STEP."""
-    step = STRIDE_STEP // np.dtype(dtype).itemsize
-    return -(-width // step) * step
 
 
 @dataclass(frozen=True, slots=True)

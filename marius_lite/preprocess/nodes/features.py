@@ -22,12 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from marius_lite._native import crc32c
+from marius_lite.config.sizes import padded_width
 from marius_lite.files import read_numbers
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.preprocess.readers.number_rows import Rows
 from marius_lite.progress_bar import progress_bar
 from marius_lite.storage.engine import read_range
-from marius_lite.storage.table import RowTable, padded_width
+from marius_lite.storage.table import RowTable
 
 Ids = npt.NDArray[Any]
 PLACE_BYTES = 16  # of each row beside its numbers, while rows are sorted by stretch
