@@ -75,12 +75,11 @@ class NodePlanning:
         given, partitions = config.storage.capacity, facts.partitions
         if given != "auto":
             check_node_capacity(partitions, given)
-        exact = self._exact(config, facts, budget)
+        whole = given == partitions or (given == "auto" and node_memory(config, facts, partitions).total <= budget)
+        exact = self._exact(config, facts, budget, whole)
         if exact:
             return exact
-        if config.sampling.refresh_epochs > 1 and (
-            given != partitions and (given != "auto" or node_memory(config, facts, partitions).total > budget)
-        ):
+        if config.sampling.refresh_epochs > 1 and not whole:
             raise UserError(
                 f"`sampling.refresh_epochs` is {config.sampling.refresh_epochs}, but neighbours are drawn among resident "
                 "partitions, which every epoch draws anew: use `sampling.scope: exact`, or 1"
@@ -98,18 +97,17 @@ class NodePlanning:
             f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}"
         )
 
-    def _exact(self, config: Config, facts: Facts, budget: int) -> Resolved | None:
+    def _exact(self, config: Config, facts: Facts, budget: int, whole: bool) -> Resolved | None:
         """Return what is resolved where neighbours are drawn among all nodes; None where they are not.
 
-        Where everything fits in memory there is no difference, and nothing comes in packs.
+        ``whole``: whether everything fits in memory. There is then no difference, and nothing comes in packs, unless lists are
+        to be on disk.
         """
         given, partitions, on_disk = config.storage.capacity, facts.partitions, config.sampling.lists == "disk"
         asked = config.sampling.scope == "exact" or on_disk
-        fits = given == partitions or (given == "auto" and node_memory(config, facts, partitions).total <= budget)
-        whole = fits and not on_disk
         if config.sampling.scope == "resident" or (whole and not asked):
             return None
-        if whole:
+        if whole and not on_disk:
             everything = node_memory(config, facts, partitions)
             check_capacity_fits(config, partitions, everything, budget)
             return Resolved(partitions, ORDERING, everything, "exact")

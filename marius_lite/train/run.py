@@ -85,7 +85,7 @@ def train_run(dataset: Path | str, run: Path | str, config: Config | None = None
         log.info("%s", line)
     _require_disk(Path(run), data, settings, memory.packing)
     with run_folder.create(Path(run), data, settings, _machine_facts(data, settings)) as folder:
-        return _run(folder, data, settings, None)
+        return _run(folder, data, settings, memory)
 
 
 def resume_run(
@@ -102,7 +102,7 @@ def resume_run(
     with folder.locked():
         data = run_folder.open_dataset(folder, record, Path(dataset) if dataset is not None else None)
         before = run_folder.config_of(folder, record)
-        config, _ = resolved(data, _changed(before, sets))
+        config, memory = resolved(data, _changed(before, sets))
         require_way(config.training.scoring, config.training.precision)
         checkpoints.recover(folder)
         remove_left_vectors(folder.path)
@@ -128,7 +128,9 @@ def resume_run(
         if checkpoint is not None and saved is not None:
             checkpoints.go_back(folder, saved)
         anew = any(change.get(ANEW) and saved and change["at"] == saved.name for change in record.get("changes", []))
-        return _run(folder, data, config, saved, anew)
+        if memory.packing:
+            _require_disk_of_packs(folder.path, memory.packing)
+        return _run(folder, data, config, memory, saved, anew)
 
 
 def _figures(config: Config) -> dict[str, Any]:
@@ -160,11 +162,10 @@ def _changed(config: Config, sets: Sequence[str]) -> Config:
     return check(merged.model_dump(mode="json"), "configuration of the run")
 
 
-def _run(folder: RunFolder, data: Dataset, config: Config, saved: Path | None, anew: bool = False) -> dict[str, Any]:
+def _run(
+    folder: RunFolder, data: Dataset, config: Config, memory: MemoryPlan, saved: Path | None = None, anew: bool = False
+) -> dict[str, Any]:
     """Train from a checkpoint on, or from the beginning. ``anew``: whether figures before it are of another kind than later."""
-    config, memory = resolved(data, config)
-    if memory.packing:
-        _require_disk_of_packs(folder.path, memory.packing)
     if saved is None:
         files.remove_tree(folder.live)
         table = create_table(folder.live, data, config)
