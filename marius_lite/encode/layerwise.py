@@ -6,7 +6,7 @@ layer, once trained, makes of these rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,11 @@ class LayerScores:
 
     def read_rows(self, k: int, offsets: npt.NDArray[np.int64], columns: slice) -> npt.NDArray[np.float32]:
         """Return columns of the scores of partition k's nodes at ascending ``offsets``."""
-        width = slice(0, self._layer.in_width)
-        found = [self._scores(self._table.read_rows(k, part, width)) for part in _parts(offsets, self._layer.in_width)]
+        width = self._layer.in_width
+        step = max(1, PART_BYTES // (4 * width))
+        # Without any offset there is one part, whose scores have no rows but all columns.
+        parts = [offsets[first : first + step] for first in range(0, max(1, len(offsets)), step)]
+        found = [self._scores(self._table.read_rows(k, part, slice(0, width))) for part in parts]
         scores: npt.NDArray[np.float32] = np.concatenate(found)[:, columns]
         return scores
 
@@ -120,9 +123,3 @@ class _Checked:
     def read(self, k: int, *, relations: bool = True) -> PartitionLists:
         self._check()
         return self._lists.read(k, relations=relations)
-
-
-def _parts(rows: npt.NDArray[Any], width: int) -> Iterator[npt.NDArray[Any]]:
-    """Yield parts of ``rows``, or of what stands for as many rows of ``width`` float32 numbers. There is at least one."""
-    size = max(1, PART_BYTES // (4 * width))
-    return (rows[start : start + size] for start in range(0, max(1, len(rows)), size))
