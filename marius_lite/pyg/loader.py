@@ -12,6 +12,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from marius_lite.errors import UserError
+from marius_lite.nn.geometric import without_geometric
 from marius_lite.pyg.options import LoaderOptions
 from marius_lite.pyg.subgraphs import Subgraphs
 from marius_lite.seeds import generator_for
@@ -29,9 +30,7 @@ class Loader(ABC):
         try:
             from torch_geometric.data import Data
         except ImportError as error:
-            raise UserError(
-                f"marius_lite.pyg needs torch_geometric, which cannot be imported ({error}): pip install 'marius-lite[gnn]'"
-            ) from error
+            raise without_geometric(error, "marius_lite.pyg needs") from error
         self._make: type[Data] = Data
         self._options, self._epoch = options, 0
         # Weak, so that a loop that is left ends its iteration, and a loader that nobody has any more goes.
