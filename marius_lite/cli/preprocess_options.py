@@ -118,7 +118,7 @@ TrainNodes = Annotated[
     typer.Option(
         metavar="FILE",
         help="The nodes to train on: text with one id in each line, a .npy array (or FILE.npz:KEY) of integer ids, or a mask "
-        "that is true for them. They are put into the first partitions.",
+        "that is true for them. They are put into the first partitions, or see --training-partitions.",
         rich_help_panel=NODES,
     ),
 ]
@@ -159,6 +159,14 @@ Partitioner = Annotated[
         help="random, locality or metis. locality: fewer edges between partitions. Sampling then finds more neighbours in "
         "memory, but what is in memory at a time is less like the whole graph. Compare both; not for knowledge-graph "
         "embeddings. metis: the same by METIS (pip install 'marius-lite\\[metis]'), for graphs that fit in --memory.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+TrainingPartitions = Annotated[
+    str,
+    typer.Option(
+        help="Which partitions the training nodes are in. first: they fill the first ones, which can stay in memory while others "
+        "come and go. all: they stay among the others, where the partitioner puts them, as training.method cluster needs it.",
         rich_help_panel=OUTPUT,
     ),
 ]

@@ -51,8 +51,8 @@ class EncoderSizes:
 
 
 def fanouts_of(config: Config) -> tuple[Fanout, ...]:
-    """Return the fanouts, one for each layer. All neighbours are taken where layers are trained one after another."""
-    if config.trains_layerwise:
+    """Return the fanouts, one for each layer. All are taken where none is sampled."""
+    if config.training.method != "sampled":
         return (-1,) * (len(config.model.layers) + 1)
     asked = config.sampling.fanouts
     if asked == "auto":
@@ -88,8 +88,11 @@ def resident(facts: Facts, capacity: int) -> ResidentGraph:
 def reached(config: Config, seeds: int, graph: ResidentGraph) -> tuple[list[int], list[int]]:
     """Return how much the hops reach: (nodes within 0, 1, ... hops of the seeds, edges of the hops 1, 2, ...).
 
-    No count is larger than what is resident.
+    No count is larger than what is resident. A cluster batch may reach all of it in one hop.
     """
+    if config.trains_clusters:
+        hops = len(config.model.layers) + 1
+        return [min(seeds, graph.nodes), *[graph.nodes] * hops], [graph.edges, *[0] * (hops - 1)]
     fanouts = [most_drawn(fanout, graph.relations) for fanout in fanouts_of(config)]
     sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), graph.nodes) for hop in range(len(fanouts) + 1)]
     return sizes, [min(nodes * fanout, graph.edges) for nodes, fanout in zip(sizes, fanouts)]

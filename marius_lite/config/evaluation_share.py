@@ -58,7 +58,12 @@ def _edges_an_epoch(config: Config, facts: Facts) -> int:
 
 
 def _nodes_an_epoch(config: Config, facts: Facts) -> float:
-    """Return how many nodes are in all the neighbourhoods that an epoch samples, if all neighbours are drawn alike."""
+    """Return how many nodes are in all the neighbourhoods that an epoch samples, if all neighbours are drawn alike.
+
+    Cluster batches have every node once.
+    """
+    if config.trains_clusters:
+        return facts.nodes
     planning = planning_of(config)
     items = planning.items(facts)
     size = max(1, min(items, config.training.batch_size))

@@ -226,7 +226,7 @@ def advice(config: Config, memory: MemoryPlan) -> str:
     ways = {
         memory.buffer: partitions if config.model.inputs == "features" else f"{partitions} or lower model.dim",
         memory.edges: partitions if encoder else f"lower storage.window_edges, or {partitions}",
-        memory.workspace: f"lower training.batch_size or {batch}",
+        memory.workspace: partitions if config.trains_clusters else f"lower training.batch_size or {batch}",
         memory.evaluation: "set evaluation.every_epochs to 0",
     }
     return ways[max(ways)]

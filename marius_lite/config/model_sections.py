@@ -42,6 +42,14 @@ class ModelSection(Section):
         "embeddings. Without an encoder: embeddings",
     )
     heads: PositiveInt = Field(1, description="attention heads of each layer but the last (gat)")
+    gcn_norm: Literal["symmetric", "row"] = Field(
+        "symmetric",
+        description="how gcn weighs neighbours. symmetric: by the roots of both ends' degrees in the whole graph. row: the mean "
+        "of a node and the neighbours that its layer sees, as in Cluster-GCN",
+    )
+    diagonal: NonNegativeFloat = Field(
+        0.0, description="how many times more gcn adds a node's own weighted row: Cluster-GCN's diagonal enhancement lambda"
+    )
     norm: Literal["none", "layer", "batch"] = Field("none", description="normalisation between an encoder's layers")
     residual: bool = Field(False, description="add a layer's input to its output; it is projected where the widths differ")
     decoder: Annotated[str, NameOf(DECODERS)] = Field(

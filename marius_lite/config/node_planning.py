@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Literal
 
+from marius_lite.config import clusters
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, reached, resident
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
@@ -47,7 +48,7 @@ class NodePlanning:
                 "of them out",
             ),
             (
-                config.storage.ordering not in ("auto", ORDERING),
+                config.storage.ordering not in ("auto", ordering_of(config)),
                 f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out",
             ),
         ]
@@ -87,11 +88,11 @@ class NodePlanning:
         if given != "auto":
             memory = node_memory(config, facts, given)
             check_capacity_fits(config, given, memory, budget)
-            return Resolved(given, ORDERING, memory)
-        for capacity in range(partitions, 0, -1):
+            return Resolved(given, ordering_of(config), memory)
+        for capacity in range(clusters.usual_group(partitions) if config.trains_clusters else partitions, 0, -1):
             memory = node_memory(config, facts, capacity)
             if memory.total <= budget:
-                return Resolved(capacity, ORDERING, memory)
+                return Resolved(capacity, ordering_of(config), memory)
         raise UserError(
             f"`storage.memory` is {format_bytes(budget)}, but one resident partition and what goes with it need "
             f"{format_bytes(memory.total)} ({memory.told()}): raise it, or {advice(config, memory)}"
@@ -128,7 +129,8 @@ class NodePlanning:
         return None
 
     def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
-        return make_node_plan(partitions, _seen(config, partitions), training, config.training.seed, epoch)
+        seen, ordering = _seen(config, partitions), config.storage.ordering
+        return make_node_plan(ordering, partitions, seen, training, config.training.seed, epoch)
 
     def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
         return node_sizes(config, facts, _nodes(facts), capacity)
@@ -152,6 +154,11 @@ class NodePlanning:
         return _nodes(facts).classes
 
 
+def ordering_of(config: Config) -> str:
+    """Return the ordering of an epoch's partitions."""
+    return clusters.ORDERING if config.trains_clusters else ORDERING
+
+
 def _nodes(facts: Facts) -> NodeFacts:
     assert facts.nodes_to_classify is not None
     return facts.nodes_to_classify
@@ -159,9 +166,12 @@ def _nodes(facts: Facts) -> NodeFacts:
 
 def node_sizes(config: Config, facts: Facts, nodes: NodeFacts, capacity: int) -> EncoderSizes:
     """Return the sizes of node classification's batches. Every node of a batch is a seed."""
+    graph = resident(facts, capacity)
+    if config.trains_clusters:
+        graph = replace(graph, edges=clusters.most_edges(facts.bucket_counts, capacity))
     return EncoderSizes(
-        config.training.batch_size,
-        resident(facts, capacity),
+        min(config.training.batch_size, graph.nodes),
+        graph,
         input_width(config, facts),
         nodes.classes,
         input_stride(config, facts),
@@ -176,8 +186,9 @@ def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
     Where training partitions do not all fit, spare slots let the next ones load ahead.
     """
     nodes, spare = _nodes(facts), 0
-    if config.storage.prefetch and nodes.training_partitions > capacity:
-        spare = min(capacity - capacity // 2, facts.partitions - capacity)
+    if config.storage.prefetch and (config.trains_clusters or nodes.training_partitions > capacity):
+        coming = capacity if config.trains_clusters else capacity - capacity // 2
+        spare = min(coming, facts.partitions - capacity)
     slots = capacity + spare
     sizes = node_sizes(config, facts, nodes, capacity)
     workspace = encoder_bytes(config, sizes, inputs_of(config, facts) != "features")

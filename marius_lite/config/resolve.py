@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from marius_lite.config.clusters import as_batches
 from marius_lite.config.encoder_memory import encoder_device_bytes, fanouts_of, resident, samples_on_device
 from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
@@ -26,6 +27,7 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
     planning = planning_of(config)
     planning.check(config, facts)
+    config = as_batches(config, facts)
     found = planning.resolve(*as_trained(config, facts), budget)
     _check_device(config, facts, found.capacity, found.memory)
     return _filled(config, facts, found, budget), found.memory

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from marius_lite.config import layerwise
+from marius_lite.config import clusters, layerwise
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import uniform
-from marius_lite.config.model_sections import LossSection
+from marius_lite.config.model_sections import LossSection, ModelSection
 from marius_lite.config.planning import Rules, planning_of
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -53,6 +53,13 @@ def _rules(config: Config) -> Rules:
             f"`model.inputs` is {model.inputs}, but without `model.encoder` the learned row is all there is: choose sage, gcn, "
             "gat, rgcn or package.module:Class, or leave it out",
         ),
+        *(
+            (
+                getattr(model, key) != getattr(ModelSection(), key) and model.encoder != "gcn",
+                f"`model.{key}` is {getattr(model, key)}, but `model.encoder` is {model.encoder}: only gcn has it, remove it",
+            )
+            for key in ("gcn_norm", "diagonal")
+        ),
         (loss.name not in ("auto", *planning.losses), f"`loss.name` is {loss.name}, but `task` is {config.task}: leave it out"),
         (
             config.training.metric not in ("auto", *planning.metrics),
@@ -61,6 +68,7 @@ def _rules(config: Config) -> Rules:
         ),
         *planning.rules(config),
         *layerwise.rules(config),
+        *clusters.rules(config),
         (
             model.encoder != "none"
             and config.sampling.fanouts != "auto"

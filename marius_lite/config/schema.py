@@ -14,19 +14,21 @@ from marius_lite.config.names import NameOf
 from marius_lite.config.optimizer_sections import OptimizerSection, RegularizerSection
 from marius_lite.config.section import Auto, Bytes, BytesOrNone, Section
 from marius_lite.config.tasks import TASKS, NamesOfTasks
-from marius_lite.ordering.plan import ORDERINGS
+from marius_lite.ordering.plan import NODE_ORDERINGS, ORDERINGS
 
 
 class TrainingSection(Section):
     """How long and how a run trains."""
 
     epochs: PositiveInt = Field(10, description="passes over the training edges")
-    method: Literal["sampled", "layerwise"] = Field(
+    method: Literal["sampled", "layerwise", "cluster"] = Field(
         "sampled",
         description="how an encoder is trained. sampled: all layers together, over sampled neighbourhoods. layerwise: one layer "
         "after another, over what all nodes take from all their neighbours once, whatever sampling.fanouts says; the memory does "
         "not grow with the neighbourhoods (classification of nodes by features, with sage or gcn). Schedules and plateaus begin "
-        "anew for each layer; early_stopping and the best checkpoint are those of the last",
+        "anew for each layer; early_stopping and the best checkpoint are those of the last. cluster: a batch is all training "
+        "nodes of storage.capacity random partitions, with all edges among these, whatever batch_size and sampling.fanouts say "
+        "(classification of nodes by features; preprocess with --partitioner locality --training-partitions all)",
     )
     layer_epochs: PositiveInt | Auto = Field(
         "auto", description="layerwise: epochs of each layer but the last, which has the others; auto: epochs / layers"
@@ -76,10 +78,14 @@ class StorageSection(Section):
         "auto", description="bytes for slots, edges, batch and evaluation together (4GB); auto: half of what is free"
     )
     capacity: PositiveInt | Auto = Field(
-        "auto", description="partitions resident at a time; auto: of those that fit the memory, the one that reads least"
+        "auto",
+        description="partitions resident at a time; auto: of those that fit the memory, the one that reads least. "
+        "With training.method cluster: partitions of a batch; auto: a 64th of all, or fewer, as memory allows",
     )
-    ordering: Annotated[str, NameOf(ORDERINGS, before=("auto",), after=("node_classification",))] = Field(
-        "auto", description="order of partitions; auto: in_memory if all fit, else comet; node_classification for that task"
+    ordering: Annotated[str, NameOf(ORDERINGS, before=("auto",), after=tuple(NODE_ORDERINGS))] = Field(
+        "auto",
+        description="order of partitions; auto: in_memory if all fit, else comet; node_classification for that task, clusters "
+        "for training.method cluster",
     )
     prefetch: bool = Field(True, description="load the next step's partitions while this step trains")
     window_edges: PositiveInt | Auto = Field(
@@ -173,6 +179,11 @@ class Config(Section):
     def trains_layerwise(self) -> bool:
         """Whether the layers of an encoder are trained one after another (`config.layerwise`)."""
         return self.training.method == "layerwise"
+
+    @property
+    def trains_clusters(self) -> bool:
+        """Whether a batch is a group of partitions, with the edges among them (`config.clusters`)."""
+        return self.training.method == "cluster"
 
     @property
     def learns_rows(self) -> bool:

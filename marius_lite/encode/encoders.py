@@ -22,6 +22,8 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
         residual=settings.residual,
         heads=settings.heads,
         relations=relations,
+        gcn_norm=settings.gcn_norm,
+        diagonal=settings.diagonal,
     )
     return make_encoder(settings.encoder, shape)
 

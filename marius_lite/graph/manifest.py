@@ -13,6 +13,7 @@ import marius_lite
 from marius_lite.errors import UserError
 from marius_lite.files import check_encodable, read_json
 from marius_lite.graph.feature_types import FeatureType
+from marius_lite.graph.partitioning import Partitioning
 
 FORMAT_VERSION = 1
 KEY = "marius_lite"
@@ -67,9 +68,10 @@ class Manifest(BaseModel):
 
     These are None where the dataset has none: ``features``, ``labels``, ``adjacency`` (which directions are stored),
     ``edge_columns`` (what edges have beside src, dst and rel). ``node_split``: nodes by split; training nodes are in the first
-    ``training_partitions`` partitions. ``node_types``: the names of the nodes' types, in order. ``class_names``: the names of the
-    classes, where they are not just numbers. ``multi_label``: True where a node may have any number of classes, see
-    `multi_labels`. ``self_loops``: training edges from a node to itself; None in datasets of earlier versions.
+    ``training_partitions`` partitions, which they fill unless these are all. ``node_types``: the names of nodes' types, in order.
+    ``class_names``: the names of the classes, where they are not just numbers. ``multi_label``: True where a node may have any
+    number of classes, see `multi_labels`. ``self_loops``: training edges from a node to itself; None in datasets of earlier
+    versions.
 
     Fields that are None are not stored. So datasets without them have the fingerprint of versions that did not know them.
     """
@@ -102,6 +104,16 @@ class Manifest(BaseModel):
     files: dict[str, tuple[int, int]]
     fingerprint: str = ""
 
+    @property
+    def training(self) -> str:
+        """Which partitions the training nodes are in: the ``first`` ones, or ``all`` of them."""
+        return str(self.options.get("training_partitions", "first"))
+
+    @property
+    def first_nodes(self) -> int:
+        """How many training nodes have the first ids; 0 where training nodes are among the others."""
+        return (self.node_split or {}).get("train", 0) if self.training == "first" else 0
+
     def sealed(self) -> Manifest:
         """Return the manifest with its fingerprint."""
         return self.model_copy(update={"fingerprint": self._digest()})
@@ -119,6 +131,14 @@ class Manifest(BaseModel):
         """Return the text of the dataset's root ``zarr.json``."""
         group = {"zarr_format": 3, "node_type": "group", "attributes": {KEY: self._stored()}}
         return json.dumps(group, indent=1).encode() + b"\n"
+
+
+def training_partitions(node_split: dict[str, int] | None, training: str, partitioning: Partitioning) -> int | None:
+    """Return how many partitions, from the first on, have training nodes; None without a split. ``training``: see
+    `Manifest.training`."""
+    if node_split is None:
+        return None
+    return partitioning.partitions if training == "all" else -(-node_split.get("train", 0) // partitioning.rows)
 
 
 def read_manifest(dataset: Path) -> Manifest:

@@ -30,6 +30,17 @@ def doubtful(manifest: Manifest, config: Config) -> list[str]:
     return [
         *planning_of(config).doubtful(config, manifest.relations),
         *(_unmeasured(manifest, config) if _relies_on_figures(config) else []),
+        *_apart(manifest, config),
+    ]
+
+
+def _apart(manifest: Manifest, config: Config) -> list[str]:
+    """Return a line where cluster batches train nodes that lie apart from their neighbours."""
+    if not config.trains_clusters or manifest.training != "first" or manifest.training_partitions == manifest.partitions:
+        return []
+    return [
+        f"training nodes fill {manifest.training_partitions} of {manifest.partitions} partitions, apart from most of their "
+        "neighbours, which cluster batches then miss: preprocess with --training-partitions all"
     ]
 
 

@@ -20,6 +20,7 @@ from marius_lite.graph.adjacency import ARRAYS, Adjacency, source_dtype
 from marius_lite.graph.damage import Progress, check_array, check_chunk, damaged, first
 from marius_lite.graph.edges import CARRIED, COLUMNS, EDGES_AT_ONCE
 from marius_lite.graph.folder import DatasetFolder
+from marius_lite.graph.manifest import training_partitions
 from marius_lite.graph.verify_nodes import node_table_bytes, verify_node_tables, verify_nodes, verify_relations
 from marius_lite.progress_bar import progress_bar
 from marius_lite.storage.checksum import file_checksum
@@ -80,7 +81,7 @@ def _verify_layout(dataset: DatasetFolder) -> None:
     found = (manifest.partitions, manifest.rows_per_partition)
     if found != (partitioning.partitions, partitioning.rows):
         raise damaged(root, f"{found[0]} partitions of {found[1]:,} nodes do not hold {manifest.nodes:,} nodes")
-    training = None if manifest.node_split is None else -(-manifest.node_split.get("train", 0) // partitioning.rows)
+    training = training_partitions(manifest.node_split, manifest.training, partitioning)
     if manifest.training_partitions != training:
         raise damaged(root, f"training_partitions is {manifest.training_partitions}, {training} hold the training nodes")
 

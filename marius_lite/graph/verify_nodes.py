@@ -40,7 +40,7 @@ def verify_nodes(dataset: DatasetFolder, progress: Progress) -> None:
     _check_groups(dataset, path)
     types = _TypeCheck(path, manifest.node_types or ())
     ids_by_order = "partitioner" not in manifest.options
-    boundary = (manifest.node_split or {}).get("train", 0)  # training nodes come first, and are ordered for themselves
+    boundary = manifest.first_nodes  # these training nodes come first, and are ordered for themselves
     key, last = order_key(manifest.seed), None
     size = dataset.size(path.name)
     for low, batch in _batches(path):
@@ -248,8 +248,8 @@ def _not_finite(rows: npt.NDArray[Any], type: str) -> npt.NDArray[np.bool_]:
 
 
 def _verify_labels(dataset: DatasetFolder, progress: Progress) -> None:
-    """Check that labels are classes that exist, and that splits are as large as the manifest says, with training nodes first and
-    a label for each node."""
+    """Check that labels are classes that exist, and that splits are as large as the manifest says, with training nodes first,
+    where they are to be, and a label for each node."""
     manifest, partitioning = dataset.manifest, dataset.partitioning
     classes = manifest.labels.classes if manifest.labels else 0
     split = manifest.node_split or {}
@@ -259,7 +259,8 @@ def _verify_labels(dataset: DatasetFolder, progress: Progress) -> None:
     for there, place, dtype in ((manifest.labels and not several, LABELS, np.int64), (manifest.node_split, SPLIT, np.uint8)):
         if there:
             check_array(dataset, dataset.path / place, partitioning.nodes, dtype, partitioning.rows)
-    training, counts = split.get("train", 0), np.zeros(1 + len(NODE_SPLITS), np.int64)
+    training, first_only = split.get("train", 0), manifest.training == "first"
+    counts = np.zeros(1 + len(NODE_SPLITS), np.int64)
     for ids in _batches_of_nodes(partitioning, max(1, BYTES_AT_ONCE // several.table.stride) if several else NODES_AT_ONCE):
         if several:
             labels = labelled(several, ids, partitioning)
@@ -271,7 +272,11 @@ def _verify_labels(dataset: DatasetFolder, progress: Progress) -> None:
             (LABELS, (labels < -1) | (labels >= max(1, classes)), f"has a label outside {classes} classes"),
             (SPLIT, codes > len(NODE_SPLITS), f"has a code above {len(NODE_SPLITS)}"),
             (SPLIT, (codes > 0) & (labels < 0), "is of a split and has no label"),
-            (SPLIT, (codes == 1) != (ids < training), f"is out of place: the {training:,} training nodes come first"),
+            (
+                SPLIT,
+                first_only & ((codes == 1) != (ids < training)),
+                f"is out of place: the {training:,} training nodes come first",
+            ),
         ):
             if (row := first(wrong)) is not None:
                 raise damaged(dataset.path / place, f"node {ids[row]:,} {what}")

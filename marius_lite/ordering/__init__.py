@@ -2,10 +2,11 @@
 
 from marius_lite.ordering.beta import beta_swaps, lower_bound
 from marius_lite.ordering.comet import comet_shape
-from marius_lite.ordering.plan import ORDERINGS, check, choose, make_node_plan, make_plan, needs_all, spare_slots
+from marius_lite.ordering.plan import NODE_ORDERINGS, ORDERINGS, check, choose, make_node_plan, make_plan, needs_all, spare_slots
 from marius_lite.ordering.schedule import Ordering, Schedule, all_buckets
 
 __all__ = [
+    "NODE_ORDERINGS",
     "ORDERINGS",
     "Ordering",
     "Schedule",

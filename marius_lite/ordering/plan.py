@@ -6,10 +6,12 @@ prefetcher, `plan` and resume all read the same one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from marius_lite.errors import UserError
-from marius_lite.ordering import node_classification
+from marius_lite.ordering import clusters, node_classification
 from marius_lite.ordering.beta import BETA
 from marius_lite.ordering.comet import COMET
 from marius_lite.ordering.in_memory import IN_MEMORY
@@ -19,6 +21,11 @@ from marius_lite.types import EpochPlan, Step
 
 ORDERINGS: dict[str, Ordering] = {"in_memory": IN_MEMORY, "beta": BETA, "comet": COMET}
 """The orderings of link prediction, by the name in `storage.ordering`."""
+NODE_ORDERINGS: dict[str, Callable[[int, int, int, np.random.Generator], node_classification.Turns]] = {
+    "node_classification": node_classification.order,
+    "clusters": clusters.order,
+}
+"""The orderings of node classification, by the name there: functions of (partitions, capacity, training, generator)."""
 
 
 def make_plan(ordering: str, partitions: int, capacity: int, run_seed: int, epoch: int) -> EpochPlan:
@@ -44,19 +51,19 @@ def make_plan(ordering: str, partitions: int, capacity: int, run_seed: int, epoc
     return EpochPlan(ordering, partitions, capacity, epoch, tuple(steps))
 
 
-def make_node_plan(partitions: int, capacity: int, training: int, run_seed: int, epoch: int) -> EpochPlan:
-    """Make the plan of an epoch that classifies nodes. Training nodes fill the first ``training`` partitions.
+def make_node_plan(ordering: str, partitions: int, capacity: int, training: int, run_seed: int, epoch: int) -> EpochPlan:
+    """Make the plan of an epoch that classifies nodes. Training nodes are in the first ``training`` partitions.
 
     The same arguments give the same plan. Raises UserError for a capacity that cannot work.
     """
     check_node_capacity(partitions, capacity)
-    rng = generator_for(run_seed, "ordering/node_classification", epoch)
+    rng = generator_for(run_seed, f"ordering/{ordering}", epoch)
     steps, before = [], frozenset[int]()
-    for index, (resident, targets) in enumerate(node_classification.order(partitions, capacity, training, rng)):
+    for index, (resident, targets) in enumerate(NODE_ORDERINGS[ordering](partitions, capacity, training, rng)):
         now = frozenset(resident)
         steps.append(Step(index, tuple(sorted(now)), tuple(sorted(now - before)), tuple(sorted(before - now)), targets=targets))
         before = now
-    return EpochPlan("node_classification", partitions, capacity, epoch, tuple(steps))
+    return EpochPlan(ordering, partitions, capacity, epoch, tuple(steps))
 
 
 def choose(partitions: int, capacity: int) -> str:

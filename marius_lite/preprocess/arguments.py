@@ -18,6 +18,7 @@ CHOICES = {
     "on_bad_row": ("error", "skip"),
     "adjacency": ("auto", "none", "in"),
     "partitioner": ("random", "locality", "metis"),
+    "training_partitions": ("first", "all"),
     "feature_dtype": ("auto", "float32", "float16", "bfloat16", "int8"),
 }
 MOST_WEIGHT = 3.4028234663852886e38  # of float32
@@ -42,6 +43,7 @@ class Arguments(TypedDict, total=False):
     comment: str
     partitions: str | int
     partitioner: str
+    training_partitions: str
     memory: str | int
     seed: int
     undirected: bool
@@ -105,6 +107,11 @@ def check_together(given: Arguments) -> None:
         raise UserError(f"--node-split cannot stand beside {splitting[0]}: give lists or fractions, not both")
     if splitting and labels is None:
         raise UserError(f"{splitting[0]}: splits the labelled nodes: give their classes with --labels FILE")
+    if given.get("training_partitions", "first") != "first" and not splitting:
+        raise UserError(
+            f"--training-partitions {given['training_partitions']}: there are no training nodes: give them with --train-nodes or "
+            "--node-split"
+        )
     if lists and "train" not in lists:
         raise UserError(f"{splitting[0]}: nothing to learn from: give the training nodes with --train-nodes FILE")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from marius_lite.graph.ids import IdKind
-from marius_lite.graph.manifest import LabelShape, Manifest
+from marius_lite.graph.manifest import LabelShape, Manifest, training_partitions
 from marius_lite.preprocess.disk.place import checksums
 from marius_lite.preprocess.disk.site import Site
 from marius_lite.preprocess.edges.buckets import Tally
@@ -50,7 +50,7 @@ def make_manifest(site: Site, data: NodeData | None, results: PassResults) -> Ma
         class_names=tuple(data.labels.names) if data and data.labels and data.labels.names else None,
         multi_label=True if data and data.labels and data.labels.table else None,
         node_split=counts,
-        training_partitions=None if counts is None else -(-counts["train"] // partitioning.rows),
+        training_partitions=training_partitions(counts, options.training_partitions, partitioning),
         node_types=tuple(numbered.types.names) if numbered.types else None,
         adjacency=None if options.adjacency == "none" else (options.adjacency,),
         edge_columns=results.gathered.shape.carried or None,

@@ -34,8 +34,7 @@ class NodePasses:
     def run(self, data: NodeData | None, source: TypeSource | None) -> NumberedNodes:
         """Run the passes. ``data``: features, labels and splits, ``source``: types, where there are files of them."""
         labels, types = self._labels(data), self._types(source)
-        training = None if labels is None or labels.codes is None else TrainingFirst(files.read_numbers(labels.codes, CODE))
-        last = self._last(training, labels)
+        last = self._last(labels)
         file, names = self.site.root / "nodes.parquet", self.site.work / "names"
         self.site.passes.once(
             "names",
@@ -65,13 +64,16 @@ class NodePasses:
             return None
         return self.site.passes.once("types", PlacedTypes, [folder], lambda: source.place(self.numbering, given, folder))
 
-    def _last(self, training: TrainingFirst | None, labels: NodeLabels | None) -> Renumbering:
-        """Return what gives the last ids: training nodes come first, then the order of the partitioner, where there is one."""
-        nodes = self.numbering.nodes
+    def _last(self, labels: NodeLabels | None) -> Renumbering:
+        """Return what gives the last ids: training nodes come first, where they are to, then the order of the partitioner, where
+        there is one."""
+        nodes, training = self.numbering.nodes, None
+        if labels is not None and labels.codes is not None and self.site.options.training_partitions == "first":
+            training = TrainingFirst(files.read_numbers(labels.codes, CODE))
         last = Renumbering(training, None, id_dtype(nodes))
         if self.site.options.partitioner == "random" or self.partitioning.partitions == 1:
             return last
-        first = labels.counts["train"] if labels and labels.counts else nodes
+        first = labels.counts["train"] if training and labels and labels.counts else nodes
         placing = Placing(self.site, self.partitioning, sum(self.gathered.counts), self.relation_ids, last)
         places = self.site.passes.once(
             "partition", Path, placing.places, lambda: placing.run(with_ids(self.gathered.edges(), self.numbering), first)

@@ -76,6 +76,7 @@ class Options:
     comment: str = "#"
     partitions: int | None = None
     partitioner: str = "random"
+    training_partitions: str = "first"
     memory: int = 4_000_000_000
     seed: int = 0
     undirected: bool = False
@@ -169,6 +170,7 @@ class Options:
             **({"weight_default": self.weight_default} if self.weight_default is not None else {}),
             **({"timestamp": self.timestamp} if self.timestamp is not None else {}),
             **({"partitioner": self.partitioner} if self.partitioner != "random" else {}),
+            **({"training_partitions": self.training_partitions} if self.training_partitions != "first" else {}),
             **({"feature_dtype": self.feature_dtype} if self.feature_dtype != "auto" else {}),
             **({"node_split": self.node_fractions} if self.node_fractions else {}),
             **({"mask_split": self.mask_split} if self.mask_split is not None else {}),

@@ -253,10 +253,9 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
     sees_resident = config.encodes and not config.trains_layerwise
     if sees_resident and (share := absent_share(plans_of(data, config)(0), data.edges("train").counts)) > 0:
         log.info(
-            "%.1f%% of the neighbours of resident nodes are not resident, so that training does not see them: more resident "
-            "partitions (storage.memory) make this less%s",
+            "%.1f%% of the neighbours of %s, so that training does not see them: more %s make this less%s",
             100 * share,
-            "" if config.learns_rows or config.task == "link_prediction" else "; `sampling.scope: exact` draws among all",
+            *_absent_where(config),
         )
     for line in [*doubtful(data.manifest, config), *task_of(config).leaks(data)]:
         log.warning("%s", line)
@@ -265,6 +264,14 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
             "torch was loaded before marius_lite, so its threads spin while they wait, which can take a third of the speed: "
             "import marius_lite first, or start Python with GOMP_SPINCOUNT=1000"
         )
+
+
+def _absent_where(config: Config) -> tuple[str, str, str]:
+    """Return whose neighbours training does not see, of what there should be more, and what else would help."""
+    if config.trains_clusters:
+        return "a batch's partitions are in others", "partitions (storage.capacity), or fewer and larger ones,", ""
+    exact = "" if config.learns_rows or config.task == "link_prediction" else "; `sampling.scope: exact` draws among all"
+    return "resident nodes are not resident", "resident partitions (storage.memory)", exact
 
 
 def _tell_missing_lines(metrics: Path, expected: int) -> None:

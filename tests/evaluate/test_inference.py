@@ -89,7 +89,7 @@ def all_rows(table):
     return np.concatenate([table.read_rows(k, np.arange(table.size(k))) for k in range(table.partitions)])
 
 
-@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("name", [*ENCODERS, "gcn by rows"])
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(0, 10_000),
@@ -103,8 +103,10 @@ def all_rows(table):
 def test_equal_to_the_whole_graph(tmp_path_factory, name, seed, nodes, edges, partitions, tight, dtype, norm):
     graph, partitioning, x = set_up(seed, nodes, edges, partitions, dtype)
     torch.manual_seed(seed)
-    encoder = make_encoder(name, EncoderShape(IN, WIDTHS, dropout=0.5, norm=norm, residual=True, heads=2, relations=RELATIONS))
-    encoder.eval()
+    name, _, by_rows = name.partition(" by ")
+    weighed = {"gcn_norm": "row", "diagonal": 0.5} if by_rows else {}
+    shape = EncoderShape(IN, WIDTHS, dropout=0.5, norm=norm, residual=True, heads=2, relations=RELATIONS, **weighed)
+    encoder = make_encoder(name, shape).eval()
     expected = expected_vectors(encoder, graph, x)
     encoder.train()
     lists = Lists(graph, partitioning)

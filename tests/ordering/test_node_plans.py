@@ -11,7 +11,7 @@ from marius_lite.ordering import make_node_plan
 @given(st.data(), st.integers(1, 64), st.integers(0, 2**30), st.integers(0, 9))
 def test_properties(data, p, seed, epoch):
     c, training = data.draw(st.integers(1, p)), data.draw(st.integers(1, p))
-    plan = make_node_plan(p, c, training, seed, epoch)
+    plan = make_node_plan("node_classification", p, c, training, seed, epoch)
     assert sorted(k for step in plan.steps for k in step.targets) == list(range(training))
     before = set()
     for step in plan.steps:
@@ -20,28 +20,28 @@ def test_properties(data, p, seed, epoch):
         assert len(resident) == len(step.resident) == c
         assert (set(step.load), set(step.evict)) == (resident - before, before - resident)
         before = resident
-    assert plan == make_node_plan(p, c, training, seed, epoch)
+    assert plan == make_node_plan("node_classification", p, c, training, seed, epoch)
     assert len(plan.steps) == 1 or training > c
 
 
 def test_no_swap_inside_an_epoch_and_others_change_between_epochs():
-    plans = [make_node_plan(32, 8, 3, 0, epoch) for epoch in range(6)]
+    plans = [make_node_plan("node_classification", 32, 8, 3, 0, epoch) for epoch in range(6)]
     assert all(plan.swaps == 0 for plan in plans)
     assert len({plan.steps[0].resident for plan in plans}) == 6
 
 
 def test_where_training_partitions_do_not_fit_they_take_turns_in_another_order_each_epoch():
-    plans = [make_node_plan(16, 6, 9, 0, epoch) for epoch in range(12)]
+    plans = [make_node_plan("node_classification", 16, 6, 9, 0, epoch) for epoch in range(12)]
     for plan in plans:
         assert [len(step.targets) for step in plan.steps] == [3, 3, 3]  # half of what is resident is trained
         assert all(step.targets == tuple(sorted(step.targets)) for step in plan.steps)
     assert len({tuple(step.targets for step in plan.steps) for plan in plans}) == 12
     beside = {k for plan in plans for step in plan.steps for k in set(step.resident) - set(step.targets)}
     assert beside == set(range(16))
-    assert [len(step.targets) for step in make_node_plan(16, 1, 4, 0, 0).steps] == [1] * 4
+    assert [len(step.targets) for step in make_node_plan("node_classification", 16, 1, 4, 0, 0).steps] == [1] * 4
 
 
 @pytest.mark.parametrize("capacity", [0, 9])
 def test_what_cannot_work_is_refused(capacity):
     with pytest.raises(UserError, match=f"`storage.capacity` is {capacity}, but the dataset has 8 partitions"):
-        make_node_plan(8, capacity, 2, 0, 0)
+        make_node_plan("node_classification", 8, capacity, 2, 0, 0)

@@ -43,5 +43,5 @@ def test_a_toy_ordering_trains(registered, tiny_dataset, tmp_path):
 
 
 def test_without_its_line_it_is_refused_by_name():
-    with pytest.raises(UserError, match=r"`storage\.ordering` is 'pairs': .*'auto', 'in_memory', 'beta', 'comet' or 'node_class"):
+    with pytest.raises(UserError, match=r"`storage\.ordering` is 'pairs': .*'auto', 'in_memory', 'beta', 'comet', 'node_class"):
         ml.load_config(values=SETTINGS)

@@ -44,6 +44,7 @@ KINDS = {
     "undirected": ("e.npy", {"undirected": True, "drop_duplicates": True, "adjacency": "in"}),
     "validation file": ("e.tsv", {"valid": "valid.tsv", "drop_self_loops": True}),
     "features and labels": ("e.npy", {**NODE_DATA, "node_split": "0.4,0.3,0.3"}),
+    "training nodes anywhere": ("e.npy", {**NODE_DATA, "node_split": "0.4,0.3,0.3", "training_partitions": "all"}),
     "several classes": ("e.npy", {"features": "x.npy", "labels": "several.npy", "node_split": "0.4,0.3,0.3"}),
     "types": ("e.npy", {"node_types": "t.npy", "labels": "y.npy", "node_split": "0.4,0.3,0.3"}),
     "bfloat16": ("e.npy", {"features": "x.npy", "feature_dtype": "bfloat16"}),

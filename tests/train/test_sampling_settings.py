@@ -145,7 +145,7 @@ def test_the_edges_that_swaps_move_are_those_of_what_was_loaded(cli, two_relatio
     counts, p, here, steps = np.diff(dataset.adjacency.starts), dataset.partitioning.partitions, set(), []
     for epoch in range(3):
         plan = (
-            make_node_plan(p, capacity, dataset.manifest.training_partitions, 0, epoch)
+            make_node_plan("node_classification", p, capacity, dataset.manifest.training_partitions, 0, epoch)
             if task == "nodes"
             else make_plan("beta", p, capacity, 0, epoch)
         )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from marius_lite.nn.encoders.base import Block, Layered, geometric
 from marius_lite.nn.encoders.custom import CustomEncoder
-from marius_lite.nn.encoders.gcn import propagate
+from marius_lite.nn.encoders.gcn import normalised, propagate
 from marius_lite.nn.products import linear
 
 ONE_HOP = ("SAGEConv", "GINConv", "GATConv", "GATv2Conv", "EdgeConv", "PNAConv")
@@ -103,6 +103,6 @@ def _convolve(conv: Any, x: Tensor, block: Block) -> Tensor:
     GCN normalises by the degrees in the whole graph. The block's edges do not tell those of the sources, so they are given.
     """
     if _plain_gcn(conv) and conv.normalize:
-        return linear(propagate(x, block), conv.lin.weight, conv.bias)
+        return linear(propagate(x, normalised(block)), conv.lin.weight, conv.bias)
     out: Tensor = conv(x, block.edge_index())[: block.targets]
     return out

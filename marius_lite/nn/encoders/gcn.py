@@ -1,7 +1,8 @@
-"""Graph convolutional networks (Kipf and Welling, ICLR 2017)."""
+"""Graph convolutional networks (Kipf and Welling, ICLR 2017), also as normalised by Cluster-GCN (Chiang et al., KDD 2019)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from marius_lite.nn.aggregate import neighbour_sum, targets_of
 from marius_lite.nn.encoders.base import Block, Encoder, geometric
 from marius_lite.nn.encoders.sage import transform_first
+from marius_lite.nn.encoders.shape import EncoderShape
 from marius_lite.nn.mapped_sum import Neighbours, mapped_sum
 from marius_lite.nn.products import linear
 
@@ -19,9 +21,21 @@ class Gcn(Encoder):
 
     D is the in-degree in the whole graph without self-loops, plus 1 for the loop that GCN adds. The sum over sampled neighbours
     is multiplied by in-degree / sampled neighbours, so that its mean is the sum over all.
+
+    With ``gcn_norm`` row it is D^-1 (A + I) of the edges that a layer sees: W (x_t + sum of x_s) / D_t + b. D_t is one more than
+    there are such neighbours. ``diagonal``, Cluster-GCN's lambda: the weight of x_t is multiplied by 1 + lambda.
     """
 
     degrees, gathers = True, 1
+
+    def __init__(self, shape: EncoderShape) -> None:
+        super().__init__(shape)
+        self._weighs, self._own = shape.gcn_norm, 1 + shape.diagonal
+        self.degrees = self.asks_for_degrees = shape.gcn_norm == "symmetric"
+
+    def summed_width(self, layer: int) -> int | None:
+        plain = self._weighs == "symmetric" and self._own == 1  # as `evaluate.summed_pass` sums
+        return super().summed_width(layer) if plain else None
 
     def _conv(self, in_width: int, out_width: int, last: bool) -> torch.nn.Module:
         conv: torch.nn.Module = geometric().GCNConv(in_width, out_width)
@@ -30,13 +44,15 @@ class Gcn(Encoder):
     def _convolve(self, conv: Any, x: Tensor, block: Block, rectified: bool = False) -> Tensor:
         weight = conv.lin.weight
         if transform_first(x, block, weight):
-            out = propagate(linear(x, weight), block)
+            out = propagate(linear(x, weight), self._neighbours(block))
             out += conv.bias.to(out.dtype)
             return out.relu_() if rectified else out
         return mapped_sum(x, self._neighbours(block), *self._map(conv), rectified)
 
     def _neighbours(self, block: Block) -> Neighbours:
-        return normalised(block)
+        found = normalised(block) if self._weighs == "symmetric" else averaged(block)
+        assert found.own is not None
+        return found if self._own == 1 else replace(found, own=found.own * self._own)
 
     def _map(self, conv: Any) -> tuple[Tensor, Tensor]:
         return conv.lin.weight, conv.bias
@@ -51,22 +67,34 @@ class Gcn(Encoder):
         return out
 
 
-def propagate(x: Tensor, block: Block) -> Tensor:
-    """Return x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t): (targets, width) from x (sources, width)."""
-    neighbours = normalised(block)
+def propagate(x: Tensor, neighbours: Neighbours) -> Tensor:
+    """Return the weighted sums: (targets, width) from x (sources, width)."""
     return neighbour_sum(x, neighbours.indptr, neighbours.indices, **neighbours.options)
 
 
 def normalised(block: Block) -> Neighbours:
-    """Return what `propagate` neighbours."""
+    """Return the weights of x_t / D_t + sum over neighbours s of x_s / sqrt(D_s D_t)."""
     if block.degrees is None:
         raise ValueError("GCN needs the true degrees of the sampled nodes")
-    targets = targets_of(block.indptr, len(block.indices))
+    targets, loops, counts = _seen(block)
     ends = block.degrees[: block.targets]
+    shares = ends / counts.clamp(min=1) * (ends + 1).rsqrt()
+    weights = (block.degrees + 1).rsqrt()[block.indices] * shares[targets] * ~loops
+    return Neighbours(block.indptr, block.indices, weights, own=1 / (ends + 1))
+
+
+def averaged(block: Block) -> Neighbours:
+    """Return the weights of the mean of x_t and the neighbours that the block has, without self-loops."""
+    targets, loops, counts = _seen(block)
+    shares = 1 / (counts + 1).float()
+    return Neighbours(block.indptr, block.indices, shares[targets] * ~loops, own=shares)
+
+
+def _seen(block: Block) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the target of each edge, whether it is a self-loop, and of each target how many edges are none."""
+    targets = targets_of(block.indptr, len(block.indices))
     counts = block.indptr.diff()
     loops = block.indices == targets
     if loops.any():
         counts = counts.index_add(0, targets[loops], counts.new_full((), -1).expand(int(loops.sum())))
-    shares = ends / counts.clamp(min=1) * (ends + 1).rsqrt()
-    weights = (block.degrees + 1).rsqrt()[block.indices] * shares[targets] * ~loops
-    return Neighbours(block.indptr, block.indices, weights, own=1 / (ends + 1))
+    return targets, loops, counts

@@ -30,8 +30,8 @@ class Gathering(Layered):
     def layer_bytes(self, layer: int, targets: int, sources: int, edges: int) -> int:
         return 4 * targets * (self.widths[0] + 2 * self.in_width) + 24 * edges
 
-    def summed_width(self, layer: int) -> int:
-        return self.in_width
+    def summed_width(self, layer: int) -> int | None:
+        return None if self._gathers.summed_width(self._place) is None else self.in_width
 
     def combined(self, layer: int, sums: Tensor, rows: Tensor) -> Tensor:
         return self._gathers.with_own(sums, rows)

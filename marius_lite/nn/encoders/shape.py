@@ -13,7 +13,7 @@ class EncoderShape:
     ``in_width``: numbers of a node in its input. ``widths``: numbers of a node after each layer; the last is that of the result.
     ``dropout``: share of the numbers that is set to zero between layers. ``norm``: "none", "layer" (of each row) or "batch".
     ``residual``: whether a layer's input is added to its result. ``heads``: attention heads, for gat. ``relations``: how many
-    relations edges have, for rgcn.
+    relations edges have, for rgcn. ``gcn_norm``, ``diagonal``: how gcn weighs neighbours and the node's own row.
     """
 
     in_width: int
@@ -23,3 +23,5 @@ class EncoderShape:
     residual: bool = False
     heads: int = 1
     relations: int = 1
+    gcn_norm: str = "symmetric"
+    diagonal: float = 0.0

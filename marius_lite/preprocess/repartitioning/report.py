@@ -8,7 +8,7 @@ import numpy as np
 
 import marius_lite
 from marius_lite import files
-from marius_lite.graph.manifest import Manifest
+from marius_lite.graph.manifest import Manifest, training_partitions
 from marius_lite.graph.report import UNKNOWN, read_report
 from marius_lite.preprocess.disk.place import checksums
 from marius_lite.preprocess.repartitioning.site import RepartitionSite
@@ -23,7 +23,7 @@ def repartitioned_manifest(site: RepartitionSite) -> Manifest:
             "program_version": marius_lite.__version__,
             "partitions": new.partitions,
             "rows_per_partition": new.rows,
-            "training_partitions": None if counts is None else -(-counts["train"] // new.rows),
+            "training_partitions": training_partitions(counts, site.manifest.training, new),
             "files": checksums(site.root, site.passes.files),
         }
     ).sealed()

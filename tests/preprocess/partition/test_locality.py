@@ -96,6 +96,23 @@ def test_training_nodes_stay_first(tmp_path, planted):
     assert report(tmp_path / "near")["edge_cut"] < 0.8 * report(tmp_path / "random")["edge_cut"]
 
 
+@pytest.mark.parametrize("partitioner", ["random", "locality"])
+def test_training_nodes_may_stay_among_the_others(tmp_path, planted, partitioner):
+    labels = np.random.default_rng(2).integers(3, size=NODES)
+    np.save(tmp_path / "labels.npy", labels)
+    options = {"partitions": 8, "labels": tmp_path / "labels.npy", "partitioner": partitioner}
+    whole = make(tmp_path / "whole", planted, **options)
+    among = make(tmp_path / "among", planted, **options, node_split="0.3,0.3,0.4", training_partitions="all")
+    first = make(tmp_path / "first", planted, **options, node_split="0.3,0.3,0.4")
+    among.verify()
+    assert nodes_of(among) == nodes_of(whole)  # as if there were no split
+    assert among.manifest.training_partitions == 8
+    raw = [set(np.asarray(nodes_of(each))[each.node_split("train")].tolist()) for each in (among, first)]
+    assert raw[0] == raw[1]
+    assert len(set((among.node_split("train") // among.partitioning.rows).tolist())) == 8
+    assert (np.concatenate([among.labels.read(k) for k in range(8)]) == labels[nodes_of(among)]).all()
+
+
 @pytest.mark.parametrize("graph", [graph_without_edges, graph_of_self_loops_and_one_edge, multigraph, hub, star, path])
 @pytest.mark.parametrize("undirected", [False, True])
 def test_odd_graphs(tmp_path, graph, undirected):

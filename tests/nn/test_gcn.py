@@ -1,0 +1,63 @@
+"""GCN as Cluster-GCN normalises it, against dense products in float64 on the subgraph."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from neighbourhoods import Graph
+
+from marius_lite.nn.encoders import EncoderShape, make_encoder
+
+pytest.importorskip("torch_geometric.nn")
+
+IN, HIDDEN, OUT = 10, 8, 6
+
+
+def dense(graph, norm, diagonal):
+    """A~ + lambda diag(A~), of A + I without self-loops of A: rows are targets."""
+    with_self = np.eye(graph.nodes)
+    np.add.at(with_self, (graph.edges[1], graph.edges[0]), graph.edges[0] != graph.edges[1])
+    degrees = with_self.sum(1)
+    by = 1 / degrees[:, None] if norm == "row" else 1 / np.sqrt(np.outer(degrees, degrees))
+    scaled = with_self * by
+    return torch.from_numpy(scaled + diagonal * np.diag(np.diag(scaled)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 25),
+    st.integers(0, 120),
+    st.sampled_from(["symmetric", "row"]),
+    st.sampled_from([0.0, 0.5, 2.0]),
+    st.sampled_from([(IN, HIDDEN), (HIDDEN, IN)]),  # whichever is mapped first
+)
+def test_layers_are_dense_products(seed, nodes, edges, norm, diagonal, widths):
+    rng = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    graph, inner = Graph.random(rng, nodes, edges), widths[0]
+    ours = make_encoder("gcn", EncoderShape(inner, [widths[1], OUT], gcn_norm=norm, diagonal=diagonal)).eval()
+    for value in ours.parameters():
+        value.data.normal_(0, 0.5)
+    x = torch.randn(nodes, inner)
+    ids, sampled = graph.sample(rng.permutation(nodes)[: rng.integers(1, nodes + 1)].tolist(), [-1, -1])
+    parts = x[ids].requires_grad_()
+    out = ours(parts, sampled)
+
+    whole, wide = x.double().requires_grad_(), dense(graph, norm, diagonal)
+    first, second = ((conv.lin.weight.double(), conv.bias.double()) for conv in ours.convs)
+    hidden = (wide @ whole @ first[0].T + first[1]).relu()
+    expected = (wide @ hidden @ second[0].T + second[1])[ids[: len(out)]]
+    torch.testing.assert_close(out.double(), expected, rtol=1e-4, atol=1e-4)
+
+    upstream = torch.randn_like(out)
+    out.backward(upstream)
+    expected.backward(upstream.double())
+    gradient = torch.zeros_like(x).index_add(0, torch.as_tensor(ids), parts.grad)
+    torch.testing.assert_close(gradient.double(), whole.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_rows_ask_for_no_degrees():
+    kinds = {norm: make_encoder("gcn", EncoderShape(4, [3], gcn_norm=norm)) for norm in ("symmetric", "row")}
+    assert {norm: kind.asks_for_degrees for norm, kind in kinds.items()} == {"symmetric": True, "row": False}
