@@ -13,7 +13,7 @@ import numpy.typing as npt
 class NodeFacts:
     """Facts about the nodes to classify.
 
-    ``classes``: how many classes there are. ``training``: training nodes, which fill the first ``training_partitions``
+    ``classes``: how many classes there are. ``training``: training nodes, which are in the first ``training_partitions``
     partitions. ``evaluated``: nodes of the largest split. ``multi_label``: whether a node may have several classes.
     """
 

@@ -56,7 +56,7 @@ class Planning(Protocol):
         """
 
     def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
-        """Return an epoch's plan, for a resolved configuration. Training nodes fill the first ``training`` partitions."""
+        """Return an epoch's plan, for a resolved configuration. Training nodes are in the first ``training`` ones."""
 
     def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
         """Return what the memory of a batch depends on, where there is an encoder."""

@@ -20,7 +20,7 @@ Labels = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class TrainingNodes:
-    """All training nodes: their ``ids``, ascending, and their ``labels``. They lie in the first partitions."""
+    """All training nodes: their ``ids``, ascending, and their ``labels``. They lie in the first partitions, or in all."""
 
     ids: Ids
     labels: Labels
