@@ -71,6 +71,7 @@ def rules(config: Config) -> Rules:
             sampling.scope == "exact",
             f"{wanted} `sampling.scope` is exact: a batch's nodes see the partitions of the batch alone, remove it",
         ),
+        (sampling.lists == "disk", f"{wanted} `sampling.lists` is disk: lists come with a batch's partitions, remove it"),
         (sampling.weighted, f"{wanted} `sampling.weighted` is true: {all_taken}, set it to false"),
         (
             sampling.refresh_epochs > 1,

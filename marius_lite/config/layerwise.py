@@ -51,7 +51,7 @@ def of_layer(config: Config, layer: int) -> Config:
         training |= {"epochs": first_epoch(config, layer + 1), "early_stopping": 0}
     changes = {
         "model": {"layers": (), "normalize_features": False, "inputs": "features"},
-        "sampling": {"fanouts": (0,), "device": "cpu"},
+        "sampling": {"fanouts": (0,), "device": "cpu", "lists": "memory"},
         "training": training,
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in changes.items()}
@@ -117,6 +117,7 @@ def rules(config: Config) -> Rules:
         (model.residual, f"{wanted} `model.residual` is true: a layer is trained without the one before it, set it to false"),
         (model.inputs not in ("auto", "features"), f"{wanted} `model.inputs` is {model.inputs}: only features are gathered once"),
         (config.sampling.weighted, f"{wanted} `sampling.weighted` is true: all neighbours are taken, set it to false"),
+        (config.sampling.lists == "disk", f"{wanted} `sampling.lists` is disk: nothing is sampled, remove it"),
         (config.sampling.device == "cuda", f"{wanted} `sampling.device` is cuda: nothing is sampled, remove it"),
         (
             config.sampling.refresh_epochs > 1,

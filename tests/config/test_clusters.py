@@ -55,6 +55,7 @@ def test_more_partitions_take_more_memory_and_what_does_not_fit_is_refused(commu
         (["model.inputs=both"], "`model.inputs` is both: only features"),
         (["sampling.scope=exact"], "`sampling.scope` is exact: a batch's nodes"),
         (["sampling.weighted=true"], "`sampling.weighted` is true: all neighbours"),
+        (["sampling.lists=disk"], "`sampling.lists` is disk: lists come with"),
         (["sampling.refresh_epochs=2"], "`sampling.refresh_epochs` is 2: every epoch"),
         (["storage.ordering=node_classification"], "`storage.ordering` is node_classification"),
     ],

@@ -39,6 +39,7 @@ def test_those_gather_that_say_so():
         (["model.residual=true"], "`model.residual` is true"),
         (["model.inputs=both"], "`model.inputs` is both"),
         (["sampling.weighted=true"], "`sampling.weighted` is true"),
+        (["sampling.lists=disk"], "`sampling.lists` is disk: nothing is sampled"),
         (["sampling.refresh_epochs=2"], "`sampling.refresh_epochs` is 2"),
         (["model.layers=[8,8]", "training.epochs=2"], "3 layers need 3 epochs at least"),
         (["model.layers=[8]", "training.epochs=9", "training.layer_epochs=9"], "`training.layer_epochs` 9: 2 layers"),
