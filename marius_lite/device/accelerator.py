@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +11,7 @@ import torch
 from marius_lite._native import CudaLibrary
 from marius_lite.device.library import library
 from marius_lite.device.streams import CudaStream, Stream
-from marius_lite.errors import UserError
+from marius_lite.errors import RunError, UserError
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,17 @@ class Accelerator:
         filled = self.computing.record()
         self.gathering.after(filled)
         self.scattering.after(filled)
+
+    @contextmanager
+    def taking_memory(self, what: str, advice: str) -> Iterator[None]:
+        """Raise RunError where the device has too little memory for ``what``. ``advice``: what its user can do."""
+        try:
+            yield
+        except torch.cuda.OutOfMemoryError as error:
+            reason = str(error).splitlines()[0]
+            raise RunError(
+                f"{self.device}: {what} needs more memory than storage.device_memory leaves: {advice} ({reason})"
+            ) from error
 
 
 def check_device(name: str) -> torch.device:

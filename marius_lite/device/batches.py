@@ -79,14 +79,10 @@ class DeviceBatches:
         the oldest must end before another begins. Raises RunError where the device has too little memory, or where torch has no
         deterministic implementation of what ``learn`` does.
         """
+        advice = "lower training.batch_size, sampling.fanouts or storage.device_cache"
         try:
-            return self._begin(rows, arrays, learn)
-        except torch.cuda.OutOfMemoryError as error:
-            reason = str(error).splitlines()[0]
-            raise RunError(
-                f"{self.accelerator.device}: a batch needs more memory than storage.device_memory leaves: lower "
-                f"training.batch_size, sampling.fanouts or storage.device_cache ({reason})"
-            ) from error
+            with self.accelerator.taking_memory("a batch", advice):
+                return self._begin(rows, arrays, learn)
         except RuntimeError as error:
             if "deterministic implementation" not in str(error):
                 raise

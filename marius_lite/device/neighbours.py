@@ -16,7 +16,6 @@ import torch
 
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.packet import Packet
-from marius_lite.errors import RunError
 from marius_lite.graph.adjacency import PartitionLists, source_dtype
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.sampling.neighbours import NeighbourSample
@@ -75,7 +74,8 @@ class DeviceNeighbours:
         """Sample as `NeighbourLists.sample` does. Raises RunError where the device has too little memory."""
         self._check(seeds)
         batch = _Batch(self, seed)
-        try:
+        advice = "use `sampling.device: cpu`, or lower training.batch_size or sampling.fanouts"
+        with self.accelerator.taking_memory("to sample a batch", advice):
             (found,) = self.run(partial(batch.begin, seeds, self._excluded(exclude, both)), 1)
             if found < len(seeds):
                 ids, counts = np.unique(seeds, return_counts=True)
@@ -92,12 +92,6 @@ class DeviceNeighbours:
                 hop_nodes += self.run(partial(batch.draw, int(fanout), edges), 1)
             arrays: dict[str, npt.NDArray[Any]] = {}
             self.run(partial(batch.finish, hop_nodes[-1], arrays), 0)
-        except torch.cuda.OutOfMemoryError as error:
-            reason = str(error).splitlines()[0]
-            raise RunError(
-                f"{self.accelerator.device}: to sample a batch needs more memory than storage.device_memory leaves: "
-                f"use `sampling.device: cpu`, or lower training.batch_size or sampling.fanouts ({reason})"
-            ) from error
         return NeighbourSample(
             hop_nodes=np.array(hop_nodes, np.int32),
             hop_edges=np.array(hop_edges, np.int32),
