@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from marius_lite.errors import UserError
 from marius_lite.nn.decoders import DECODERS, Draw, EdgeContext, make_decoder
-from marius_lite.nn.decoders.base import complex_product
+from marius_lite.nn.decoders.complex import complex_product
 from marius_lite.nn.similarities import SIMILARITIES
 
 

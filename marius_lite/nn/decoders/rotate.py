@@ -6,7 +6,8 @@ import math
 
 import torch
 
-from marius_lite.nn.decoders.base import Decoder, EdgeContext, complex_product, unit_draw
+from marius_lite.nn.decoders.base import Decoder, EdgeContext, unit_draw
+from marius_lite.nn.decoders.complex import complex_product
 from marius_lite.nn.decoders.draw import Draw
 
 
