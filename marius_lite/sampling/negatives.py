@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.config.model_sections import drawn_by_degree
 from marius_lite.sampling.known import known_among
 from marius_lite.seeds import generator_for, seed_for
 from marius_lite.types import Correction, EdgeBatch, Rows, SampledBatch
@@ -55,25 +54,24 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NegativeSampler:
-    """Draws negatives, (sides, chunks, count). Those from the batch's nodes come first in each chunk."""
+    """Draws negatives, (sides, chunks, count). The first ``from_batch`` of each chunk are nodes of the batch itself."""
 
     count: int
     chunks: int
-    degree_fraction: float
+    from_batch: int
     run_seed: int
     mask_known: bool = False
 
     def sample(self, edges: EdgeBatch, resident: ResidentNodes) -> SampledBatch:
         place = (edges.epoch, edges.step, edges.index)
         generator = generator_for(self.run_seed, "negatives", *place)
-        from_batch = drawn_by_degree(self.count, self.degree_fraction)
         negatives = np.empty((2, self.chunks, self.count), np.int64)
-        negatives[:, :, from_batch:] = resident.at(
-            generator.integers(resident.nodes, size=(2, self.chunks, self.count - from_batch))
+        negatives[:, :, self.from_batch :] = resident.at(
+            generator.integers(resident.nodes, size=(2, self.chunks, self.count - self.from_batch))
         )
-        if from_batch:
+        if self.from_batch:
             for side, nodes in enumerate((edges.dst, edges.src)):
-                negatives[side, :, :from_batch] = nodes[generator.integers(len(nodes), size=(self.chunks, from_batch))]
+                negatives[side, :, : self.from_batch] = nodes[generator.integers(len(nodes), size=(self.chunks, self.from_batch))]
         left_out = known_among(edges, negatives) if self.mask_known else ()
         corrections = (
             ()

@@ -113,7 +113,8 @@ def make_sampler(config: Config) -> Sampler:
     negatives, seed = config.negatives, config.training.seed
     if negatives.count == "all":
         return EveryResident(seed, negatives.mask_known)
-    return NegativeSampler(negatives.count, negatives.chunks, negatives.degree_fraction, seed, negatives.mask_known)
+    from_batch = drawn_by_degree(negatives.count, negatives.degree_fraction)
+    return NegativeSampler(negatives.count, negatives.chunks, from_batch, seed, negatives.mask_known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ class Training:
         generator = np.random.default_rng(1)
         self._model = LinkPredictionModel(decoder, shape.relations, shape.dim, generator, Objective(), reciprocal=True)
         self._optimizer = DenseOptimizer("adagrad", self._model, 0.1)
-        self._sampler = NegativeSampler(shape.negatives, shape.chunks, 0.0, 0)
+        self._sampler = NegativeSampler(shape.negatives, shape.chunks, 0, 0)
         self._resident = ResidentNodes((0,), shape.nodes, shape.nodes, np.zeros(1, np.int64))
         self._number = 0
 

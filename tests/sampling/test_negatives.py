@@ -14,7 +14,7 @@ def batch(n=50, place=(1, 2, 3)):
 
 @given(st.integers(0, 10))
 def test_each_part_comes_from_its_place(tenths):
-    negatives = NegativeSampler(20, 3, tenths / 10, 0).sample(batch(), RESIDENT).negatives
+    negatives = NegativeSampler(20, 3, 2 * tenths, 0).sample(batch(), RESIDENT).negatives
     assert negatives.shape == (2, 3, 20)
     own = 2 * tenths
     assert set(negatives[0, :, :own].ravel()) <= set(range(6000, 6050))
@@ -31,7 +31,7 @@ def test_uniform_over_resident_nodes():
 
 
 def test_the_same_place_draws_the_same_and_another_does_not():
-    sampler = NegativeSampler(100, 2, 0.1, 7)
+    sampler = NegativeSampler(100, 2, 10, 7)
     one, two, other = (sampler.sample(batch(place=p), RESIDENT) for p in ((1, 2, 3), (1, 2, 3), (1, 2, 4)))
     assert (one.negatives == two.negatives).all()
     assert one.seed == two.seed
