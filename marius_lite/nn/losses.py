@@ -15,29 +15,6 @@ from marius_lite._native import softmax_loss
 from marius_lite.nn.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class SideGrads:
-    """The summed loss of a side, or of both (float64 scalar tensor), and its gradients.
-
-    ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k, dim), each chunk contiguous.
-    """
-
-    loss: torch.Tensor
-    query: torch.Tensor
-    positive: torch.Tensor
-    negatives: torch.Tensor
-
-    @classmethod
-    def of(cls, edges: int, negatives: torch.Tensor) -> SideGrads:
-        """Make room for the gradients of so many edges and of these negatives. The loss begins at 0."""
-        query, positive = (negatives.new_empty(edges, negatives.shape[-1]) for _ in range(2))
-        return cls(negatives.new_zeros((), dtype=torch.float64), query, positive, torch.empty_like(negatives))
-
-    def part(self, number: int, parts: int) -> SideGrads:
-        """Return one of equal parts. They have the loss in common."""
-        return SideGrads(self.loss, *(each.chunk(parts)[number] for each in (self.query, self.positive, self.negatives)))
-
-
 class Loss(ABC):
     """A loss. Each is a frozen dataclass, whose fields are its options.
 

@@ -18,8 +18,9 @@ from marius_lite.nn.biases import adding_biases, without_biases
 from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import CustomEncoder, Encoder
-from marius_lite.nn.losses import LOSSES, Loss, SideGrads, Softmax
-from marius_lite.nn.scoring import Compared, SideScoring, joined, scores
+from marius_lite.nn.losses import LOSSES, Loss, Softmax
+from marius_lite.nn.scoring import Compared, SideGrads, joined, scores
+from marius_lite.nn.shared_loss import SideScoring
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Batch, DeviceBatch, Pairs, SampledBatch, one_after_another
@@ -55,7 +56,7 @@ class Objective:
       al., AKBC 2021), for decoders that can rank relations.
 
     So both weights are relative to one edge's loss on one side, whatever the batch size. ``dropout`` applies to every gathered
-    row: sources, destinations, negatives, relations. ``way``: how scores are computed, see `nn.scoring.SideScoring`.
+    row: sources, destinations, negatives, relations. ``way``: how scores are computed, see `nn.shared_loss.SideScoring`.
     ``biases``: whether the last numbers of a row are a node's biases, which scores then contain, see `nn.biases`.
     """
 

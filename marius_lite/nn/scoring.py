@@ -1,4 +1,4 @@
-"""Score queries against their positives and shared negatives, and compute the gradients of a loss."""
+"""Score queries against their positives and shared negatives by torch, tile by tile, and compute the gradients of a loss."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ import torch
 from torch import Tensor
 
 from marius_lite.config.memory import CPU_TILE, DEVICE_TILE, TILE_QUERIES
-from marius_lite.nn import shared_loss
-from marius_lite.nn.losses import Loss, SideGrads
+from marius_lite.nn.losses import Loss
 from marius_lite.nn.similarities import Similarity
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs, one_after_another
 
 TILE_COLUMNS = 1 << 13
 """Candidates in a tile of `scores`: enough for a fast product, however many candidates there are."""
-
-
 NO_PAIRS = Pairs(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -37,37 +34,35 @@ class Compared:
     correction: Correction | None = None
 
 
-class SideScoring:
-    """Compares queries with their positives and with negatives that they share, and computes the gradients of a loss.
+@dataclass(frozen=True)
+class SideGrads:
+    """The summed loss of a side, or of both (float64 scalar tensor), and its gradients.
 
-    ``way``: how inner products and their loss are computed on a CPU, one of `nn.shared_loss.usable_ways`, or torch. All else is
-    computed by torch, in tiles of scores. What that needs is in ``workspace``, and no larger than one tile.
+    ``query`` and ``positive``: (n, dim); ``negatives``: (chunks, k, dim), each chunk contiguous.
     """
 
-    def __init__(self, similarity: Similarity, loss: Loss, workspace: Workspace, way: str = "torch"):
-        self._similarity, self._loss, self._workspace, self._way = similarity, loss, workspace, way
-        self._native = shared_loss.suits(way, similarity, loss)
+    loss: Tensor
+    query: Tensor
+    positive: Tensor
+    negatives: Tensor
 
-    def __call__(self, sides: Sequence[Compared], negatives: Tensor) -> SideGrads:
-        """Compare each query with its positive and its chunk's negatives. Returns new tensors: gradients of all sides, in order.
+    @classmethod
+    def of(cls, edges: int, negatives: Tensor) -> SideGrads:
+        """Make room for the gradients of so many edges and of these negatives. The loss begins at 0."""
+        query, positive = (negatives.new_empty(edges, negatives.shape[-1]) for _ in range(2))
+        return cls(negatives.new_zeros((), dtype=torch.float64), query, positive, torch.empty_like(negatives))
 
-        ``sides``: of n edges each. ``negatives``: (chunks of all sides, k, dim). The edges of a side are split into its chunks
-        in order, ceil(n / chunks) to each.
-        """
-        if not self._native or negatives.is_cuda:
-            return score_in_tiles(self._similarity, self._loss, sides, negatives, self._workspace)
-        grads = SideGrads.of(sum(len(side.query) for side in sides), negatives)
-        for number, side in enumerate(sides):
-            own, out = negatives.chunk(len(sides))[number], grads.part(number, len(sides))
-            shared_loss.score_side(self._way, self._loss, side.query, side.positive, own, side.left_out, side.correction, out)
-        return grads
+    def part(self, number: int, parts: int) -> SideGrads:
+        """Return one of equal parts. They have the loss in common."""
+        return SideGrads(self.loss, *(each.chunk(parts)[number] for each in (self.query, self.positive, self.negatives)))
 
 
 def score_in_tiles(
     similarity: Similarity, loss: Loss, sides: Sequence[Compared], negatives: Tensor, workspace: Workspace
 ) -> SideGrads:
-    """Do what `SideScoring` does, for every similarity, loss and device. One tile of scores is in memory at a time.
+    """Do what `nn.shared_loss.SideScoring` does, for every similarity, loss and device.
 
+    One tile of scores is in memory at a time.
     On a GPU a tile has as many chunks as it has room for, so that they take one product.
     """
     (chunks, count, dim), edges = negatives.shape, len(sides[0].query)

@@ -1,21 +1,22 @@
-"""Losses among shared negatives, by native code that stores no array of all scores: `csrc/score/shared_loss.h`.
+"""Compare queries with negatives that they share, and compute the gradients of a loss.
 
-There are several ways, each for other processors. A way gives the same bits wherever it can be used, for the same number of
-threads. So a run records which one it takes.
+Where it can, native code does this, and stores no array of all scores: `csrc/score/shared_loss.h`. There are several ways, each
+for other processors. A way gives the same bits wherever it can be used, for the same number of threads. So a run records which
+one it takes.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from marius_lite._native import shared_loss, shared_loss_ways
-from marius_lite.nn.losses import Loss, SideGrads
+from marius_lite.nn.losses import Loss
+from marius_lite.nn.scoring import NO_PAIRS, Compared, SideGrads, score_in_tiles
 from marius_lite.nn.similarities import Inner, Similarity
-from marius_lite.types import Correction, Pairs
-
-_NONE = np.empty(0, np.int64)
+from marius_lite.nn.workspace import Workspace
 
 
 def usable_ways(rounds: bool, loss: Loss) -> list[str]:
@@ -34,37 +35,47 @@ def suits(way: str, similarity: Similarity, loss: Loss) -> bool:
     return isinstance(similarity, Inner) and any(way in usable_ways(rounds, loss) for rounds in (False, True))
 
 
-def score_side(
-    way: str,
-    loss: Loss,
-    query: Tensor,
-    positive: Tensor,
-    negatives: Tensor,
-    left_out: Pairs | None = None,
-    correction: Correction | None = None,
-    out: SideGrads | None = None,
-) -> SideGrads:
-    """Do what `marius_lite.nn.scoring` does for inner products, on the CPU. ``out``: what takes the gradients, if given."""
-    assert loss.native is not None
-    kind, margin = loss.native
-    losses = torch.empty(len(query))
-    grads = out or SideGrads.of(len(query), negatives)
-    edges, columns = (left_out.edges, left_out.columns) if left_out else (_NONE, _NONE)
-    shared_loss(
-        way,
-        kind,
-        margin,
-        query.contiguous().numpy(),
-        positive.contiguous().numpy(),
-        negatives.contiguous().numpy(),
-        edges,
-        columns,
-        (correction.answers, correction.negatives) if correction else None,
-        losses.numpy(),
-        grads.query.numpy(),
-        grads.positive.numpy(),
-        grads.negatives.numpy(),
-        torch.get_num_threads(),
-    )
-    grads.loss.add_(losses.sum(dtype=torch.float64))
-    return grads
+class SideScoring:
+    """Compares queries with their positives and with negatives that they share, and computes the gradients of a loss.
+
+    ``way``: how inner products and their loss are computed on a CPU, one of `usable_ways`, or torch. All else is computed by
+    torch, in tiles of scores. What that needs is in ``workspace``, and no larger than one tile.
+    """
+
+    def __init__(self, similarity: Similarity, loss: Loss, workspace: Workspace, way: str = "torch"):
+        self._similarity, self._loss, self._workspace, self._way = similarity, loss, workspace, way
+        self._native = loss.native if suits(way, similarity, loss) else None
+
+    def __call__(self, sides: Sequence[Compared], negatives: Tensor) -> SideGrads:
+        """Compare each query with its positive and its chunk's negatives. Returns new tensors: gradients of all sides, in order.
+
+        ``sides``: of n edges each. ``negatives``: (chunks of all sides, k, dim). The edges of a side are split into its chunks
+        in order, ceil(n / chunks) to each.
+        """
+        if self._native is None or negatives.is_cuda:
+            return score_in_tiles(self._similarity, self._loss, sides, negatives, self._workspace)
+        grads = SideGrads.of(sum(len(side.query) for side in sides), negatives)
+        for number, side in enumerate(sides):
+            self._compare(*self._native, side, negatives.chunk(len(sides))[number], grads.part(number, len(sides)))
+        return grads
+
+    def _compare(self, kind: str, margin: float, side: Compared, negatives: Tensor, out: SideGrads) -> None:
+        """Compare a side by native code. ``kind``, ``margin``: see `Loss.native`. ``out`` takes gradients, and adds the loss."""
+        losses, left_out, correction = torch.empty(len(side.query)), side.left_out or NO_PAIRS, side.correction
+        shared_loss(
+            self._way,
+            kind,
+            margin,
+            side.query.contiguous().numpy(),
+            side.positive.contiguous().numpy(),
+            negatives.contiguous().numpy(),
+            left_out.edges,
+            left_out.columns,
+            (correction.answers, correction.negatives) if correction else None,
+            losses.numpy(),
+            out.query.numpy(),
+            out.positive.numpy(),
+            out.negatives.numpy(),
+            torch.get_num_threads(),
+        )
+        out.loss.add_(losses.sum(dtype=torch.float64))

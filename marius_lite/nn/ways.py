@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from marius_lite.errors import UserError
-from marius_lite.nn import shared_loss
 from marius_lite.nn.losses import Loss, Softmax
 from marius_lite.nn.products import products_in
-from marius_lite.nn.scoring import Compared, SideScoring
+from marius_lite.nn.scoring import Compared
+from marius_lite.nn.shared_loss import SideScoring, usable_ways
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.timing import least_seconds, preferred
 from marius_lite.nn.workspace import Workspace
@@ -26,7 +26,7 @@ SOFTMAX = Softmax()
 
 def ways(precision: str, loss: Loss = SOFTMAX) -> list[str]:
     """Return the ways that there are on this processor for a loss, the one that is usually fastest first."""
-    return [*shared_loss.usable_ways(precision == "mixed", loss), "torch"]
+    return [*usable_ways(precision == "mixed", loss), "torch"]
 
 
 def require_way(way: str, precision: str) -> None:

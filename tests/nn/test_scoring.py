@@ -11,7 +11,7 @@ from pretended_gpu import pretended_gpu
 
 import marius_lite.nn.scoring as scoring
 from marius_lite.nn.losses import Logistic, Margin, Softmax
-from marius_lite.nn.shared_loss import usable_ways
+from marius_lite.nn.shared_loss import SideScoring, usable_ways
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs
@@ -177,7 +177,7 @@ def test_sides_compared_together_are_as_compared_alone(way, device, seed, edges,
         left_out = Pairs(np.sort(rng.integers(edges, size=3)), rng.integers(5, size=3)) if rich else None
         correction = Correction(own[mine].numpy(), others[chunk].numpy()) if rich else None
         sides.append((scoring.Compared(query[mine], positive[mine], left_out, correction), negatives[chunk]))
-    score = scoring.SideScoring(SIMILARITIES[kind], Softmax(), Workspace(), way)
+    score = SideScoring(SIMILARITIES[kind], Softmax(), Workspace(), way)
     with DEVICES[device]():
         together = score([side for side, _ in sides], negatives)
         alone = [score([side], own) for side, own in sides]

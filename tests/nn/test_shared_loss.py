@@ -7,28 +7,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import softplus
 
-from marius_lite._native import shared_loss, shared_loss_ways
+from marius_lite._native import shared_loss as native_loss
+from marius_lite._native import shared_loss_ways
+from marius_lite.nn import shared_loss
 from marius_lite.nn.losses import Logistic, Margin, Softmax
-from marius_lite.nn.scoring import Compared, SideScoring
-from marius_lite.nn.shared_loss import score_side, suits, usable_ways
+from marius_lite.nn.scoring import Compared
+from marius_lite.nn.shared_loss import SideScoring, suits, usable_ways
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs
 
 WAYS = {name: rounds for name, rounds, _ in shared_loss_ways()}
 EVERY_LOSS = [name for name, _, every in shared_loss_ways() if every]
-
-
-def compared(tensors):
-    """What `SideScoring` takes, of a query, a positive and negatives."""
-    return [Compared(*tensors[:2])], tensors[2]
-
-
 each_way = pytest.mark.parametrize("way", WAYS)
 SOFTMAX = Softmax()
 LOSSES = st.one_of(
     st.just(SOFTMAX), st.builds(Logistic, st.sampled_from([0.0, 1.5, -2.0])), st.builds(Margin, st.sampled_from([0.0, 1.0, 3.0]))
 )
+
+
+def score_side(way, loss, query, positive, negatives, left_out=None, correction=None):
+    """What `SideScoring` gives for one side, by native code where the way is not torch."""
+    assert way == "torch" or suits(way, SIMILARITIES["inner"], loss)
+    scoring = SideScoring(SIMILARITIES["inner"], loss, Workspace(), way)
+    return scoring([Compared(query, positive, left_out, correction)], negatives)
 
 
 def drawn(seed, queries, chunks, count, dim):
@@ -169,7 +171,7 @@ def test_other_losses_are_those_of_torch(way, loss):
     if isinstance(loss, Margin):
         tensors = on_a_grid(tensors)
     ours = score_side(way, loss, *tensors)
-    theirs = SideScoring(SIMILARITIES["inner"], loss, Workspace())(*compared(tensors))
+    theirs = score_side("torch", loss, *tensors)
     check(way, ours, theirs.loss, [(grad.double(), grad) for grad in (theirs.query, theirs.positive, theirs.negatives)])
 
 
@@ -195,13 +197,16 @@ def test_it_is_for_inner_products_and_losses_that_are_there():
 
 
 @each_way
-def test_scoring_takes_the_way_where_it_suits(way):
-    tensors = drawn(7, 30, 1, 40, 8)
-    native = SideScoring(SIMILARITIES["inner"], Softmax(), Workspace(), way)(*compared(tensors))
-    assert torch.equal(native.query, score_side(way, SOFTMAX, *tensors).query)
-    weighted = Logistic(temperature=1.0)
-    tiled = SideScoring(SIMILARITIES["inner"], weighted, Workspace(), way)(*compared(tensors))
-    assert torch.equal(tiled.query, SideScoring(SIMILARITIES["inner"], weighted, Workspace())(*compared(tensors)).query)
+def test_tiles_are_for_what_the_way_has_not(way, monkeypatch):
+    tensors, sides = drawn(7, 30, 1, 40, 8), []
+    in_tiles = shared_loss.score_in_tiles
+    monkeypatch.setattr(shared_loss, "score_in_tiles", lambda *given: sides.append(given[2]) or in_tiles(*given))
+    side, weighted = Compared(*tensors[:2]), Logistic(temperature=1.0)
+    SideScoring(SIMILARITIES["inner"], SOFTMAX, Workspace(), way)([side], tensors[2])
+    assert sides == []
+    tiled = SideScoring(SIMILARITIES["inner"], weighted, Workspace(), way)([side], tensors[2])
+    assert sides == [[side]]
+    assert torch.equal(tiled.query, score_side("torch", weighted, *tensors).query)
 
 
 @each_way
@@ -211,7 +216,7 @@ def test_what_does_not_fit_is_refused(way):
     def call(name=way, loss="softmax", queries=(0, 1), columns=(0, 1), candidates=candidates, corrections=None):
         hidden = [np.array(each, np.int64) for each in (queries, columns)]
         out = row.copy(), rows.copy(), rows.copy(), candidates.copy()
-        shared_loss(name, loss, 0.0, rows, rows, candidates, *hidden, corrections, *out)
+        native_loss(name, loss, 0.0, rows, rows, candidates, *hidden, corrections, *out)
 
     call()
     with pytest.raises(ValueError, match="ordered by query"):
