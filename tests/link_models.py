@@ -2,7 +2,8 @@
 
 from dataclasses import fields
 
-from marius_lite.nn.model import LinkPredictionModel, Objective, finite
+from marius_lite.nn.model import LinkPredictionModel, Objective
+from marius_lite.rows.batch import finite
 from marius_lite.types import RowGrads
 
 OF_OBJECTIVES = [field.name for field in fields(Objective)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -13,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from marius_lite.errors import RunError, UserError
+from marius_lite.errors import UserError
 from marius_lite.nn.biases import adding_biases, without_biases
 from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
@@ -23,7 +22,7 @@ from marius_lite.nn.scoring import Compared, SideGrads, joined, scores
 from marius_lite.nn.shared_loss import SideScoring
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
-from marius_lite.types import Batch, DeviceBatch, Pairs, SampledBatch, one_after_another
+from marius_lite.types import DeviceBatch, Pairs, SampledBatch, one_after_another
 
 Entry = TypeVar("Entry")
 Ids = TypeVar("Ids", npt.NDArray[np.int64], Tensor)
@@ -268,17 +267,6 @@ class LinkPredictionModel(torch.nn.Module):
         if batch.by_relation:
             return batch.by_relation(rows)
         return torch.zeros_like(self.relations).index_add_(0, joined([each.ids for each in asked]), rows)
-
-
-def finite(loss: float, batch: Batch) -> float:
-    """Return the mean loss of a batch as it is. Raises RunError where it is not finite."""
-    if not math.isfinite(loss):
-        raise RunError(
-            f"the loss is {loss} in epoch {batch.epoch}, step {batch.step}, batch {batch.index}: "
-            "lower the learning rates (optimizer.rows.lr, optimizer.dense.lr) and train anew, or "
-            "resume from a checkpoint before it"
-        )
-    return loss
 
 
 def make_loss(name: str, options: Mapping[str, Any]) -> Loss:

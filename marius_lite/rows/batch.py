@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy.typing as npt
 from torch import Tensor
 
+from marius_lite.errors import RunError
 from marius_lite.types import Batch, Rows
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -52,3 +54,14 @@ Foresee = Callable[[Sequence[Any]], object]
 """Takes note of batches that are prepared next."""
 Learn = Callable[[PreparedBatch[Any], Arrived], tuple[Tensor, Sequence[Tensor]]]
 """A batch's loss, and the gradients of the learned rows at its places, in parts end to end; none where no rows are learned."""
+
+
+def finite(loss: float, batch: Batch) -> float:
+    """Return the mean loss of a batch as it is. Raises RunError where it is not finite."""
+    if not math.isfinite(loss):
+        raise RunError(
+            f"the loss is {loss} in epoch {batch.epoch}, step {batch.step}, batch {batch.index}: "
+            "lower the learning rates (optimizer.rows.lr, optimizer.dense.lr) and train anew, or "
+            "resume from a checkpoint before it"
+        )
+    return loss

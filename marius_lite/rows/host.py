@@ -13,11 +13,10 @@ from torch import Tensor
 
 from marius_lite._native import gather, segment_sum
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.nn.model import finite
 from marius_lite.optim.rows import HostRowUpdater
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Stages
-from marius_lite.rows.batch import Arrays, Foresee, Learn, PreparedBatch
+from marius_lite.rows.batch import Arrays, Foresee, Learn, PreparedBatch, finite
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
 from marius_lite.seeds import seed_for
 from marius_lite.storage.bfloat16 import BITS

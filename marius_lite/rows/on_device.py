@@ -15,10 +15,9 @@ from marius_lite.device.batches import ArrivedBatch, DeviceBatches
 from marius_lite.device.cache import FullCache, HotRowCache
 from marius_lite.device.rows import DeviceTable, sum_segments
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.nn.model import finite
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Streamed
-from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
+from marius_lite.rows.batch import Foresee, Learn, PreparedBatch, finite
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
 from marius_lite.sampling.batch_rows import RowTracker, read_rows
 from marius_lite.storage.buffer import PartitionBuffer
