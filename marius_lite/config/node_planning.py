@@ -217,7 +217,8 @@ def exact_memory(config: Config, facts: Facts, capacity: int, budget: int | None
     rows = capacity * facts.rows_per_partition
     reach, drawn = reached(config, sizes.seeds, sizes.graph)
     disk = None if config.storage.packs_disk == "auto" else config.storage.packs_disk
-    table = PackedTable(facts.nodes, facts.features, disk, config.sampling.refresh_epochs)
+    batches = -(-nodes.training // config.training.batch_size)
+    table = PackedTable(facts.nodes, facts.features, disk, config.sampling.refresh_epochs, batches)
     packing = table.packing((reach[-1], sum(drawn)), rows)
     if disk is not None and packing.disk > disk:
         raise UserError(
@@ -229,7 +230,7 @@ def exact_memory(config: Config, facts: Facts, capacity: int, budget: int | None
     lists = facts.all_lists
     if budget is not None:
         growing = growing_bytes((reach[-1], sum(drawn)))
-        together = min(max(1, budget // GROWING_SHARE // growing), -(-nodes.training // config.training.batch_size))
+        together = min(max(1, budget // GROWING_SHARE // growing), batches)
         packing = replace(packing, together=together)
         lists = LISTS_AT_ONCE * facts.lists + together * growing + degree_bytes(config, facts.nodes)
     return replace(

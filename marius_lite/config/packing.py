@@ -10,8 +10,6 @@ DISK_SHARE = 3
 """Bytes on disk for each byte of the table, where nothing else is said."""
 WINDOWS = 2
 """Windows on disk, beside those that are kept: one is trained, the next one is packed."""
-KEPT_SHARE = 0.75
-"""The share of the disk that is for windows that are kept for other epochs, where there are such epochs."""
 LISTS_SHARE = 16
 """The part of the rows' memory that the ids of a window may take."""
 LEAST_LISTS = 16 << 20
@@ -71,24 +69,31 @@ def growing_bytes(reached: tuple[int, int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PackedTable:
-    """A table whose rows come in packs. ``disk``: bytes of temporary disk; None: what is usual. ``refresh``: see `Packing`."""
+    """A table whose rows come in packs. ``disk``: bytes of temporary disk; None: what is usual. ``refresh``: see `Packing`.
+
+    ``batches``: how many an epoch has, where their packs may serve several.
+    """
 
     nodes: int
     row_bytes: int
     disk: int | None = None
     refresh: int = 1
+    batches: int = 0
 
     def packing(self, reached: tuple[int, int], hot: int) -> Packing:
         """Return how its rows come where ``hot`` rows stay. ``reached``: the most nodes and edges of a batch's sample.
 
         A sample may have a node several times, but its row comes once.
         """
-        disk = DISK_SHARE * self.nodes * self.row_bytes if self.disk is None else self.disk
-        kept = int(KEPT_SHARE * disk) if self.refresh > 1 else 0
         cold, edges = min(reached[0], self.nodes), reached[1]
         samples = NODE_BYTES * reached[0] + EDGE_BYTES * edges
+        batch, usual, kept = cold * self.row_bytes + samples, DISK_SHARE * self.nodes * self.row_bytes, 0
+        if self.refresh > 1:  # on top of the windows, of which smaller ones would read the table more often
+            windows = max(usual, WINDOWS * batch + samples)
+            kept = self.batches * batch if self.disk is None else max(0, self.disk - windows)
+        disk = usual + kept if self.disk is None else self.disk
         # The samples of a third window are on disk before another one is done with.
-        share = WINDOWS + samples / (samples + cold * self.row_bytes)
+        share = WINDOWS + samples / batch
         window = min(int((disk - kept) / share / self.row_bytes), self._list_bytes(hot) // ID_BYTES)
         return Packing(hot, cold, window, self.row_bytes, samples, self.refresh, kept)
 

@@ -99,7 +99,8 @@ class StorageSection(Section):
     packs_disk: Bytes | Auto = Field(
         "auto",
         description="bytes of temporary disk for rows in the order of batches (sampling.scope exact); auto: three times the "
-        "features",
+        "features, and with sampling.refresh_epochs above 1 what the batches of an epoch may take, which are kept. Less keeps "
+        "fewer of them",
     )
     direct_io: bool = Field(True, description="bypass the page cache where the file system allows")
     io_threads: PositiveInt = Field(4, description="threads that read and write partitions")
