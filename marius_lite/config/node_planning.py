@@ -11,7 +11,7 @@ from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encod
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.inputs import input_stride, input_width, inputs_of, tables
 from marius_lite.config.memory import MemoryPlan, advice, check_capacity_fits, degree_bytes, evaluation_bytes, slot_bytes
-from marius_lite.config.packing import GROWING_SHARE, LISTS_AT_ONCE, PREPARED, PackedTable, growing_bytes
+from marius_lite.config.packing import GROWING_SHARES, LISTS_AT_ONCE, PREPARED, PackedTable, growing_bytes
 from marius_lite.config.planning import Resolved, Rules, encoder_described
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -20,8 +20,9 @@ from marius_lite.ordering.plan import check_node_capacity, make_node_plan
 from marius_lite.types import EpochPlan
 
 ORDERING = "node_classification"
-LISTS = {"auto": ("memory", "disk"), "memory": ("memory",), "disk": ("disk",)}
-"""Where in-edge lists may be, the faster one first, by what ``sampling.lists`` says."""
+IN_MEMORY, ON_DISK = [("memory", 0)], [("disk", share) for share in GROWING_SHARES]
+LISTS = {"auto": [*IN_MEMORY, *ON_DISK], "memory": IN_MEMORY, "disk": ON_DISK}
+"""Where in-edge lists may be, and which part of the memory samples may take that grow in passes: what is faster first."""
 
 
 class NodePlanning:
@@ -115,8 +116,8 @@ class NodePlanning:
         reason = _why_not_exact(config, facts)
         if reason is None:
             kept = range(max(partitions - 1, 1), 0, -1) if given == "auto" else [given]
-            for lists, capacity in product(LISTS[config.sampling.lists], kept):
-                memory = exact_memory(config, facts, capacity, budget if lists == "disk" else None)
+            for (lists, share), capacity in product(LISTS[config.sampling.lists], kept):
+                memory = exact_memory(config, facts, capacity, budget // share if share else None)
                 if memory.total <= budget:
                     return Resolved(capacity, ORDERING, memory, "exact", lists)
             reason = (
@@ -207,10 +208,10 @@ def node_memory(config: Config, facts: Facts, capacity: int) -> MemoryPlan:
     )
 
 
-def exact_memory(config: Config, facts: Facts, capacity: int, budget: int | None) -> MemoryPlan:
+def exact_memory(config: Config, facts: Facts, capacity: int, room: int | None) -> MemoryPlan:
     """Return the memory where as many rows stay as ``capacity`` partitions have.
 
-    All in-edges stay too; or, given a ``budget``, they are read in passes, for as many batches as a part of it has room for.
+    All in-edges stay too; or, given ``room`` for samples that grow, they are read in passes, for as many batches as fit there.
     """
     nodes, whole = _nodes(facts), node_memory(config, facts, facts.partitions)
     sizes = node_sizes(config, facts, nodes, facts.partitions)
@@ -226,11 +227,11 @@ def exact_memory(config: Config, facts: Facts, capacity: int, budget: int | None
             "raise it, or lower training.batch_size or sampling.fanouts"
         )
     ahead = packing.cold * facts.features + (PREPARED + config.training.staleness) * packing.sample_bytes
-    buffer = rows * facts.features + table.memory(rows)
+    buffer = rows * facts.features + table.memory(packing)
     lists = facts.all_lists
-    if budget is not None:
+    if room is not None:
         growing = growing_bytes((reach[-1], sum(drawn)))
-        together = min(max(1, budget // GROWING_SHARE // growing), batches)
+        together = min(max(1, room // growing), batches)
         packing = replace(packing, together=together)
         lists = LISTS_AT_ONCE * facts.lists + together * growing + degree_bytes(config, facts.nodes)
     return replace(

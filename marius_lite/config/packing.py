@@ -12,7 +12,8 @@ WINDOWS = 2
 """Windows on disk, beside those that are kept: one is trained, the next one is packed."""
 LISTS_SHARE = 16
 """The part of the rows' memory that the ids of a window may take."""
-LEAST_LISTS = 16 << 20
+LEAST_LISTS = 64 << 20
+"""Bytes that they may take all the same. An id takes less than a row, and saves more: a small window reads all rows for few."""
 ID_BYTES = 4
 """Bytes of a row's id while a window is packed."""
 NODE_BYTES, EDGE_BYTES = 32, 12
@@ -24,8 +25,8 @@ GROWING_NODE, GROWING_EDGE = 48, 32
 order of partitions, then in the order of nodes; half as much again for room to grow."""
 LISTS_AT_ONCE = 2
 """Partitions whose in-edge lists are in memory at a time, where all are read in passes: one is drawn from, the next is read."""
-GROWING_SHARE = 4
-"""The part of the memory that the samples of batches may take that are drawn together."""
+GROWING_SHARES = (4, 16)
+"""Parts of the memory that the samples of batches may take that are drawn together, the faster one first."""
 BLOCKS = 6
 """Blocks in memory: one is read, one waits, one is packed, and its rows are gathered; and what the heap keeps of earlier ones."""
 
@@ -94,12 +95,10 @@ class PackedTable:
         disk = usual + kept if self.disk is None else self.disk
         # The samples of a third window are on disk before another one is done with.
         share = WINDOWS + samples / batch
-        window = min(int((disk - kept) / share / self.row_bytes), self._list_bytes(hot) // ID_BYTES)
+        ids = max(LEAST_LISTS, hot * self.row_bytes // LISTS_SHARE) // ID_BYTES
+        window = min(int((disk - kept) / share / self.row_bytes), ids)
         return Packing(hot, cold, window, self.row_bytes, samples, self.refresh, kept)
 
-    def memory(self, hot: int) -> int:
+    def memory(self, packing: Packing) -> int:
         """Return the bytes that packing takes beside the rows: where each node's row is, ids of a window, and blocks."""
-        return 4 * self.nodes + self._list_bytes(hot) + BLOCKS * BLOCK_BYTES
-
-    def _list_bytes(self, hot: int) -> int:
-        return max(LEAST_LISTS, hot * self.row_bytes // LISTS_SHARE)
+        return 4 * self.nodes + ID_BYTES * max(packing.window_rows, packing.cold) + BLOCKS * BLOCK_BYTES

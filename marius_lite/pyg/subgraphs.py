@@ -173,7 +173,7 @@ def _rows(dataset: Dataset, stored: Features, reached: tuple[int, int], options:
         return HostRows(RowBuffers(stored, buffer, None, 0), p, None, 0, options.used_threads)
     table = PackedTable(nodes, stride)
     packing = table.packing(reached, 0)
-    beside = table.memory(0) + packing.cold * (stride + 4 * stored.width) + PREPARED * packing.sample_bytes
+    beside = table.memory(packing) + packing.cold * (stride + 4 * stored.width) + PREPARED * packing.sample_bytes
     beside += 4 * stored.width * reached[0] * options.disjoint  # trees have their rows beside the distinct ones
     hot = (left - beside) * (LISTS_SHARE - 1) // LISTS_SHARE // stride  # a share is for the ids of a window
     if hot < 0:

@@ -74,5 +74,12 @@ def test_no_more_batches_are_sampled_together_than_there_are():
 
 
 def test_degrees_are_counted_where_the_encoder_asks_for_them():
-    (_, gcn), (_, sage) = (resolved(1000, f"model.encoder={name}", "storage.capacity=1") for name in ("gcn", "sage"))
+    (_, gcn), (_, sage) = (resolved(1200, f"model.encoder={name}", "storage.capacity=1") for name in ("gcn", "sage"))
     assert gcn.edges - sage.edges == 4 * facts().nodes
+
+
+def test_fewer_batches_are_sampled_together_where_memory_is_short():
+    (less, few), (_, many) = resolved(900), resolved(1200)
+    assert (less.sampling.scope, less.sampling.lists) == ("exact", "disk")
+    assert few.total <= 900 * MB
+    assert 1 <= few.packing.together < many.packing.together / 3

@@ -57,7 +57,7 @@ def test_loads_follow_the_plan():
 
 
 def test_loads_of_nodes_follow_the_plan():
-    plan = make_node_plan(8, 3, 2, 0, 0)
+    plan = make_node_plan("node_classification", 8, 3, 2, 0, 0)
     nodes = [95] * len(plan.steps)
     loads = node_loads(plan, nodes, 50, 10, 10**6)
     assert [load.moved for load in loads] == [50 * len(step.load) for step in plan.steps]
