@@ -72,7 +72,7 @@ def growing_bytes(reached: tuple[int, int]) -> int:
 class PackedTable:
     """A table whose rows come in packs. ``disk``: bytes of temporary disk; None: what is usual. ``refresh``: see `Packing`.
 
-    ``batches``: how many an epoch has, where their packs may serve several.
+    ``batches``: how many an epoch has; 0: not known.
     """
 
     nodes: int
@@ -97,6 +97,8 @@ class PackedTable:
         share = WINDOWS + samples / batch
         ids = max(LEAST_LISTS, hot * self.row_bytes // LISTS_SHARE) // ID_BYTES
         window = min(int((disk - kept) / share / self.row_bytes), ids)
+        if self.batches:  # more than an epoch's batches never wait
+            window = min(window, -(-self.batches * batch // self.row_bytes))
         return Packing(hot, cold, window, self.row_bytes, samples, self.refresh, kept)
 
     def memory(self, packing: Packing) -> int:

@@ -1,5 +1,7 @@
 """Where in-edge lists are, and how many batches are sampled together, follows from the memory that there is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,13 @@ def test_fewer_batches_are_sampled_together_where_memory_is_short():
     assert (less.sampling.scope, less.sampling.lists) == ("exact", "disk")
     assert few.total <= 900 * MB
     assert 1 <= few.packing.together < many.packing.together / 3
+
+
+def test_disk_is_planned_for_an_epoch_s_batches_at_most():
+    sets = ("training.batch_size=100", "sampling.fanouts=[2,2]", "storage.capacity=1")
+    known = facts()
+    few = replace(known, nodes_to_classify=NodeFacts(10, 1000, 1))
+    (_, small), (_, large) = (resolved(1200, *sets, known=each) for each in (few, known))
+    batch = small.packing.batch_bytes
+    assert 10 * batch <= small.packing.window_rows * small.packing.row_bytes < 10 * batch + small.packing.row_bytes
+    assert small.packing.disk < 31 * batch < large.packing.disk
