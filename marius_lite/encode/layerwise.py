@@ -17,7 +17,7 @@ import torch
 from marius_lite import files
 from marius_lite.config.schema import Config
 from marius_lite.encode.vectors import InputRows, inference_bytes
-from marius_lite.evaluate.inference import infer, true_degrees
+from marius_lite.evaluate.inference import infer
 from marius_lite.evaluate.layer_pass import RowsOfPartition
 from marius_lite.graph.adjacency import Adjacency, PartitionLists
 from marius_lite.graph.dataset import Dataset
@@ -25,6 +25,7 @@ from marius_lite.graph.gathered import GatheredDataset
 from marius_lite.nn.allocator import give_back
 from marius_lite.nn.encoders.base import Encoder
 from marius_lite.nn.encoders.one_layer import Gathering, RowLayer
+from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.seeds import seed_for
 
 PART_BYTES = 4 << 20

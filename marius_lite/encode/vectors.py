@@ -17,11 +17,12 @@ from marius_lite import files
 from marius_lite.config.memory import EVALUATION_BYTES, MemoryPlan, slot_bytes
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
-from marius_lite.evaluate.inference import infer, true_degrees
+from marius_lite.evaluate.inference import infer
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import features_read, normalized_columns
 from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, whole_graph_reason
 from marius_lite.nn.inputs import normalized
+from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 

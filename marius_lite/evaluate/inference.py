@@ -23,7 +23,6 @@ from marius_lite.evaluate.summed_pass import SummedPass
 from marius_lite.files import disk_error, remove_tree, require_space
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.encoders import Layered
-from marius_lite.sampling.neighbours import in_degrees
 from marius_lite.storage.table import RowTable
 
 PART_BYTES = 8 << 20
@@ -78,15 +77,6 @@ def infer(
 
 def _pass_of(encoder: Layered, layer: int) -> type[LayerPass]:
     return ChunkedPass if encoder.summed_width(layer) is None else SummedPass
-
-
-def true_degrees(adjacency: InEdgeReader, partitioning: Partitioning) -> npt.NDArray[np.float32]:
-    """Return the in-degrees of all nodes in the whole graph, float32 (nodes,), without self-loops, as GCN counts them."""
-    degrees = np.empty(partitioning.nodes, np.float32)
-    for k in range(partitioning.partitions):
-        ids = partitioning.range(k)
-        degrees[ids.start : ids.stop] = in_degrees(adjacency.read(k, relations=False), ids.start)
-    return degrees
 
 
 @torch.no_grad()

@@ -73,6 +73,21 @@ def in_degrees(lists: InLists, first: int) -> npt.NDArray[np.float32]:
     return (counts - loops).astype(np.float32)
 
 
+class ListsReader(Protocol):
+    """Reads in-edge lists by partition."""
+
+    def read(self, k: int, *, relations: bool = True) -> InLists: ...
+
+
+def true_degrees(adjacency: ListsReader, partitioning: Partitioning) -> npt.NDArray[np.float32]:
+    """Return the in-degrees of all nodes in the whole graph, float32 (nodes,), without self-loops, as GCN counts them."""
+    degrees = np.empty(partitioning.nodes, np.float32)
+    for k in range(partitioning.partitions):
+        ids = partitioning.range(k)
+        degrees[ids.start : ids.stop] = in_degrees(adjacency.read(k, relations=False), ids.start)
+    return degrees
+
+
 def read_lists(adjacency: Adjacency, k: int, weighted: bool, own_pages: bool = False) -> PartitionLists:
     """Read partition k's lists, with weights where edges are ``weighted``. Raises UserError for weights that cannot be drawn by.
 

@@ -21,7 +21,7 @@ import marius_lite._native as _native
 from marius_lite.graph.adjacency import Adjacency, PartitionLists, source_dtype
 from marius_lite.graph.fanouts import Fanout
 from marius_lite.graph.partitioning import Partitioning
-from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample, in_degrees, read_lists
+from marius_lite.sampling.neighbours import NeighbourLists, NeighbourSample, read_lists, true_degrees
 from marius_lite.types import Rows
 
 Request = tuple[npt.NDArray[np.int64], int]
@@ -55,9 +55,7 @@ class ListsOnDisk:
     def enter(self, base_rows: Mapping[int, int]) -> None:
         """Count the in-degrees, where they are asked for and not known yet. Nothing stays resident."""
         if self.with_degrees and self._degrees is None:
-            rows = self.partitioning.rows
-            counted = [in_degrees(lists, k * rows) for k, lists in self._read(range(self.partitioning.partitions))]
-            self._degrees = np.concatenate(counted)
+            self._degrees = true_degrees(self._adjacency, self.partitioning)
 
     def prefetch(self, partitions: Iterable[int]) -> None:
         """Do nothing: each pass reads ahead."""

@@ -44,6 +44,7 @@ def write_raw(folder: Path) -> None:
 
 COMMON = ["--split", "0.8,0.1,0.1"]
 NODE_DATA = ["--features", "features.npy", "--node-ids", "ids.txt"]
+CLASSIFIED = ["plain.npy", "--undirected", "--partitions", "4", "--features", "features.npy", "--node-split", "0.3,0.3,0.4"]
 DATASETS: dict[str, list[str]] = {
     "kg": ["kg.tsv", *COMMON, "--partitions", "4", "--adjacency", "in"],
     "csv": [
@@ -67,30 +68,8 @@ DATASETS: dict[str, list[str]] = {
     "types": ["kg.tsv", *COMMON, "--partitions", "4", "--node-types", "types.tsv"],
     "featured": ["kg.tsv", *COMMON, "--partitions", "4", "--adjacency", "in", *NODE_DATA, "--feature-dtype", "float16"],
     "int8": ["kg.tsv", *COMMON, "--partitions", "4", "--adjacency", "in", *NODE_DATA, "--feature-dtype", "int8"],
-    "classes": [
-        "plain.npy",
-        "--undirected",
-        "--partitions",
-        "4",
-        "--features",
-        "features.npy",
-        "--labels",
-        "labels.npy",
-        "--node-split",
-        "0.3,0.3,0.4",
-    ],
-    "several": [
-        "plain.npy",
-        "--undirected",
-        "--partitions",
-        "4",
-        "--features",
-        "features.npy",
-        "--labels",
-        "several.npy",
-        "--node-split",
-        "0.3,0.3,0.4",
-    ],
+    "classes": [*CLASSIFIED, "--labels", "labels.npy"],
+    "several": [*CLASSIFIED, "--labels", "several.npy"],
     "related": [
         "kg.tsv",
         "--partitions",

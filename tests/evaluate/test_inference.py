@@ -16,10 +16,11 @@ from neighbourhoods import Graph
 
 from marius_lite.errors import RunError, UserError
 from marius_lite.evaluate import chunked_pass, layer_pass, summed_pass
-from marius_lite.evaluate.inference import infer, true_degrees
+from marius_lite.evaluate.inference import infer
 from marius_lite.evaluate.layer_rows import RowsOnDisk
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.nn.encoders import ENCODERS, EncoderShape, make_encoder
+from marius_lite.sampling.neighbours import true_degrees
 
 pytest.importorskip("torch_geometric")
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from test_inference import Features, Lists, all_rows, nothing_resident, set_up
 
 from marius_lite.evaluate import summed_pass
-from marius_lite.evaluate.inference import infer, true_degrees
+from marius_lite.evaluate.inference import infer
 from marius_lite.evaluate.layer_rows import RowsOnDisk
 from marius_lite.nn.encoders import EncoderShape, make_encoder
+from marius_lite.sampling.neighbours import true_degrees
 
 pytest.importorskip("torch_geometric")
 

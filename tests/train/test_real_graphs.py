@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from marius_lite.evaluate.inference import infer, true_degrees
+from marius_lite.evaluate.inference import infer
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.encoders import EncoderShape, make_encoder
+from marius_lite.sampling.neighbours import true_degrees
 
 models = pytest.importorskip("torch_geometric.nn.models", reason="graph neural networks need the extra `gnn`")
 SHARED = Path(os.environ.get("MARIUS_SHARED", Path(__file__).parents[2] / "../shared"))
