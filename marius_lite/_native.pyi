@@ -134,6 +134,16 @@ def sort_rows(rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C
     (unique int64 (u,), order int32 (m,), starts int32 (u+1,)): unique ascends; positions order[starts[s]:starts[s+1]] hold unique[s], ascending.
     """
 
+def inverse_of(order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
+    """
+    The segment of each position, int32 (m,): s at order[starts[s]:starts[s + 1]], of what sort_rows gave.
+    """
+
+def group_rows(group_of: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], group_count: int, piece: int) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]:
+    """
+    Rows by group, in pieces of at most `piece` rows: (order, pieces, groups), int32. Piece p has the rows order[pieces[p]:pieces[p + 1]], group g the pieces groups[g]:groups[g + 1]. Where no group is longer than a piece, `pieces` is empty, and `groups` are rows. How many pieces there are does not depend on the groups: some are empty.
+    """
+
 def common_rows(left: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
     """
     (positions in left, positions in right), int32, of the rows that stand in both; each ascends without repetition.

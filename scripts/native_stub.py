@@ -17,6 +17,8 @@ RETURNS = {
     "counters": "dict[str, float]",
     "memory": "NDArray[numpy.uint8]",
     "sort_rows": "tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32]]",
+    "group_rows": "tuple[NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]",
+    "inverse_of": "NDArray[numpy.int32]",
     "common_rows": "tuple[NDArray[numpy.int32], NDArray[numpy.int32]]",
     "sample": "dict[str, Any]",
     "grown": "dict[str, Any]",

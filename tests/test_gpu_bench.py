@@ -14,6 +14,7 @@ import torch
 import marius_lite.device.accelerator as devices
 from marius_lite import _native
 from marius_lite.device import verified
+from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.train import build
 from marius_lite.train import run as run_module
 
@@ -45,6 +46,7 @@ def result(library, monkeypatch, capsys):
     for module in (devices, build):
         monkeypatch.setattr(module, "open_accelerator", lambda device: emulated.accelerator(library, seed=5)[0])
     monkeypatch.setattr(verified, "GPUS", ())
+    monkeypatch.setattr(DenseOptimizer, "repeated", lambda self: None)  # what repeats work here counts by itself
 
     def run(name, *arguments):
         importlib.import_module(name).main([*QUICK, *map(str, arguments)])
@@ -206,11 +208,12 @@ def test_agreement(result):
         "--epochs",
         1,
     )
-    for task, runs in (("", 5), ("GraphSAGE: ", 6)):
+    for task, runs in (("", 6), ("GraphSAGE: ", 6)):
         same = figures[f"{task}runs on the GPU that end with the same bits"]
         assert same["value"] == same["goal"] == runs
         assert figures[f"{task}first 5 losses, largest difference to the CPU's"]["value"] == 0  # the emulation has the CPU's bits
     assert figures["filtered MRR, difference to the CPU's"]["value"] == 0
+    assert figures["with dropout: runs that end with the same bits"]["value"] == 2
 
 
 def test_fb15k(result, tmp_path):
@@ -222,6 +225,41 @@ def test_fb15k(result, tmp_path):
     figures = result("gpu_fb15k", "--data", tmp_path, "--device", "cpu", *(part for each in sets for part in ("--set", each)))
     assert goals(figures) == {"filtered test MRR": ("more", 0.345), "training": ("less", 5)}
     assert 0 < figures["filtered test MRR"]["value"] <= 1
+
+
+def test_profile(result, tmp_path):
+    pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
+    data, work = tmp_path / "data", tmp_path / "work"
+    data.mkdir()
+    work.mkdir()
+    for split in ("train", "valid", "test"):
+        (data / f"{split}.txt").write_text("".join(f"{k}\t{k % 3}\t{(7 * k + 1) % 600}\n" for k in range(600)))
+    figures = result(
+        "gpu_profile", "--data", data, "--work", work, "--batches", 4, "--nodes", 400, "--edges", 1500, "--seeds", 10
+    )
+    names = ("1,000 edges", "10,000 edges", "50,000 edges", "GraphSAGE")
+    assert all(figures[f"{name}: rate"]["value"] > 0 for name in names)
+    assert all(figures[f"{name}: kernels seen by the profiler"]["value"] == 0 for name in names)  # an emulation launches none
+    assert goals(figures) == {"1,000 edges: rate": ("more", 2.5e6), "10,000 edges: rate": ("more", 4e6)}
+    assert not list(work.iterdir())
+
+
+def test_what_a_profile_tells_of_the_spans(result, capsys):
+    """Overlapping kernels count once in the time in which the GPU works; copies are no launches."""
+    on_device, module = importlib.import_module("on_device"), importlib.import_module("gpu_profile")
+    spans = [
+        module.Span("k", 0, 400),
+        module.Span("Memcpy HtoD", 100, 500),
+        module.Span("k", 800, 900),
+        module.Span("j", 900, 1000),
+    ]
+    module.tell("x", spans, 2e6, on_device.Report("gpu_profile", {}, True))
+    _, *lines = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    found = {line["figure"]: line["value"] for line in lines}
+    assert found["x: launches of kernels a batch"] == 1.5
+    assert found["x: copies by the engine a batch"] == 0.5
+    assert found["x: time in which the GPU works, profiled"] == pytest.approx(0.7)
+    assert found["x: k"] == pytest.approx(0.25)
 
 
 def test_a_figure_is_told_before_the_next_is_computed(result, monkeypatch, capsys):

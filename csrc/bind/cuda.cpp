@@ -31,7 +31,15 @@ using Bytes = nb::ndarray<std::uint8_t, nb::c_contig, nb::device::cpu>;
 
 template <class T = void> T* at(Address address) { return reinterpret_cast<T*>(address); }
 
-// Calls a function of the library without the GIL; its error becomes a RuntimeError.
+// Calls a function that only puts work on a stream; its error becomes a RuntimeError. It keeps the GIL: it takes microseconds,
+// and another thread that took the GIL meanwhile may keep it for longer than that.
+template <class Function, class... Arguments>
+void launch(Function function, Arguments... arguments) {
+    marius_cuda_error error = {};
+    if (function(arguments..., &error) != 0) throw std::runtime_error(error.text);
+}
+
+// Calls any function of the library, without the GIL.
 template <class Function, class... Arguments>
 void call(Function function, Arguments... arguments) {
     marius_cuda_error error = {};
@@ -42,6 +50,9 @@ void call(Function function, Arguments... arguments) {
     }
     if (code != 0) throw std::runtime_error(error.text);
 }
+
+// Bytes above which a copy may take the host a while: memory that is not pinned is copied by it.
+constexpr std::uint64_t LONG_COPY = 1 << 20;
 
 // The number of a name in the interface: its position among `names`.
 int number_of(std::string_view what, const std::string& name, std::initializer_list<const char*> names) {
@@ -152,7 +163,7 @@ public:
                                             .index_bytes = index_bytes,
                                             .max_sms = max_sms,
                                             .sm_flags = at<std::uint32_t>(sm_flags)};
-        call(api_->copy_rows, device, at(stream), &args);
+        launch(api_->copy_rows, device, at(stream), &args);
     }
 
     void segment_sum(int device, Address stream, const std::vector<std::pair<Address, std::int64_t>>& parts, Address order,
@@ -167,7 +178,7 @@ public:
                                               .segments = segments,
                                               .dim = dim,
                                               .out = at<float>(out)};
-        call(api_->segment_sum, device, at(stream), &args);
+        launch(api_->segment_sum, device, at(stream), &args);
     }
 
     void row_step(int device, Address stream, const std::string& kind, Address block, std::int64_t count, std::int64_t stride,
@@ -182,11 +193,16 @@ public:
                                      .lr = lr,
                                      .options = {}};
         std::copy(std::begin(rates.options), std::end(rates.options), args.options);
-        call(api_->row_step, device, at(stream), &args);
+        launch(api_->row_step, device, at(stream), &args);
     }
 
     void copy(int device, Address stream, Address target, Address source, std::uint64_t bytes) const {
-        call(api_->copy, device, at(stream), at(target), static_cast<const void*>(at(source)), bytes);
+        const void* const from = at(source);
+        if (bytes > LONG_COPY) {
+            call(api_->copy, device, at(stream), at(target), from, bytes);
+        } else {
+            launch(api_->copy, device, at(stream), at(target), from, bytes);
+        }
     }
 
     void neighbours(int device, Address stream, const std::string& stage, const nb::kwargs& given) const {
@@ -194,7 +210,7 @@ public:
             number_of("stage", stage, {"find_excluded", "expand", "draw", "fetch", "insert", "mark_new", "label", "keep_labels"});
         marius_cuda_neighbours job = {};
         for (const auto& [name, value] : given) fill(job, nb::cast<std::string>(name), value);
-        call(api_->neighbours, device, at(stream), number, &job);
+        launch(api_->neighbours, device, at(stream), number, &job);
     }
 
     template <auto function>
@@ -208,7 +224,7 @@ public:
                                             .block_stride = block_stride,
                                             .bytes = bytes,
                                             .threads = threads};
-        call(api_->*function, device, at(stream), &args);
+        launch(api_->*function, device, at(stream), &args);
     }
 
 private:

@@ -46,23 +46,43 @@ template <class T> nb::object array_of(std::vector<T>&& values) {
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
+// Numbers from which work on them is done without the GIL. Less takes so little time that another thread, which may keep the GIL
+// for longer, is not let in between.
+constexpr std::size_t MANY = 1 << 13;
+
+template <class Work> auto worked(std::size_t numbers, Work work) {
+    if (numbers < MANY) return work();
+    nb::gil_scoped_release released;
+    return work();
+}
+
+std::int64_t length(const auto& vector) { return static_cast<std::int64_t>(vector.shape(0)); }
+
 nb::tuple sort_rows(Vector<const std::int64_t> rows) {
-    marius::SortedRows sorted;
-    {
-        nb::gil_scoped_release released;
-        sorted = marius::sort_rows(rows.data(), static_cast<std::int64_t>(rows.shape(0)));
-    }
+    marius::SortedRows sorted = worked(rows.shape(0), [&] { return marius::sort_rows(rows.data(), length(rows)); });
     return nb::make_tuple(array_of(std::move(sorted.unique)), array_of(std::move(sorted.order)),
                           array_of(std::move(sorted.starts)));
 }
 
+nb::object inverse_of(Vector<const std::int32_t> order, Vector<const std::int32_t> starts) {
+    require(starts.shape(0) > 0, "inverse_of: starts are empty");
+    return array_of(worked(order.shape(0),
+                           [&] { return marius::inverse_of(order.data(), length(order), starts.data(), length(starts) - 1); }));
+}
+
+nb::tuple group_rows(Vector<const std::int64_t> group_of, std::int64_t group_count, std::int64_t piece) {
+    require(group_count >= 0 && piece > 0, "group_rows: group_count must be at least 0, piece at least 1");
+    marius::GroupedRows grouped = worked(group_of.shape(0) + group_count, [&] {
+        return marius::group_rows(group_of.data(), length(group_of), group_count, piece);
+    });
+    return nb::make_tuple(array_of(std::move(grouped.order)), array_of(std::move(grouped.pieces)),
+                          array_of(std::move(grouped.groups)));
+}
+
 nb::tuple common_rows(Vector<const std::int64_t> left, Vector<const std::int64_t> right) {
-    marius::CommonRows common;
-    {
-        nb::gil_scoped_release released;
-        common = marius::common_rows(left.data(), static_cast<std::int64_t>(left.shape(0)), right.data(),
-                                     static_cast<std::int64_t>(right.shape(0)));
-    }
+    marius::CommonRows common = worked(left.shape(0) + right.shape(0), [&] {
+        return marius::common_rows(left.data(), length(left), right.data(), length(right));
+    });
     return nb::make_tuple(array_of(std::move(common.left)), array_of(std::move(common.right)));
 }
 
@@ -143,6 +163,12 @@ void bind_rows(nb::module_& m) {
     m.def("sort_rows", &sort_rows, "rows"_a.noconvert(),
           "(unique int64 (u,), order int32 (m,), starts int32 (u+1,)): unique ascends; positions "
           "order[starts[s]:starts[s+1]] hold unique[s], ascending.");
+    m.def("inverse_of", &inverse_of, "order"_a.noconvert(), "starts"_a.noconvert(),
+          "The segment of each position, int32 (m,): s at order[starts[s]:starts[s + 1]], of what sort_rows gave.");
+    m.def("group_rows", &group_rows, "group_of"_a.noconvert(), "group_count"_a, "piece"_a,
+          "Rows by group, in pieces of at most `piece` rows: (order, pieces, groups), int32. Piece p has the rows "
+          "order[pieces[p]:pieces[p + 1]], group g the pieces groups[g]:groups[g + 1]. Where no group is longer than a piece, "
+          "`pieces` is empty, and `groups` are rows. How many pieces there are does not depend on the groups: some are empty.");
     m.def("common_rows", &common_rows, "left"_a.noconvert(), "right"_a.noconvert(),
           "(positions in left, positions in right), int32, of the rows that stand in both; each ascends without repetition.");
     m.def("segment_sum", &segment_sum, "parts"_a.noconvert(), "order"_a.noconvert(), "starts"_a.noconvert(), "out"_a.noconvert(),

@@ -61,6 +61,11 @@ class TrainingSection(Section):
         "quarter faster on this processor, by measurement; a resumed run takes the same",
     )
     threads: PositiveInt | Auto = Field("auto", description="CPU threads; auto: all that the process may use")
+    device_graphs: bool = Field(
+        True,
+        description="launch the work of a batch on a GPU by one call, as a CUDA graph, where batches are alike; the bits are the "
+        "same without",
+    )
     early_stopping: NonNegativeInt = Field(
         0, description="stop after this many evaluations in a row without a better one; 0: never"
     )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import torch
 
 from marius_lite._native import CudaLibrary
+from marius_lite.device.graphs import capture
 from marius_lite.device.library import library
-from marius_lite.device.streams import CudaStream, Stream
+from marius_lite.device.streams import CopyStream, CudaStream, Stream, TorchStream
 from marius_lite.errors import RunError, UserError
+
+Result = TypeVar("Result")
+Capture = Callable[[Callable[[], Result], Sequence[torch.Generator]], tuple[Result, Callable[[], None]]]
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,8 @@ class Accelerator:
     """A device and its four streams.
 
     ``gathering`` copies rows to the device. ``computing`` is torch's own stream. ``scattering`` copies rows back. ``sampling``
-    draws neighbours, and shares no memory with the others. ``pinned``: whether host memory for the device is pinned.
+    draws neighbours, and shares no memory with the others. ``capture``: see `device.graphs.capture`. ``pinned``: whether host
+    memory for the device is pinned.
     """
 
     device: torch.device
@@ -28,6 +34,7 @@ class Accelerator:
     computing: Stream
     scattering: Stream
     sampling: Stream
+    capture: Capture[Any] = capture
     pinned: bool = True
 
     @property
@@ -84,5 +91,5 @@ def open_accelerator(device: torch.device) -> Accelerator | None:
     device = torch.device("cuda", device.index or 0)
     torch.cuda.set_device(device)
     urgent = [torch.cuda.Stream(device, priority=-1) for _ in range(3)]  # type: ignore[no-untyped-call]
-    gathering, scattering, sampling = (CudaStream(stream) for stream in urgent)
-    return Accelerator(device, library(), gathering, CudaStream(torch.cuda.current_stream(device)), scattering, sampling)
+    gathering, scattering = (CopyStream(stream) for stream in urgent[:2])
+    return Accelerator(device, library(), gathering, TorchStream(device), scattering, CudaStream(urgent[2]))

@@ -13,12 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import torch
 
 from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.device.accelerator import Accelerator
+from marius_lite.device.arrived import ArrivedBatch, Learn
 from marius_lite.device.packet import Packet, Sent
+from marius_lite.device.replay import Repeated, Replays
 from marius_lite.device.rows import DeviceTable, TablePart
 from marius_lite.device.streams import Event
 from marius_lite.errors import RunError
@@ -27,34 +30,16 @@ from marius_lite.types import BatchRows
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class ArrivedBatch:
-    """A batch on the device: of each table the values at the batch's places, float32 (m, columns), and the batch's arrays."""
-
-    values: list[torch.Tensor]
-    arrays: Mapping[str, Sent]
-
-    def tensor(self, name: str) -> torch.Tensor:
-        return self.arrays[name].tensor
-
-    def side_by_side(self) -> torch.Tensor:
-        """The values of all tables, whose places are the same, in the columns of one tensor."""
-        return self.values[0] if len(self.values) == 1 else torch.cat(self.values, 1)
-
-
-Learn = Callable[[ArrivedBatch], tuple[torch.Tensor, Sequence[torch.Tensor]]]
-"""Computes a batch's loss, and the gradients at the places of the table that batches change, in parts that lie end to end.
-
-Where batches change no table, there are no gradients.
-"""
-
-
 @dataclass
 class _Slot:
-    """What a batch under way needs beside its tables' blocks. The events follow its computing and its last stream."""
+    """What a batch under way needs beside its tables' blocks. The events follow its computing and its last stream.
+
+    ``loss``: (1,) float64 on the host, which ``told`` shows without torch.
+    """
 
     packet: Packet
     loss: torch.Tensor
+    told: npt.NDArray[np.float64]
     computed: Event | None = None
     ended: Event | None = None
 
@@ -67,12 +52,14 @@ class DeviceBatches:
 
     def __init__(self, accelerator: Accelerator, tables: Sequence[DeviceTable], packet: int = 0):
         self.accelerator, self.tables = accelerator, list(tables)
-        self._ring = [_Slot(Packet(accelerator, packet), accelerator.host_bytes(8).view(torch.float64)) for _ in range(RING)]
+        losses = [accelerator.host_bytes(8).view(torch.float64) for _ in range(RING)]
+        self._ring = [_Slot(Packet(accelerator, packet), loss, loss.numpy()) for loss in losses]
         self._changes = any(table.step for table in tables)
+        self._replays = Replays(accelerator)
         self._begun = 0
         accelerator.order_new_memory()
 
-    def begin(self, rows: Sequence[BatchRows], arrays: Arrays, learn: Learn) -> Callable[[], float]:
+    def begin(self, rows: Sequence[BatchRows], arrays: Arrays, learn: Learn | Repeated) -> Callable[[], float]:
         """Put a batch on the streams. Call what is returned to wait for the batch to end; it returns the loss.
 
         ``rows``: the batch's rows of each table. ``arrays``: what else ``learn`` needs. At most RING batches may be under way, so
@@ -91,7 +78,8 @@ class DeviceBatches:
                 "cpu`, or give up bit-identical runs by `training.staleness: 1`"
             ) from error
 
-    def _begin(self, rows: Sequence[BatchRows], arrays: Arrays, learn: Learn) -> Callable[[], float]:
+    def _begin(self, rows: Sequence[BatchRows], arrays: Arrays, learn: Learn | Repeated) -> Callable[[], float]:
+        self._replays.tidy()
         slot, device = self._slot(0), self.accelerator
         gathering, computing, scattering = device.gathering, device.computing, device.scattering
         if self._reserve(slot, rows, arrays):
@@ -115,7 +103,7 @@ class DeviceBatches:
 
         def end() -> float:
             ended.wait()
-            return float(slot.loss[0])
+            return float(slot.told[0])
 
         return end
 
@@ -124,8 +112,15 @@ class DeviceBatches:
         for stream in (self.accelerator.gathering, self.accelerator.computing, self.accelerator.scattering):
             stream.record().wait()
         self._ring.clear()
+        self._replays.close()
         for table in self.tables:
             table.close()
+
+    def _tell(self, loss: torch.Tensor, out: torch.Tensor) -> None:
+        device = self.accelerator
+        device.library.copy(
+            device=device.index, stream=device.computing.handle, target=out.data_ptr(), source=loss.data_ptr(), bytes=8
+        )
 
     def _slot(self, ago: int) -> _Slot:
         """The slot of the batch that begins now (0), or of one that began before it (-1, -2, ...)."""
@@ -146,9 +141,12 @@ class DeviceBatches:
         for part in parts:
             part.store()
 
-    def _compute(self, out: torch.Tensor, parts: Sequence[TablePart], sent: Mapping[str, Sent], learn: Learn) -> None:
+    def _compute(self, out: torch.Tensor, parts: Sequence[TablePart], sent: Mapping[str, Sent], learn: Learn | Repeated) -> None:
         """Learn from a batch and update its blocks. The loss goes to ``out``, (1,) on the host."""
-        loss, grads = learn(ArrivedBatch([part.values() for part in parts], sent))
-        out.copy_(loss.reshape(1), non_blocking=True)
+        if isinstance(learn, Repeated):
+            loss, grads = self._replays.learn(parts, sent, learn)
+        else:
+            loss, grads = learn(ArrivedBatch([part.values() for part in parts], sent))
+        self._tell(loss if loss.dtype == torch.float64 else loss.to(torch.float64), out)
         for part in parts:
             part.update(grads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,19 @@ ARRAYS = 32
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Where an array lies: its addresses on the host and on the device, and a tensor on the device."""
+    """Where an array lies: its addresses on the host and on the device, and its bytes there."""
 
     host: int
     device: int
-    tensor: torch.Tensor
+    bytes: int
+    dtype: np.dtype[Any]
+    start: int
+    room: torch.Tensor
+
+    @property
+    def tensor(self) -> torch.Tensor:
+        """The array on the device, (n,)."""
+        return self.room[self.start : self.start + self.bytes].view(torch_type(self.dtype))
 
 
 class Packet:
@@ -39,7 +48,7 @@ class Packet:
     def clear(self, size: int = 0) -> bool:
         """Forget all arrays, and have room for ``size`` bytes; true if the room is new memory."""
         self._used, size = 0, size + ARRAYS * ALIGNMENT
-        if size <= len(self._host):
+        if size <= len(self._bytes):
             return False
         self._make(with_room(size))
         return True
@@ -47,16 +56,17 @@ class Packet:
     def put(self, array: npt.NDArray[Any]) -> Sent:
         """Copy an array into the host's side; where it lies once it is sent. Raises ValueError where it does not fit."""
         start, end = self._used, self._used + array.nbytes
-        if end > len(self._host):
-            raise ValueError(f"a packet of {len(self._host)} bytes cannot take {array.nbytes} more than {start}")
-        self._host[start:end].numpy()[:] = array.view(np.uint8).reshape(-1)
+        if end > len(self._bytes):
+            raise ValueError(f"a packet of {len(self._bytes)} bytes cannot take {array.nbytes} more than {start}")
+        self._bytes[start:end] = array.reshape(-1).view(np.uint8)
         self._used = -(-end // ALIGNMENT) * ALIGNMENT
-        tensor = self._device[start:end].view(torch.from_numpy(array[:0]).dtype)
-        return Sent(self._host.data_ptr() + start, self._device.data_ptr() + start, tensor)
+        return Sent(self._address + start, self._there + start, array.nbytes, array.dtype, start, self._device)
 
     def _make(self, size: int) -> None:
         self._host = self._accelerator.host_bytes(size)
         self._device = torch.empty(size, dtype=torch.uint8, device=self._accelerator.device)
+        # What every `put` needs of them, which takes a while to ask for.
+        self._bytes, self._address, self._there = self._host.numpy(), self._host.data_ptr(), self._device.data_ptr()
         self._used = 0
 
     def send(self, stream: int) -> None:
@@ -65,10 +75,16 @@ class Packet:
             self._accelerator.library.copy(
                 device=self._accelerator.index,
                 stream=stream,
-                target=self._device.data_ptr(),
-                source=self._host.data_ptr(),
-                bytes=min(self._used, len(self._host)),
+                target=self._there,
+                source=self._address,
+                bytes=min(self._used, len(self._bytes)),
             )
+
+
+@cache
+def torch_type(dtype: np.dtype[Any]) -> torch.dtype:
+    """The type of a tensor that has the numbers of such an array."""
+    return torch.from_numpy(np.empty(0, dtype)).dtype
 
 
 def with_room(size: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -54,6 +54,11 @@ class RowForm:
     dtype: torch.dtype = torch.float32
     scales: torch.Tensor | None = None
 
+    @property
+    def plain(self) -> bool:
+        """Whether values are what a record begins with, as it is."""
+        return self.dtype == torch.float32 and self.scales is None
+
     def values(self, block: torch.Tensor, indices: torch.Tensor | None) -> torch.Tensor:
         """The values of the records at these indices of a block (u, width) float32, or of all: float32 (m, columns)."""
         stored = block.view(self.dtype)[:, : self.columns]
@@ -90,7 +95,7 @@ class DeviceTable:
         rows: int = 0,
     ):
         self.accelerator, self.link, self.cache, self.form, self.step = accelerator, link, cache, form, step
-        self.width = width
+        self.width, self.rows = width, rows
         self.rate = 1.0
         self._ring = [self._make(rows) for _ in range(RING)]
         self._sums = self._make_sums(rows)
@@ -176,32 +181,31 @@ class TablePart:
         """On the gathering stream: copy the rows that are not cached into the block."""
         self.table.link.fetch(self.table.accelerator.gathering, self.sent.rows, self.rows.cold, self.block, self.staging)
 
-    def values(self) -> torch.Tensor:
-        """On the computing stream: complete the block; the values at the batch's places, float32 (m, columns)."""
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of `values`."""
+        return len(self.rows.inverse) or len(self.rows.rows), self.table.form.columns
+
+    def values(self, out: torch.Tensor | None = None) -> torch.Tensor:
+        """On the computing stream: complete the block; the values at the batch's places, float32 (m, columns).
+
+        ``out``: where they go, if given.
+        """
         for (distance, shared, _), (earlier, now) in zip(self.rows.again, self.sent.again, strict=True):
             self.take_shared(self.earlier[distance], earlier, now, len(shared))
         if self.table.cache:
             self.table.cache.fetch(self.sent.hot, len(self.rows.hot), self.block[self.rows.cold :])
+        if self.table.form.plain and len(self.rows.inverse):
+            out = torch.empty(self.shape, device=self.block.device) if out is None else out
+            self._copy(self.block, out, len(out), out.shape[1], source_rows=self.sent.inverse.device)
+            return out
         inverse = self.sent.inverse.tensor if len(self.rows.inverse) else None
-        return self.table.form.values(self.block[: len(self.rows.rows)], inverse)
+        found = self.table.form.values(self.block[: len(self.rows.rows)], inverse)
+        return found if out is None else out.copy_(found)
 
     def take_shared(self, source: torch.Tensor, earlier: Sent, now: Sent, count: int) -> None:
         """Copy ``count`` rows that an earlier batch has changed out of its block; int32 indices in its block and in this one."""
-        accelerator, width = self.table.accelerator, self.table.width
-        accelerator.library.copy_rows(
-            device=accelerator.index,
-            stream=accelerator.computing.handle,
-            source=source.data_ptr(),
-            source_rows=earlier.device,
-            target=self.block.data_ptr(),
-            target_rows=now.device,
-            index_bytes=4,
-            count=count,
-            columns=width,
-            source_stride=width * 4,
-            target_stride=width * 4,
-            max_sms=0,
-        )
+        self._copy(source, self.block, count, self.table.width, source_rows=earlier.device, target_rows=now.device)
 
     def update(self, grads: Sequence[torch.Tensor]) -> None:
         """On the computing stream: sum the gradients of equal rows, in the order of their places; step the block."""
@@ -226,6 +230,23 @@ class TablePart:
         if table.cache:
             table.cache.store(self.sent.hot, len(self.rows.hot), self.block[self.rows.cold :])
 
+    def _copy(self, source: torch.Tensor, target: torch.Tensor, count: int, columns: int, **rows: Any) -> None:
+        """Copy ``count`` rows on the device, of float32 with so many columns; ``rows``: addresses of int32 indices."""
+        accelerator = self.table.accelerator
+        accelerator.library.copy_rows(
+            device=accelerator.index,
+            stream=accelerator.computing.handle,
+            source=source.data_ptr(),
+            target=target.data_ptr(),
+            index_bytes=4,
+            count=count,
+            columns=columns,
+            source_stride=source.shape[1] * 4,
+            target_stride=target.shape[1] * 4,
+            max_sms=0,
+            **rows,
+        )
+
     def store(self) -> None:
         """On the scattering stream: copy the rows that are not cached back into the host's table."""
         if self.table.step:
@@ -237,7 +258,7 @@ def sum_segments(accelerator: Accelerator, grads: Sequence[torch.Tensor], order:
 
     ``grads``: parts of shape (places, dim) that lie end to end. ``out``: (segments, dim).
     """
-    flat = [grad.reshape(-1, out.shape[1]).contiguous() for grad in grads]
+    flat = [grad if grad.dim() == 2 and grad.is_contiguous() else grad.reshape(-1, out.shape[1]).contiguous() for grad in grads]
     accelerator.library.segment_sum(
         device=accelerator.index,
         stream=accelerator.computing.handle,

@@ -38,16 +38,15 @@ class CudaEvent:
         self.event.record(stream)
 
     def wait(self) -> None:
-        self.event.synchronize()
+        if not self.event.query():  # type: ignore[no-untyped-call]  # which keeps the GIL
+            self.event.synchronize()
 
 
 class CudaStream:
-    def __init__(self, stream: torch.cuda.Stream):
-        self._stream = stream
+    """A stream of its own, which is torch's current one while work is put on it."""
 
-    @property
-    def handle(self) -> int:
-        return int(self._stream.cuda_stream)
+    def __init__(self, stream: torch.cuda.Stream):
+        self._stream, self.handle = stream, int(stream.cuda_stream)
 
     def run(self, work: Callable[[], object]) -> None:
         with torch.cuda.stream(self._stream):
@@ -60,3 +59,36 @@ class CudaStream:
         if event is not None:
             assert isinstance(event, CudaEvent)
             self._stream.wait_event(event.event)
+
+
+class CopyStream(CudaStream):
+    """A stream for native calls alone, which take its handle. So torch's current one stays, which takes a while to change."""
+
+    def run(self, work: Callable[[], object]) -> None:
+        work()
+
+
+class TorchStream:
+    """The stream that is torch's current one in the calling thread: another one while a graph is captured."""
+
+    def __init__(self, device: torch.device):
+        self._device = device
+
+    @property
+    def handle(self) -> int:
+        return int(self._stream.cuda_stream)
+
+    def run(self, work: Callable[[], object]) -> None:
+        work()
+
+    def record(self) -> Event:
+        return CudaEvent(self._stream)
+
+    def after(self, event: Event | None) -> None:
+        if event is not None:
+            assert isinstance(event, CudaEvent)
+            self._stream.wait_event(event.event)
+
+    @property
+    def _stream(self) -> torch.cuda.Stream:
+        return torch.cuda.current_stream(self._device)

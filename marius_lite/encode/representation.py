@@ -15,16 +15,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from marius_lite._native import sort_rows
+from marius_lite._native import inverse_of, sort_rows
 from marius_lite.device.cache import HOT_SAMPLE
 from marius_lite.encode.layer_graph import graph_arrays, layer_graph
 from marius_lite.encode.neighbourhoods import Neighbourhoods
 from marius_lite.nn.dropout import dropout
 from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.nn.inputs import normalized
+from marius_lite.nn.seeding import seed_torch
 from marius_lite.rows.batch import Arrays, Arrived
 from marius_lite.rows.resident import Ids, ResidentRows
-from marius_lite.sampling.batch_rows import inverse_of
 from marius_lite.sampling.neighbours import NeighbourSample
 from marius_lite.sampling.passes import Request
 from marius_lite.types import Rows
@@ -153,8 +153,8 @@ class Encoded:
         """Return the vectors of the prepared nodes, each once. ``backward`` takes one part."""
         assert prepared.sample is not None
         self._neighbourhoods.count(prepared.sample)
-        torch.manual_seed(seed)
         x = arrived.values().requires_grad_(self.rows.learned is not None)
+        seed_torch(seed, x.device)
         inputs = normalized(x, self._normalize)
         if self._dropout:
             inputs = dropout(inputs, self._dropout)

@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from marius_lite._native import sort_rows
+from marius_lite._native import inverse_of, sort_rows
 from marius_lite.config.sizes import padded_width
 from marius_lite.evaluate.layer_pass import READ_BYTES, LayerPass, ListsOfPartition
 from marius_lite.nn.encoders import Block
-from marius_lite.sampling.batch_rows import inverse_of
 
 MOST_EDGES = 2**31 - 1
 """The most edges of a chunk, because int32 numbers them."""

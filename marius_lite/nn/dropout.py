@@ -40,18 +40,18 @@ class _Dropped(torch.autograd.Function):
 class Dropout:
     """Sets numbers to zero with a probability and multiplies the others by 1 / (1 - probability), for one batch.
 
-    The probability is rounded to a multiple of 2^-16. The same seed, device and order of calls give the same masks.
+    The probability is rounded to a multiple of 2^-16. The same seed of the ``generator``, its device and the order of calls give
+    the same masks.
     """
 
-    def __init__(self, probability: float, seed: int, device: torch.device, workspace: Workspace):
+    def __init__(self, probability: float, generator: torch.Generator, workspace: Workspace):
         dropped = round(probability * LEVELS)
         self.active = dropped > 0
         self._threshold = dropped - LEVELS // 2
         self._scale = LEVELS / (LEVELS - dropped)
         self._workspace = workspace
         self._masks: dict[str, torch.Tensor] = {}
-        if self.active:
-            self._generator = torch.Generator(device).manual_seed(seed)
+        self._generator = generator
 
     def __call__(self, name: str, values: torch.Tensor) -> torch.Tensor:
         """Return a copy of ``values`` with numbers dropped, or the values themselves at probability 0.

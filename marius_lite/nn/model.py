@@ -19,6 +19,7 @@ from marius_lite.nn.dropout import Dropout
 from marius_lite.nn.encoders import CustomEncoder, Encoder
 from marius_lite.nn.losses import LOSSES, Loss, Softmax
 from marius_lite.nn.scoring import Compared, SideGrads, joined, scores
+from marius_lite.nn.seeding import seed_torch
 from marius_lite.nn.shared_loss import SideScoring
 from marius_lite.nn.similarities import SIMILARITIES
 from marius_lite.nn.workspace import Workspace
@@ -108,6 +109,7 @@ class LinkPredictionModel(torch.nn.Module):
         self._weights = [weight for weight in self.decoder.parameters() if weight.requires_grad]
         self._draws = bool(self._weights or list(self.decoder.children()))
         self._workspace = Workspace()
+        self._own_generator: torch.Generator | None = None
         self._scoring = SideScoring(self.similarity, self.loss, self._workspace, self.objective.way)
         self._relation_scoring = SideScoring(self.similarity, RELATION_LOSS, self._workspace, self.objective.way)
 
@@ -119,9 +121,20 @@ class LinkPredictionModel(torch.nn.Module):
         each set of negatives. ``relations.grad`` and the gradients of the decoder's weights are replaced. The batch's tensors
         stay as they are. On a GPU nothing waits for the result.
         """
+        self.seed(batch.sampled.seed)
+        return self.seeded_gradients(batch)
+
+    def seed(self, seed: int) -> None:
+        """Seed what a batch draws."""
+        self._generator().manual_seed(seed)
+        if self._draws:
+            seed_torch(seed ^ 1, self.relations.device)  # other bits than those of the dropout of rows
+
+    def seeded_gradients(self, batch: DeviceBatch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Do what `gradients` does but for the seed."""
         sampled = batch.sampled
-        self._begin_decoder(sampled.seed)
-        dropout = Dropout(self.objective.dropout, sampled.seed, batch.ends.device, self._workspace)
+        self._begin_decoder()
+        dropout = Dropout(self.objective.dropout, self._generator(), self._workspace)
         ends = dropout("ends", batch.ends)
         asked = [self._ask(sides, batch.rel, ends, dropout) for sides in self._asked_together(sampled.sides)]
         negatives = dropout("neg", batch.negatives).flatten(0, 1)
@@ -228,12 +241,27 @@ class LinkPredictionModel(torch.nn.Module):
         """Return what the decoder sees of rows."""
         return without_biases(rows) if self.objective.biases else rows
 
-    def _begin_decoder(self, seed: int) -> None:
-        """Set the gradients of the decoder's weights to zero, and seed what its modules draw by the batch."""
+    def repeats(self, sampled: SampledBatch) -> bool:
+        """Return whether a device does the same for all batches like this one, but for the numbers that arrive with them."""
+        named = sampled.left_out or sampled.corrections or self.objective.relation_weight
+        return not (named or self._draws or self.encoder is not None)
+
+    @property
+    def generators(self) -> list[torch.Generator]:
+        """What `seed` seeds, where `repeats` is true."""
+        return [self._generator()] if self.objective.dropout else []
+
+    def _generator(self) -> torch.Generator:
+        """Return the generator of dropout, which is where the model is."""
+        device = self.relations.device
+        if self._own_generator is None or self._own_generator.device != device:
+            self._own_generator = torch.Generator(device)
+        return self._own_generator
+
+    def _begin_decoder(self) -> None:
+        """Set the gradients of the decoder's weights to zero."""
         for weight in self._weights:
             weight.grad = torch.zeros_like(weight)
-        if self._draws:
-            torch.manual_seed(seed ^ 1)  # other bits than those of the dropout of rows
 
     def _backward(
         self, query: Tensor, inputs: tuple[Tensor, Tensor], d_query: Tensor, factor: float = 1.0

@@ -15,6 +15,8 @@ class Workspace:
 
     def tensor(self, name: str, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Return a contiguous tensor of ``shape`` with arbitrary content."""
+        if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            return torch.empty(shape, dtype=dtype, device=device)  # it belongs to the graph, which outlives larger buffers here
         size = math.prod(shape)
         buffer = self._buffers.get(name)
         if buffer is None or buffer.numel() < size or buffer.device != device or buffer.dtype != dtype:

@@ -50,6 +50,17 @@ class DenseOptimizer:
             self._torch.step()
             self._torch.zero_grad(set_to_none=True)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether a step does the same whatever number it has, but for counting."""
+        return self._torch is None or isinstance(self._torch, torch.optim.Adagrad | torch.optim.SGD)
+
+    def repeated(self) -> None:
+        """Count a step that a device has repeated."""
+        for parameter in self._parameters.values():
+            if "step" in (state := self._state(parameter)):
+                state["step"] += 1
+
     def state_tensors(self) -> dict[str, torch.Tensor]:
         """Return a copy of the state on the CPU. Empty where there is none."""
         return {

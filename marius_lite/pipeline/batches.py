@@ -27,6 +27,7 @@ SAMPLE_AHEAD = 2
 
 Drawn = TypeVar("Drawn", bound=Batch)
 Sampled = TypeVar("Sampled")
+Tracked = TypeVar("Tracked")
 Gathered = TypeVar("Gathered")
 Grads = TypeVar("Grads")
 
@@ -65,21 +66,24 @@ class Stages(Generic[Drawn, Sampled, Gathered, Grads]):
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed(Generic[Drawn, Sampled]):
-    """The stages of a batch on a device: ``sample`` ids, then ``begin`` the batch there.
+class Streamed(Generic[Drawn, Sampled, Tracked]):
+    """The stages of a batch on a device: ``sample`` ids, ``track`` them from batch to batch, then ``begin`` the batch there.
 
-    ``begin`` returns a function that waits for the batch to end and returns the loss. At most ``under_way`` batches have begun
-    and not ended.
+    The first two run ahead, each in a thread, unless ``in_turn``: then all three run in the caller's, which is faster where they
+    take so little time that threads would wait for each other, and for Python's lock, instead. ``begin`` returns a function that
+    waits for the batch to end and returns the loss. At most ``under_way`` batches have begun and not ended.
     """
 
     sample: Callable[[Drawn], Sampled]
-    begin: Callable[[Sampled], Callable[[], float]]
+    track: Callable[[Sampled], Tracked]
+    begin: Callable[[Tracked], Callable[[], float]]
     under_way: int
+    in_turn: bool = False
 
 
 def run(
     batches: Iterable[Drawn],
-    stages: Stages[Drawn, Sampled, Gathered, Grads] | Streamed[Drawn, Sampled],
+    stages: Stages[Drawn, Sampled, Gathered, Grads] | Streamed[Drawn, Sampled, Any],
     staleness: int,
     stop: Stop,
     at_once: Stop = lambda: False,
@@ -88,11 +92,11 @@ def run(
 
     At least one batch ends, unless ``at_once()`` is true: then none is waited for that is not there yet.
     """
-    ahead = sampled_ahead if isinstance(stages, Streamed) else stages.ahead
-    with closing(ahead(batches, stages.sample, at_once)) as sampled:
-        if isinstance(stages, Streamed):
-            yield from _streamed(sampled, stages, stop)
-        elif staleness == 0:
+    if isinstance(stages, Streamed):
+        yield from _streamed(batches, stages, stop, at_once)
+        return
+    with closing(stages.ahead(batches, stages.sample, at_once)) as sampled:
+        if staleness == 0:
             yield from _synchronous(sampled, stages, stop)
         else:
             yield from _overlapped(sampled, stages, staleness, stop)
@@ -110,17 +114,30 @@ def _synchronous(
 
 
 def _streamed(
-    sampled: Iterable[tuple[Drawn, Sampled]], stages: Streamed[Drawn, Sampled], stop: Callable[[], bool]
+    batches: Iterable[Drawn], stages: Streamed[Drawn, Sampled, Any], stop: Stop, at_once: Stop
 ) -> Generator[Finished, None, None]:
     begun: deque[tuple[Drawn, Callable[[], float]]] = deque()
-    for batch, ids in sampled:
-        begun.append((batch, stages.begin(ids)))
-        if len(begun) == stages.under_way:
-            yield _ended(begun)
-        if stop():
-            break
+    with closing(_tracked(batches, stages, at_once)) as tracked:
+        for batch, ids in tracked:
+            begun.append((batch, stages.begin(ids)))
+            if len(begun) == stages.under_way:
+                yield _ended(begun)
+            if stop():
+                break
     while begun:
         yield _ended(begun)
+
+
+def _tracked(
+    batches: Iterable[Drawn], stages: Streamed[Drawn, Sampled, Tracked], at_once: Stop
+) -> Generator[tuple[Drawn, Tracked], None, None]:
+    """Yield each batch with what is to be begun of it."""
+    if stages.in_turn:
+        for batch in batches:
+            yield batch, stages.track(stages.sample(batch))
+        return
+    with closing(sampled_ahead(batches, stages.sample, at_once)) as sampled:
+        yield from staged(sampled, lambda pair: (pair[0], stages.track(pair[1])), SAMPLE_AHEAD, stop=at_once)
 
 
 def _ended(begun: deque[tuple[Drawn, Callable[[], float]]]) -> Finished:

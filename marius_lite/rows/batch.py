@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
-from torch import Tensor
+from torch import Generator, Tensor
 
 from marius_lite.errors import RunError
 from marius_lite.types import Batch, Rows
@@ -54,6 +54,30 @@ Foresee = Callable[[Sequence[Any]], object]
 """Takes note of batches that are prepared next."""
 Learn = Callable[[PreparedBatch[Any], Arrived], tuple[Tensor, Sequence[Tensor]]]
 """A batch's loss, and the gradients of the learned rows at its places, in parts end to end; none where no rows are learned."""
+
+
+@runtime_checkable
+class Repeatable(Protocol):
+    """A `Learn` whose work a device can repeat, see `device.replay`. A call seeds, and does the rest."""
+
+    generators: Sequence[Generator]
+    """What `seed` seeds."""
+
+    def __call__(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]: ...
+
+    def alike(self, prepared: PreparedBatch[Any]) -> Hashable:
+        """Return what is equal for batches for which `seeded` puts the same on a device, but for the numbers that arrive with
+        them; None where it does not for any.
+        """
+
+    def seed(self, prepared: PreparedBatch[Any]) -> None:
+        """Seed what a batch draws."""
+
+    def seeded(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]:
+        """Learn from a batch."""
+
+    def repeated(self) -> None:
+        """Do what the host does of `seeded`, where a device has repeated the rest."""
 
 
 def finite(loss: float, batch: Batch) -> float:

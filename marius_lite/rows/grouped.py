@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from marius_lite._native import sort_rows
+from marius_lite._native import group_rows
 from marius_lite.rows.batch import Arrays, Arrived
 
 PIECE = 256
@@ -22,7 +22,10 @@ ORDER, PIECES, PIECE_ORDER, GROUPS = "group order", "group pieces", "piece order
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """What is summed: ``groups`` sums, by way of ``pieces`` of them; 0: directly. ``arrays``: what `sum` needs, see `Arrived`."""
+    """What is summed: ``groups`` sums, by way of ``pieces`` of them; 0: directly. ``arrays``: what `sum` needs, see `Arrived`.
+
+    How many pieces there are follows from the number of rows, whatever their groups: as many as they may need at most.
+    """
 
     groups: int
     pieces: int
@@ -31,19 +34,12 @@ class Grouped:
     @classmethod
     def of(cls, groups: npt.NDArray[np.int64], count: int) -> Grouped:
         """Prepare the sums of rows by their ``groups`` (m,), each below ``count``."""
-        found, order, starts = sort_rows(groups)
-        sizes = np.zeros(count, np.int64)
-        sizes[found] = np.diff(starts)
-        ends = np.cumsum(sizes)
-        if not len(groups) or sizes.max() <= PIECE:
-            return cls(count, 0, {ORDER: order, GROUPS: _starts(ends)})
-        pieces = -(-sizes // PIECE)
-        last = np.cumsum(pieces)
-        within = np.arange(last[-1]) - np.repeat(last - pieces, pieces)
-        first_rows = np.repeat(ends - sizes, pieces) + PIECE * within
-        piece_order = np.arange(last[-1], dtype=np.int32)
-        arrays = {ORDER: order, PIECES: np.append(first_rows, len(groups)).astype(np.int32), PIECE_ORDER: piece_order}
-        return cls(count, int(last[-1]), {**arrays, GROUPS: _starts(last)})
+        order, pieces, starts = group_rows(groups, count, PIECE)
+        if not len(pieces):
+            return cls(count, 0, {ORDER: order, GROUPS: starts})
+        made = len(pieces) - 1
+        arrays = {ORDER: order, PIECES: pieces, PIECE_ORDER: np.arange(made, dtype=np.int32), GROUPS: starts}
+        return cls(count, made, arrays)
 
     def sum(self, arrived: Arrived, rows: torch.Tensor) -> torch.Tensor:
         """Return the sums (groups, width) of rows (m, width), float32; 0 where a group has none."""
@@ -55,7 +51,3 @@ class Grouped:
         arrived.sum_segments([rows], ORDER, PIECES, pieces)
         arrived.sum_segments([pieces], PIECE_ORDER, GROUPS, out)
         return out
-
-
-def _starts(ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    return np.concatenate([[0], ends]).astype(np.int32)

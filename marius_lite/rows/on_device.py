@@ -11,18 +11,22 @@ from torch import Tensor
 
 from marius_lite.config.memory import LOOK_BACK, RING
 from marius_lite.device.accelerator import Accelerator
-from marius_lite.device.batches import ArrivedBatch, DeviceBatches
+from marius_lite.device.arrived import ArrivedBatch, Learned
+from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.cache import FullCache, HotRowCache
+from marius_lite.device.replay import Repeated
 from marius_lite.device.rows import DeviceTable, sum_segments
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Streamed
-from marius_lite.rows.batch import Foresee, Learn, PreparedBatch, finite
+from marius_lite.rows.batch import Foresee, Learn, PreparedBatch, Repeatable, finite
 from marius_lite.rows.resident import Ids, ResidentRows, RowBuffers
 from marius_lite.sampling.batch_rows import RowTracker, read_rows
 from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.types import Batch, BatchRows
 
+FEW_ROWS = 1 << 13
+"""Rows of a batch up to which its ids are prepared in the thread that begins it."""
 Tracked = tuple[PreparedBatch[Any], list[BatchRows]]
 
 
@@ -62,14 +66,14 @@ class DeviceRows(ResidentRows):
 
     def pipeline(
         self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn, foresee: Foresee | None = None
-    ) -> Streamed[Any, Tracked]:
+    ) -> Streamed[Any, PreparedBatch[Any], Tracked]:
         trackers = [_tracker(table) for table in self._batches.tables]
 
-        def tracked(batch: Batch) -> Tracked:
-            prepared = prepare(batch)
+        def tracked(prepared: PreparedBatch[Any]) -> Tracked:
             return prepared, [track(rows) for track, rows in zip(trackers, prepared.rows, strict=True)]
 
-        return Streamed(tracked, partial(self._begin, learn), RING)
+        few = all(table.rows <= FEW_ROWS for table in self._batches.tables)
+        return Streamed(prepare, tracked, partial(self._begin, learn), RING, in_turn=few)
 
     def rated(self) -> Sequence[Rated]:
         return self._batches.tables
@@ -97,10 +101,22 @@ class DeviceRows(ResidentRows):
 
     def _begin(self, learn: Learn, tracked: Tracked) -> Callable[[], float]:
         prepared, rows = tracked
-        end = self._batches.begin(
-            rows, prepared.arrays, lambda arrived: learn(prepared, OnDevice(self._batches.accelerator, arrived))
-        )
+        end = self._batches.begin(rows, prepared.arrays, self._work(learn, prepared))
         return lambda: finite(end(), prepared.batch)
+
+    def _work(self, learn: Learn, prepared: PreparedBatch[Any]) -> Repeated | Callable[[ArrivedBatch], Learned]:
+        """Return what learns from the batch once it has arrived."""
+        there = partial(OnDevice, self._batches.accelerator)
+        alike = learn.alike(prepared) if isinstance(learn, Repeatable) else None
+        if not isinstance(learn, Repeatable) or alike is None:
+            return lambda arrived: learn(prepared, there(arrived))
+        return Repeated(
+            alike,
+            lambda: learn.seed(prepared),
+            lambda arrived: learn.seeded(prepared, there(arrived)),
+            learn.repeated,
+            learn.generators,
+        )
 
     def _caches(self) -> list[tuple[PartitionBuffer, FullCache | HotRowCache]]:
         """Return each buffer with the cache of its rows on the device. Either all buffers have one, or none."""

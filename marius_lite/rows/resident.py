@@ -110,7 +110,7 @@ class ResidentRows(ABC):
     @abstractmethod
     def pipeline(
         self, prepare: Callable[[Any], PreparedBatch[Any]], learn: Learn, foresee: Foresee | None = None
-    ) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
+    ) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any, Any]:
         """Return the stages for one run of the pipeline. They change the learned rows by the gradients that ``learn`` gives.
 
         ``foresee``: told of several batches before they are prepared, where that helps.

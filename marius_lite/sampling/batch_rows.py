@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite._native import common_rows, sort_rows
+from marius_lite._native import common_rows, inverse_of, sort_rows
 from marius_lite.types import BatchRows, Rows
 
 Places = npt.NDArray[np.int32]
@@ -56,13 +56,6 @@ def read_rows(places: Rows, hot: Rows | Literal["all"] = NONE) -> BatchRows:
         return RowTracker(0, hot).track(places)
     cold, cached = (0, places) if isinstance(hot, str) else (len(places), NONE)
     return BatchRows(places, cold, cached, NOWHERE, NOWHERE, NOWHERE, ())
-
-
-def inverse_of(order: Places, starts: Places) -> Places:
-    """The index of each place's row among the different rows, int32 (m,), from the results of `sort_rows`."""
-    inverse = np.empty(len(order), np.int32)
-    inverse[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
-    return inverse
 
 
 def _last(rows: Rows, order: Places, starts: Places, chosen: Places) -> tuple[Rows, Places, Places]:

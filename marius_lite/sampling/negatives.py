@@ -33,8 +33,10 @@ class ResidentNodes:
 
     def at(self, places: Rows) -> Rows:
         """The rows at these indices of `rows`."""
-        partition, offset = np.divmod(places, self.partition_rows)
-        rows: Rows = self.base_rows[partition] + offset
+        shifts = self.base_rows - self.partition_rows * np.arange(len(self.base_rows))
+        if not shifts.any():
+            return places
+        rows: Rows = places + shifts[places // self.partition_rows]
         return rows
 
     def places(self, rows: Rows) -> Rows:

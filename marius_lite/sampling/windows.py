@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +67,10 @@ class Window:
 
 
 def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, cut: Cut) -> list[Window]:
-    """Divide the step's buckets, in order, into windows of at most ``limit`` edges. A bucket is never divided."""
+    """Divide the step's buckets, in order, into windows of at most ``limit`` edges. A bucket is never divided.
+
+    A window has its buckets in the order in which they lie on disk, so that few requests read them.
+    """
     groups: list[list[Bucket]] = [[]]
     size = 0
     for i, j in step.buckets:
@@ -78,7 +83,7 @@ def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, cut: Cut) 
     windows, first = [], 0
     for group in groups:
         edges = int(sum(counts[i, j] for i, j in group))
-        windows.append(Window(step.index, tuple(group), edges, first, cut))
+        windows.append(Window(step.index, tuple(sorted(group)), edges, first, cut))
         first = windows[-1].end
     return windows
 
@@ -140,10 +145,12 @@ class WindowReader:
 def to_rows(edges: WindowEdges, counts: npt.NDArray[np.int64], base_row: dict[int, int]) -> None:
     """Turn offsets into buffer rows, in place, by adding each partition's first row to its buckets' columns."""
     start = 0
-    for i, j in edges.window.buckets:
-        stop = start + int(counts[i, j])
+    for i, group in groupby(edges.window.buckets, itemgetter(0)):
+        columns = [j for _, j in group]
+        sizes = counts[i, columns]
+        stop = start + int(sizes.sum())
         edges.src[start:stop] += np.uint32(base_row[i])
-        edges.dst[start:stop] += np.uint32(base_row[j])
+        edges.dst[start:stop] += np.repeat(np.array([base_row[j] for j in columns], np.uint32), sizes)
         start = stop
 
 

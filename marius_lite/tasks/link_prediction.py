@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -172,12 +172,31 @@ class LinkLearning:
         arrays = {**places.arrays, **(relations.arrays if relations else {}), "rel": batch.rel}
         return PreparedBatch(batch, SampledLinks(sampled, places, relations), places.rows, arrays)
 
+    @property
+    def generators(self) -> Sequence[torch.Generator]:
+        return self._model.generators
+
+    def seed(self, prepared: PreparedBatch[SampledLinks]) -> None:
+        self._model.seed(prepared.sampled.edges.seed)
+
+    def alike(self, prepared: PreparedBatch[SampledLinks]) -> Hashable:
+        edges, relations = prepared.sampled.edges, prepared.sampled.relations
+        if not self._model.repeats(edges):
+            return None
+        return edges.edges.size, edges.negatives.shape, edges.shared, relations and relations.pieces, self._model.n3_share
+
     def gradients(self, prepared: PreparedBatch[SampledLinks], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        self.seed(prepared)
+        return self.seeded_gradients(prepared, arrived)
+
+    def seeded_gradients(
+        self, prepared: PreparedBatch[SampledLinks], arrived: Arrived
+    ) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
         sampled = prepared.sampled
         vectors = self._representation.vectors(sampled.places, arrived, sampled.edges.seed)
         by_relation = partial(sampled.relations.sum, arrived) if sampled.relations else None
         batch = DeviceBatch.of(sampled.edges, vectors.values, arrived.tensor("rel"), by_relation)
-        loss, grads = self._model.gradients(batch)
+        loss, grads = self._model.seeded_gradients(batch)
         return loss, vectors.backward(grads)
 
     def _by_relation(self, batch: EdgeBatch, sides: int) -> Grouped | None:

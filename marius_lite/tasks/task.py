@@ -6,11 +6,11 @@ in `config.tasks.TASKS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +93,25 @@ class Learning(Protocol):
         """Return the figures that ``config.evaluation`` asks for. It may change what is resident."""
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class RepeatableLearning(Learning, Protocol):
+    """Of which batches a device can repeat the work, see `device.replay`. `gradients` seeds, and does the rest."""
+
+    generators: Sequence[torch.Generator]
+    """What `seed` seeds, where `alike` says something."""
+
+    def alike(self, prepared: PreparedBatch[Any]) -> Hashable:
+        """Return what is equal for batches for which `seeded_gradients` puts the same on a device, but for the numbers that
+        arrive with them; None where it does not for any.
+        """
+
+    def seed(self, prepared: PreparedBatch[Any]) -> None:
+        """Seed what `gradients` draws."""
+
+    def seeded_gradients(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        """Do what `gradients` does but for the seed."""
 
 
 Columns = dict[str, npt.NDArray[Any]]

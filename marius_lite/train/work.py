@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
-
-from torch import Tensor
 
 from marius_lite.config.schema import Config
 from marius_lite.encode.representation import Representation
 from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.pipeline.batches import Stages, Streamed
-from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.first_rows import initialise
 from marius_lite.sampling.windows import Window
 from marius_lite.tasks.task import Learning, OpenWindow
+from marius_lite.train.learner import Learner
 from marius_lite.types import EpochPlan, Step
 
 
@@ -35,7 +33,8 @@ class Work:
         optimizer: DenseOptimizer,
     ):
         self.plan, self.items = plan, learning.items
-        self._config, self._learning, self._representation, self._optimizer = config, learning, representation, optimizer
+        self._config, self._learning, self._representation = config, learning, representation
+        self._learner = Learner(learning, optimizer, config.training.device_graphs)
         self.rows = representation.rows
         # Batches that are only sampled or gathered ahead have changed nothing yet.
         self.saves_under_way = self.rows.learned is None and config.training.staleness == 0 and config.device == "cpu"
@@ -65,10 +64,10 @@ class Work:
         self.rows.cache_most_touched(lambda: self._representation.touched(opened.touched()))
         return opened
 
-    def stages(self) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any]:
+    def stages(self) -> Stages[Any, Any, Any, Any] | Streamed[Any, Any, Any]:
         """Return the stages for one run of the pipeline over batches. It changes the resident rows."""
         self.rows.mark_changed()
-        return self.rows.pipeline(self._learning.prepare, self._learn, self._learning.foresee)
+        return self.rows.pipeline(self._learning.prepare, self._learner, self._learning.foresee)
 
     def flush(self) -> dict[int, int]:
         """Write the changed partitions. Returns the checksums of their files. What is resident stays."""
@@ -87,10 +86,3 @@ class Work:
         with ExitStack() as stack:
             for part in (self.rows, self._learning, self._representation):
                 stack.callback(part.close)
-
-    def _learn(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]:
-        """Update the weights. Returns what `rows.batch.Learn` says."""
-        loss, grads = self._learning.gradients(prepared, arrived)
-        arrived.check(loss, prepared.batch)
-        self._optimizer.step()
-        return loss, grads

@@ -274,7 +274,7 @@ def counted_sage(library: CudaLibrary, dataset: Path, fanouts: str = "15,10,5", 
                     counts.names.clear()
                 host = on_host(work.rows._batches, parts.optimizer)  # type: ignore[attr-defined]
                 with pretended_gpu(), Counting(counts, host) if last else nullcontext():
-                    stages.begin(prepared)()
+                    stages.begin(stages.track(prepared))()
                 if last:
                     return counts
     finally:

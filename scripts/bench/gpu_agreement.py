@@ -3,9 +3,9 @@
     python scripts/bench/gpu_agreement.py [--edges 300000] [--epochs 10] [--json]
 
 Link prediction on a graph with a planted rule, then GraphSAGE classifying nodes by features and learned rows together. One seed.
-Every path, a second run of one of them, one with hot rows held on the device, and one that draws neighbours there must end with
-the same bits in rows, weights and losses. The CPU's sums have another order, so there only the first losses and the filtered MRR
-are compared.
+Every path, a second run of one of them, one with hot rows held on the device, one that is launched call by call, without CUDA
+graphs, and one that draws neighbours there must end with the same bits in rows, weights and losses. The CPU's sums have another
+order, so there only the first losses and the filtered MRR are compared.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ import on_device
 import training
 from on_device import Report
 
-RUNS = {
+RUNS: dict[str, dict[str, object]] = {
     "zero_copy": {"storage.device_path": "zero_copy"},
     "zero_copy again": {"storage.device_path": "zero_copy"},
     "staged": {"storage.device_path": "staged"},
     "bulk": {"storage.device_path": "bulk"},
     "zero_copy, hot rows held": {"storage.device_path": "zero_copy", "storage.device_cache": "200kB"},
 }
-DRAWN = {"neighbours drawn by the GPU": {"storage.device_path": "zero_copy", "sampling.device": "cuda"}}
+LAUNCHED: dict[str, dict[str, object]] = {"call by call": {"storage.device_path": "zero_copy", "training.device_graphs": False}}
+DRAWN: dict[str, dict[str, object]] = {
+    "neighbours drawn by the GPU": {"storage.device_path": "zero_copy", "sampling.device": "cuda"}
+}
 LOSS_GOAL, MRR_GOAL = 1e-3, 0.01
 PARTITIONS, RESIDENT = 8, 4
 FIRST = 5
@@ -75,7 +78,8 @@ def links(a: argparse.Namespace, work: Path, report: Report) -> None:
         "evaluation.every_epochs": a.epochs,
         "checkpoint.keep": 1,
     }
-    mrr = compare(a, work, report, "", dataset_of(a, work), common, RUNS)
+    dataset = dataset_of(a, work)
+    mrr = compare(a, work, report, "", dataset, common, {**RUNS, **LAUNCHED})
     report.add("filtered MRR on the GPU", mrr["zero_copy"])
     report.add(
         "filtered MRR, difference to the CPU's",
@@ -83,6 +87,19 @@ def links(a: argparse.Namespace, work: Path, report: Report) -> None:
         at_most=MRR_GOAL,
         detail=f"CPU {mrr['cpu']:.4f}",
     )
+    dropped(a, work, report, dataset, common)
+
+
+def dropped(a: argparse.Namespace, work: Path, report: Report, dataset: Path, common: dict[str, object]) -> None:
+    """With dropout, whose masks are others than the CPU's, there are the GPU's runs alone."""
+    runs = {"zero_copy": RUNS["zero_copy"], **LAUNCHED}
+    ends = []
+    for name, more in runs.items():
+        run = work / f"dropout-{name.replace(' ', '-')}"
+        lines = training.train(dataset, run, {**common, "device": a.device, "model.dropout": 0.3, **more})
+        ends.append((training.bits(run), training.losses(lines)))
+    same = ends.count(ends[0])
+    report.add("with dropout: runs that end with the same bits", same, f"of {len(runs)}", at_least=len(runs))
 
 
 def nodes(a: argparse.Namespace, work: Path, report: Report) -> None:
@@ -117,7 +134,7 @@ def compare(
     task: str,
     dataset: Path,
     common: dict[str, object],
-    runs: dict[str, dict[str, str]],
+    runs: dict[str, dict[str, object]],
 ) -> dict[str, float]:
     """Train on the CPU and in every way of ``runs`` on the GPU; the MRR of each run that has one."""
     ends: dict[str, tuple[str, list[float]]] = {}  # the bits of the last checkpoint, and every loss

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as marius_lite sets it, which is imported after torch here
+
 import machine_facts
 import numpy as np
 import numpy.typing as npt

@@ -24,7 +24,7 @@ BENCHMARKS = {
     "gpu_link_prediction": ["--part", "speed", "--batches", "50"],
     "gpu_link_prediction disk": ["--part", "disk", "--disk-nodes", "4000000", "--disk-edges", "40000000"],
 }
-FB15K = "gpu_fb15k"
+FB15K, PROFILE = "gpu_fb15k", "gpu_profile"
 LIBRARY_TESTS, COMPILER_TESTS = "tests/cuda/test_on_gpu.py", "tests/cuda/test_compiled.py"
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "gpu_check_parts.told_tests")
 FOUND_ERRORS, SUMMARY = 9, " SUMMARY: "
@@ -54,6 +54,8 @@ def all_parts(data: Path | None) -> list[Part]:
     """In the order in which they run."""
     build = Part("build", "build", (sys.executable, "-m", "gpu_check_parts.build"))
     benchmarks = [_benchmark(name, "bench", *more) for name, more in BENCHMARKS.items()]
+    given = ("--data", str(data.resolve())) if data else ()
+    benchmarks.append(_benchmark(PROFILE, "bench", *given))
     if data:
         train = _benchmark(FB15K, "train", "--data", str(data.resolve()))
     else:

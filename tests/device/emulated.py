@@ -70,10 +70,22 @@ class Schedule:
                 what.done = True
 
 
+def capture(work, generators):
+    """Stands for a graph: what repeats the work runs it again, and its results go to where the first ones were."""
+    loss, grads = work()
+
+    def repeat():
+        again, more = work()
+        for old, new in zip((loss, *grads), (again, *more), strict=True):
+            old.copy_(new)
+
+    return (loss, grads), repeat
+
+
 def accelerator(library, seed=0):
     schedule, apart = Schedule(seed), Schedule(seed)  # neighbours are sampled in another thread
     streams = {**schedule.streams, "sampling": apart.streams["gathering"]}
-    return Accelerator(torch.device("cpu"), library, **streams, pinned=False), schedule
+    return Accelerator(torch.device("cpu"), library, **streams, capture=capture, pinned=False), schedule
 
 
 SOURCES = Path(__file__).parents[2] / "csrc"

@@ -101,7 +101,7 @@ def through_streams(device, given):
         return [read_rows(read, features.hot), tracker.track(changed)], tag
 
     batches = (NodeBatch(0, 0, index, one[0]) for index, one in enumerate(given))
-    return [finished.loss for finished in run(batches, Streamed(sample, begin, RING), 0, lambda: False)]
+    return [finished.loss for finished in run(batches, Streamed(lambda batch: batch, sample, begin, RING), 0, lambda: False)]
 
 
 @pytest.mark.parametrize(("path", "cached"), [("zero_copy", 0), ("staged", 0), ("bulk", 0), ("zero_copy", 9), ("staged", 9)])

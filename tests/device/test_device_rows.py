@@ -96,7 +96,7 @@ def through_streams(rows, batches):
             [touched], {"rel": sampled.edges.rel}, lambda here: learn(DeviceBatch.of(sampled, here.values[0], here.tensor("rel")))
         )
 
-    stages = Streamed(lambda b: (b, tracker.track(b.places)), begin, RING)
+    stages = Streamed(lambda b: b, lambda b: (b, tracker.track(b.places)), begin, RING)
     return [finished.loss for finished in run(batches, stages, 0, lambda: False)]
 
 

@@ -53,6 +53,9 @@ void sort_groups_stably() {
         for (std::int64_t& row : rows) row = static_cast<std::int64_t>(random_bits() % bound);
         const SortedRows sorted = sort_rows(rows.data(), rows.size());
         CHECK(sorted.starts.front() == 0 && sorted.starts.back() == 3000);
+        const std::int64_t segments = static_cast<std::int64_t>(sorted.unique.size());
+        const std::vector<std::int32_t> inverse = inverse_of(sorted.order.data(), 3000, sorted.starts.data(), segments);
+        for (std::size_t i = 0; i < rows.size(); ++i) CHECK(sorted.unique[inverse[i]] == rows[i]);
         for (std::size_t s = 0; s < sorted.unique.size(); ++s) {
             CHECK(s == 0 || sorted.unique[s - 1] < sorted.unique[s]);
             CHECK(sorted.starts[s] < sorted.starts[s + 1]);
@@ -65,6 +68,33 @@ void sort_groups_stably() {
     CHECK(sort_rows(nullptr, 0).starts.size() == 1);
     const std::int64_t negative = -1;
     CHECK_THROWS(sort_rows(&negative, 1), std::invalid_argument);
+    const std::int32_t order[] = {0, 2}, starts[] = {0, 2}, more[] = {0, 3};
+    CHECK_THROWS(inverse_of(order, 2, starts, 1), std::invalid_argument);  // there are no three positions
+    CHECK_THROWS(inverse_of(order, 2, more, 1), std::invalid_argument);
+}
+
+void groups_are_cut_into_pieces() {
+    for (const std::int64_t piece : {1, 7, 1000}) {
+        std::vector<std::int64_t> group_of(900);
+        for (std::int64_t& group : group_of) group = static_cast<std::int64_t>(random_bits() % 40) * (random_bits() % 2);
+        const GroupedRows grouped = group_rows(group_of.data(), 900, 40, piece);
+        CHECK(grouped.pieces.size() == (piece == 1000 ? 0 : 40 + 900 / piece + 1));
+        std::vector<std::int64_t> next(40, -1);
+        for (std::int64_t g = 0; g < 40; ++g) {
+            for (std::int32_t p = grouped.groups[g]; p < grouped.groups[g + 1]; ++p) {
+                const std::int32_t first = piece == 1000 ? p : grouped.pieces[p],
+                                   last = piece == 1000 ? p + 1 : grouped.pieces[p + 1];
+                CHECK(first < last && last - first <= piece);
+                for (std::int32_t i = first; i < last; ++i) {
+                    CHECK(group_of[grouped.order[i]] == g && grouped.order[i] > next[g]);
+                    next[g] = grouped.order[i];
+                }
+            }
+        }
+    }
+    const std::int64_t wrong[] = {0, 3};
+    CHECK_THROWS(group_rows(wrong, 2, 3, 4), std::invalid_argument);
+    CHECK(group_rows(nullptr, 0, 2, 4).groups == std::vector<std::int32_t>(3));
 }
 
 void sums_and_steps_do_not_depend_on_threads() {
@@ -138,6 +168,7 @@ int main() {
     every_element_once();
     loops_from_several_threads();
     sort_groups_stably();
+    groups_are_cut_into_pieces();
     sums_and_steps_do_not_depend_on_threads();
     rounded_steps_do_not_depend_on_threads();
     misfits_change_nothing();

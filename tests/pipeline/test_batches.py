@@ -65,8 +65,9 @@ def test_an_error_ends_the_threads(staleness):
     assert threading.active_count() == before
 
 
+@pytest.mark.parametrize("in_turn", [False, True])
 @pytest.mark.parametrize("under_way", [1, 2, 4])
-def test_on_a_device_batches_end_in_order_and_at_most_so_many_are_under_way(under_way):
+def test_on_a_device_batches_end_in_order_and_at_most_so_many_are_under_way(under_way, in_turn):
     begun, most = [], []
 
     def begin(batch):
@@ -74,9 +75,29 @@ def test_on_a_device_batches_end_in_order_and_at_most_so_many_are_under_way(unde
         most.append(len(begun))
         return lambda: float(begun.pop(0))
 
-    finished = list(run(range(30), Streamed(lambda x: x, begin, under_way), 0, lambda: False))
+    stages, before = Streamed(lambda x: x, lambda x: x, begin, under_way, in_turn), threading.active_count()
+    finished = list(run(range(30), stages, 0, lambda: False))
     assert [f.batch for f in finished] == list(range(30)) == [f.loss for f in finished]
     assert max(most) == under_way
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("in_turn", [False, True])
+@pytest.mark.parametrize("stage", ["sample", "track", "begin"])
+def test_on_a_device_a_failure_of_a_stage_is_raised_and_ends_its_threads(stage, in_turn):
+    def stages(name):
+        def act(x):
+            if name == stage and x == 5:
+                raise RuntimeError(f"{name} failed")
+            return x if name != "begin" else lambda: 0.0
+
+        return act
+
+    before = threading.active_count()
+    made = Streamed(stages("sample"), stages("track"), stages("begin"), 3, in_turn)
+    with pytest.raises(RuntimeError, match=f"{stage} failed"), closing(run(range(30), made, 0, lambda: False)) as results:
+        list(results)
+    assert threading.active_count() == before
 
 
 def test_on_a_device_a_stop_ends_what_was_begun():
@@ -86,5 +107,5 @@ def test_on_a_device_a_stop_ends_what_was_begun():
         begun.append(batch)
         return lambda: ended.append(batch) or 0.0
 
-    list(run(range(30), Streamed(lambda x: x, begin, 3), 0, lambda: len(begun) == 7))
+    list(run(range(30), Streamed(lambda x: x, lambda x: x, begin, 3), 0, lambda: len(begun) == 7))
     assert begun == ended == list(range(7))

@@ -1,0 +1,156 @@
+"""Repeat on a device what it did for one batch, on the numbers of others: one call of the host in place of some hundred.
+
+What a batch puts on the device is the same for all batches that are *alike*: of equal shapes, with equal learning rates. So the
+work of one is captured as a CUDA graph. It reads the numbers of a batch where they are copied to before it is launched.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from marius_lite.device.accelerator import Accelerator
+from marius_lite.device.arrived import ArrivedBatch, Learned
+from marius_lite.device.packet import Sent
+from marius_lite.device.rows import TablePart
+from marius_lite.log import log
+
+SEEN = 3
+"""Batches that are alike before their work is captured. The first ones make memory, and handles of libraries."""
+KEPT = 4
+"""Graphs that are kept: those used last. The last batch of a window, and those of other windows, may have other sizes."""
+NOTED = 64
+"""Kinds of batches that are counted before they are captured."""
+
+Parts = Sequence[TablePart]
+Arrays = Mapping[str, Sent]
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The work of a batch on a device, where it can be repeated.
+
+    ``alike``: equal for batches whose work is the same but for the numbers that arrive with them. ``seed``: seeds what the batch
+    draws, from ``generators``. ``learn``: puts the work on the computing stream. ``repeated``: does what the host does of
+    ``learn`` where the device repeats it.
+    """
+
+    alike: Hashable
+    seed: Callable[[], None]
+    learn: Callable[[ArrivedBatch], Learned]
+    repeated: Callable[[], None]
+    generators: Sequence[torch.Generator]
+
+
+class Graph:
+    """The captured work of a batch, which is done once when it is captured. ``learned``: its results."""
+
+    def __init__(self, accelerator: Accelerator, parts: Parts, sent: Arrays, work: Repeated):
+        self._accelerator = accelerator
+        self._values = [torch.empty(part.shape, device=accelerator.device) for part in parts]
+        first, self._bytes = span_of(sent)
+        self._arrays = torch.empty(self._bytes, dtype=torch.uint8, device=accelerator.device)
+        own = ArrivedBatch(self._values, moved(sent, first, self._arrays))
+        self._put(parts, sent)
+        self.learned: Learned
+        self.learned, self._replay = accelerator.capture(lambda: work.learn(own), work.generators)
+
+    def repeat(self, parts: Parts, sent: Arrays) -> None:
+        """Do the work for another batch. ``learned`` has its results until the next one."""
+        self._put(parts, sent)
+        self._replay()
+
+    def _put(self, parts: Parts, sent: Arrays) -> None:
+        """Copy a batch's numbers to where the graph reads them."""
+        for own, part in zip(self._values, parts, strict=True):
+            part.values(own)
+        first, size = span_of(sent)
+        assert size == self._bytes, "batches that are alike have arrays of equal sizes"
+        if size:
+            self._accelerator.library.copy(
+                device=self._accelerator.index,
+                stream=self._accelerator.computing.handle,
+                target=self._arrays.data_ptr(),
+                source=first,
+                bytes=size,
+            )
+
+
+class Replays:
+    """The graphs of a run's batches. Where a graph cannot be captured, batches are learned from without one from then on."""
+
+    def __init__(self, accelerator: Accelerator):
+        self._accelerator = accelerator
+        self._graphs: OrderedDict[Hashable, Graph] = OrderedDict()
+        self._seen: OrderedDict[Hashable, int] = OrderedDict()
+        self._dropped: list[Graph] = []
+        self._works = True
+
+    def learn(self, parts: Parts, sent: Arrays, work: Repeated) -> Learned:
+        """Do the work of a batch, or repeat that of one before it. ``parts``: its rows. ``sent``: its arrays."""
+        work.seed()
+        key = (work.alike, *(part.shape for part in parts), *((name, each.bytes, each.dtype) for name, each in sent.items()))
+        graph = self._graphs.get(key)
+        if graph is not None:
+            self._graphs.move_to_end(key)
+            work.repeated()
+            graph.repeat(parts, sent)
+        elif (graph := self._captured(key, parts, sent, work)) is None:
+            return work.learn(ArrivedBatch([part.values() for part in parts], sent))
+        return graph.learned
+
+    def tidy(self) -> None:
+        """Forget graphs that others have replaced, once the device is done with them. Call it between batches."""
+        if self._dropped:
+            self._accelerator.computing.record().wait()
+            self._dropped.clear()
+
+    def close(self) -> None:
+        """Forget all graphs. The device must be done with them."""
+        self._graphs.clear()
+        self._dropped.clear()
+
+    def _captured(self, key: Hashable, parts: Parts, sent: Arrays, work: Repeated) -> Graph | None:
+        """Do and capture the work of a batch, where its like is frequent; None where nothing was done."""
+        if not self._is_due(key):
+            return None
+        if len(self._graphs) == KEPT:
+            self._dropped.append(self._graphs.popitem(last=False)[1])
+        try:
+            self._graphs[key] = Graph(self._accelerator, parts, sent, work)
+            return self._graphs[key]
+        except (RuntimeError, torch.cuda.OutOfMemoryError) as error:
+            self._works = False
+            log.warning(
+                "%s: the work of a batch cannot be captured as a graph, so each batch is launched call by call: %s",
+                self._accelerator.device,
+                str(error).splitlines()[0],
+            )
+            return None
+
+    def _is_due(self, key: Hashable) -> bool:
+        """Count a batch; true if those like it are to be captured."""
+        self._seen[key] = count = self._seen.pop(key, 0) + 1
+        if len(self._seen) > NOTED:
+            self._seen.popitem(last=False)
+        return self._works and count > SEEN
+
+
+def span_of(arrays: Arrays) -> tuple[int, int]:
+    """Where a batch's arrays begin on the device, and how many bytes they take from there on. They lie side by side."""
+    if not arrays:
+        return 0, 0
+    first = min(each.device for each in arrays.values())
+    return first, max(each.device + each.bytes for each in arrays.values()) - first
+
+
+def moved(arrays: Arrays, first: int, room: torch.Tensor) -> dict[str, Sent]:
+    """The arrays where their bytes, which begin at ``first``, are copied to the ``room``. They are not on the host."""
+    there = room.data_ptr()
+    return {
+        name: replace(each, host=0, device=there + each.device - first, start=each.device - first, room=room)
+        for name, each in arrays.items()
+    }

@@ -1,0 +1,132 @@
+"""Batches that are alike are repeated, all others learned from call by call: with the same results, on a GPU and emulated."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marius_lite.config.memory import LOOK_BACK, RING
+from marius_lite.device import replay
+from marius_lite.device.batches import DeviceBatches
+from marius_lite.device.links import ZeroCopy
+from marius_lite.device.replay import KEPT, SEEN, Repeated
+from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
+from marius_lite.optim.rows import ROW_OPTIMIZERS
+from marius_lite.sampling.batch_rows import RowTracker
+from marius_lite.storage.record import record_of
+
+NODES, DIM = 256, 4
+
+
+class Training:
+    """Batches over a table of one column kind, whose work counts how often the host did it."""
+
+    def __init__(self, device, repeats=True):
+        record = record_of("adagrad", DIM)
+        self.table = np.zeros((NODES, record.width), np.float32)
+        self.table[:, :DIM] = np.random.default_rng(0).normal(size=(NODES, DIM))
+        step = RowStepSettings.of("adagrad", ROW_OPTIMIZERS["adagrad"](), 0.1)
+        link = ZeroCopy(device, self.table, NODES, 4, 1)
+        self.batches = DeviceBatches(device, [DeviceTable(device, link, None, RowForm(DIM), record.width, step)])
+        self.tracker, self.repeats = RowTracker(LOOK_BACK), repeats
+        self.generator = torch.Generator(device.device)
+        self.launched = self.repeated = 0
+
+    def begin(self, rows, tag, rate=1.0):
+        """A batch that changes ``rows``, by what arrives with it, by its rate, and by what it draws."""
+
+        def learn(arrived):
+            self.launched += 1
+            values, there = arrived.values[0], arrived.tensor("tag")
+            drawn = torch.rand(values.shape, device=values.device, generator=self.generator)
+            grads = values * rate + there[0] + drawn
+            return grads.sum(dtype=torch.float64), [grads]
+
+        def count():
+            self.repeated += 1
+
+        def seed():
+            self.generator.manual_seed(int(tag))
+
+        def seeded(arrived):
+            seed()
+            return learn(arrived)
+
+        work = Repeated((len(rows), rate), seed, learn, count, [self.generator]) if self.repeats else seeded
+        return self.batches.begin([self.tracker.track(rows)], {"tag": np.array([tag]), "more": rows.astype(np.int32)}, work)
+
+    def run(self, plan):
+        losses, under_way = [], []
+        for each in plan:
+            under_way.append(self.begin(*each))
+            if len(under_way) == RING:
+                losses.append(under_way.pop(0)())
+        losses += [end() for end in under_way]
+        self.batches.close()
+        return losses, self.table[:, :DIM].copy()
+
+
+def plan_of(seed, sizes, rates=(1.0,)):
+    rng = np.random.default_rng(seed)
+    return [(rng.permutation(NODES)[:size], int(rng.integers(100)), float(rng.choice(rates))) for size in sizes]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**30), st.lists(st.sampled_from([3, 5, 8]), min_size=1, max_size=40))
+def test_the_bits_are_those_of_batches_launched_call_by_call(make_device, seed, sizes):
+    plan = plan_of(seed, sizes, (1.0, 0.5))
+    losses, table = Training(make_device(seed)).run(plan)
+    expected, whole = Training(make_device(seed), repeats=False).run(plan)
+    assert losses == expected
+    assert table.tobytes() == whole.tobytes()
+
+
+def test_what_is_frequent_is_captured_and_repeated(make_device):
+    training = Training(make_device(0))
+    training.run(plan_of(1, [6] * 30))
+    assert training.repeated == 30 - SEEN - 1  # all but the first ones, and the one that was captured
+    if training.generator.device.type == "cuda":
+        assert training.launched == SEEN + 1
+
+
+def test_what_is_rare_is_not(make_device):
+    training = Training(make_device(0))
+    training.run(plan_of(1, [size for size in range(1, 20) for _ in range(SEEN)]))
+    assert training.repeated == 0
+
+
+def test_few_graphs_are_kept(make_device):
+    training = Training(make_device(0))
+    replays = training.batches._replays
+    for rows, tag, rate in plan_of(1, [size for size in range(1, 2 * KEPT + 1) for _ in range(SEEN + 2)]):
+        training.begin(rows, tag, rate)()
+        assert len(replays._graphs) <= KEPT
+        assert len(replays._dropped) <= 1
+    assert training.repeated == 2 * KEPT
+    training.batches.close()
+    assert len(replays._graphs) == 0  # closed
+    assert len(replays._seen) <= replay.NOTED
+
+
+def test_where_nothing_can_be_captured_batches_go_on_call_by_call(make_device, caplog):
+    def refuse(work, generators):
+        raise RuntimeError("operation not permitted when stream is capturing\nmore")
+
+    plan = plan_of(2, [5] * 12)
+    training = Training(dataclasses.replace(make_device(0), capture=refuse))
+    losses, table = training.run(plan)
+    expected, whole = Training(make_device(0), repeats=False).run(plan)
+    assert (losses, table.tobytes()) == (expected, whole.tobytes())
+    said = [record.message for record in caplog.records if "cannot be captured" in record.message]
+    assert len(said) == 1
+    assert said[0].endswith("not permitted when stream is capturing")
+
+
+def test_arrays_of_other_sizes_are_not_put_into_a_graph(make_device):
+    graph = replay.Graph.__new__(replay.Graph)
+    graph._values, graph._bytes, graph._accelerator = [], 8, make_device(0)
+    with pytest.raises(AssertionError, match="equal sizes"):
+        graph._put([], {})
