@@ -45,6 +45,8 @@ AMX_QUERIES, AMX_BLOCK = 1024, 256
 of csrc/score/shared_loss.cpp and shared_softmax_tiles.h."""
 DEVICE_TILE = 1 << 25
 """Numbers in a tile of scores on a device. A GPU wants fewer and larger steps than a CPU."""
+GRAPH_BYTES = 256 << 20
+"""Bytes on a device of what arrives with batches, and of their gradients, for the batches whose work is kept as graphs."""
 LOG_Q_BYTES = 20
 """Bytes of each row of the buffer for `negatives.log_q`: corrections for both sides, twice while they are made, and a count."""
 EDGE_BYTES = 28
@@ -207,6 +209,16 @@ def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dic
         "scores": 3 * 4 * DEVICE_TILE,
         "held": cached,
     }
+
+
+def graph_bytes(config: Config, resident: int) -> int:
+    """Return the bytes on a device that the work of batches takes where it is kept as graphs: what they compute, again, which all
+    graphs have in common, and what each reads and gives. 0 where there are none.
+    """
+    if not config.training.device_graphs:
+        return 0
+    needs = device_bytes(config, 0, 0, resident)
+    return needs["tensors"] + needs["scores"] + max(GRAPH_BYTES, 4 * batch_places(config, resident) * config.model.dim * 4)
 
 
 def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:

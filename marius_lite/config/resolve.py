@@ -10,7 +10,7 @@ from marius_lite.config.evaluation_share import with_share
 from marius_lite.config.facts import Facts
 from marius_lite.config.inputs import inputs_of
 from marius_lite.config.layerwise import as_trained, layer_epochs
-from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, largest_batch, packet_bytes
+from marius_lite.config.memory import MemoryPlan, check_device_memory, device_bytes, graph_bytes, largest_batch, packet_bytes
 from marius_lite.config.planning import Resolved, planning_of
 from marius_lite.config.regularizer import regularizer_weight
 from marius_lite.config.schema import Config
@@ -43,11 +43,12 @@ def device_needs(config: Config, facts: Facts, capacity: int, memory: MemoryPlan
 
 class BatchNeeds(NamedTuple):
     """What batches take on the device: ``bytes`` by purpose; ``rows`` and bytes of ids (``packet``) that room is made for at
-    once, where they are known before a batch is sampled."""
+    once, where they are known before a batch is sampled; bytes of ``graphs``, which are made where there is room for them."""
 
     bytes: dict[str, int]
     rows: int = 0
     packet: int = 0
+    graphs: int = 0
 
 
 def batch_needs(config: Config, facts: Facts, capacity: int, cached: int) -> BatchNeeds:
@@ -58,7 +59,8 @@ def batch_needs(config: Config, facts: Facts, capacity: int, cached: int) -> Bat
     if config.encodes:
         return BatchNeeds(encoder_device_bytes(config, planning.encoder_sizes(config, facts, capacity), cached))
     rows = planning.seeds(config, batch, nodes)
-    return BatchNeeds(device_bytes(config, facts.stride, cached, nodes), rows, packet_bytes(batch, rows))
+    graphs = graph_bytes(config, nodes)
+    return BatchNeeds(device_bytes(config, facts.stride, cached, nodes), rows, packet_bytes(batch, rows), graphs)
 
 
 def _check_device(config: Config, facts: Facts, capacity: int, memory: MemoryPlan) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import torch
 
 from marius_lite._native import CudaLibrary
-from marius_lite.device.graphs import capture
+from marius_lite.device.graphs import Captures
 from marius_lite.device.library import library
 from marius_lite.device.streams import CopyStream, CudaStream, Stream, TorchStream
 from marius_lite.errors import RunError, UserError
@@ -24,7 +24,7 @@ class Accelerator:
     """A device and its four streams.
 
     ``gathering`` copies rows to the device. ``computing`` is torch's own stream. ``scattering`` copies rows back. ``sampling``
-    draws neighbours, and shares no memory with the others. ``capture``: see `device.graphs.capture`. ``pinned``: whether host
+    draws neighbours, and shares no memory with the others. ``capture``: see `device.graphs.Captures`. ``pinned``: whether host
     memory for the device is pinned.
     """
 
@@ -34,7 +34,7 @@ class Accelerator:
     computing: Stream
     scattering: Stream
     sampling: Stream
-    capture: Capture[Any] = capture
+    capture: Capture[Any] = field(default_factory=Captures)
     pinned: bool = True
 
     @property

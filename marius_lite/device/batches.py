@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from marius_lite.config.memory import LOOK_BACK, RING
+from marius_lite.config.memory import GRAPH_BYTES, LOOK_BACK, RING
 from marius_lite.device.accelerator import Accelerator
 from marius_lite.device.arrived import ArrivedBatch, Learn
 from marius_lite.device.packet import Packet, Sent
@@ -48,14 +48,15 @@ class DeviceBatches:
     """Trains batches over the rows of ``tables``, of which they change at most one. Not for several threads at once.
 
     ``packet``: the bytes that a batch's ids and other arrays have room for at the start. The room grows with larger batches.
+    ``graphs``: the bytes of the graphs that are kept, see `Replays`.
     """
 
-    def __init__(self, accelerator: Accelerator, tables: Sequence[DeviceTable], packet: int = 0):
+    def __init__(self, accelerator: Accelerator, tables: Sequence[DeviceTable], packet: int = 0, graphs: int = GRAPH_BYTES):
         self.accelerator, self.tables = accelerator, list(tables)
         losses = [accelerator.host_bytes(8).view(torch.float64) for _ in range(RING)]
         self._ring = [_Slot(Packet(accelerator, packet), loss, loss.numpy()) for loss in losses]
         self._changes = any(table.step for table in tables)
-        self._replays = Replays(accelerator)
+        self._replays = Replays(accelerator, graphs)
         self._begun = 0
         accelerator.order_new_memory()
 

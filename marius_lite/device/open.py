@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import numpy as np
 import torch
 
-from marius_lite.config.memory import check_device_memory
+from marius_lite.config.memory import GRAPH_BYTES, check_device_memory
 from marius_lite.config.resolve import BatchNeeds
 from marius_lite.config.schema import Config
 from marius_lite.device import verified
@@ -40,14 +40,17 @@ def open_batches(
     storage = config.storage
     budget = take_memory(accelerator.device, storage.device_memory)
     stride = sum(table.records.shape[1] * 4 for table in tables)
+    free = budget - sum(needs.bytes.values())
+    graphs = needs.graphs if needs.graphs <= free - storage.device_cache else 0
     with ExitStack() as undo:
-        links, choice = open_links(accelerator, config, tables, loads, budget - sum(needs.bytes.values()), undo)
+        links, choice = open_links(accelerator, config, tables, loads, free - graphs, undo)
         bulk = choice.path == "bulk"
         cache_bytes = sum(table.rows.nbytes for table in tables) if bulk else storage.device_cache
         check_device_memory({**needs.bytes, "held": cache_bytes}, budget)
+        graphs = graphs if graphs <= free - cache_bytes else 0
         hot_rows = 0 if bulk else min(storage.device_cache // stride, min(len(table.rows) for table in tables))
         made = [_table(accelerator, table, link, bulk, hot_rows, needs.rows) for table, link in zip(tables, links)]
-        batches = DeviceBatches(accelerator, made, needs.packet)
+        batches = DeviceBatches(accelerator, made, needs.packet, GRAPH_BYTES if graphs else 0)
         undo.pop_all()
     unproven = "" if verified.GPUS else f" ({accelerator.device}: this code is {verified.UNPROVEN})"
     log.info("rows reach %s by %s: %s%s", accelerator.device, choice.path, choice.why, unproven)

@@ -18,11 +18,12 @@ from marius_lite.device.packet import Sent
 from marius_lite.device.rows import TablePart
 from marius_lite.log import log
 
-SEEN = 3
-"""Batches that are alike before their work is captured. The first ones make memory, and handles of libraries."""
-KEPT = 4
-"""Graphs that are kept: those used last. The last batch of a window, and those of other windows, may have other sizes."""
-NOTED = 64
+SEEN = 8
+"""Batches that are alike before their work is captured, which takes as long as some batches. The first ones also make memory, and
+handles of libraries."""
+LEAST = 2
+"""Graphs that are kept whatever memory they take: the batches of a window have one of two sizes."""
+NOTED = 256
 """Kinds of batches that are counted before they are captured."""
 
 Parts = Sequence[TablePart]
@@ -46,7 +47,10 @@ class Repeated:
 
 
 class Graph:
-    """The captured work of a batch, which is done once when it is captured. ``learned``: its results."""
+    """The captured work of a batch, which is done once when it is captured. ``learned``: its results.
+
+    ``bytes``: what it takes on the device by itself. What it computes in between is in memory that all graphs have in common.
+    """
 
     def __init__(self, accelerator: Accelerator, parts: Parts, sent: Arrays, work: Repeated):
         self._accelerator = accelerator
@@ -57,6 +61,7 @@ class Graph:
         self._put(parts, sent)
         self.learned: Learned
         self.learned, self._replay = accelerator.capture(lambda: work.learn(own), work.generators)
+        self.bytes = self._bytes + sum(each.nbytes for each in (*self._values, *self.learned[1]))
 
     def repeat(self, parts: Parts, sent: Arrays) -> None:
         """Do the work for another batch. ``learned`` has its results until the next one."""
@@ -80,14 +85,17 @@ class Graph:
 
 
 class Replays:
-    """The graphs of a run's batches. Where a graph cannot be captured, batches are learned from without one from then on."""
+    """The graphs of a run's batches: those used last, of about ``kept`` bytes together.
 
-    def __init__(self, accelerator: Accelerator):
-        self._accelerator = accelerator
+    Where a graph cannot be captured, batches are learned from without one from then on. The same where ``kept`` is 0.
+    """
+
+    def __init__(self, accelerator: Accelerator, kept: int):
+        self._accelerator, self._kept = accelerator, kept
         self._graphs: OrderedDict[Hashable, Graph] = OrderedDict()
         self._seen: OrderedDict[Hashable, int] = OrderedDict()
         self._dropped: list[Graph] = []
-        self._works = True
+        self._works = kept > 0
 
     def learn(self, parts: Parts, sent: Arrays, work: Repeated) -> Learned:
         """Do the work of a batch, or repeat that of one before it. ``parts``: its rows. ``sent``: its arrays."""
@@ -117,11 +125,13 @@ class Replays:
         """Do and capture the work of a batch, where its like is frequent; None where nothing was done."""
         if not self._is_due(key):
             return None
-        if len(self._graphs) == KEPT:
-            self._dropped.append(self._graphs.popitem(last=False)[1])
         try:
-            self._graphs[key] = Graph(self._accelerator, parts, sent, work)
-            return self._graphs[key]
+            graph = self._graphs[key] = Graph(self._accelerator, parts, sent, work)
+            while len(self._graphs) > LEAST and sum(each.bytes for each in self._graphs.values()) > self._kept:
+                oldest, dropped = self._graphs.popitem(last=False)
+                self._dropped.append(dropped)
+                self._seen.pop(oldest, None)  # it is captured again where it is frequent again
+            return graph
         except (RuntimeError, torch.cuda.OutOfMemoryError) as error:
             self._works = False
             log.warning(

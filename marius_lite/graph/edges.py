@@ -22,6 +22,8 @@ COLUMNS = ("src", "dst", "rel")
 CARRIED: dict[str, type[np.generic]] = {"weight": np.float32, "time": np.int64}  # what edges may have besides, as it is stored
 EDGES_AT_ONCE = 1 << 18
 """Edges that are read at a time where a pass goes through all of them."""
+TOGETHER = 1 << 16
+"""Edges, at most, of small buckets that are read or changed together: 256 KiB of a column."""
 Offsets = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
 
@@ -139,30 +141,30 @@ class EdgeBuckets:
     def read_into(self, buckets: Iterable[tuple[int, int]], src: Offsets, dst: Offsets, rel: Offsets) -> int:
         """Read buckets into the given arrays, one after the other. Returns the number of edges read.
 
-        One request reads buckets that lie side by side on disk. Raises UserError where the bytes are not those that preprocess
-        wrote.
+        One request reads buckets that lie side by side on disk: in the same order here, or small ones in any order.
+        Raises UserError where the bytes are not those that preprocess wrote.
         """
-        at = 0
-        for first, last in self._runs(buckets):
-            start, stop = int(self.offsets[first]), int(self.offsets[last + 1])
-            ends, sums = self.offsets[first + 1 : last + 2] - start, np.zeros((len(COLUMNS), last + 1 - first), np.uint32)
+        flats = np.array([i * self.partitioning.partitions + j for i, j in buckets], np.int64)
+        sizes = self.offsets[flats + 1] - self.offsets[flats]
+        starts = np.cumsum(sizes) - sizes
+        for part in self._requests(flats, sizes):
+            first, last = int(self.offsets[flats[part[0]]]), int(self.offsets[flats[part[-1]] + 1])
+            ends, sums = np.cumsum(sizes[part]), np.zeros((len(COLUMNS), len(part)), np.uint32)
             for name, out, checksums in zip(COLUMNS, (src, dst, rel), sums):
-                part = read_array_range(self.folder / name, start, stop, out[at : at + stop - start])
-                crc32c_stretches(part.view(np.uint8), ends, part.itemsize, checksums)
-            self._check_all(np.arange(first, last + 1), COLUMNS, sums)
-            at += stop - start
-        return at
+                place = out[int(starts[part[0]]) :][: last - first] if _follow(part) else None
+                read = read_array_range(self.folder / name, first, last, place)
+                crc32c_stretches(read.view(np.uint8), ends, read.itemsize, checksums)
+                if place is None:
+                    out[np.arange(last - first) + np.repeat(starts[part] - (ends - sizes[part]), sizes[part])] = read
+            self._check_all(flats[part], COLUMNS, sums)
+        return int(sizes.sum())
 
-    def _runs(self, buckets: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the ranges (first, last) of the buckets' numbers, in which buckets follow one another."""
-        runs: list[tuple[int, int]] = []
-        for i, j in buckets:
-            flat = i * self.partitioning.partitions + j
-            if runs and runs[-1][1] + 1 == flat:
-                runs[-1] = (runs[-1][0], flat)
-            else:
-                runs.append((flat, flat))
-        return runs
+    def _requests(self, flats: Places, sizes: Places) -> Iterator[Places]:
+        """Yield which of the buckets of these numbers and sizes one request reads: in the order of the disk."""
+        order = np.argsort(flats, kind="stable")
+        for run in np.split(order, np.flatnonzero(np.diff(flats[order]) != 1) + 1):
+            parts = [slice(0, len(run))] if _follow(run) else stretches(sizes[run], TOGETHER)
+            yield from (run[part] for part in parts if len(run))
 
     def _check_all(self, buckets: Places, names: Sequence[str], checksums: npt.NDArray[np.uint32]) -> None:
         """Raise UserError for the first of ``checksums`` (names, buckets) that is not the one preprocess wrote."""
@@ -175,3 +177,20 @@ class EdgeBuckets:
             f"{self.folder / name}: bucket ({i}, {j}) does not match its checksum, the dataset was changed: make it "
             "again with `marius-lite preprocess`"
         )
+
+
+def _follow(numbers: Places) -> bool:
+    """Return whether each is one more than the one before it."""
+    return bool((np.diff(numbers) == 1).all())
+
+
+def stretches(sizes: Places, most: int) -> Iterator[slice]:
+    """Yield stretches of consecutive things, of at most ``most`` together; one that is larger is alone."""
+    start, total = 0, 0
+    for index, size in enumerate(sizes.tolist()):
+        if index > start and total + size > most:
+            yield slice(start, index)
+            start, total = index, 0
+        total += size
+    if start < len(sizes):
+        yield slice(start, len(sizes))

@@ -30,6 +30,7 @@ class DenseOptimizer:
         self, name: str, module: torch.nn.Module, lr: float, weight_decay: Mapping[str, float] | None = None, clip: float = 0.0
     ):
         self.rate, self._lr, self._clip = 1.0, lr, clip
+        self._repeated = 0
         self._parameters = {
             key: parameter for key, parameter in module.named_parameters() if parameter.requires_grad and parameter.numel() > 0
         }
@@ -47,6 +48,7 @@ class DenseOptimizer:
                 torch.nn.utils.clip_grad_norm_(self._parameters.values(), self._clip)
             for group in self._torch.param_groups:
                 group["lr"] = self._lr * self.rate
+            self._count()
             self._torch.step()
             self._torch.zero_grad(set_to_none=True)
 
@@ -57,12 +59,18 @@ class DenseOptimizer:
 
     def repeated(self) -> None:
         """Count a step that a device has repeated."""
+        self._repeated += 1
+
+    def _count(self) -> None:
+        """Add the repeated steps to the state."""
         for parameter in self._parameters.values():
-            if "step" in (state := self._state(parameter)):
-                state["step"] += 1
+            if self._repeated and "step" in (state := self._state(parameter)):
+                state["step"] += self._repeated
+        self._repeated = 0
 
     def state_tensors(self) -> dict[str, torch.Tensor]:
         """Return a copy of the state on the CPU. Empty where there is none."""
+        self._count()
         return {
             f"{key}/{field}": torch.as_tensor(value).detach().cpu().clone()
             for key, parameter in self._parameters.items()

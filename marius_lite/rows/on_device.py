@@ -28,6 +28,7 @@ from marius_lite.types import Batch, BatchRows
 FEW_ROWS = 1 << 13
 """Rows of a batch up to which its ids are prepared in the thread that begins it."""
 Tracked = tuple[PreparedBatch[Any], list[BatchRows]]
+Work = Repeated | Callable[[ArrivedBatch], Learned]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class DeviceRows(ResidentRows):
             return prepared, [track(rows) for track, rows in zip(trackers, prepared.rows, strict=True)]
 
         few = all(table.rows <= FEW_ROWS for table in self._batches.tables)
-        return Streamed(prepare, tracked, partial(self._begin, learn), RING, in_turn=few)
+        return Streamed(prepare, tracked, partial(self._begin, self._work_of(learn)), RING, in_turn=few)
 
     def rated(self) -> Sequence[Rated]:
         return self._batches.tables
@@ -99,24 +100,35 @@ class DeviceRows(ResidentRows):
         finally:
             super().close()
 
-    def _begin(self, learn: Learn, tracked: Tracked) -> Callable[[], float]:
+    def _begin(self, work: Callable[[PreparedBatch[Any]], Work], tracked: Tracked) -> Callable[[], float]:
         prepared, rows = tracked
-        end = self._batches.begin(rows, prepared.arrays, self._work(learn, prepared))
+        end = self._batches.begin(rows, prepared.arrays, work(prepared))
         return lambda: finite(end(), prepared.batch)
 
-    def _work(self, learn: Learn, prepared: PreparedBatch[Any]) -> Repeated | Callable[[ArrivedBatch], Learned]:
-        """Return what learns from the batch once it has arrived."""
+    def _work_of(self, learn: Learn) -> Callable[[PreparedBatch[Any]], Work]:
+        """Return what gives the work of a batch."""
         there = partial(OnDevice, self._batches.accelerator)
-        alike = learn.alike(prepared) if isinstance(learn, Repeatable) else None
-        if not isinstance(learn, Repeatable) or alike is None:
+
+        def whole(prepared: PreparedBatch[Any]) -> Work:
             return lambda arrived: learn(prepared, there(arrived))
-        return Repeated(
-            alike,
-            lambda: learn.seed(prepared),
-            lambda arrived: learn.seeded(prepared, there(arrived)),
-            learn.repeated,
-            learn.generators,
-        )
+
+        if not isinstance(learn, Repeatable):  # asked once: it takes as long as a small batch
+            return whole
+        repeatable = learn
+
+        def repeated(prepared: PreparedBatch[Any]) -> Work:
+            alike = repeatable.alike(prepared)
+            if alike is None:
+                return whole(prepared)
+            return Repeated(
+                alike,
+                lambda: repeatable.seed(prepared),
+                lambda arrived: repeatable.seeded(prepared, there(arrived)),
+                repeatable.repeated,
+                repeatable.generators,
+            )
+
+        return repeated
 
     def _caches(self) -> list[tuple[PartitionBuffer, FullCache | HotRowCache]]:
         """Return each buffer with the cache of its rows on the device. Either all buffers have one, or none."""

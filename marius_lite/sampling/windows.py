@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 
-from marius_lite.graph.edges import EdgeBuckets
+from marius_lite.graph.edges import TOGETHER, EdgeBuckets, stretches
 from marius_lite.types import Step
 
 Bucket = tuple[int, int]
@@ -67,10 +65,7 @@ class Window:
 
 
 def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, cut: Cut) -> list[Window]:
-    """Divide the step's buckets, in order, into windows of at most ``limit`` edges. A bucket is never divided.
-
-    A window has its buckets in the order in which they lie on disk, so that few requests read them.
-    """
+    """Divide the step's buckets, in order, into windows of at most ``limit`` edges. A bucket is never divided."""
     groups: list[list[Bucket]] = [[]]
     size = 0
     for i, j in step.buckets:
@@ -83,7 +78,7 @@ def windows_of(step: Step, counts: npt.NDArray[np.int64], limit: int, cut: Cut) 
     windows, first = [], 0
     for group in groups:
         edges = int(sum(counts[i, j] for i, j in group))
-        windows.append(Window(step.index, tuple(sorted(group)), edges, first, cut))
+        windows.append(Window(step.index, tuple(group), edges, first, cut))
         first = windows[-1].end
     return windows
 
@@ -144,13 +139,15 @@ class WindowReader:
 
 def to_rows(edges: WindowEdges, counts: npt.NDArray[np.int64], base_row: dict[int, int]) -> None:
     """Turn offsets into buffer rows, in place, by adding each partition's first row to its buckets' columns."""
+    buckets = np.array(edges.window.buckets, np.int64).reshape(-1, 2)
+    sizes = counts[buckets[:, 0], buckets[:, 1]]
+    first = np.zeros(max(base_row, default=0) + 1, np.uint32)
+    first[list(base_row)] = list(base_row.values())
     start = 0
-    for i, group in groupby(edges.window.buckets, itemgetter(0)):
-        columns = [j for _, j in group]
-        sizes = counts[i, columns]
-        stop = start + int(sizes.sum())
-        edges.src[start:stop] += np.uint32(base_row[i])
-        edges.dst[start:stop] += np.repeat(np.array([base_row[j] for j in columns], np.uint32), sizes)
+    for part in stretches(sizes, TOGETHER):
+        stop = start + int(sizes[part].sum())
+        for column, ends in zip((edges.src, edges.dst), buckets[part].T):
+            column[start:stop] += first[ends[0]] if len(ends) == 1 else np.repeat(first[ends], sizes[part])
         start = stop
 
 

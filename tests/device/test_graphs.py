@@ -14,7 +14,7 @@ def place(request):
         return torch.device("cpu"), emulated.capture
     if not torch.cuda.is_available():
         pytest.skip("no GPU")
-    return torch.device("cuda"), graphs.capture
+    return torch.device("cuda"), graphs.Captures()
 
 
 def test_the_work_is_done_once_and_again_at_each_launch(place):
@@ -76,6 +76,26 @@ def test_what_waits_for_the_device_cannot_be_captured():
         pytest.skip("no GPU")
     x = torch.ones(3, device="cuda")
     with pytest.raises(RuntimeError):
-        graphs.capture(lambda: (x.sum().item(), []), [])
+        graphs.Captures()(lambda: (x.sum().item(), []), [])
     torch.cuda.synchronize()
     assert float((x + 1).sum()) == 6  # the device goes on
+
+
+def test_several_may_be_launched_in_turn(place):
+    """They have memory in common: each gives its own result, whichever was launched before."""
+    device, capture = place
+    kinds = []
+    for size in (1000, 10, 300):
+        x = torch.ones(size, device=device)
+
+        def work(x=x):
+            doubled = x * 2
+            return (doubled + 1).sum(), [doubled.square() + x]
+
+        kinds.append((x, *capture(work, [])))
+    for step in (2, 3):
+        for x, (loss, grads), again in (*kinds, *kinds[::-1]):
+            x.fill_(step)
+            again()
+            assert float(loss) == len(x) * (2 * step + 1)
+            assert grads[0].tolist() == [4 * step**2 + step] * len(x)

@@ -8,11 +8,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marius_lite.config.memory import LOOK_BACK, RING
+from marius_lite.config.memory import GRAPH_BYTES, LOOK_BACK, RING
 from marius_lite.device import replay
 from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.links import ZeroCopy
-from marius_lite.device.replay import KEPT, SEEN, Repeated
+from marius_lite.device.replay import LEAST, SEEN, Repeated
 from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
 from marius_lite.optim.rows import ROW_OPTIMIZERS
 from marius_lite.sampling.batch_rows import RowTracker
@@ -24,13 +24,14 @@ NODES, DIM = 256, 4
 class Training:
     """Batches over a table of one column kind, whose work counts how often the host did it."""
 
-    def __init__(self, device, repeats=True):
+    def __init__(self, device, repeats=True, graphs=GRAPH_BYTES):
         record = record_of("adagrad", DIM)
         self.table = np.zeros((NODES, record.width), np.float32)
         self.table[:, :DIM] = np.random.default_rng(0).normal(size=(NODES, DIM))
         step = RowStepSettings.of("adagrad", ROW_OPTIMIZERS["adagrad"](), 0.1)
         link = ZeroCopy(device, self.table, NODES, 4, 1)
-        self.batches = DeviceBatches(device, [DeviceTable(device, link, None, RowForm(DIM), record.width, step)])
+        table = DeviceTable(device, link, None, RowForm(DIM), record.width, step)
+        self.batches = DeviceBatches(device, [table], graphs=graphs)
         self.tracker, self.repeats = RowTracker(LOOK_BACK), repeats
         self.generator = torch.Generator(device.device)
         self.launched = self.repeated = 0
@@ -98,17 +99,24 @@ def test_what_is_rare_is_not(make_device):
     assert training.repeated == 0
 
 
-def test_few_graphs_are_kept(make_device):
-    training = Training(make_device(0))
+def test_graphs_are_kept_within_their_bytes(make_device):
+    training = Training(make_device(0), graphs=3000)
     replays = training.batches._replays
-    for rows, tag, rate in plan_of(1, [size for size in range(1, 2 * KEPT + 1) for _ in range(SEEN + 2)]):
+    for rows, tag, rate in plan_of(1, [size for size in range(1, 40) for _ in range(SEEN + 2)]):
         training.begin(rows, tag, rate)()
-        assert len(replays._graphs) <= KEPT
-        assert len(replays._dropped) <= 1
-    assert training.repeated == 2 * KEPT
-    training.batches.close()
-    assert len(replays._graphs) == 0  # closed
+        assert len(replays._graphs) <= LEAST or sum(graph.bytes for graph in replays._graphs.values()) <= 3000
+    assert training.repeated == 39
+    assert replays._graphs
     assert len(replays._seen) <= replay.NOTED
+    training.batches.close()
+    assert not replays._graphs
+    assert not replays._dropped
+
+
+def test_without_memory_for_graphs_there_are_none(make_device):
+    training = Training(make_device(0), graphs=0)
+    training.run(plan_of(1, [6] * 30))
+    assert training.repeated == 0
 
 
 def test_where_nothing_can_be_captured_batches_go_on_call_by_call(make_device, caplog):

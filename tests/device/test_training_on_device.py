@@ -9,6 +9,7 @@ import zarr
 from emulated import accelerator
 
 from marius_lite.config.load import load
+from marius_lite.device import verified
 from marius_lite.errors import UserError
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.train import build
@@ -88,7 +89,8 @@ def test_a_decoder_with_weights_has_the_bits_of_the_cpu(host_library, monkeypatc
     same(amounts_to(tmp_path / "run"), amounts_to(tmp_path / "cpu"))
 
 
-def test_what_was_chosen_is_said(emulated, tiny_dataset, tmp_path, caplog):
+def test_what_was_chosen_is_said(emulated, tiny_dataset, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(verified, "GPUS", ())
     caplog.set_level("INFO", "marius_lite")
     train_run(tiny_dataset, tmp_path / "run", load(sets=[*SETTINGS, "training.epochs=1"]))
     said = caplog.text

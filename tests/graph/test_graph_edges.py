@@ -1,6 +1,9 @@
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import marius_lite.graph.edges as module
 from marius_lite import _native
 from marius_lite.errors import UserError
 from marius_lite.storage.flat import read_array_range
@@ -34,6 +37,44 @@ def test_many_buckets_are_read_back_to_back(dataset, buckets):
         expected = np.concatenate([np.empty(0, np.uint32), *(bucket[column] for bucket in single)])
         assert np.array_equal(out[column][:read], expected)
         assert (out[column][read:] == 2**32 - 1).all()
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.permutations([(i, j) for i in range(3) for j in range(3)]), st.integers(0, 9), st.sampled_from([0, 1, 40, 1 << 16]))
+def test_in_whatever_order_they_are_asked_for(dataset, buckets, count, together):
+    train, wanted = dataset.edges("train"), buckets[:count]
+    out = [np.zeros(train.total, np.uint32) for _ in range(3)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "TOGETHER", together)
+        read = train.read_into(wanted, *out)
+    single = [train.read(i, j) for i, j in wanted]
+    for column in range(3):
+        expected = np.concatenate([np.empty(0, np.uint32), *(bucket[column] for bucket in single)])
+        assert np.array_equal(out[column][:read], expected)
+
+
+def test_small_buckets_take_few_requests(dataset, monkeypatch):
+    train, asked = dataset.edges("train"), []
+    every = [(i, j) for j in range(3) for i in range(3)]
+
+    def noted(path, start, stop, out=None):
+        asked.append((path.name, stop - start))
+        return read_array_range(path, start, stop, out)
+
+    assert train.total == train.counts.sum()  # what says where they lie is read before requests are counted
+    monkeypatch.setattr(module, "read_array_range", noted)
+    train.read_into(every, *(np.zeros(train.total, np.uint32) for _ in range(3)))
+    assert sorted(asked) == [(name, train.total) for name in ("dst", "rel", "src")]
+
+
+@given(st.lists(st.integers(0, 50)), st.integers(0, 100))
+def test_stretches_are_as_long_as_they_may_be(sizes, most):
+    found = list(module.stretches(np.array(sizes, np.int64), most))
+    assert [index for part in found for index in range(part.start, part.stop)] == list(range(len(sizes)))
+    for part, after in zip(found, [*found[1:], None]):
+        total = sum(sizes[part])
+        assert total <= most or part.stop - part.start == 1
+        assert after is None or total + sizes[after.start] > most
 
 
 @pytest.mark.parametrize("column", ["src", "dst", "rel"])
