@@ -4,8 +4,9 @@
 
 A batch runs through the GPU's data path, whose kernels run on this processor, and through the branches of the model for tensors
 on a GPU. Every call of torch that computes something counts as a launch, and so does every call of the native library. Torch's
-sort and its accumulating index_put_ are several kernels each, counted as such. The last column tells of the host's time: a batch
-of as many chunks, with two edges in each, where computing takes next to nothing. The last line is of GraphSAGE; Adam's step
+sort and its accumulating index_put_ are several kernels each, counted as such. Then the same where a batch's work is repeated as a
+graph, which is one launch. The last two columns tell of the host's time, in both ways: a batch of as many chunks, with two
+edges in each, where computing takes next to nothing; what a graph does is left out. The last line is of GraphSAGE; Adam's step
 counts for each weight there, while on a GPU torch takes all weights together. These are counts, no measurements of a GPU.
 """
 
@@ -19,7 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from typing import Any
 import numpy as np
 import torch
 from machine_facts import cpu_name
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 sys.path += [str(Path(__file__).parents[2] / "tests" / part) for part in ("", "device")]
 
@@ -38,8 +39,10 @@ from pretended_gpu import pretended_gpu
 
 from marius_lite._native import CudaLibrary
 from marius_lite.config.memory import LOOK_BACK
+from marius_lite.device.arrived import Learned
 from marius_lite.device.batches import DeviceBatches
 from marius_lite.device.links import ZeroCopy
+from marius_lite.device.replay import SEEN, Repeated
 from marius_lite.device.rows import DeviceTable, RowForm, RowStepSettings
 from marius_lite.nn.model import LinkPredictionModel, Objective
 from marius_lite.optim.dense import DenseOptimizer
@@ -137,9 +140,10 @@ class Shape:
 class Training:
     """Batches of a shape over the emulated device."""
 
-    def __init__(self, library: CudaLibrary, shape: Shape, decoder: str):
-        self.shape, self.counts = shape, Counts()
+    def __init__(self, library: CudaLibrary, shape: Shape, decoder: str, graphs: bool = False, runs: bool = True):
+        self.shape, self.counts, self.graphs = shape, Counts(), graphs
         device, _ = accelerator(CountingLibrary(library, self.counts), seed=0)
+        device = replace(device, capture=partial(self._capture, runs))
         record = record_of("row_adagrad", shape.dim)
         table = np.random.default_rng(0).normal(0, 0.1, (shape.nodes, record.width)).astype(np.float32)
         table[:, shape.dim :] = 0
@@ -178,9 +182,27 @@ class Training:
             return loss, grads
 
         def train() -> None:
-            self._batches.begin([rows], {"rel": sampled.edges.rel, **relations.arrays}, learn)()
+            alike, seed = (shape, relations.pieces), partial(self._model.seed, sampled.seed)
+            work = Repeated(alike, seed, learn, self._optimizer.repeated, self._model.generators) if self.graphs else learn
+            self._batches.begin([rows], {"rel": sampled.edges.rel, **relations.arrays}, work)()
 
         return train
+
+    def _capture(self, runs: bool, work: Callable[[], Learned], generators: Any) -> tuple[Learned, Callable[[], None]]:
+        """Stand for a graph: what repeats the work counts as one launch. ``runs``: whether the work is done."""
+        first = work()
+
+        def repeat() -> None:
+            before = self.counts.launches, self.counts.calls, self.counts.names.copy()
+            if runs:
+                with _disable_current_modes():
+                    loss, grads = work()
+                    for old, new in zip((first[0], *first[1]), (loss, *grads), strict=True):
+                        old.copy_(new)
+            self.counts.launches, self.counts.calls, self.counts.names = before[0] + 1, before[1] + 1, before[2]
+            self.counts.names["graph"] += 1
+
+        return first, repeat
 
     def on_host(self) -> set[int]:
         return on_host(self._batches, self._optimizer)
@@ -196,21 +218,21 @@ def on_host(batches: DeviceBatches, optimizer: DenseOptimizer) -> set[int]:
 
 
 @contextmanager
-def training(library: CudaLibrary, shape: Shape, decoder: str) -> Iterator[Training]:
-    """Open batches whose first ones, which make memory, are over."""
-    made = Training(library, shape, decoder)
+def training(library: CudaLibrary, shape: Shape, decoder: str, graphs: bool = False, runs: bool = True) -> Iterator[Training]:
+    """Open batches whose first ones, which make memory and graphs, are over."""
+    made = Training(library, shape, decoder, graphs, runs)
     try:
         with pretended_gpu():
-            for _ in range(4):
+            for _ in range(2 * SEEN + 4):  # sums of relations have two forms
                 made.batch()
             yield made
     finally:
         made.close()
 
 
-def counted(library: CudaLibrary, shape: Shape, decoder: str = "complex") -> Counts:
+def counted(library: CudaLibrary, shape: Shape, decoder: str = "complex", graphs: bool = False) -> Counts:
     """What a batch of a shape puts on the device."""
-    with training(library, shape, decoder) as made:
+    with training(library, shape, decoder, graphs) as made:
         before = made.counts.launches, made.counts.calls, made.counts.up, made.counts.down
         made.counts.names.clear()
         with Counting(made.counts, made.on_host()):
@@ -221,10 +243,12 @@ def counted(library: CudaLibrary, shape: Shape, decoder: str = "complex") -> Cou
         return found
 
 
-def host_ms(library: CudaLibrary, chunks: int, relations: int, decoder: str = "complex", rounds: int = 50) -> float:
+def host_ms(
+    library: CudaLibrary, chunks: int, relations: int, decoder: str = "complex", graphs: bool = False, rounds: int = 50
+) -> float:
     """The host's milliseconds of a batch that computes next to nothing."""
     shape = Shape(2 * chunks, chunks, relations, negatives=2, dim=4, nodes=1000)
-    with training(library, shape, decoder) as made:
+    with training(library, shape, decoder, graphs, runs=False) as made:
         taken = []
         for _ in range(5):
             prepared = [made.prepared() for _ in range(rounds)]
@@ -297,13 +321,25 @@ def main() -> None:
     torch.set_num_threads(1)
     sizes, chunks, relations = ([int(part) for part in text.split(",")] for text in (a.batches, a.chunks, a.relations))
     print(f"{cpu_name()}, torch {torch.__version__}, {a.decoder}, dim 100, 1,000 negatives a chunk, reciprocal, softmax")
-    print("| edges | chunks | relations | launches | calls | waits | MB up | MB down | host ms, tiny |\n|" + "---|" * 9)
+    heads = ("edges", "chunks", "relations", "launches", "with graphs", "calls", "with graphs", "waits", "MB up", "MB down")
+    print("|", *(f"{head} |" for head in (*heads, "host ms, tiny", "with graphs")))
+    print("|" + "---|" * 12)
     with tempfile.TemporaryDirectory() as folder:
         library = CudaLibrary(str(build_host_library(Path(folder))))
         for shape in (Shape(b, c, r) for b in sizes for c in chunks for r in relations):
-            found, ms = counted(library, shape, a.decoder), host_ms(library, shape.chunks, shape.relations, a.decoder)
-            row = (f"{shape.batch:,}", shape.chunks, f"{shape.relations:,}", found.launches, found.calls, found.waits)
-            print("|", *(f"{cell} |" for cell in (*row, f"{found.up / 1e6:.2f}", f"{found.down / 1e6:.2f}", f"{ms:.2f}")))
+            found, graph = counted(library, shape, a.decoder), counted(library, shape, a.decoder, graphs=True)
+            ms = [host_ms(library, shape.chunks, shape.relations, a.decoder, graphs) for graphs in (False, True)]
+            row = (
+                f"{shape.batch:,}",
+                shape.chunks,
+                f"{shape.relations:,}",
+                found.launches,
+                graph.launches,
+                found.calls,
+                graph.calls,
+            )
+            rest = (found.waits, f"{found.up / 1e6:.2f}", f"{found.down / 1e6:.2f}", *(f"{each:.2f}" for each in ms))
+            print("|", *(f"{cell} |" for cell in (*row, *rest)))
             if a.names:
                 tell_names(found)
         found = counted_sage(library, sage_dataset(Path(folder), 100_000, 2_000_000))

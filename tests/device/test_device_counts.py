@@ -30,6 +30,16 @@ def test_launches_of_a_batch(counting, host_library, decoder, relations):
     assert found[600, 10].up > 1.2 * found[300, 10].up
 
 
+def test_a_batch_that_is_repeated_takes_few_calls_of_the_host(counting, host_library):
+    found = [
+        counting.counted(host_library, counting.Shape(batch, chunks, 50, negatives=20, dim=8, nodes=5000), graphs=True)
+        for batch, chunks in ((300, 1), (300, 100), (600, 10))
+    ]
+    assert all(counts.names["graph"] == 1 for counts in found)
+    assert all(counts.launches <= 12 and counts.calls <= 60 for counts in found), found
+    assert all(counts.waits == 0 for counts in found)
+
+
 def test_a_wait_is_seen(counting, host_library, monkeypatch):
     gradients = counting.LinkPredictionModel.gradients
 
