@@ -232,7 +232,7 @@ class LinkWindow:
 
     def batches(self, start: int) -> Iterator[EdgeBatch]:
         for index, part in batch_slices(self.window, start):
-            picks = self.order[part]
+            picks = self.order[part].astype(np.intp)  # once, not for each column
             src, dst, rel = (column[picks].astype(np.int64) for column in (self.edges.src, self.edges.dst, self.edges.rel))
             yield EdgeBatch(self.epoch, self.window.step, index, src, dst, rel)
 

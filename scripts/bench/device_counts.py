@@ -4,8 +4,8 @@
 
 A batch runs through the GPU's data path, whose kernels run on this processor, and through the branches of the model for tensors
 on a GPU. Every call of torch that computes something counts as a launch, and so does every call of the native library. Torch's
-sort and its accumulating index_put_ are several kernels each, counted as such. Then the same where a batch's work is repeated as a
-graph, which is one launch. The last two columns tell of the host's time, in both ways: a batch of as many chunks, with two
+sort and its accumulating index_put_ are several kernels each, counted as such. Then the same where a batch's work is repeated as
+a graph, which is one launch. The last two columns tell of the host's time, in both ways: a batch of as many chunks, with two
 edges in each, where computing takes next to nothing; what a graph does is left out. The last line is of GraphSAGE; Adam's step
 counts for each weight there, while on a GPU torch takes all weights together. These are counts, no measurements of a GPU.
 """
