@@ -13,8 +13,10 @@ from torch import Tensor
 
 from marius_lite.errors import UserError
 from marius_lite.nn.geometric import without_geometric
+from marius_lite.pyg.hetero import asked_about, by_type
 from marius_lite.pyg.options import LoaderOptions
 from marius_lite.pyg.subgraphs import Subgraphs
+from marius_lite.pyg.typed_edges import EdgeType
 from marius_lite.seeds import generator_for
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ class Loader(ABC):
     """Yields batches of ``_subgraphs``. See `NeighborLoader` for the options."""
 
     _subgraphs: Subgraphs
+    _about: str | EdgeType | None = None  # the type of nodes or edges that are loaded, where batches have types
 
     def __init__(self, options: LoaderOptions):
         try:
@@ -54,6 +57,16 @@ class Loader(ABC):
         running = self._batches(self._epoch - 1)
         self._running = weakref.ref(running)
         return running
+
+    def metadata(self) -> tuple[list[str], list[EdgeType]]:
+        """Return the types of nodes and of edges that batches have, as PyTorch Geometric's models take them.
+
+        Raises UserError where batches have no types.
+        """
+        edges = self._subgraphs.edges
+        if edges is None:
+            raise UserError("metadata: batches of this loader have no types: give num_neighbors by edge type, or a type to load")
+        return list(edges.node_types), list(edges.edge_types)
 
     def raw_ids(self, n_id: Tensor) -> list[Any]:
         """Return the raw ids of nodes of a batch, given their ``n_id``."""
@@ -88,5 +101,10 @@ class Loader(ABC):
         return [order[at * size : (at + 1) * size] for at in range(self._options.batches(items))]
 
     def _data(self, found: dict[str, Any], **more: Any) -> Any:
-        data = self._make(**found, **more)
+        """Return a batch. ``more``: what is known of its seeds."""
+        edges = self._subgraphs.edges
+        if edges is None or self._about is None:
+            data = self._make(**found, **more)
+        else:
+            data = asked_about(*by_type(found, edges, self._subgraphs.labelled), self._about, more)
         return data if self._options.transform is None else self._options.transform(data)

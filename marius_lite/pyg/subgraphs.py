@@ -16,12 +16,15 @@ from torch import Tensor
 from marius_lite.config.packing import LISTS_SHARE, PREPARED, PackedTable
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes, require_space
+from marius_lite.graph.adjacency import Adjacency
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.features import Features
 from marius_lite.pipeline.batches import Stages
 from marius_lite.pyg.edges import BatchEdges, both_ways, induced_edges, sampled_edges
+from marius_lite.pyg.num_neighbors import NumNeighbors, fanouts_of, reached
 from marius_lite.pyg.options import LoaderOptions
 from marius_lite.pyg.raw_ids import RawIds
+from marius_lite.pyg.typed_edges import NODE_BYTES, TypedEdges
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.rows.host import HostRows
 from marius_lite.rows.packed import PackedRows
@@ -32,28 +35,28 @@ from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.types import NodeBatch
 
 Ids = npt.NDArray[np.int64]
-COUNTED_OF_ALL = 15
-"""How many neighbours -1, all of them, counts as where memory is planned."""
 
 
 class Subgraphs:
     """Samples the neighbourhoods of batches of nodes, and brings their rows. Raises UserError for what cannot be.
 
-    ``fanouts``: neighbours by hop, -1: all. ``most_seeds``: nodes that a batch begins with, at most.
+    ``asked``: neighbours by hop, -1: all. ``most_seeds``: nodes that a batch begins with, at most. ``typed``: whether neighbours
+    are drawn by edge type. ``edges`` are then the lists, and ``labelled`` the codes of the types of nodes that have labels.
     """
 
-    def __init__(self, dataset: Dataset, fanouts: Sequence[int], most_seeds: int, options: LoaderOptions):
-        whole = all(isinstance(fanout, int | np.integer) and fanout >= -1 for fanout in fanouts)
-        if not len(fanouts) or not whole:
-            raise UserError(f"num_neighbors: {list(fanouts)}: give a number for each hop, 0 or more, or -1 for all neighbours")
-        fanouts = [int(fanout) for fanout in fanouts]
-        self.dataset, self._fanouts, self._options = dataset, fanouts, options
+    def __init__(self, dataset: Dataset, asked: NumNeighbors, most_seeds: int, options: LoaderOptions, typed: bool = False):
         weighted = options.weight_attr is not None
         stored, adjacency = _required(dataset, weighted)
+        if typed and options.subgraph == "bidirectional":
+            raise UserError("subgraph_type: bidirectional: an edge back has no type here: give directional or induced")
+        self.edges = TypedEdges(dataset) if typed else None
+        self.dataset, self._fanouts, self._options = dataset, fanouts_of(asked, self.edges), options
         self.raw, self._labels = RawIds(dataset), _labels(dataset)
+        self.labelled = set() if self.edges is None or self._labels is None else _labelled(self._labels, self.edges.codes)
         most = inf if options.disjoint else dataset.manifest.nodes  # a node may stand in several trees
-        self._rows = _rows(dataset, stored, _reached(fanouts, most_seeds, most), options)
-        self._lists = NeighbourLists(adjacency, weighted=weighted)
+        most_reached = reached(self._fanouts, self.edges, most_seeds, most)
+        self._rows = _rows(dataset, stored, self.edges or adjacency, most_reached, options)
+        self._lists = NeighbourLists(self.edges or adjacency, weighted=weighted)
         everything = tuple(range(dataset.partitioning.partitions))
         self._rows.enter(everything, [])
         self._lists.enter(self._rows.base_rows())
@@ -103,6 +106,8 @@ class Subgraphs:
             found["y"] = torch.from_numpy(self._labels[sample.nodes])
         if edges.types is not None:
             found["edge_type"] = edges.types
+        if self.edges is not None:
+            found["node_type"] = torch.from_numpy(self.edges.codes[sample.nodes].astype(np.int64))
         if trees is not None:
             found["batch"] = torch.from_numpy(trees.astype(np.int64))
         return found
@@ -126,7 +131,7 @@ def _nothing_is_learned(prepared: PreparedBatch[Any], arrived: Arrived) -> tuple
     raise NotImplementedError("a loader only brings batches")
 
 
-def _required(dataset: Dataset, weighted: bool) -> tuple[Features, Any]:
+def _required(dataset: Dataset, weighted: bool) -> tuple[Features, Adjacency]:
     stored, adjacency = dataset.features, dataset.adjacency
     if stored is None or adjacency is None:
         missing = " and ".join(
@@ -149,24 +154,24 @@ def _labels(dataset: Dataset) -> npt.NDArray[Any] | None:
     return found
 
 
-def _reached(fanouts: Sequence[int], seeds: int, most: float) -> tuple[int, int]:
-    """Return how many nodes, ``most`` of them, and edges the hops reach at most, but for fanouts of -1."""
-    nodes, edges = seeds, 0
-    for fanout in fanouts:
-        drawn = nodes * (fanout if fanout >= 0 else COUNTED_OF_ALL)
-        nodes, edges = int(min(nodes + drawn, most)), edges + drawn
-    return nodes, edges
+def _labelled(labels: npt.NDArray[Any], codes: npt.NDArray[np.uint16]) -> set[int]:
+    """Return the codes of types of which a node has a label."""
+    there = labels >= 0 if labels.ndim == 1 else (labels >= 0).any(1)
+    return set(np.flatnonzero(np.bincount(codes[there])).tolist())
 
 
-def _rows(dataset: Dataset, stored: Features, reached: tuple[int, int], options: LoaderOptions) -> HostRows | PackedRows:
+def _rows(
+    dataset: Dataset, stored: Features, edges: Adjacency, reached: tuple[int, int], options: LoaderOptions
+) -> HostRows | PackedRows:
     """Return all features in memory where they fit, else those used most, and the others from packs.
 
-    ``reached``: the most nodes and edges of a batch.
+    ``edges``: the in-edge lists. ``reached``: the most nodes and edges of a batch.
     """
-    p, stride, nodes, adjacency = dataset.partitioning, stored.table.stride, dataset.manifest.nodes, dataset.adjacency
-    assert adjacency is not None
-    lists = int(adjacency.starts[-1]) * adjacency.edge_bytes(options.weight_attr is not None) + 8 * nodes
+    p, stride, nodes = dataset.partitioning, stored.table.stride, dataset.manifest.nodes
+    lists = int(edges.starts[-1]) * edges.edge_bytes(options.weight_attr is not None) + 8 * nodes
     known = (8 + (dataset.labels.room(1).nbytes if dataset.labels else 0)) * nodes  # raw ids and labels
+    typed = isinstance(edges, TypedEdges)
+    known += NODE_BYTES * nodes * typed
     left = options.bytes - lists - known
     if p.partitions * stored.table.chunk_bytes <= left:
         buffer = PartitionBuffer(stored.table, p.partitions)
@@ -174,7 +179,7 @@ def _rows(dataset: Dataset, stored: Features, reached: tuple[int, int], options:
     table = PackedTable(nodes, stride)
     packing = table.packing(reached, 0)
     beside = table.memory(packing) + packing.cold * (stride + 4 * stored.width) + PREPARED * packing.sample_bytes
-    beside += 4 * stored.width * reached[0] * options.disjoint  # trees have their rows beside the distinct ones
+    beside += 4 * stored.width * reached[0] * (options.disjoint + typed)  # rows of trees, and of each type, are copies
     hot = (left - beside) * (LISTS_SHARE - 1) // LISTS_SHARE // stride  # a share is for the ids of a window
     if hot < 0:
         raise UserError(

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PACKAGE = ROOT / "marius_lite"
 WITHIN = [ROOT, ROOT / "docs", PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir())]
-OF_USERS = {"Class", "Data", "MatrixMarket"}
+OF_USERS = {"Class", "Data", "HeteroData", "MatrixMarket"}
 """Names in capitals that are others': of a user's module, of torch_geometric, of a format."""
 FILES = {"json", "jsonl", "parquet", "py", "yaml"}
 

@@ -12,6 +12,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "pyg.md"
 def test_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
-    assert len(blocks) == 5
+    assert len(blocks) == 7
     exec(compile("\n".join(blocks), str(PAGE), "exec"), {})
     assert re.search(r"^accuracy 0\.[89]\d$", capsys.readouterr().out, re.M)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import typed_graph
 
 NODES, WIDTH = 400, 900
 
@@ -22,6 +23,20 @@ def wide(cli, tmp_path_factory):
     more = ["--train-nodes", folder / "train.npy", "--adjacency", "in", "--partitions", "8", "--split", "0.9,0.05,0.05"]
     assert cli("preprocess", folder / "edges.npy", *about, *more, "--output", folder / "dataset") == 0
     return {**files, "dataset": folder / "dataset"}
+
+
+@pytest.fixture(scope="session")
+def typed(cli, tmp_path_factory):
+    """What `typed_graph.write` returns, and datasets of it: its relations, each edge type a relation, and one relation."""
+    files = typed_graph.write(tmp_path_factory.mktemp("typed"))
+    relations = {
+        "dataset": lambda edge_type: [edge_type[1]],
+        "explicit": lambda edge_type: [typed_graph.EDGE_TYPES.index(edge_type)],
+        "alone": lambda edge_type: [],
+    }
+    for name, relation in relations.items():
+        assert cli(*typed_graph.arguments(files, name, relation)) == 0
+    return {**files, **{name: files["folder"] / name for name in relations}}
 
 
 @pytest.fixture(params=["in memory", "in packs"])
