@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,26 +27,24 @@ def by_type(found: Mapping[str, Any], edges: TypedEdges, labelled: Collection[in
 
     ``found``: the attributes of its ``Data``; ``node_type`` and ``edge_type`` are places in the ``edges``' types. Nodes and edges
     of a type stand in the order of the subgraph. All types are there, also those without nodes or edges. ``labelled``: the types
-    of nodes that have ``y``.
+    of nodes that have ``y``. It is done in numpy: torch would share each of these short operations among threads.
     """
     from torch_geometric.data import HeteroData
 
-    data, nodes = HeteroData(), _groups(found["node_type"].numpy(), len(edges.node_types))
-    within = torch.empty_like(found["node_type"])
-    hops = _hop_of(found.get("num_sampled_nodes"))
-    for code, (name, places) in enumerate(zip(edges.node_types, nodes, strict=True)):
-        within[places] = torch.arange(len(places))
+    data, within = HeteroData(), np.empty(len(found["node_type"]), np.int64)
+    for code, (name, places) in enumerate(zip(edges.node_types, _apart(found["node_type"], len(edges.node_types)), strict=True)):
+        within[places] = np.arange(len(places))
         for attribute in OF_NODES:
             if attribute in found and (attribute != "y" or code in labelled):
-                data[name][attribute] = found[attribute][places]
-        if hops is not None:
-            data[name].num_sampled_nodes = _counts(hops, places, len(found["num_sampled_nodes"]))
-    hops = _hop_of(found.get("num_sampled_edges"))
-    for edge_type, places in zip(edges.edge_types, _groups(found["edge_type"].numpy(), len(edges.edge_types)), strict=True):
-        data[edge_type].edge_index = within[found["edge_index"][:, places]]
-        if hops is not None:
-            data[edge_type].num_sampled_edges = _counts(hops, places, len(found["num_sampled_edges"]))
-    return data, within
+                data[name][attribute] = torch.from_numpy(found[attribute].numpy()[places])
+        if "num_sampled_nodes" in found:
+            data[name].num_sampled_nodes = _by_hop(places, found["num_sampled_nodes"])
+    index = within[found["edge_index"].numpy()]
+    for edge_type, places in zip(edges.edge_types, _apart(found["edge_type"], len(edges.edge_types)), strict=True):
+        data[edge_type].edge_index = torch.from_numpy(index[:, places])
+        if "num_sampled_edges" in found:
+            data[edge_type].num_sampled_edges = _by_hop(places, found["num_sampled_edges"])
+    return data, torch.from_numpy(within)
 
 
 def asked_about(data: HeteroData, within: Tensor, asked: str | EdgeType, more: Mapping[str, Any]) -> HeteroData:
@@ -60,18 +58,13 @@ def asked_about(data: HeteroData, within: Tensor, asked: str | EdgeType, more: M
     return data
 
 
-def _groups(kinds: npt.NDArray[Any], count: int) -> list[Tensor]:
-    """Return the places of each of ``count`` kinds, ascending."""
-    order = np.argsort(kinds, kind="stable")
-    ends = np.cumsum(np.bincount(kinds, minlength=count))
-    return [torch.from_numpy(places) for places in np.split(order, ends[:-1])]
+def _apart(types: Tensor, count: int) -> list[Places]:
+    """Return the places of each of ``count`` types, ascending."""
+    codes = types.numpy().astype(np.uint16 if count <= 1 << 16 else np.int64)  # which numpy sorts by their digits
+    return np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes, minlength=count))[:-1])
 
 
-def _hop_of(sampled: list[int] | None) -> Places | None:
-    """Return the hop of each node or edge, given how many each hop has."""
-    return None if sampled is None else np.repeat(np.arange(len(sampled)), sampled)
-
-
-def _counts(hops: Places, places: Tensor, count: int) -> list[int]:
-    counted: list[int] = np.bincount(hops[places.numpy()], minlength=count).tolist()
-    return counted
+def _by_hop(places: Places, hops: Sequence[int]) -> list[int]:
+    """Return how many of the ascending ``places`` each hop has, given how many there are in all."""
+    ends: list[int] = np.searchsorted(places, np.cumsum(hops)).tolist()
+    return [end - start for start, end in zip([0, *ends], ends)]
