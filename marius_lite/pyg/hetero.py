@@ -41,7 +41,7 @@ def by_type(found: Mapping[str, Any], edges: TypedEdges, labelled: Collection[in
             data[name].num_sampled_nodes = _by_hop(places, found["num_sampled_nodes"])
     index = within[found["edge_index"].numpy()]
     for edge_type, places in zip(edges.edge_types, _apart(found["edge_type"], len(edges.edge_types)), strict=True):
-        data[edge_type].edge_index = torch.from_numpy(index[:, places])
+        data[edge_type].edge_index = torch.from_numpy(index.take(places, 1))
         if "num_sampled_edges" in found:
             data[edge_type].num_sampled_edges = _by_hop(places, found["num_sampled_edges"])
     return data, torch.from_numpy(within)

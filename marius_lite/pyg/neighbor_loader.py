@@ -89,14 +89,12 @@ def _of_type(subgraphs: Subgraphs, nodes: Ids, asked: InputNodes, kind: str | No
     edges = subgraphs.edges
     if edges is None or kind is None:
         return nodes
-    right: npt.NDArray[np.bool_] = edges.codes[nodes] == edges.code(kind, "input_nodes")
-    if not (asked is None or isinstance(asked, str) or right.all()):
-        other = nodes[[np.argmin(right)]]
-        (called,) = subgraphs.raw.names(subgraphs.raw.of(other).numpy())
-        raise UserError(f"input_nodes: node {called} is of type {edges.node_types[edges.codes[other[0]]]!r}, not {kind!r}")
-    if not right.any():
+    code = edges.code(kind, "input_nodes")
+    if not (asked is None or isinstance(asked, str)):
+        edges.require(nodes, code, "input_nodes: node", subgraphs.raw)
+    found: Ids = nodes[edges.codes[nodes] == code]
+    if not len(found):
         raise UserError(f"input_nodes: no node of type {kind!r} is there" + (f" for {asked}" if asked is not None else ""))
-    found: Ids = nodes[right]
     return found
 
 

@@ -15,6 +15,7 @@ from marius_lite.graph.adjacency import Adjacency, PartitionLists
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.edges import EDGES_AT_ONCE
 from marius_lite.graph.node_types import Codes
+from marius_lite.pyg.raw_ids import RawIds
 
 EdgeType = tuple[str, str, str]
 Keys = npt.NDArray[np.int64]
@@ -63,9 +64,12 @@ class TypedEdges(Adjacency):
             rel[part] = pc.index_in(pa.array(keys), value_set=known).to_numpy()
         return replace(lists, rel=rel)
 
-    def of(self, src: Keys, rel: npt.NDArray[np.uint32], dst: Keys) -> Keys:
-        """Return the places of edges' types in ``edge_types``, int64 (edges,), -1 for others. ``src``, ``dst``: node ids."""
-        places = pc.index_in(pa.array(self._key(src, rel, self.codes[dst])), value_set=pa.array(self._keys))
+    def of(self, ends: Keys, rel: npt.NDArray[np.uint32]) -> Keys:
+        """Return the places of edges' types in ``edge_types``, int64 (edges,), -1 for others.
+
+        ``ends``: node ids of sources and targets, (2, edges). ``rel``: relation ids, (edges,).
+        """
+        places = pc.index_in(pa.array(self._key(ends[0], rel, self.codes[ends[1]])), value_set=pa.array(self._keys))
         found: Keys = places.fill_null(-1).to_numpy().astype(np.int64)
         return found
 
@@ -74,6 +78,14 @@ class TypedEdges(Adjacency):
         if name not in self.node_types:
             raise UserError(f"{argument}: no node type {name!r} in {self.dataset.path}: it has {_listed(self.node_types)}")
         return self.node_types.index(name)
+
+    def require(self, nodes: Keys, code: int, what: str, raw: RawIds) -> None:
+        """Raise UserError for a node of another type. ``what``: what the nodes are, for the message."""
+        wrong = np.flatnonzero(self.codes[nodes] != code)[:1]
+        if len(wrong):
+            (called,) = raw.names(raw.of(nodes[wrong]).numpy())
+            kind = self.node_types[self.codes[nodes[wrong[0]]]]
+            raise UserError(f"{what} {called} (entry {wrong[0]}) is of type {kind!r}, not {self.node_types[code]!r}")
 
     def place(self, asked: EdgeType, argument: str) -> int:
         """Return the place of an edge type. Raises UserError for one that no training edge has."""

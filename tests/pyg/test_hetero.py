@@ -68,6 +68,7 @@ def check(batch, typed, known, loaded):
         assert set(typed["types"][n_id]) <= {name}
         np.testing.assert_array_equal(batch[name].x, typed["features"][n_id])
         assert ("y" in batch[name]) == (name == "paper")
+    assert all(value.is_contiguous() for value in all_attributes(batch).values())
     np.testing.assert_array_equal(batch["paper"].y, typed["classes"][batch["paper"].n_id])
     assert set(named_edges(batch)) <= known
     assert batch["paper"].n_id[: batch["paper"].batch_size].tolist() == loaded
@@ -239,7 +240,7 @@ def test_metadata(typed):
         ({"num_neighbors": {EDGE_TYPES[0]: [2]}}, r"num_neighbors: edge type .* is missing"),
         ({"num_neighbors": {}, "input_nodes": "train"}, "give the type of the nodes too"),
         ({"input_nodes": ("book", None)}, "input_nodes: no node type 'book' in .*: it has 'author', 'paper', 'venue'"),
-        ({"input_nodes": ("paper", [3, 700])}, "input_nodes: node 700 is of type 'author', not 'paper'"),
+        ({"input_nodes": ("paper", [3, 700])}, "input_nodes: node 700 \\(entry 1\\) is of type 'author', not 'paper'"),
         ({"input_nodes": ("author", "train")}, "input_nodes: no node of type 'author' is there for train"),
         ({"subgraph_type": "bidirectional"}, "bidirectional: an edge back has no type"),
         ({"memory": 10_000}, "memory: 10.00 KB are given"),

@@ -57,9 +57,9 @@ def test_places_of_edges(typed):
         src, dst, rel = buckets.read(i, j)
         src, dst = src.astype(np.int64) + i * rows, dst.astype(np.int64) + j * rows
         expected = [(types[s], names[r], types[d]) for s, r, d in zip(src, rel, dst)]
-        assert [edges.edge_types[place] for place in edges.of(src, rel, dst)] == expected
+        assert [edges.edge_types[place] for place in edges.of(np.stack([src, dst]), rel)] == expected
     authors = np.flatnonzero(types == "author")[:2]
-    assert edges.of(authors, np.zeros(2, np.uint32), authors[::-1]).tolist() == [-1, -1]
+    assert edges.of(np.stack([authors, authors[::-1]]), np.zeros(2, np.uint32)).tolist() == [-1, -1]
 
 
 def test_nodes_without_types_are_refused(wide):
