@@ -23,6 +23,8 @@ UNNAMED = "to"
 """What PyTorch Geometric calls a relation without a name."""
 NODE_BYTES = 2
 """What `TypedEdges.codes` takes for a node."""
+MOST_LISTED = 10
+"""Types that an error message lists at most."""
 
 
 class TypedEdges(Adjacency):
@@ -122,9 +124,6 @@ class TypedEdges(Adjacency):
         both, dst = np.divmod(keys, len(self.node_types))
         rel, src = np.divmod(both, len(self.node_types))
         return rel, src, dst
-
-
-MOST_LISTED = 10
 
 
 def _listed(names: list[str] | list[EdgeType]) -> str:

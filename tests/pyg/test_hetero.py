@@ -17,6 +17,7 @@ from weighted_dataset import with_weights  # noqa: E402
 from marius_lite.errors import UserError  # noqa: E402
 from marius_lite.graph import Dataset  # noqa: E402
 from marius_lite.pyg import NeighborLoader  # noqa: E402
+from marius_lite.pyg.subgraphs import _labelled  # noqa: E402
 from marius_lite.sampling.neighbours import NeighbourLists  # noqa: E402
 from marius_lite.seeds import seed_for  # noqa: E402
 
@@ -180,6 +181,12 @@ def test_types_without_nodes_or_edges_are_there(typed):
         assert batch["paper"].x.shape == batch["author"].x.shape == (0, WIDTH)
         assert batch["paper"].y.shape == batch["paper"].n_id.shape == (0,)
         assert [batch[edge_type].edge_index.shape for edge_type in EDGE_TYPES] == [(2, 0)] * 5
+
+
+def test_types_of_which_a_node_has_a_label():
+    codes = np.array([0, 1, 1, 2, 3], np.uint16)
+    assert _labelled(np.array([-1, -1, 4, 0, -1]), codes) == {1, 2}
+    assert _labelled(np.array([[-1, -1], [0, 0], [-1, -1], [-1, -1], [1, 0]], np.int8), codes) == {1, 3}
 
 
 def test_trimming_to_layers_leaves_the_seeds_as_they_are(typed):

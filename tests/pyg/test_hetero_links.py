@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from typed_graph import EDGE_TYPES, RELATIONS, TYPES
+from typed_graph import EDGE_TYPES, RELATIONS, TYPES, arguments
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric", reason="the loaders need the extra `gnn`")
@@ -99,6 +99,17 @@ def test_edges_of_a_split(typed):
             assert sorted(ends.T.tolist()) == sorted(edges_of(typed, edge_type).T.tolist())
 
 
+def test_edges_of_another_split(typed, cli):
+    (typed["folder"] / "valid.tsv").write_text("600\tmade\t5\n700\tmade\t1\n3\tnear\t4\n")
+    asked = arguments(typed, "validated", lambda edge_type: [edge_type[1]])
+    assert cli(*asked, "--valid", typed["folder"] / "valid.tsv") == 0
+    validated = {"dataset": typed["folder"] / "validated"}
+    (batch,) = batches(validated, (MADE, "valid"))
+    assert sorted(ends_of(batch, MADE, batch[MADE].edge_label_index).T.tolist()) == [[600, 5], [700, 1]]
+    with pytest.raises(UserError, match=r"no edge of type \('venue', 'near', 'paper'\) is in valid"):
+        batches(validated, (("venue", "near", "paper"), "valid"))
+
+
 def test_a_model_of_pytorch_geometric_learns_links(typed):
     torch.manual_seed(0)
     with LinkNeighborLoader(
@@ -119,7 +130,7 @@ def test_a_model_of_pytorch_geometric_learns_links(typed):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("asked", "said"),
     [
         ({"edge_label_index": "train", "num_neighbors": {MADE: [2]}}, "give the type of the edges too"),
         ({"edge_label_index": (("author", "near", "venue"), None)}, r"edge_label_index: no edge type \('author', 'near'"),
@@ -129,7 +140,7 @@ def test_a_model_of_pytorch_geometric_learns_links(typed):
         ({"edge_label_index": (MADE, np.zeros((3, 2), int))}, r"found shape \(3, 2\)"),
     ],
 )
-def test_what_cannot_be_is_refused(typed, arguments, said):
+def test_what_cannot_be_is_refused(typed, asked, said):
     with pytest.raises(UserError, match=said) as raised:
-        LinkNeighborLoader(typed["dataset"], **{"num_neighbors": [2], **arguments})
+        LinkNeighborLoader(typed["dataset"], **{"num_neighbors": [2], **asked})
     assert "\n" not in str(raised.value)
