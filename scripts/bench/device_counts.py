@@ -17,18 +17,18 @@ import statistics
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from counting import Counting, CountingLibrary, Counts
 from machine_facts import cpu_name
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes
 
 sys.path += [str(Path(__file__).parents[2] / "tests" / part) for part in ("", "device")]
 
@@ -55,76 +55,6 @@ from marius_lite.sampling.negatives import NegativeSampler, ResidentNodes
 from marius_lite.storage.record import record_of
 from marius_lite.train import build
 from marius_lite.types import DeviceBatch, EdgeBatch
-
-NO_LAUNCH = (
-    *("view", "unsafe_view", "reshape", "as_strided", "alias", "detach", "slice", "select", "split", "expand", "squeeze"),
-    *("unsqueeze", "unbind", "transpose", "permute", "empty", "new_empty", "lift_fresh", "local_scalar_dense"),
-)
-KERNELS = {"aten::sort": 4, "aten::index_put_": 6, "aten::_embedding_bag": 2, "aten::_embedding_bag_backward": 6}
-"""Launches of what torch does in several kernels: a radix sort's passes; index_put_ with accumulate, and gradients of bags of
-embeddings, sort first."""
-WAITS = ("aten::_local_scalar_dense", "aten::nonzero", "aten::equal", "aten::is_nonzero")
-MOVES = ("copy", "copy_rows", "row_step", "segment_sum")
-
-
-@dataclass
-class Counts:
-    """Of one batch. ``up``, ``down``: bytes that cross the link."""
-
-    launches: int = 0
-    calls: int = 0
-    waits: int = 0
-    up: int = 0
-    down: int = 0
-    names: Counter[str] = field(default_factory=Counter)
-
-
-class Counting(TorchDispatchMode):
-    """Counts torch's calls while it is open. ``on_host``: addresses of tensors of the host, which nothing waits for."""
-
-    def __init__(self, counts: Counts, on_host: set[int]):
-        super().__init__()
-        self.counts, self.on_host = counts, on_host
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = function.name()
-        plain = name.split(".")[0]
-        if plain.startswith("profiler"):
-            return function(*args, **(kwargs or {}))
-        self.counts.calls += 1
-        self.counts.waits += plain in WAITS and args[0].data_ptr() not in self.on_host
-        if not plain.removeprefix("aten::").lstrip("_").startswith(NO_LAUNCH) and plain != "aten::t":
-            accumulates = plain != "aten::index_put_" or (len(args) > 3 and args[3])
-            launches = KERNELS.get(plain, 1) if accumulates else 1
-            self.counts.launches += launches
-            self.counts.names[name] += launches
-        return function(*args, **(kwargs or {}))
-
-
-class CountingLibrary:
-    """A CudaLibrary that counts its launches and the bytes that they bring over the link, which the host's ``table`` is at."""
-
-    def __init__(self, library: CudaLibrary, counts: Counts):
-        self.library, self.counts = library, counts
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self.library, name)
-        if name not in MOVES:
-            return call
-
-        def counted(**arguments: Any) -> Any:
-            self.counts.launches += 1
-            self.counts.calls += 1
-            self.counts.names[name] += 1
-            if name == "copy":
-                self.counts.up += arguments["bytes"]
-            if name == "copy_rows" and arguments.get("index_bytes", 8) == 8:
-                size = arguments["count"] * arguments["columns"] * 4
-                self.counts.up += size if "source_rows" in arguments else 0
-                self.counts.down += size if "target_rows" in arguments else 0
-            return call(**arguments)
-
-        return counted
 
 
 @dataclass(frozen=True)
