@@ -46,7 +46,7 @@ def result(library, monkeypatch, capsys):
     for module in (devices, build):
         monkeypatch.setattr(module, "open_accelerator", lambda device: emulated.accelerator(library, seed=5)[0])
     monkeypatch.setattr(verified, "GPUS", ())
-    monkeypatch.setattr(DenseOptimizer, "repeated", lambda self: None)  # what repeats work here counts by itself
+    monkeypatch.setattr(DenseOptimizer, "repeated", lambda self, steps: None)  # what repeats work here counts by itself
 
     def run(name, *arguments):
         importlib.import_module(name).main([*QUICK, *map(str, arguments)])

@@ -66,8 +66,6 @@ template <class Item> SortedRows sorted_by(const std::int64_t* rows, std::int64_
     }
     SortedRows sorted;
     sorted.order.resize(count);
-    sorted.unique.reserve(count);
-    sorted.starts.reserve(count + 1);
     for (std::int64_t i = 0; i < count; ++i) {
         sorted.order[i] = items[i].position();
         if (i == 0 || items[i].row() != items[i - 1].row()) {
@@ -151,6 +149,8 @@ CommonRows common_rows(const std::int64_t* left_rows, std::int64_t left_count, c
     }
     common.left.resize(found);
     common.right.resize(found);
+    common.left.shrink_to_fit();  // they live as long as the batch
+    common.right.shrink_to_fit();
     return common;
 }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from marius_lite.config.facts import Facts
-from marius_lite.config.memory import LOOK_BACK, RING, device_bytes, largest_batch, packet_bytes
+from marius_lite.config.memory import AHEAD, LOOK_BACK, RING, device_bytes, largest_batch, packet_bytes
 from marius_lite.config.model_sections import DEFAULT, Fanout
 from marius_lite.config.schema import Config
 
@@ -141,7 +141,7 @@ def encoder_host_bytes_for_device(config: Config, sizes: EncoderSizes) -> int:
     ids = _packet(nodes, sum(drawn), sizes)
     if config.task == "link_prediction":
         ids += packet_bytes(largest_batch(config), sizes.seeds)
-    return RING * (nodes[-1] * sizes.stride + ids) + 4 * ids + _keys(config, sum(drawn))
+    return RING * (nodes[-1] * sizes.stride + ids) + AHEAD * ids + _keys(config, sum(drawn))
 
 
 def _keys(config: Config, edges: int) -> int:

@@ -47,6 +47,10 @@ DEVICE_TILE = 1 << 25
 """Numbers in a tile of scores on a device. A GPU wants fewer and larger steps than a CPU."""
 GRAPH_BYTES = 256 << 20
 """Bytes on a device of what arrives with batches, and of their gradients, for the batches whose work is kept as graphs."""
+PRODUCTS_WORKSPACE = 32 << 20
+"""Bytes that cuBLAS takes on the stream of the graphs (`CUBLAS_WORKSPACE_CONFIG` of `nn.torch_settings`)."""
+AHEAD = 5
+"""Batches on the host whose ids are drawn, at most: in two threads, in a queue behind each, and the one that begins."""
 LOG_Q_BYTES = 20
 """Bytes of each row of the buffer for `negatives.log_q`: corrections for both sides, twice while they are made, and a count."""
 EDGE_BYTES = 28
@@ -213,12 +217,15 @@ def device_bytes(config: Config, stride: int, cached: int, resident: int) -> dic
 
 def graph_bytes(config: Config, resident: int) -> int:
     """Return the bytes on a device that the work of batches takes where it is kept as graphs: what they compute, again, which all
-    graphs have in common, and what each reads and gives. 0 where there are none.
+    graphs have in common, the library's workspace, and what each graph reads and gives. 0 where there are none.
+
+    A new graph is made before the oldest goes, so that there are three for a moment, however large they are.
     """
     if not config.training.device_graphs:
         return 0
-    needs = device_bytes(config, 0, 0, resident)
-    return needs["tensors"] + needs["scores"] + max(GRAPH_BYTES, 4 * batch_places(config, resident) * config.model.dim * 4)
+    batch, places = largest_batch(config), batch_places(config, resident)
+    needs, each = device_bytes(config, 0, 0, resident), 2 * places * config.model.dim * 4 + packet_bytes(batch, places)
+    return needs["tensors"] + needs["scores"] + PRODUCTS_WORKSPACE + max(GRAPH_BYTES + each, 3 * each)
 
 
 def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:
@@ -226,7 +233,7 @@ def host_bytes_for_device(config: Config, stride: int, resident: int) -> int:
     the ids of a batch that is prepared."""
     places = batch_places(config, resident)
     ids = packet_bytes(largest_batch(config), places)
-    return RING * (places * stride + ids) + 4 * ids
+    return RING * (places * stride + ids) + AHEAD * ids
 
 
 def advice(config: Config, memory: MemoryPlan) -> str:

@@ -20,6 +20,7 @@ from marius_lite.device.host_table import HostTable
 from marius_lite.device.links import Link
 from marius_lite.device.path import open_links
 from marius_lite.device.rows import DeviceTable, RowForm
+from marius_lite.files import format_bytes
 from marius_lite.log import log
 
 FREE_SHARE = 0.9
@@ -41,17 +42,18 @@ def open_batches(
     budget = take_memory(accelerator.device, storage.device_memory)
     stride = sum(table.records.shape[1] * 4 for table in tables)
     free = budget - sum(needs.bytes.values())
-    graphs = needs.graphs if needs.graphs <= free - storage.device_cache else 0
     with ExitStack() as undo:
-        links, choice = open_links(accelerator, config, tables, loads, free - graphs, undo)
+        links, choice = open_links(accelerator, config, tables, loads, free, undo)
         bulk = choice.path == "bulk"
         cache_bytes = sum(table.rows.nbytes for table in tables) if bulk else storage.device_cache
         check_device_memory({**needs.bytes, "held": cache_bytes}, budget)
-        graphs = graphs if graphs <= free - cache_bytes else 0
+        graphs = needs.graphs if needs.graphs <= free - cache_bytes else 0
         hot_rows = 0 if bulk else min(storage.device_cache // stride, min(len(table.rows) for table in tables))
         made = [_table(accelerator, table, link, bulk, hot_rows, needs.rows) for table, link in zip(tables, links)]
         batches = DeviceBatches(accelerator, made, needs.packet, GRAPH_BYTES if graphs else 0)
         undo.pop_all()
+    if needs.graphs and not graphs:
+        log.info("no graphs of batches: they would take %s more than storage.device_memory leaves", format_bytes(needs.graphs))
     unproven = "" if verified.GPUS else f" ({accelerator.device}: this code is {verified.UNPROVEN})"
     log.info("rows reach %s by %s: %s%s", accelerator.device, choice.path, choice.why, unproven)
     return batches

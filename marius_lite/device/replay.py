@@ -21,8 +21,9 @@ from marius_lite.log import log
 SEEN = 8
 """Batches that are alike before their work is captured, which takes as long as some batches. The first ones also make memory, and
 handles of libraries."""
-LEAST = 2
-"""Graphs that are kept whatever memory they take: the batches of a window have one of two sizes."""
+LEAST, MOST = 2, 32
+"""Graphs that are kept whatever memory they take, as the batches of a window have one of two sizes; and graphs that are kept at
+most, as old ones are of no use where learning rates change from window to window."""
 NOTED = 256
 """Kinds of batches that are counted before they are captured."""
 
@@ -36,13 +37,13 @@ class Repeated:
 
     ``alike``: equal for batches whose work is the same but for the numbers that arrive with them. ``seed``: seeds what the batch
     draws, from ``generators``. ``learn``: puts the work on the computing stream. ``repeated``: does what the host does of
-    ``learn`` where the device repeats it.
+    ``learn`` where the device repeats it (1), or takes that back (-1).
     """
 
     alike: Hashable
     seed: Callable[[], None]
     learn: Callable[[ArrivedBatch], Learned]
-    repeated: Callable[[], None]
+    repeated: Callable[[int], None]
     generators: Sequence[torch.Generator]
 
 
@@ -104,7 +105,7 @@ class Replays:
         graph = self._graphs.get(key)
         if graph is not None:
             self._graphs.move_to_end(key)
-            work.repeated()
+            work.repeated(1)
             graph.repeat(parts, sent)
         elif (graph := self._captured(key, parts, sent, work)) is None:
             return work.learn(ArrivedBatch([part.values() for part in parts], sent))
@@ -125,21 +126,33 @@ class Replays:
         """Do and capture the work of a batch, where its like is frequent; None where nothing was done."""
         if not self._is_due(key):
             return None
+        done: list[Learned] = []
         try:
-            graph = self._graphs[key] = Graph(self._accelerator, parts, sent, work)
-            while len(self._graphs) > LEAST and sum(each.bytes for each in self._graphs.values()) > self._kept:
-                oldest, dropped = self._graphs.popitem(last=False)
-                self._dropped.append(dropped)
-                self._seen.pop(oldest, None)  # it is captured again where it is frequent again
-            return graph
-        except (RuntimeError, torch.cuda.OutOfMemoryError) as error:
-            self._works = False
-            log.warning(
-                "%s: the work of a batch cannot be captured as a graph, so each batch is launched call by call: %s",
-                self._accelerator.device,
-                str(error).splitlines()[0],
-            )
+            graph = self._graphs[key] = Graph(self._accelerator, parts, sent, replace(work, learn=noting(work.learn, done)))
+        except RuntimeError as error:  # of memory, too
+            self._give_up(error)
+            work.repeated(-len(done))
+            work.seed()
             return None
+        while len(self._graphs) > LEAST and (len(self._graphs) > MOST or self._bytes() > self._kept):
+            oldest, dropped = self._graphs.popitem(last=False)
+            self._dropped.append(dropped)
+            self._seen.pop(oldest, None)  # it is captured again where it is frequent again
+        return graph
+
+    def _bytes(self) -> int:
+        return sum(each.bytes for each in self._graphs.values())
+
+    def _give_up(self, error: RuntimeError) -> None:
+        """Capture nothing from now on, and forget all graphs, whose memory batches need now."""
+        self._works = False
+        self._dropped += self._graphs.values()
+        self._graphs.clear()
+        log.warning(
+            "%s: the work of a batch cannot be captured as a graph, so each batch is launched call by call: %s",
+            self._accelerator.device,
+            str(error).splitlines()[0],
+        )
 
     def _is_due(self, key: Hashable) -> bool:
         """Count a batch; true if those like it are to be captured."""
@@ -147,6 +160,16 @@ class Replays:
         if len(self._seen) > NOTED:
             self._seen.popitem(last=False)
         return self._works and count > SEEN
+
+
+def noting(learn: Callable[[ArrivedBatch], Learned], done: list[Learned]) -> Callable[[ArrivedBatch], Learned]:
+    """``learn``, which puts its results into ``done`` when it has come to its end."""
+
+    def noted(arrived: ArrivedBatch) -> Learned:
+        done.append(learn(arrived))
+        return done[-1]
+
+    return noted
 
 
 def span_of(arrays: Arrays) -> tuple[int, int]:

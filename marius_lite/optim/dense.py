@@ -57,9 +57,9 @@ class DenseOptimizer:
         """Whether a step does the same whatever number it has, but for counting."""
         return self._torch is None or isinstance(self._torch, torch.optim.Adagrad | torch.optim.SGD)
 
-    def repeated(self) -> None:
-        """Count a step that a device has repeated."""
-        self._repeated += 1
+    def repeated(self, steps: int = 1) -> None:
+        """Count steps that a device has repeated; -1: take back one that was counted, but not made."""
+        self._repeated += steps
 
     def _count(self) -> None:
         """Add the repeated steps to the state."""

@@ -25,6 +25,9 @@ from marius_lite.types import Batch
 SAMPLE_AHEAD = 2
 """Batches whose ids are sampled ahead, at most."""
 
+TRACK_AHEAD = 1
+"""The same where two threads prepare batches, for each of them."""
+
 Drawn = TypeVar("Drawn", bound=Batch)
 Sampled = TypeVar("Sampled")
 Tracked = TypeVar("Tracked")
@@ -136,8 +139,8 @@ def _tracked(
         for batch in batches:
             yield batch, stages.track(stages.sample(batch))
         return
-    with closing(sampled_ahead(batches, stages.sample, at_once)) as sampled:
-        yield from staged(sampled, lambda pair: (pair[0], stages.track(pair[1])), SAMPLE_AHEAD, stop=at_once)
+    with closing(staged(batches, lambda batch: (batch, stages.sample(batch)), TRACK_AHEAD, stop=at_once)) as sampled:
+        yield from staged(sampled, lambda pair: (pair[0], stages.track(pair[1])), TRACK_AHEAD, stop=at_once)
 
 
 def _ended(begun: deque[tuple[Drawn, Callable[[], float]]]) -> Finished:

@@ -76,8 +76,8 @@ class Repeatable(Protocol):
     def seeded(self, prepared: PreparedBatch[Any], arrived: Arrived) -> tuple[Tensor, Sequence[Tensor]]:
         """Learn from a batch."""
 
-    def repeated(self) -> None:
-        """Do what the host does of `seeded`, where a device has repeated the rest."""
+    def repeated(self, batches: int = 1) -> None:
+        """Do what the host does of `seeded`, where a device has repeated the rest; -1: take back what it did for one batch."""
 
 
 def finite(loss: float, batch: Batch) -> float:

@@ -73,7 +73,7 @@ class DeviceRows(ResidentRows):
         def tracked(prepared: PreparedBatch[Any]) -> Tracked:
             return prepared, [track(rows) for track, rows in zip(trackers, prepared.rows, strict=True)]
 
-        few = all(table.rows <= FEW_ROWS for table in self._batches.tables)
+        few = all(0 < table.rows <= FEW_ROWS for table in self._batches.tables)  # 0: known once neighbours are drawn
         return Streamed(prepare, tracked, partial(self._begin, self._work_of(learn)), RING, in_turn=few)
 
     def rated(self) -> Sequence[Rated]:

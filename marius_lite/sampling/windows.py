@@ -141,8 +141,9 @@ def to_rows(edges: WindowEdges, counts: npt.NDArray[np.int64], base_row: dict[in
     """Turn offsets into buffer rows, in place, by adding each partition's first row to its buckets' columns."""
     buckets = np.array(edges.window.buckets, np.int64).reshape(-1, 2)
     sizes = counts[buckets[:, 0], buckets[:, 1]]
-    first = np.zeros(max(base_row, default=0) + 1, np.uint32)
-    first[list(base_row)] = list(base_row.values())
+    first = np.zeros(int(buckets.max(initial=0)) + 1, np.uint32)
+    needed = np.unique(buckets).tolist()
+    first[needed] = [base_row[k] for k in needed]
     start = 0
     for part in stretches(sizes, TOGETHER):
         stop = start + int(sizes[part].sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -186,17 +186,25 @@ class LinkLearning:
         return edges.edges.size, edges.negatives.shape, edges.shared, relations and relations.pieces, self._model.n3_share
 
     def gradients(self, prepared: PreparedBatch[SampledLinks], arrived: Arrived) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
-        self.seed(prepared)
-        return self.seeded_gradients(prepared, arrived)
+        return self._learned(prepared, arrived, self._model.gradients)
 
     def seeded_gradients(
         self, prepared: PreparedBatch[SampledLinks], arrived: Arrived
     ) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        return self._learned(prepared, arrived, self._model.seeded_gradients)
+
+    def _learned(
+        self,
+        prepared: PreparedBatch[SampledLinks],
+        arrived: Arrived,
+        gradients: Callable[[DeviceBatch], tuple[torch.Tensor, Sequence[torch.Tensor]]],
+    ) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        """Return what `gradients` says. The vectors come first: an encoder seeds what it draws, then the model does."""
         sampled = prepared.sampled
         vectors = self._representation.vectors(sampled.places, arrived, sampled.edges.seed)
         by_relation = partial(sampled.relations.sum, arrived) if sampled.relations else None
         batch = DeviceBatch.of(sampled.edges, vectors.values, arrived.tensor("rel"), by_relation)
-        loss, grads = self._model.seeded_gradients(batch)
+        loss, grads = gradients(batch)
         return loss, vectors.backward(grads)
 
     def _by_relation(self, batch: EdgeBatch, sides: int) -> Grouped | None:

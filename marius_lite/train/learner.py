@@ -40,8 +40,8 @@ class Learner:
         assert self._repeatable is not None
         return self._stepped(prepared, arrived, self._repeatable.seeded_gradients(prepared, arrived))
 
-    def repeated(self) -> None:
-        self._optimizer.repeated()
+    def repeated(self, batches: int = 1) -> None:
+        self._optimizer.repeated(batches)
 
     def _stepped(
         self, prepared: PreparedBatch[Any], arrived: Arrived, learned: tuple[Tensor, Sequence[Tensor]]

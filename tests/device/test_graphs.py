@@ -75,10 +75,25 @@ def test_what_waits_for_the_device_cannot_be_captured():
     if not torch.cuda.is_available():
         pytest.skip("no GPU")
     x = torch.ones(3, device="cuda")
+    generator = torch.Generator("cuda").manual_seed(3)
     with pytest.raises(RuntimeError):
-        graphs.Captures()(lambda: (x.sum().item(), []), [])
+        graphs.Captures()(lambda: (x.sum().item(), []), [generator])
     torch.cuda.synchronize()
-    assert float((x + 1).sum()) == 6  # the device goes on
+    assert float((x + 1).sum()) == 6  # the device goes on, and so does what it draws
+    drawn = torch.rand(9, device="cuda", generator=generator.manual_seed(4))
+    assert torch.equal(drawn, torch.rand(9, device="cuda", generator=torch.Generator("cuda").manual_seed(4)))
+
+
+@pytest.mark.gpu
+def test_graphs_that_were_dropped_leave_no_memory():
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    x, captures, kept, reserved = torch.ones(1 << 22, device="cuda"), graphs.Captures(), [], []
+    for _ in range(40):
+        kept = [*kept[-1:], captures(lambda: ((x * 2 + 1).square().sum(), [(x + 3).sin()]), [])]
+        torch.cuda.synchronize()
+        reserved.append(torch.cuda.memory_reserved())
+    assert reserved[-1] == reserved[4]
 
 
 def test_several_may_be_launched_in_turn(place):

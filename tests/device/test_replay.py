@@ -46,8 +46,8 @@ class Training:
             grads = values * rate + there[0] + drawn
             return grads.sum(dtype=torch.float64), [grads]
 
-        def count():
-            self.repeated += 1
+        def count(batches):
+            self.repeated += batches
 
         def seed():
             self.generator.manual_seed(int(tag))
@@ -119,15 +119,25 @@ def test_without_memory_for_graphs_there_are_none(make_device):
     assert training.repeated == 0
 
 
-def test_where_nothing_can_be_captured_batches_go_on_call_by_call(make_device, caplog):
+@pytest.mark.parametrize("when", ["at once", "after the work", "at the second"])
+def test_where_nothing_can_be_captured_batches_go_on_call_by_call(make_device, caplog, when):
+    device, captured = make_device(0), []
+
     def refuse(work, generators):
+        captured.append(work)
+        if when == "at the second" and len(captured) == 1:
+            return device.capture(work, generators)
+        if when == "after the work":
+            work()
         raise RuntimeError("operation not permitted when stream is capturing\nmore")
 
-    plan = plan_of(2, [5] * 12)
-    training = Training(dataclasses.replace(make_device(0), capture=refuse))
+    plan = plan_of(2, [5] * (SEEN + 4) + [6] * (SEEN + 4) + [5] * 4)
+    training = Training(dataclasses.replace(device, capture=refuse))
     losses, table = training.run(plan)
     expected, whole = Training(make_device(0), repeats=False).run(plan)
     assert (losses, table.tobytes()) == (expected, whole.tobytes())
+    assert training.repeated == {"at once": 0, "after the work": -1, "at the second": 3}[when]
+    assert len(captured) == 1 + (when == "at the second")
     said = [record.message for record in caplog.records if "cannot be captured" in record.message]
     assert len(said) == 1
     assert said[0].endswith("not permitted when stream is capturing")

@@ -48,7 +48,7 @@ def on_the_cpu(tiny_dataset, tmp_path_factory):
 @pytest.fixture
 def emulated(host_library, monkeypatch):
     monkeypatch.setattr(build, "open_accelerator", lambda device: accelerator(host_library, seed=5)[0])
-    monkeypatch.setattr(DenseOptimizer, "repeated", lambda self: None)  # what repeats work here counts by itself
+    monkeypatch.setattr(DenseOptimizer, "repeated", lambda self, steps: None)  # what repeats work here counts by itself
 
 
 def same(left, right):

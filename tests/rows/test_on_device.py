@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from emulated import accelerator
+from open_parts import ENCODER, LINKS, open_parts
 
 from marius_lite.config.load import load
 from marius_lite.graph.dataset import Dataset
@@ -12,6 +13,7 @@ from marius_lite.rows.batch import PreparedBatch
 from marius_lite.rows.first_rows import initialise
 from marius_lite.rows.open import device_rows, open_buffers
 from marius_lite.rows.table import create_table
+from marius_lite.train import build
 from marius_lite.types import NodeBatch
 
 PATHS = {"zero_copy": [], "staged": [], "bulk": [], "cached": ["storage.device_path=zero_copy", "storage.device_cache=2kB"]}
@@ -86,3 +88,17 @@ def test_buffers_are_closed_even_where_the_device_fails(rows, monkeypatch):
         with pytest.raises(RuntimeError, match="the device is gone"):
             rows.close()
     assert len(rows.main.rows) == 0
+
+
+@pytest.mark.parametrize(
+    ("sets", "in_turn"),
+    [(LINKS, True), ([*LINKS, "negatives.count=5000"], False), ([*LINKS, *ENCODER], False)],
+    ids=["few rows", "many", "neighbours"],
+)
+def test_only_batches_of_few_rows_are_prepared_in_turn(host_library, monkeypatch, featured, sets, in_turn):
+    """How many rows neighbours take is not known before they are drawn, which a thread does ahead."""
+    monkeypatch.setattr(build, "open_accelerator", lambda device: accelerator(host_library)[0])
+    with open_parts(featured, *sets) as parts:
+        work = parts.work
+        work.enter(work.plan(0).steps[0], None)
+        assert work.stages().in_turn == in_turn

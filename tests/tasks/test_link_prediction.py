@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from open_parts import LINKS, open_parts
+from open_parts import ENCODER, LINKS, open_parts
 
 from marius_lite.config.load import load
 from marius_lite.graph.dataset import Dataset
@@ -84,3 +84,53 @@ def test_scores_are_corrected_for_the_draws_that_are_made(tiny_dataset, count, f
         resident = work._learning._resident
         expected = log_q(opened.edges.dst, resident.log_q.shape[1], resident.nodes, drawn)
         np.testing.assert_allclose(resident.log_q[0], expected, rtol=1e-5, atol=1e-6)
+
+
+def alike(work, epoch=0):
+    _, batches = next(batches_of(work, epoch))
+    return work._learning.alike(work._learning.prepare(batches[0]))
+
+
+def test_what_batches_have_in_common_that_a_device_repeats(work):
+    """All that the host puts into the work as a constant: shapes, and how much is regularized."""
+    first = alike(work)
+    assert first is not None
+    assert first == alike(work, epoch=1) or first[0] != alike(work, epoch=1)[0]  # the first step of another epoch has other edges
+    work._learning._model.n3_share = 0.5
+    assert alike(work) != first
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        ["negatives.mask_known=true"],
+        ["negatives.log_q=true", "negatives.degree_fraction=0.5"],
+        ["loss.relation_weight=0.5", "model.decoder=complex"],
+        ENCODER,
+    ],
+    ids=["pairs left out", "corrections", "relations", "encoder"],
+)
+def test_nothing_is_repeated_where_the_host_puts_in_more(featured, sets):
+    with open_parts(featured, *LINKS, *sets) as parts:
+        parts.work.initialise()
+        assert alike(parts.work) is None
+
+
+def test_the_model_seeds_what_it_draws_after_the_encoder(featured, monkeypatch):
+    """Else both would draw the same numbers."""
+    with open_parts(featured, *LINKS, *ENCODER) as parts:
+        parts.work.initialise()
+        learning, order = parts.work._learning, []
+
+        def seed(*arguments):
+            order.append("model")
+            raise KeyError("seed")
+
+        vectors = type(learning._representation).vectors
+        monkeypatch.setattr(type(learning._representation), "vectors", lambda *given: order.append("encoder") or vectors(*given))
+        monkeypatch.setattr(type(learning._model), "seed", seed)
+        _, batches = next(batches_of(parts.work, 0))
+        stages = parts.work.stages()
+        with pytest.raises(KeyError, match="seed"):
+            stages.learn(stages.gather(stages.sample(batches[0])))
+        assert order == ["encoder", "model"]

@@ -88,15 +88,13 @@ def test_a_batch_that_is_not_alike_to_any_is_none():
     assert made.alike(PreparedBatch(NodeBatch(1, 0, 0, torch.arange(2).numpy()), None, [])) is None
 
 
-@pytest.mark.parametrize("optimizer", ["adagrad", "sgd"])
-def test_a_repeated_step_counts_as_one(optimizer):
-    made, _, dense = learner(WithSeed, optimizer)
+def test_a_repeated_step_counts_as_one():
+    made, _, dense = learner(WithSeed, "adagrad")
     for _ in range(3):
         made.seeded(BATCH, Arrived())
     expected = dense.state_tensors()
-    again, _, other = learner(WithSeed, optimizer)
+    again, _, other = learner(WithSeed, "adagrad")
     again.seeded(BATCH, Arrived())
-    for _ in range(2):
-        again.repeated()
-    steps = {name: value for name, value in other.state_tensors().items() if name.endswith("/step")}
-    assert steps == {name: value for name, value in expected.items() if name.endswith("/step")}
+    for count in (1, 1, 1, -1):
+        again.repeated(count)
+    assert float(other.state_tensors()["weight/step"]) == float(expected["weight/step"]) == 3
