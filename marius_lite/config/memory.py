@@ -269,5 +269,5 @@ def check_device_memory(needed: Mapping[str, int], budget: int) -> None:
         raise UserError(
             f"`storage.device_memory` is {format_bytes(budget)}, but the device needs {format_bytes(total)} "
             f"({parts}): raise it, lower training.batch_size, negatives.count, sampling.fanouts or "
-            "storage.device_cache, or choose another storage.device_path"
+            "storage.device_cache, choose another storage.device_path, or `device: cpu`"
         )
