@@ -6,6 +6,7 @@ a random order that respects nothing but each stream's own order and the events.
 
 from __future__ import annotations
 
+import mmap
 import random
 from collections import deque
 from pathlib import Path
@@ -70,6 +71,12 @@ class Schedule:
                 what.done = True
 
 
+class Emulated(Accelerator):
+    def host_bytes(self, size):
+        """Memory of its own, as pinned memory is: no tensor that computing has given back, which a trace would take for it."""
+        return torch.frombuffer(mmap.mmap(-1, max(1, size)), dtype=torch.uint8)[:size]
+
+
 def capture(work, generators):
     """Stands for a graph: what repeats the work runs it again, and its results go to where the first ones were."""
     loss, grads = work()
@@ -85,7 +92,7 @@ def capture(work, generators):
 def accelerator(library, seed=0):
     schedule, apart = Schedule(seed), Schedule(seed)  # neighbours are sampled in another thread
     streams = {**schedule.streams, "sampling": apart.streams["gathering"]}
-    return Accelerator(torch.device("cpu"), library, **streams, capture=capture, pinned=False), schedule
+    return Emulated(torch.device("cpu"), library, **streams, capture=capture, pinned=False), schedule
 
 
 SOURCES = Path(__file__).parents[2] / "csrc"
