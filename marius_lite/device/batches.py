@@ -148,6 +148,6 @@ class DeviceBatches:
             loss, grads = self._replays.learn(parts, sent, learn)
         else:
             loss, grads = learn(ArrivedBatch([part.values() for part in parts], sent))
-        self._tell(loss if loss.dtype == torch.float64 else loss.to(torch.float64), out)
+        self._tell(loss.to(torch.float64), out)  # itself, where it has this type
         for part in parts:
             part.update(grads)

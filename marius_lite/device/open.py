@@ -53,7 +53,7 @@ def open_batches(
         batches = DeviceBatches(accelerator, made, needs.packet, GRAPH_BYTES if graphs else 0)
         undo.pop_all()
     if needs.graphs and not graphs:
-        log.info("no graphs of batches: they would take %s more than storage.device_memory leaves", format_bytes(needs.graphs))
+        log.info("no graphs of batches: they would take %s, and storage.device_memory leaves less", format_bytes(needs.graphs))
     unproven = "" if verified.GPUS else f" ({accelerator.device}: this code is {verified.UNPROVEN})"
     log.info("rows reach %s by %s: %s%s", accelerator.device, choice.path, choice.why, unproven)
     return batches

@@ -42,53 +42,34 @@ class CudaEvent:
             self.event.synchronize()
 
 
-class CudaStream:
-    """A stream of its own, which is torch's current one while work is put on it."""
-
-    def __init__(self, stream: torch.cuda.Stream):
-        self._stream, self.handle = stream, int(stream.cuda_stream)
-
-    def run(self, work: Callable[[], object]) -> None:
-        with torch.cuda.stream(self._stream):
-            work()
-
-    def record(self) -> Event:
-        return CudaEvent(self._stream)
-
-    def after(self, event: Event | None) -> None:
-        if event is not None:
-            assert isinstance(event, CudaEvent)
-            self._stream.wait_event(event.event)
-
-
-class CopyStream(CudaStream):
-    """A stream for native calls alone, which take its handle. So torch's current one stays, which takes a while to change."""
-
-    def run(self, work: Callable[[], object]) -> None:
-        work()
-
-
 class TorchStream:
-    """The stream that is torch's current one in the calling thread: another one while a graph is captured."""
+    """The stream of torch that ``find`` gives. What is put on it takes its handle, or it is torch's current stream anyway.
 
-    def __init__(self, device: torch.device):
-        self._device = device
+    Torch's current stream is left as it is, because it takes a while to change.
+    """
+
+    def __init__(self, find: Callable[[], torch.cuda.Stream]):
+        self._find = find
 
     @property
     def handle(self) -> int:
-        return int(self._stream.cuda_stream)
+        return int(self._find().cuda_stream)
 
     def run(self, work: Callable[[], object]) -> None:
         work()
 
     def record(self) -> Event:
-        return CudaEvent(self._stream)
+        return CudaEvent(self._find())
 
     def after(self, event: Event | None) -> None:
         if event is not None:
             assert isinstance(event, CudaEvent)
-            self._stream.wait_event(event.event)
+            self._find().wait_event(event.event)
 
-    @property
-    def _stream(self) -> torch.cuda.Stream:
-        return torch.cuda.current_stream(self._device)
+
+class CudaStream(TorchStream):
+    """A stream that is torch's current one while work is put on it."""
+
+    def run(self, work: Callable[[], object]) -> None:
+        with torch.cuda.stream(self._find()):
+            work()
