@@ -21,3 +21,11 @@ class RunError(MariusError, RuntimeError):
 
 class NotFinite(RunError):
     """The model has diverged: a number in it is not finite."""
+
+
+class EndedElsewhere(MariusError):
+    """A process ends because another one did, whose message tells why. ``exit_code``: the exit code of that one."""
+
+    def __init__(self, exit_code: int):
+        super().__init__(f"ended with exit code {exit_code}, for a reason that another process tells")
+        self.exit_code = exit_code

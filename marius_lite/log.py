@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from marius_lite.machine_process import speaks
 from marius_lite.printable import printable
 
 log = logging.getLogger("marius_lite")
@@ -34,8 +35,11 @@ class StandardError(logging.Handler):
 
 @contextmanager
 def on_standard_error() -> Iterator[None]:
-    """Print messages on standard error until the block ends: from INFO on, or from the level that `log` is set to meanwhile."""
-    handler, before = StandardError(), log.level
+    """Print messages on standard error until the block ends: from INFO on, or from the level that `log` is set to meanwhile.
+
+    Of several processes that train together the first one alone does so.
+    """
+    handler, before = StandardError() if speaks() else logging.NullHandler(), log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     try:

@@ -58,6 +58,22 @@ class MetricsLog:
             raise disk_error(error, self.path) from error
 
 
+class NoMetrics(MetricsLog):
+    """A log that keeps nothing, for processes beside the one that writes the run's files."""
+
+    def __init__(self) -> None:
+        pass
+
+    def write(self, kind: str, epoch: int, step: int, batch: int, **values: Any) -> None:
+        pass
+
+    def sync(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        pass
+
+
 def read(path: Path, start: int = 0) -> list[dict[str, Any]]:
     """Read the lines of a metrics file from byte ``start`` on. A last line that a crash cut short is left out."""
     if not path.exists():

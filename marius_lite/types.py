@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,8 @@ class Step:
 
     ``load`` and ``evict``: what changes after the step before in the same epoch; the first step loads all its partitions.
     ``buckets``: the (source partition, destination partition) pairs whose edges are trained. ``targets``: the partitions whose
-    training nodes are trained.
+    training nodes are trained. ``lane``, ``round``: who trains it, and when, where several lanes train at the same time
+    (`ordering.lanes`); the step before is then the lane's own.
     """
 
     index: int
@@ -44,6 +45,8 @@ class Step:
     evict: tuple[int, ...]
     buckets: tuple[tuple[int, int], ...] = ()
     targets: tuple[int, ...] = ()
+    lane: int = 0
+    round: int = 0
 
     def following(self, after: Step | None) -> list[int]:
         """The partitions that the step ``after`` this one needs besides; none where there is no such step."""
@@ -62,8 +65,13 @@ class EpochPlan:
 
     @property
     def swaps(self) -> int:
-        """How many partitions are loaded after the first step."""
-        return sum(len(step.load) for step in self.steps[1:])
+        """How many partitions are loaded after each lane's first step."""
+        return sum(len(step.load) for step in self.steps) - sum(len(step.load) for step in self._first.values())
+
+    @property
+    def _first(self) -> dict[int, Step]:
+        """The first step of each lane."""
+        return {step.lane: step for step in reversed(self.steps)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +105,19 @@ class NodeBatch:
 
 
 Batch = EdgeBatch | NodeBatch
+
+
+class SizedBatch(Protocol):
+    """The place of a batch in a run, and how many edges or nodes it has. Every `Batch` says it."""
+
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def size(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)

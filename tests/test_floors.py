@@ -24,6 +24,7 @@ FLOORS = dict(
                 "places",
                 "waiting",
                 "log",
+                "machine_process",
                 "progress_bar",
                 "metrics",
                 "_native",
@@ -41,6 +42,7 @@ FLOORS = dict(
             ["train"],
             ["estimate", "predict", "export", "machine", "pyg"],
             ["cli"],
+            ["__main__"],
         ]
     )
 )

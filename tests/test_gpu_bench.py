@@ -16,7 +16,7 @@ from marius_lite import _native
 from marius_lite.device import verified
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.train import build
-from marius_lite.train import run as run_module
+from marius_lite.train import start as start_module
 
 ROOT = Path(__file__).parents[1]
 BENCH = ROOT / "scripts" / "bench"
@@ -41,7 +41,7 @@ def result(library, monkeypatch, capsys):
     """Runs a benchmark's main with arguments; its figures by name, after their form was checked."""
     emulated = load(ROOT / "tests/device/emulated.py")
     monkeypatch.syspath_prepend(str(BENCH))
-    for module in (devices, build, run_module):
+    for module in (devices, build, start_module):
         monkeypatch.setattr(module, "check_device", lambda name: torch.device("cpu"))
     for module in (devices, build):
         monkeypatch.setattr(module, "open_accelerator", lambda device: emulated.accelerator(library, seed=5)[0])

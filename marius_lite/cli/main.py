@@ -11,7 +11,7 @@ from importlib import import_module
 import typer
 
 import marius_lite
-from marius_lite.errors import MariusError, UserError
+from marius_lite.errors import EndedElsewhere, MariusError, UserError
 from marius_lite.log import on_standard_error
 from marius_lite.printable import printable
 from marius_lite.train.interrupt import ctrl_c_pressed, remember_ctrl_c
@@ -75,6 +75,8 @@ def run(arguments: list[str]) -> int:
         if status == STOPPED:  # newer versions of typer return this where a command raises KeyboardInterrupt
             return _fail("stopped", STOPPED)
         return status if isinstance(status, int) else 0
+    except EndedElsewhere as error:
+        return error.exit_code
     except MariusError as error:
         code = 2 if isinstance(error, UserError) else getattr(error, "exit_code", 1)
         return _fail(str(error), code)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from marius_lite.cli import options
+from marius_lite.cli.processes import Processes, in_processes
+from marius_lite.machine_process import speaks
 
 
 def resume(
@@ -14,12 +16,18 @@ def resume(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
     allow_code: options.AllowCode = False,
+    processes: Processes = None,
 ) -> None:
     """Continue a run from its latest checkpoint as if nothing had happened.
 
     With --checkpoint the run goes back to that place. Later checkpoints are removed once a new one is written.
     """
+    given = {"--checkpoint": checkpoint, "--set": sets, "--dataset": dataset, "--json": as_json, "--quiet": quiet}
+    if in_processes(processes, "resume", [run], {**given, "--verbose": verbose, "--allow-code": allow_code}):
+        return
     from marius_lite.cli.output import show
     from marius_lite.train.run import resume_run
 
-    show(resume_run(run, checkpoint, sets or [], dataset), as_json)
+    summary = resume_run(run, checkpoint, sets or [], dataset)
+    if speaks():
+        show(summary, as_json)

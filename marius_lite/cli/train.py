@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from marius_lite.cli import options
+from marius_lite.cli.processes import Processes, in_processes
+from marius_lite.machine_process import speaks
 
 
 def train(
@@ -14,11 +16,16 @@ def train(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
     allow_code: options.AllowCode = False,
+    processes: Processes = None,
 ) -> None:
     """Train a model on a dataset, from the first epoch to the last, with checkpoints on the way."""
+    given = {"--run": run, "--config": config, "--set": sets, "--json": as_json, "--quiet": quiet, "--verbose": verbose}
+    if in_processes(processes, "train", [dataset], {**given, "--allow-code": allow_code}):
+        return
     from marius_lite.cli.output import show
-    from marius_lite.graph.dataset import Dataset
     from marius_lite.graph.defaults import config_for
     from marius_lite.train.run import train_run
 
-    show(train_run(dataset, run, config_for(Dataset.open(dataset), config, sets or [])), as_json)
+    summary = train_run(dataset, run, lambda opened: config_for(opened, config, sets or []))
+    if speaks():
+        show(summary, as_json)

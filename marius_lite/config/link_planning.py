@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from marius_lite.config import lanes
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import EncoderSizes, encoder_bytes, encoder_host_bytes_for_device, resident
 from marius_lite.config.facts import Facts
@@ -28,6 +29,7 @@ from marius_lite.config.schedule import REGULARIZER_TRIED
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
+from marius_lite.ordering.lanes import LANES, make_lanes_plan, most_in_match, spare_slots_of_lane
 from marius_lite.ordering.plan import ORDERINGS, check, choose, make_plan, needs_all, spare_slots
 from marius_lite.types import EpochPlan
 
@@ -98,7 +100,7 @@ class LinkPlanning:
             ),
             (config.loss.class_weights != "none", f"`loss.class_weights` is set, but `task` is {config.task}: leave it out"),
             (
-                config.storage.ordering not in ("auto", *ORDERINGS),
+                config.storage.ordering not in ("auto", *ORDERINGS, LANES),
                 f"`storage.ordering` is {config.storage.ordering}, but `task` is {config.task}: leave it out",
             ),
         ]
@@ -114,11 +116,13 @@ class LinkPlanning:
             raise UserError(
                 "the dataset has no training edges: `preprocess` it with a larger first fraction of --split, or without"
             )
+        lanes.check(config, facts)
 
     def resolve(self, config: Config, facts: Facts, budget: int) -> Resolved:
         if config.storage.capacity != "auto" or needs_all(config.storage.ordering):
             capacity = facts.partitions if config.storage.capacity == "auto" else config.storage.capacity
-            check(_ordering(config, facts, capacity), facts.partitions, capacity)
+            ordering = _ordering(config, facts, capacity)
+            check("comet" if ordering == LANES else ordering, facts.partitions, capacity)
             memory = _memory(config, facts, capacity, budget)
             check_capacity_fits(config, capacity, memory, budget)
         else:
@@ -133,7 +137,7 @@ class LinkPlanning:
 
     def plan(self, config: Config, partitions: int, training: int, epoch: int) -> EpochPlan:
         storage = config.storage
-        return make_plan(storage.ordering, partitions, int(storage.capacity), config.training.seed, epoch)
+        return _plan_of(config, storage.ordering, partitions, int(storage.capacity), epoch)
 
     def encoder_sizes(self, config: Config, facts: Facts, capacity: int) -> EncoderSizes:
         return link_sizes(config, facts, capacity)
@@ -192,11 +196,12 @@ def _best_capacity(config: Config, facts: Facts, budget: int) -> tuple[int, Memo
     Raises UserError where none fits.
     """
     fitting: list[tuple[int, int, MemoryPlan]] = []
-    for capacity in range(facts.partitions, min(2, facts.partitions) - 1, -1):
+    most = facts.partitions if config.scale.ranks == 1 else most_in_match(config.scale.ranks, facts.partitions)
+    for capacity in range(most, min(2, facts.partitions) - 1, -1):
         memory = _memory(config, facts, capacity, budget)
         if memory.total <= budget:
             fitting.append((_loads(config, facts, capacity), capacity, memory))
-            if capacity == facts.partitions or len(fitting) == CAPACITIES_COMPARED:
+            if capacity == most or len(fitting) == CAPACITIES_COMPARED:
                 break
     if not fitting:
         raise UserError(
@@ -214,17 +219,30 @@ def _loads(config: Config, facts: Facts, capacity: int) -> int:
 
 def _plan(config: Config, facts: Facts, capacity: int) -> EpochPlan:
     """Return the plan of the first epoch."""
-    return make_plan(_ordering(config, facts, capacity), facts.partitions, capacity, config.training.seed, 0)
+    return _plan_of(config, _ordering(config, facts, capacity), facts.partitions, capacity, 0)
+
+
+def _plan_of(config: Config, ordering: str, partitions: int, capacity: int, epoch: int) -> EpochPlan:
+    if ordering == LANES:
+        return make_lanes_plan(config.scale.ranks, partitions, capacity, config.training.seed, epoch)
+    return make_plan(ordering, partitions, capacity, config.training.seed, epoch)
 
 
 def _ordering(config: Config, facts: Facts, capacity: int) -> str:
+    if config.scale.ranks > 1:
+        return LANES
     return choose(facts.partitions, capacity) if config.storage.ordering == "auto" else config.storage.ordering
 
 
 def _memory(config: Config, facts: Facts, capacity: int, budget: int) -> MemoryPlan:
     """Return the memory with ``capacity`` partitions resident. ``budget``: bytes, of which the windows may take a share."""
     ordering = _ordering(config, facts, capacity)
-    spare = spare_slots(ordering, facts.partitions, capacity) if config.storage.prefetch else 0
+    if not config.storage.prefetch:
+        spare = 0
+    elif ordering == LANES:
+        spare = spare_slots_of_lane(config.scale.ranks, facts.partitions, capacity)
+    else:
+        spare = spare_slots(ordering, facts.partitions, capacity)
     slots = min(capacity + spare, facts.partitions)
     one = slot_bytes(facts.rows_per_partition, input_stride(config, facts))
     window, workspace = _window_edges(config, facts, capacity, budget), _workspace(config, facts, capacity)

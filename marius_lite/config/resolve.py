@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from marius_lite.config import lanes
 from marius_lite.config.clusters import as_batches
 from marius_lite.config.encoder_memory import encoder_device_bytes, fanouts_of, resident, samples_on_device
 from marius_lite.config.evaluation_share import with_share
@@ -24,7 +25,8 @@ def resolve(config: Config, facts: Facts) -> tuple[Config, MemoryPlan]:
     """
     config = _with_evaluation(config, facts).model_copy(update={"device": _device(config, facts)})
     config = config.model_copy(update={"sampling": config.sampling.model_copy(update={"device": _sampling_device(config)})})
-    budget = config.storage.memory if config.storage.memory != "auto" else facts.available_memory // 2
+    of_lane, _ = lanes.of_lane(config, facts)
+    budget = config.storage.memory if config.storage.memory != "auto" else of_lane
     planning = planning_of(config)
     planning.check(config, facts)
     config = as_batches(config, facts)
@@ -105,7 +107,7 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
     updates: dict[str, dict[str, object]] = {
         "training": {
             "precision": value(config.training.precision, "float32"),
-            "threads": value(config.training.threads, facts.threads),
+            "threads": value(config.training.threads, lanes.of_lane(config, facts)[1]),
             "metric": value(config.training.metric, planning.metric(facts)),
             **({"layer_epochs": layer_epochs(config)} if config.trains_layerwise else {}),
         },
@@ -138,6 +140,7 @@ def _device(config: Config, facts: Facts) -> str:
             f"`storage.row_dtype` is {kind}, but {' and '.join(gpus)} is cuda: such rows are trained on the CPU so far: leave "
             f"{' and '.join(gpus)} out, or `storage.row_dtype`"
         )
+    for_cpu = for_cpu or config.scale.ranks > 1
     return ("cuda" if facts.cuda and not for_cpu else "cpu") if asked == "auto" else asked
 
 

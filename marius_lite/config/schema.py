@@ -14,6 +14,7 @@ from marius_lite.config.names import NameOf
 from marius_lite.config.optimizer_sections import OptimizerSection, RegularizerSection
 from marius_lite.config.section import Auto, Bytes, BytesOrNone, Section
 from marius_lite.config.tasks import TASKS, NamesOfTasks
+from marius_lite.ordering.lanes import LANES
 from marius_lite.ordering.plan import NODE_ORDERINGS, ORDERINGS
 
 
@@ -60,7 +61,9 @@ class TrainingSection(Section):
         description="library that multiplies float32 matrices where torch computes on a CPU; auto: oneDNN, unless MKL is a "
         "quarter faster on this processor, by measurement; a resumed run takes the same",
     )
-    threads: PositiveInt | Auto = Field("auto", description="CPU threads; auto: all that the process may use")
+    threads: PositiveInt | Auto = Field(
+        "auto", description="CPU threads, of each lane; auto: all that the process may use, shared among scale.ranks"
+    )
     device_graphs: bool = Field(
         True,
         description="launch the work of a batch on a GPU by one call, as a CUDA graph, where batches are alike; the bits are the "
@@ -80,17 +83,19 @@ class StorageSection(Section):
     """What is in memory, and how rows are read and written."""
 
     memory: Bytes | Auto = Field(
-        "auto", description="bytes for slots, edges, batch and evaluation together (4GB); auto: half of what is free"
+        "auto",
+        description="bytes for slots, edges, batch and evaluation together (4GB), for each lane where "
+        "scale.ranks is above 1; auto: half of what is free",
     )
     capacity: PositiveInt | Auto = Field(
         "auto",
         description="partitions resident at a time; auto: of those that fit the memory, the one that reads least. "
         "With training.method cluster: partitions of a batch; auto: a 64th of all, or fewer, as memory allows",
     )
-    ordering: Annotated[str, NameOf(ORDERINGS, before=("auto",), after=tuple(NODE_ORDERINGS))] = Field(
+    ordering: Annotated[str, NameOf(ORDERINGS, before=("auto",), after=(*NODE_ORDERINGS, LANES))] = Field(
         "auto",
         description="order of partitions; auto: in_memory if all fit, else comet; node_classification for that task, clusters "
-        "for training.method cluster",
+        "for training.method cluster, lanes where scale.ranks is above 1",
     )
     prefetch: bool = Field(True, description="load the next step's partitions while this step trains")
     window_edges: PositiveInt | Auto = Field(
@@ -119,6 +124,17 @@ class StorageSection(Section):
         0, description="bytes of GPU memory for the rows that a step touches most, learned ones and features (not for bulk)"
     )
     gather_sms: PositiveInt = Field(8, description="multiprocessors that zero_copy may occupy; the others do arithmetic")
+
+
+class ScaleSection(Section):
+    """How many trainings of disjoint partitions there are at the same time."""
+
+    ranks: PositiveInt = Field(
+        1,
+        description="lanes that train at the same time, each with its own partitions, memory and threads; one process may train "
+        "all of them, or several processes some each, with the same result (link prediction on the CPU). Each batch changes the "
+        "relations by the sum of what the lanes learned",
+    )
 
 
 class CheckpointSection(Section):
@@ -168,6 +184,7 @@ class Config(Section):
     sampling: SamplingSection = Field(default_factory=SamplingSection)
     training: TrainingSection = Field(default_factory=TrainingSection)
     storage: StorageSection = Field(default_factory=StorageSection)
+    scale: ScaleSection = Field(default_factory=ScaleSection)
     checkpoint: CheckpointSection = Field(default_factory=CheckpointSection)
     evaluation: EvaluationSection = Field(default_factory=EvaluationSection)
     device: Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$")] = Field(

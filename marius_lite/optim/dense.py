@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -16,11 +16,27 @@ DENSE_OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 }
 
 
+class Steps(Protocol):
+    """What a batch's gradients are given to."""
+
+    rate: float
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a step does the same whatever number it has, but for counting."""
+
+    def step(self) -> None:
+        """Take the gradients in ``.grad``, and clear them."""
+
+    def repeated(self, steps: int = 1) -> None:
+        """Count steps that a device has repeated; -1: take back one that was counted, but not made."""
+
+
 class DenseOptimizer:
     """One of `DENSE_OPTIMIZERS` over a module's parameters. Parameters without a gradient stay as they are.
 
     ``weight_decay``: factors of the weights that are added to their gradients, by the beginning of parameters' names. ``clip``:
-    the largest norm of all gradients together; 0: no limit. ``rate`` multiplies the learning rate.
+    the largest norm of all gradients together; 0: no limit. ``rate`` multiplies the learning rate. ``parameters``: by name.
 
     Its state is saved and loaded, with the same bits, as tensors named ``<parameter>/<field>``. Scalars are tensors without
     dimensions.
@@ -31,11 +47,11 @@ class DenseOptimizer:
     ):
         self.rate, self._lr, self._clip = 1.0, lr, clip
         self._repeated = 0
-        self._parameters = {
+        self.parameters = {
             key: parameter for key, parameter in module.named_parameters() if parameter.requires_grad and parameter.numel() > 0
         }
         groups: dict[float, list[torch.nn.Parameter]] = {}
-        for key, parameter in self._parameters.items():
+        for key, parameter in self.parameters.items():
             decays = [value for prefix, value in (weight_decay or {}).items() if key.startswith(prefix)]
             groups.setdefault(decays[0] if decays else 0.0, []).append(parameter)
         given = [{"params": parameters, "weight_decay": decay} for decay, parameters in groups.items()]
@@ -45,7 +61,7 @@ class DenseOptimizer:
         """Make one step with the gradients in ``.grad``, and clear them."""
         if self._torch is not None:
             if self._clip:
-                torch.nn.utils.clip_grad_norm_(self._parameters.values(), self._clip)
+                torch.nn.utils.clip_grad_norm_(self.parameters.values(), self._clip)
             for group in self._torch.param_groups:
                 group["lr"] = self._lr * self.rate
             self._count()
@@ -63,7 +79,7 @@ class DenseOptimizer:
 
     def _count(self) -> None:
         """Add the repeated steps to the state."""
-        for parameter in self._parameters.values():
+        for parameter in self.parameters.values():
             if self._repeated and "step" in (state := self._state(parameter)):
                 state["step"] += self._repeated
         self._repeated = 0
@@ -73,7 +89,7 @@ class DenseOptimizer:
         self._count()
         return {
             f"{key}/{field}": torch.as_tensor(value).detach().cpu().clone()
-            for key, parameter in self._parameters.items()
+            for key, parameter in self.parameters.items()
             for field, value in self._state(parameter).items()
             if value is not None
         }
@@ -82,13 +98,13 @@ class DenseOptimizer:
         """Load what `state_tensors` gave. Raises RunError for a name or a shape that is not of a parameter of this module."""
         for name, value in tensors.items():
             key, _, field = name.rpartition("/")
-            if key not in self._parameters:
-                known = ", ".join(self._parameters) or "none"
+            if key not in self.parameters:
+                known = ", ".join(self.parameters) or "none"
                 raise RunError(
                     f"optimizer state holds {name!r}, which is no parameter of the model (it has: "
                     f"{known}): resume with the model that wrote the checkpoint"
                 )
-            parameter = self._parameters[key]
+            parameter = self.parameters[key]
             if value.ndim > 0 and value.shape != parameter.shape:
                 raise RunError(
                     f"optimizer state {name!r} has shape {tuple(value.shape)}, its parameter "

@@ -52,10 +52,10 @@ def table_bytes(dataset: Dataset, config: Config) -> int:
     return partitioning.partitions * partitioning.rows * record.stride if record else 0
 
 
-def open_table(path: Path, dataset: Dataset, config: Config, checksums: Mapping[int, int]) -> RowTable | None:
+def open_table(path: Path, dataset: Dataset, config: Config, checksums: Mapping[int, int] | None) -> RowTable | None:
     """Open what `create_table` made, in ``live/`` or a checkpoint; None where no rows are learned.
 
-    ``checksums``: those of its files, by partition. Raises UserError for a table of another shape.
+    ``checksums``: those of its files, by partition; None: nothing is written yet. Raises UserError for a table of another shape.
     """
     record, partitioning = record_learned(config), dataset.partitioning
     if record is None:
@@ -67,4 +67,4 @@ def open_table(path: Path, dataset: Dataset, config: Config, checksums: Mapping[
         )
         wanted = f"{partitioning.nodes:,} of {width} {record.type}, {partitioning.rows:,} in a file"
         raise UserError(f"{table.path}: {found}, the run has {wanted}: damaged, choose another checkpoint with --checkpoint")
-    return table.expecting(checksums)
+    return table if checksums is None else table.expecting(checksums)

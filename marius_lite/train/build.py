@@ -15,6 +15,7 @@ from marius_lite.graph.plans import plans_of
 from marius_lite.metrics import MetricsLog
 from marius_lite.nn.torch_settings import prepare_torch
 from marius_lite.optim.dense import DenseOptimizer
+from marius_lite.optim.shared import SharedWeights
 from marius_lite.rows.open import device_rows, host_rows, open_buffers, packed_rows
 from marius_lite.rows.resident import ResidentRows
 from marius_lite.storage.table import RowTable
@@ -31,13 +32,28 @@ def first_model(dataset: Dataset, config: Config) -> Any:
     return task_of(config).make_model(dataset, config, trains=True).to(check_device(config.device))
 
 
-def build(run: RunFolder, stage: TrainingStage, memory: MemoryPlan, metrics: MetricsLog, table: RowTable | None) -> Parts:
-    """Return the parts of a stage of a run. Its rows are the dataset's features, the learned rows in ``table``, or both."""
+def dense_optimizer(config: Config, model: Any) -> DenseOptimizer:
+    """Return what changes the weights of a model."""
+    dense = config.optimizer.dense
+    return DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder), dense.clip)
+
+
+def build(
+    run: RunFolder,
+    stage: TrainingStage,
+    memory: MemoryPlan,
+    metrics: MetricsLog,
+    table: RowTable | None,
+    shared: SharedWeights | None = None,
+) -> Parts:
+    """Return the parts of a stage of a run. Its rows are the dataset's features, the learned rows in ``table``, or both.
+
+    ``shared``: the weights, where this is one of several lanes.
+    """
     dataset, config = stage.dataset, stage.config
     task, device = task_of(config), check_device(config.device)
     model = stage.model.to(device)
-    dense = config.optimizer.dense
-    optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder), dense.clip)
+    optimizer = shared.optimizer if shared else dense_optimizer(config, model)
     accelerator = open_accelerator(device)
     rows: ResidentRows
     if memory.packing:
@@ -49,7 +65,7 @@ def build(run: RunFolder, stage: TrainingStage, memory: MemoryPlan, metrics: Met
         rows = device_rows(accelerator, buffers, dataset, config, task.loads(dataset, config))
     representation = represent(rows, accelerator, dataset, config, model.encoder, task.input_dropout(config))
     learning = task.learning(Setting(dataset, config, memory, run.path), rows, representation, model)
-    work = Work(config, plans_of(dataset, config), learning, representation, optimizer)
+    work = Work(config, plans_of(dataset, config), learning, representation, shared or optimizer)
     return Parts(
         run,
         config,
@@ -61,4 +77,23 @@ def build(run: RunFolder, stage: TrainingStage, memory: MemoryPlan, metrics: Met
         model if isinstance(model, Regularized) else None,
         stage.first_epoch,
         stage.epochs,
+        shared,
     )
+
+
+def build_lanes(
+    run: RunFolder, stage: TrainingStage, memory: MemoryPlan, metrics: MetricsLog, table: RowTable | None, lanes: int
+) -> list[Parts]:
+    """Return the parts of so many lanes of a stage. They have the model and its optimizer in common; one lane alone owns them."""
+    if stage.config.scale.ranks == 1:
+        return [build(run, stage, memory, metrics, table)]
+    optimizer = dense_optimizer(stage.config, stage.model)
+    made: list[Parts] = []
+    try:
+        for _ in range(lanes):
+            made.append(build(run, stage, memory, metrics, table, SharedWeights(optimizer)))
+    except BaseException:
+        for parts in made:
+            parts.close()
+        raise
+    return made

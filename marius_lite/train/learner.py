@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from marius_lite.optim.dense import DenseOptimizer
+from marius_lite.optim.dense import Steps
 from marius_lite.rows.batch import Arrived, PreparedBatch
 from marius_lite.tasks.task import Learning, RepeatableLearning
 
@@ -16,7 +16,7 @@ from marius_lite.tasks.task import Learning, RepeatableLearning
 class Learner:
     """See `rows.batch.Repeatable`. ``repeats``: whether a device may repeat its work."""
 
-    def __init__(self, learning: Learning, optimizer: DenseOptimizer, repeats: bool):
+    def __init__(self, learning: Learning, optimizer: Steps, repeats: bool):
         self._learning, self._optimizer = learning, optimizer
         can = repeats and optimizer.repeats and isinstance(learning, RepeatableLearning)
         self._repeatable = cast(RepeatableLearning, learning) if can else None

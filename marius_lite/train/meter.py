@@ -17,7 +17,7 @@ from marius_lite.log import log, shows_bars
 from marius_lite.train.parts import Parts
 from marius_lite.train.progress import Progress
 from marius_lite.train.usage import peak_rss, process_usage
-from marius_lite.types import Batch
+from marius_lite.types import SizedBatch
 
 EVALUATION_KEYS = (
     "split",
@@ -68,7 +68,7 @@ class Meter:
         self._edge_wait += time.perf_counter() - start
         return result
 
-    def batch(self, batch: Batch, loss: float, state: State) -> None:
+    def batch(self, batch: SizedBatch, loss: float, state: State) -> None:
         """Write a batch's line and move the bar."""
         self._log.write("batch", batch.epoch, batch.step, batch.index, loss=loss, edges=batch.size)
         waited = self._edge_wait + self._counters()["wait_s"]

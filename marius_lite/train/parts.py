@@ -14,6 +14,7 @@ from marius_lite.errors import NotFinite
 from marius_lite.metrics import MetricsLog
 from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.optim.schedule import Rated
+from marius_lite.optim.shared import SharedWeights
 from marius_lite.train.work import Work
 
 
@@ -29,6 +30,8 @@ class Parts:
     """The parts of a run. ``rates``: all that has a learning rate. ``regularized``: the model, where it has a regularizer.
 
     ``first_epoch``: the epoch with which schedules of learning rates begin. ``epochs``: those of the whole run.
+
+    ``shared``: the weights, where these are the parts of one of several lanes.
     """
 
     run: RunFolder
@@ -41,6 +44,7 @@ class Parts:
     regularized: Regularized | None = None
     first_epoch: int = 0
     epochs: int = 0
+    shared: SharedWeights | None = None
 
     def dense_state(self) -> dict[str, torch.Tensor]:
         """Return every dense tensor of the run by name: weights and the optimizer's state."""

@@ -2,90 +2,52 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from functools import partial
-from importlib.metadata import version
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 from marius_lite import files
-from marius_lite.checkpoint import run_folder
 from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.arrays import check_arrays
 from marius_lite.checkpoint.dense import load_weights, optimizer_state, read_dense, without_head
-from marius_lite.checkpoint.find import find
 from marius_lite.checkpoint.run_folder import RunFolder
 from marius_lite.checkpoint.state import Cursor, State, read_state
-from marius_lite.config import machine
-from marius_lite.config.load import check, load
 from marius_lite.config.memory import MemoryPlan
-from marius_lite.config.packing import Packing
-from marius_lite.config.schedule import checkpoints_kept
 from marius_lite.config.schema import Config
-from marius_lite.device.accelerator import check_device
-from marius_lite.device.library import passed_over
-from marius_lite.encode.vectors import remove_left_vectors
 from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
-from marius_lite.graph.defaults import config_for
-from marius_lite.graph.inputs import gathered_disk
 from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.log import log
-from marius_lite.metrics import MetricsLog, read
-from marius_lite.nn.ways import require_way
-from marius_lite.rows.table import create_table, open_table, table_bytes
+from marius_lite.machine_process import MachineProcess, this_process
+from marius_lite.metrics import MetricsLog, NoMetrics
+from marius_lite.rows.table import create_table, open_table
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
-from marius_lite.tasks.resolved import resolved, scoring_rates
-from marius_lite.train.build import build, first_model
+from marius_lite.train.build import build_lanes, first_model
+from marius_lite.train.lanes import LanesTrainer
 from marius_lite.train.parts import Parts
+from marius_lite.train.process_group import ProcessGroup
+from marius_lite.train.processes import OneProcess, Processes
 from marius_lite.train.stages import TrainingStage, stages
+from marius_lite.train.start import GivenFor, Start, new_run, old_run
 from marius_lite.train.trainer import Trainer
 from marius_lite.waiting import threads_spin
 
-ANEW = "figures_anew"
-"""The key of a change in the record after which evaluations are of another kind than those before."""
-CHANGEABLE = (
-    "training.epochs",
-    "training.early_stopping",
-    "training.scoring",
-    "training.products",
-    "optimizer.rows.lr",
-    "optimizer.dense.lr",
-    "optimizer.schedule.",
-    "checkpoint.",
-    "evaluation.",
-    "storage.memory",
-    "storage.packs_disk",
-    "storage.prefetch",
-    "storage.io_threads",
-    "storage.direct_io",
-    "storage.device_",
-    "storage.gather_sms",
-    "sampling.device",
-)
 
-
-def train_run(dataset: Path | str, run: Path | str, config: Config | None = None) -> dict[str, Any]:
+def train_run(dataset: Path | str, run: Path | str, config: Config | GivenFor | None = None) -> dict[str, Any]:
     """Train from the first epoch. Returns a summary of the finished run.
 
-    Without a ``config`` the preset that suits the dataset is taken.
+    ``config``: the configuration, or a function of the dataset that gives it; None: the preset that suits the dataset.
+    Where `torchrun` has started several processes again, the run goes on instead.
 
     Raises UserError for wrong input, RunError when the run fails, Interrupted after a signal and its checkpoint.
     """
-    data = Dataset.open(Path(dataset))
-    given = config or config_for(data, None)
-    settings, memory = resolved(data, given)
-    check_device(settings.device)
-    require_way(settings.training.scoring, settings.training.precision)
-    for line in passed_over(given, settings.device):
-        log.info("%s", line)
-    _require_disk(Path(run), data, settings, memory.packing)
-    with run_folder.create(Path(run), data, settings, _machine_facts(data, settings)) as folder:
-        return _run(folder, data, settings, memory)
+    place = this_process()
+    if place and place.restarts and RunFolder(Path(run)).config_file.exists():
+        return resume_run(run, dataset=dataset)
+    return _in_processes(place, lambda: new_run(Path(dataset), Path(run), config))
 
 
 def resume_run(
@@ -97,121 +59,84 @@ def resume_run(
     the run's dataset is, if it was moved; the run remembers it. Raises UserError for settings that `resume` cannot change, and
     what `train_run` raises.
     """
-    folder = RunFolder(Path(run))
-    record = run_folder.read_record(folder)
-    with folder.locked():
-        data = run_folder.open_dataset(folder, record, Path(dataset) if dataset is not None else None)
-        before = run_folder.config_of(folder, record)
-        config, memory = resolved(data, _changed(before, sets))
-        require_way(config.training.scoring, config.training.precision)
-        checkpoints.recover(folder)
-        remove_left_vectors(folder.path)
-        saved = find(folder, checkpoint)
-        if saved is None:
-            log.info("%s has no checkpoint yet: training starts again, from its seed", folder.path)
-        if sets or dataset is not None:
-            others = {ANEW: True} if _figures(config) != _figures(before) else {}
-            change = [{"at": saved.name if saved else Cursor().name, "set": list(sets), **others}] if sets else []
-            record = {
-                **record,
-                "dataset": run_folder.where(folder.path, data),
-                "config": config.model_dump(mode="json"),
-                "changes": [*record.get("changes", []), *change],
-            }
-            run_folder.write_record(folder, record)
-        finished = _finished(folder, config, saved)
-        if finished:
-            return {
-                **_summary(folder, finished, config.training.metric),
-                "finished": "already: `--set training.epochs=N` trains further",
-            }
-        if checkpoint is not None and saved is not None:
-            checkpoints.go_back(folder, saved)
-        anew = any(change.get(ANEW) and saved and change["at"] == saved.name for change in record.get("changes", []))
-        if memory.packing:
-            _require_disk_of_packs(folder.path, memory.packing)
-        return _run(folder, data, config, memory, saved, anew)
+    moved = Path(dataset) if dataset is not None else None
+    return _in_processes(this_process(), lambda: old_run(Path(run), checkpoint, sets, moved))
 
 
-def _figures(config: Config) -> dict[str, Any]:
-    """Return the settings that a figure's meaning depends on. Those of two evaluations are compared only where they are equal."""
-    return config.evaluation.model_dump(exclude={"every_epochs"})
-
-
-def _finished(folder: RunFolder, config: Config, saved: Path | None) -> State | None:
-    """Return the state of a run whose epochs are trained and whose last evaluation is made; None for any other."""
-    state = read_state(saved) if saved else None
-    if state is None or state.cursor.epoch < config.training.epochs:
-        return None
-    evaluations = [line for line in read(folder.metrics_file, state.metrics_length) if line["kind"] == "evaluation"]
-    if state.evaluate and evaluations and config.checkpoint.keep_best:
-        return state.ranked(config.training.metric, evaluations[-1][config.training.metric])
-    return state if evaluations or not state.evaluate else None
-
-
-def _changed(config: Config, sets: Sequence[str]) -> Config:
-    """Return the configuration with the settings in ``sets``. Raises UserError for those that may not change."""
-    for item in sets:
-        key = item.partition("=")[0]
-        if not key.startswith(CHANGEABLE):
+def _in_processes(place: MachineProcess | None, start: Callable[[], AbstractContextManager[Start]]) -> dict[str, Any]:
+    """Train what the first process starts, in this process or beside others. Returns a summary."""
+    processes: Processes = ProcessGroup(place) if place else OneProcess()
+    with ExitStack() as stack:
+        started = processes.first(lambda: stack.enter_context(start()))
+        ranks, count = started.config.scale.ranks, place.count if place else 1
+        if count > ranks:
             raise UserError(
-                f"--set {item}: `resume` cannot change `{key}`, because the rows and the order of batches depend "
-                f"on it: only {', '.join(CHANGEABLE)} may change; start a new run for anything else"
+                f"{count} processes were started, but `scale.ranks` is {ranks}: start as many processes or fewer, or set "
+                f"`scale.ranks` to {count} or more in a new run"
             )
-    merged = load(None, sets, config.model_dump(mode="json"))
-    return check(merged.model_dump(mode="json"), "configuration of the run")
+        summary = _run(started, processes)
+        processes.close()
+        return summary
 
 
-def _run(
-    folder: RunFolder, data: Dataset, config: Config, memory: MemoryPlan, saved: Path | None = None, anew: bool = False
-) -> dict[str, Any]:
-    """Train from a checkpoint on, or from the beginning. ``anew``: whether figures before it are of another kind than later."""
-    if saved is None:
-        files.remove_tree(folder.live)
-        table = create_table(folder.live, data, config)
-        state = None
-    else:
-        state = read_state(saved)
-        if anew:
-            log.info("evaluations are made in another way from here on: the best checkpoint is chosen among those that follow")
-            state = state.measured_anew()
-        if state.fingerprint != data.fingerprint:
-            raise UserError(f"{saved}: belongs to another dataset than {data.path}")
-        check_arrays(saved, state.arrays)
-        checkpoints.restore_live(folder, saved)
-        _tell_missing_lines(folder.metrics_file, state.metrics_length)
-        table = open_table(folder.live, data, config, state.checksums)
+def _run(start: Start, processes: Processes) -> dict[str, Any]:
+    """Train from where a run starts to its end. Returns a summary."""
+    folder, data, config = start.folder, start.dataset, start.config
+    if start.finished:
+        return {
+            **_summary(folder, start.finished, config.training.metric),
+            "finished": "already: `--set training.epochs=N` trains further",
+        }
+    state = processes.first(lambda: _make_live(start))
+    table = open_table(folder.live, data, config, state.checksums if state else None)
     model = first_model(data, config)
-    if saved is not None and state is not None and config.trains_layerwise:  # nodes gather with the weights of earlier layers
-        load_weights(model, without_head(read_dense(saved, state.dense)), saved)
-    announce = partial(_announce, data, config, memory, saved)
+    if start.saved and state and config.trains_layerwise:  # nodes gather with the weights of earlier layers
+        load_weights(model, without_head(read_dense(start.saved, state.dense)), start.saved)
     with (
-        closing(MetricsLog(folder.metrics_file, state.metrics_length if state else 0)) as metrics,
+        closing(_metrics(folder, state) if processes.is_first else NoMetrics()) as metrics,
         closing(stages(data, config, model, folder.path, state)) as left,
     ):
         for stage in left:
-            state = _train_stage(folder, stage, memory, metrics, table, state, saved, announce)
+            state = _train_stage(start, processes, stage, metrics, table, state)
     assert state is not None
     return _summary(folder, state, config.training.metric)
 
 
-def _train_stage(
-    folder: RunFolder,
-    stage: TrainingStage,
-    memory: MemoryPlan,
-    metrics: MetricsLog,
-    table: RowTable | None,
-    state: State | None,
-    saved: Path | None,
-    announce: Callable[[], None],
-) -> State:
-    """Train a stage from ``state`` on, or from the beginning. Returns the last state. Nothing of its memory stays.
+def _make_live(start: Start) -> State | None:
+    """Make the files of the live rows. Returns the state that they are of; None where nothing is trained yet."""
+    folder, data, saved = start.folder, start.dataset, start.saved
+    if saved is None:
+        files.remove_tree(folder.live)
+        create_table(folder.live, data, start.config)
+        return None
+    state = read_state(saved)
+    if start.anew:
+        log.info("evaluations are made in another way from here on: the best checkpoint is chosen among those that follow")
+        state = state.measured_anew()
+    if state.fingerprint != data.fingerprint:
+        raise UserError(f"{saved}: belongs to another dataset than {data.path}")
+    check_arrays(saved, state.arrays)
+    checkpoints.restore_live(folder, saved)
+    _tell_missing_lines(folder.metrics_file, state.metrics_length)
+    return state
 
-    ``saved``: the checkpoint that the run goes on from, if any. ``announce``: says what is trained, once it can be.
-    """
-    with closing(build(folder, stage, memory, metrics, table)) as parts:
+
+def _metrics(folder: RunFolder, state: State | None) -> MetricsLog:
+    return MetricsLog(folder.metrics_file, state.metrics_length if state else 0)
+
+
+def _train_stage(
+    start: Start, processes: Processes, stage: TrainingStage, metrics: MetricsLog, table: RowTable | None, state: State | None
+) -> State:
+    """Train a stage from ``state`` on, or from the beginning. Returns the last state. Nothing of its memory stays."""
+    saved, ranks = start.saved, stage.config.scale.ranks
+    with ExitStack() as stack:
+        lanes = build_lanes(start.folder, stage, start.memory, metrics, table, len(processes.lanes(ranks)))
+        for parts in lanes:
+            stack.callback(parts.close)
+        parts = lanes[0]
         if state is None:
-            state = _first_state(stage.dataset, parts)
+            state = processes.first(lambda: _first_state(stage.dataset, parts))
         elif not stage.goes_on_from(state):
             state = state.of_new_stage()
         elif saved is not None and stage.is_first:
@@ -219,10 +144,10 @@ def _train_stage(
             load_weights(parts.model, tensors, saved)
             parts.optimizer.load_state_tensors(optimizer_state(tensors))
         if stage.is_first:
-            announce()
+            _announce(start.dataset, start.config, start.memory, saved)
         if stage.about:
             log.info("%s", stage.about)
-        return Trainer(parts, state).train()
+        return (Trainer(parts, state) if ranks == 1 else LanesTrainer(lanes, state, processes)).train()
 
 
 def _first_state(data: Dataset, parts: Parts) -> State:
@@ -286,35 +211,3 @@ def _tell_missing_lines(metrics: Path, expected: int) -> None:
 def _summary(folder: RunFolder, state: State, measure: str) -> dict[str, Any]:
     best = {"best_checkpoint": state.best.checkpoint, f"best_{measure}": state.best.value} if state.best else {}
     return {"run": str(folder.path), "epochs": state.cursor.epoch, "checkpoint": state.cursor.name, **best}
-
-
-def _require_disk(run: Path, data: Dataset, config: Config, packing: Packing | None) -> None:
-    """Raise UserError where the disk lacks room for live rows and the kept checkpoints.
-
-    Each counts in full: an epoch rewrites every partition, so they do not share files for long.
-    """
-    copies = 1 + checkpoints_kept(config)
-    if table := table_bytes(data, config):
-        files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
-    if packing:
-        _require_disk_of_packs(run, packing)
-    if size := gathered_disk(data, config):
-        files.require_space(run, size, "what nodes gather for each layer (`training.method: layerwise`)")
-
-
-def _require_disk_of_packs(run: Path, packing: Packing) -> None:
-    files.require_space(
-        run,
-        packing.disk,
-        "a run whose rows are put in order on disk (`storage.packs_disk`; `sampling.scope: resident` takes none)",
-    )
-
-
-def _machine_facts(data: Dataset, config: Config) -> dict[str, Any]:
-    return {
-        "scoring_gflops": scoring_rates(data, config),
-        "threads": machine.cpu_threads(),
-        "memory": machine.total_memory(),
-        "python": platform.python_version(),
-        "torch": version("torch"),
-    }

@@ -11,6 +11,7 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from marius_lite import files
 from marius_lite.checkpoint import save as checkpoints
@@ -31,6 +32,9 @@ from marius_lite.types import EpochPlan, Step
 
 class Trainer:
     """Trains the ``parts`` of a run, from ``state`` on."""
+
+    writes = True
+    """Whether this process writes the run's files."""
 
     def __init__(self, parts: Parts, state: State):
         self.parts, self.state = parts, state
@@ -107,10 +111,14 @@ class Trainer:
 
     def _set_rates(self, window: Window) -> None:
         """Set learning rates and the regularizer as at the window's beginning, even where the run goes on in the middle of it."""
+        self._set_rates_for(self.state.edges - window.before(self.state.cursor.batch), window.edges)
+
+    def _set_rates_for(self, before: int, edges: int) -> None:
+        """Set what a schedule says of so many ``edges`` of an epoch, where so many come ``before`` them."""
         state, config, items = self.state, self.config, max(1, self.parts.work.items)
         first = self.parts.first_epoch
-        done = state.cursor.epoch - first + (state.edges - window.before(state.cursor.batch)) / items
-        rate = factor(config.optimizer.schedule, config.training.epochs - first, done, window.edges / items, state.drops)
+        done = state.cursor.epoch - first + before / items
+        rate = factor(config.optimizer.schedule, config.training.epochs - first, done, edges / items, state.drops)
         for each in self.parts.rates:
             each.rate = rate
         if self.parts.regularized is not None:
@@ -143,11 +151,12 @@ class Trainer:
     def _evaluate(self, epoch: int, saved: bool = True) -> None:
         """Evaluate as the configuration says. The checkpoint just ``saved`` becomes the best if its figure is."""
         cursor, config = self.state.cursor, self.config
-        result = self.parts.work.evaluate()
-        files.make_folder(self.parts.run.evaluations)
-        files.write_atomic(
-            self.parts.run.evaluations / f"{cursor.name}.{result['split']}.json", json.dumps(result, indent=1).encode()
-        )
+        result = self._figures()
+        if self.writes:
+            files.make_folder(self.parts.run.evaluations)
+            files.write_atomic(
+                self.parts.run.evaluations / f"{cursor.name}.{result['split']}.json", json.dumps(result, indent=1).encode()
+            )
         metric = config.training.metric
         value = result[metric]
         before, self.state = self.state, replace(self.state, evaluate=False)
@@ -157,9 +166,13 @@ class Trainer:
         self.state = self.state.measured(
             metric, value, schedule.patience if schedule.name == "plateau" else 0, regularizer.decay < 1 and regularizer.is_on
         )
-        if self.state.best != before.best:
+        if self.state.best != before.best and self.writes:
             checkpoints.mark_best(self.parts.run, cursor.name, config.checkpoint.keep)
         self._meter.evaluation(epoch, result)  # last: where this line stands, all of the above is done
+
+    def _figures(self) -> dict[str, Any]:
+        """Return the figures that the configuration asks for."""
+        return self.parts.work.evaluate()
 
     def _stalled(self) -> bool:
         """Return whether none of the last ``training.early_stopping`` evaluations was better than the best before them."""
@@ -171,7 +184,11 @@ class Trainer:
         return self._due() or self._interrupted()
 
     def _interrupted(self) -> bool:
-        return self._interrupt.signum is not None
+        return self._signum() is not None
+
+    def _signum(self) -> int | None:
+        """Return the number of the signal that asks to stop, if any did."""
+        return self._interrupt.signum
 
     def _due(self) -> bool:
         """Return whether it is time for a checkpoint by the clock."""
@@ -182,16 +199,24 @@ class Trainer:
         parts = self.parts
         if parts.first_epoch and self.state.cursor == Cursor(parts.first_epoch):
             return  # nothing is trained of this stage: the checkpoint is the one that ended the stage before
-        checksums = {**self.state.checksums, **parts.work.flush()}
+        checksums = {**self.state.checksums, **self._flush()}
         parts.require_finite()
-        self.state = replace(self.state, checksums=checksums, metrics_length=parts.metrics.sync())
-        checkpoints.save(parts.run, self.state, parts.dense_state(), self.config.checkpoint.keep)
+        self.state = replace(self.state, checksums=checksums)
+        self._save()
         self._saved_at = time.monotonic()
 
+    def _flush(self) -> dict[int, int]:
+        """Write the changed partitions. Returns the checksums of their files."""
+        return self.parts.work.flush()
+
+    def _save(self) -> None:
+        """Write a checkpoint of the state, once all rows are written."""
+        self.state = replace(self.state, metrics_length=self.parts.metrics.sync())
+        checkpoints.save(self.parts.run, self.state, self.parts.dense_state(), self.config.checkpoint.keep)
+
     def _stop_if_asked(self) -> None:
-        if self._interrupt.signum is not None:
+        if (signum := self._signum()) is not None:
             name = self.state.cursor.name
             raise Interrupted(
-                self._interrupt.signum,
-                f"stopped at checkpoint {name}: `marius-lite resume {self.parts.run.path}` goes on from there",
+                signum, f"stopped at checkpoint {name}: `marius-lite resume {self.parts.run.path}` goes on from there"
             )

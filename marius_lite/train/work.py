@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
 from marius_lite.config.schema import Config
 from marius_lite.encode.representation import Representation
 from marius_lite.graph.edges import EdgeBuckets
-from marius_lite.optim.dense import DenseOptimizer
+from marius_lite.optim.dense import Steps
 from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.rows.first_rows import initialise
 from marius_lite.sampling.windows import Window
@@ -30,7 +30,7 @@ class Work:
         plan: Callable[[int], EpochPlan],
         learning: Learning,
         representation: Representation,
-        optimizer: DenseOptimizer,
+        optimizer: Steps,
     ):
         self.plan, self.items = plan, learning.items
         self._config, self._learning, self._representation = config, learning, representation
@@ -72,6 +72,11 @@ class Work:
     def flush(self) -> dict[int, int]:
         """Write the changed partitions. Returns the checksums of their files. What is resident stays."""
         return self.rows.flush()
+
+    def expect(self, checksums: Mapping[int, int]) -> None:
+        """Take note of the checksums of partitions' files that others have written."""
+        if self.rows.buffers.learned:
+            self.rows.buffers.learned.expect(checksums)
 
     def evaluate(self) -> dict[str, Any]:
         """Return the figures that ``config.evaluation`` asks for."""

@@ -1,0 +1,47 @@
+"""What several lanes need that train at the same time: rules between settings, and a lane's share of the machine."""
+
+from __future__ import annotations
+
+from marius_lite.config.facts import Facts
+from marius_lite.config.planning import Rules
+from marius_lite.config.schema import Config
+from marius_lite.errors import UserError
+from marius_lite.ordering.lanes import LANES
+
+FEW_CANDIDATES = 0.25
+"""The share of the nodes below which negatives, which are drawn among a lane's resident ones, may make the model worse."""
+
+
+def rules(config: Config) -> Rules:
+    """Return the rules for settings that several lanes do not have, or that only they have."""
+    ranks, ordering = config.scale.ranks, config.storage.ordering
+    several = f"`scale.ranks` is {ranks}, but"
+    return [
+        (ordering == LANES and ranks == 1, f"`storage.ordering` is {LANES}, but `scale.ranks` is 1: leave one of them out"),
+        (ranks > 1 and ordering not in ("auto", LANES), f"{several} `storage.ordering` is {ordering}: leave it out"),
+        (
+            ranks > 1 and config.task != "link_prediction",
+            f"{several} `task` is {config.task}: only link_prediction has several lanes so far, leave it out",
+        ),
+        (ranks > 1 and "cuda" in config.device, f"{several} `device` is {config.device}: lanes train on the CPU so far"),
+        (
+            ranks > 1 and config.training.staleness > 0,
+            f"{several} `training.staleness` is {config.training.staleness}: lanes are in step, use 0",
+        ),
+    ]
+
+
+def check(config: Config, facts: Facts) -> None:
+    """Raise UserError where a dataset has too few partitions for the lanes."""
+    ranks = config.scale.ranks
+    if ranks > 1 and facts.partitions < 2 * ranks:
+        raise UserError(
+            f"`scale.ranks` is {ranks}, which needs {2 * ranks} partitions or more, the dataset has {facts.partitions}: "
+            "`marius-lite repartition` makes more, or give fewer ranks"
+        )
+
+
+def of_lane(config: Config, facts: Facts) -> tuple[int, int]:
+    """Return (bytes, threads) that a lane may take where the configuration leaves it open: half of what is free, all threads."""
+    ranks = config.scale.ranks
+    return facts.available_memory // 2 // ranks, max(1, facts.threads // ranks)

@@ -1,0 +1,158 @@
+"""The processes of a run on one machine or several, which talk by torch.distributed (gloo).
+
+`torchrun`, or `marius-lite train --processes`, starts them and says in the environment which one each is. A thread of each shows
+the others that it is alive. So a process that stands still ends all, and is named.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from marius_lite.errors import EndedElsewhere, RunError, UserError
+from marius_lite.machine_process import MachineProcess
+
+T = TypeVar("T")
+
+BEAT, SILENT = 2.0, 30.0
+"""Seconds between two signs of life, and without one after which a process counts as standing still."""
+CALL = timedelta(seconds=60)
+"""Time for what another process, or the store that all share, answers at once."""
+WHOLE_RUN = timedelta(days=100)
+"""Time for what others may wait for: an evaluation, for example. Whether they are alive is seen in another way."""
+
+
+class ProcessGroup:
+    """See `train.processes.Processes`. ``place``: which of how many processes this one is.
+
+    Raises RunError where the others do not come, and, from all calls, where one of them has ended.
+    """
+
+    def __init__(self, place: MachineProcess):
+        self._place, self.is_first = place, place.rank == 0
+        try:
+            store = _store(place, is_host=self.is_first and not place.has_store)
+            dist.init_process_group("gloo", store=store, rank=place.rank, world_size=place.count, timeout=CALL)
+            self._group = dist.new_group(backend="gloo", timeout=WHOLE_RUN)
+            self._alive = SignsOfLife(place)
+        except (RuntimeError, ValueError) as error:
+            raise RunError(
+                f"process {place.rank} of {place.count}: the others do not answer at {place.address}:{place.port}: {_line(error)}"
+            ) from error
+
+    def lanes(self, count: int) -> range:
+        return MachineProcess.lanes_of(count, self._place.rank, self._place.count)
+
+    def vectors(self, mine: Sequence[Tensor], lanes: int) -> list[Tensor]:
+        slots = -(-lanes // self._place.count)
+        given = torch.zeros((slots, len(mine[0])), dtype=mine[0].dtype)
+        torch.stack(list(mine), out=given[: len(mine)])
+        all_given = [torch.empty_like(given) for _ in range(self._place.count)]
+        self._talk(lambda: dist.all_gather(all_given, given, group=self._group))
+        each = (len(MachineProcess.lanes_of(lanes, rank, self._place.count)) for rank in range(self._place.count))
+        return [vector for given, count in zip(all_given, each) for vector in given[:count]]
+
+    def gathered(self, mine: T) -> list[T]:
+        found: list[Any] = [None] * self._place.count
+        self._talk(lambda: dist.all_gather_object(found, mine, group=self._group))
+        return found
+
+    def first(self, call: Callable[[], T]) -> T:
+        said: list[Any] = [None]
+        if self.is_first:
+            try:
+                said = [(call(), None)]
+            except BaseException as error:
+                code = 2 if isinstance(error, UserError) else getattr(error, "exit_code", 1)
+                self._talk(lambda: dist.broadcast_object_list([(None, code)], group=self._group))
+                raise
+        self._talk(lambda: dist.broadcast_object_list(said, group=self._group))
+        value, failed = said[0]
+        if failed is not None:
+            raise EndedElsewhere(failed)
+        return value  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """Wait for the others, and part. Each process must call it at the end."""
+        self.gathered(None)
+        self._alive.stop()
+        dist.destroy_process_group()
+
+    def _talk(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except RuntimeError as error:
+            self._alive.stop()
+            raise RunError(
+                f"process {self._place.rank} of {self._place.count} lost another one, which has ended: its own message says why, "
+                f"and `marius-lite resume` goes on from the last checkpoint ({_line(error)})"
+            ) from error
+
+
+class SignsOfLife:
+    """Shows the other processes that this one is alive, and ends it where one of them shows nothing any more.
+
+    A thread shows and looks, a second one watches the first: the store is in the first process of all, and where that one stands
+    still, so does who asks it.
+    """
+
+    def __init__(self, place: MachineProcess):
+        self._place = place
+        self._store = _store(place, is_host=False)
+        self._stopped = threading.Event()
+        now = time.monotonic()
+        self._answered = now
+        self._seen = {rank: (b"", now) for rank in range(place.count) if rank != place.rank}
+        for work in (self._show, self._watch):
+            threading.Thread(target=work, daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def _show(self) -> None:
+        beat = 0
+        while not self._stopped.wait(BEAT):
+            beat += 1
+            try:
+                self._store.set(f"alive/{self._place.rank}", str(beat))
+                shown = {rank: self._store.get(f"alive/{rank}") for rank in self._seen if self._store.check([f"alive/{rank}"])}
+            except RuntimeError:  # the store has ended: whoever talks to the others next is told so
+                return
+            self._answered = now = time.monotonic()
+            self._seen.update({rank: (sign, now) for rank, sign in shown.items() if sign != self._seen[rank][0]})
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(BEAT):
+            now = time.monotonic()
+            silent = [rank for rank, (_, at) in self._seen.items() if self._answered - at > SILENT]
+            if now - self._answered > SILENT:
+                self._end("the store that all processes share, in process 0," if self._place.rank else "its own store")
+            elif silent:
+                self._end(f"process {silent[0]} of {self._place.count}")
+
+    def _end(self, who: str) -> None:
+        """End this process, because ``who`` shows nothing any more."""
+        line = f"marius-lite: {who} has not answered for {SILENT:.0f} s, so the run ends: `marius-lite resume` goes on with it\n"
+        os.write(2, line.encode())
+        os._exit(1)
+
+
+def _store(place: MachineProcess, is_host: bool) -> Any:
+    store = dist.TCPStore(  # type: ignore[attr-defined]
+        place.address, place.port, place.count, is_host, timeout=CALL, wait_for_workers=False
+    )
+    return dist.PrefixStore(  # type: ignore[attr-defined]
+        f"marius_lite/{place.restarts}", store
+    )
+
+
+def _line(error: BaseException) -> str:
+    return str(error).split("\n", 1)[0].strip()

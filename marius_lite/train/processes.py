@@ -1,0 +1,52 @@
+"""How the processes of a run talk to each other. Each has some of the lanes; the first one writes the run's files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from torch import Tensor
+
+T = TypeVar("T")
+
+
+class Processes(Protocol):
+    """The processes of a run, in order. Every process makes the same calls, one after another."""
+
+    is_first: bool
+
+    def lanes(self, count: int) -> range:
+        """Return which of ``count`` lanes are this process's. Those of earlier processes come before them."""
+
+    def vectors(self, mine: Sequence[Tensor], lanes: int) -> list[Tensor]:
+        """Return the vectors of all ``lanes``, in order. ``mine``: those of this process's lanes, of one size and dtype."""
+
+    def gathered(self, mine: T) -> list[T]:
+        """Return what each process has given, in order."""
+
+    def first(self, call: Callable[[], T]) -> T:
+        """Return what ``call`` returns in the first process, where alone it is called. Where it raises something, all end."""
+
+    def close(self) -> None:
+        """Part from the others. Each process calls it once all is done; after an error none must."""
+
+
+class OneProcess:
+    """See `Processes`. It trains all lanes."""
+
+    is_first = True
+
+    def lanes(self, count: int) -> range:
+        return range(count)
+
+    def vectors(self, mine: Sequence[Tensor], lanes: int) -> list[Tensor]:
+        return list(mine)
+
+    def gathered(self, mine: T) -> list[T]:
+        return [mine]
+
+    def first(self, call: Callable[[], T]) -> T:
+        return call()
+
+    def close(self) -> None:
+        pass

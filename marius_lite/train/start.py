@@ -1,0 +1,195 @@
+"""What a run starts from: a new folder, or the checkpoint of one that stands."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from marius_lite import files
+from marius_lite.checkpoint import run_folder
+from marius_lite.checkpoint import save as checkpoints
+from marius_lite.checkpoint.find import find
+from marius_lite.checkpoint.run_folder import RunFolder
+from marius_lite.checkpoint.state import Cursor, State, read_state
+from marius_lite.config import machine
+from marius_lite.config.load import check, load
+from marius_lite.config.memory import MemoryPlan
+from marius_lite.config.packing import Packing
+from marius_lite.config.schedule import checkpoints_kept
+from marius_lite.config.schema import Config
+from marius_lite.device.accelerator import check_device
+from marius_lite.device.library import passed_over
+from marius_lite.encode.vectors import remove_left_vectors
+from marius_lite.errors import UserError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.defaults import config_for
+from marius_lite.graph.inputs import gathered_disk
+from marius_lite.log import log
+from marius_lite.metrics import read
+from marius_lite.nn.ways import require_way
+from marius_lite.rows.table import table_bytes
+from marius_lite.tasks.resolved import resolved, scoring_rates
+
+ANEW = "figures_anew"
+"""The key of a change in the record after which evaluations are of another kind than those before."""
+CHANGEABLE = (
+    "training.epochs",
+    "training.early_stopping",
+    "training.scoring",
+    "training.products",
+    "optimizer.rows.lr",
+    "optimizer.dense.lr",
+    "optimizer.schedule.",
+    "checkpoint.",
+    "evaluation.",
+    "storage.memory",
+    "storage.packs_disk",
+    "storage.prefetch",
+    "storage.io_threads",
+    "storage.direct_io",
+    "storage.device_",
+    "storage.gather_sms",
+    "sampling.device",
+)
+
+
+GivenFor = Callable[[Dataset], Config]
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a run starts. ``config``: without ``auto``, with its ``memory``. ``saved``: the checkpoint to go on from, if any.
+
+    ``anew``: whether figures before it are of another kind than later. ``finished``: the last state, where nothing is left to
+    train.
+    """
+
+    folder: RunFolder
+    dataset: Dataset
+    config: Config
+    memory: MemoryPlan
+    saved: Path | None = None
+    anew: bool = False
+    finished: State | None = None
+
+
+@contextmanager
+def new_run(dataset: Path, run: Path, config: Config | GivenFor | None) -> Generator[Start, None, None]:
+    """Make the folder of a new run, locked until the block ends.
+
+    ``config``: as given, or a function of the dataset that says it; None: the preset that suits the dataset. Raises UserError for
+    wrong input.
+    """
+    data = Dataset.open(dataset)
+    given = config(data) if callable(config) else config or config_for(data, None)
+    settings, memory = resolved(data, given)
+    check_device(settings.device)
+    require_way(settings.training.scoring, settings.training.precision)
+    for line in passed_over(given, settings.device):
+        log.info("%s", line)
+    _require_disk(run, data, settings, memory.packing)
+    with run_folder.create(run, data, settings, _machine_facts(data, settings)) as folder:
+        yield Start(folder, data, settings, memory)
+
+
+@contextmanager
+def old_run(run: Path, checkpoint: str | None, sets: Sequence[str], dataset: Path | None) -> Generator[Start, None, None]:
+    """Open the folder of a run at a checkpoint, locked until the block ends. See `train.run.resume_run`."""
+    folder = RunFolder(run)
+    record = run_folder.read_record(folder)
+    with folder.locked():
+        data = run_folder.open_dataset(folder, record, dataset)
+        before = run_folder.config_of(folder, record)
+        config, memory = resolved(data, _changed(before, sets))
+        require_way(config.training.scoring, config.training.precision)
+        checkpoints.recover(folder)
+        remove_left_vectors(folder.path)
+        saved = find(folder, checkpoint)
+        if saved is None:
+            log.info("%s has no checkpoint yet: training starts again, from its seed", folder.path)
+        if sets or dataset is not None:
+            others = {ANEW: True} if _figures(config) != _figures(before) else {}
+            change = [{"at": saved.name if saved else Cursor().name, "set": list(sets), **others}] if sets else []
+            record = {
+                **record,
+                "dataset": run_folder.where(folder.path, data),
+                "config": config.model_dump(mode="json"),
+                "changes": [*record.get("changes", []), *change],
+            }
+            run_folder.write_record(folder, record)
+        finished = _finished(folder, config, saved)
+        if finished:
+            yield Start(folder, data, config, memory, saved, finished=finished)
+            return
+        if checkpoint is not None and saved is not None:
+            checkpoints.go_back(folder, saved)
+        anew = any(change.get(ANEW) and saved and change["at"] == saved.name for change in record.get("changes", []))
+        if memory.packing:
+            _require_disk_of_packs(folder.path, memory.packing)
+        yield Start(folder, data, config, memory, saved, anew)
+
+
+def _figures(config: Config) -> dict[str, Any]:
+    """Return the settings that a figure's meaning depends on. Those of two evaluations are compared only where they are equal."""
+    return config.evaluation.model_dump(exclude={"every_epochs"})
+
+
+def _finished(folder: RunFolder, config: Config, saved: Path | None) -> State | None:
+    """Return the state of a run whose epochs are trained and whose last evaluation is made; None for any other."""
+    state = read_state(saved) if saved else None
+    if state is None or state.cursor.epoch < config.training.epochs:
+        return None
+    evaluations = [line for line in read(folder.metrics_file, state.metrics_length) if line["kind"] == "evaluation"]
+    if state.evaluate and evaluations and config.checkpoint.keep_best:
+        return state.ranked(config.training.metric, evaluations[-1][config.training.metric])
+    return state if evaluations or not state.evaluate else None
+
+
+def _changed(config: Config, sets: Sequence[str]) -> Config:
+    """Return the configuration with the settings in ``sets``. Raises UserError for those that may not change."""
+    for item in sets:
+        key = item.partition("=")[0]
+        if not key.startswith(CHANGEABLE):
+            raise UserError(
+                f"--set {item}: `resume` cannot change `{key}`, because the rows and the order of batches depend "
+                f"on it: only {', '.join(CHANGEABLE)} may change; start a new run for anything else"
+            )
+    merged = load(None, sets, config.model_dump(mode="json"))
+    return check(merged.model_dump(mode="json"), "configuration of the run")
+
+
+def _require_disk(run: Path, data: Dataset, config: Config, packing: Packing | None) -> None:
+    """Raise UserError where the disk lacks room for live rows and the kept checkpoints.
+
+    Each counts in full: an epoch rewrites every partition, so they do not share files for long.
+    """
+    copies = 1 + checkpoints_kept(config)
+    if table := table_bytes(data, config):
+        files.require_space(run, table * copies, f"a run with {copies - 1} checkpoints at a time")
+    if packing:
+        _require_disk_of_packs(run, packing)
+    if size := gathered_disk(data, config):
+        files.require_space(run, size, "what nodes gather for each layer (`training.method: layerwise`)")
+
+
+def _require_disk_of_packs(run: Path, packing: Packing) -> None:
+    files.require_space(
+        run,
+        packing.disk,
+        "a run whose rows are put in order on disk (`storage.packs_disk`; `sampling.scope: resident` takes none)",
+    )
+
+
+def _machine_facts(data: Dataset, config: Config) -> dict[str, Any]:
+    return {
+        "scoring_gflops": scoring_rates(data, config),
+        "threads": machine.cpu_threads(),
+        "memory": machine.total_memory(),
+        "python": platform.python_version(),
+        "torch": version("torch"),
+    }

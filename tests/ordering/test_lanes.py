@@ -1,0 +1,76 @@
+"""Plans for several lanes: each bucket once, nothing shared, and each lane keeps one of its groups."""
+
+from collections import Counter
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marius_lite.ordering.lanes import keeping_one, make_lanes_plan, most_in_match, spare_slots_of_lane, tournament
+
+MOST = 32
+
+
+@pytest.mark.parametrize("lanes", range(2, MOST + 1))
+def test_each_two_groups_meet_once_and_each_lane_keeps_one(lanes):
+    rounds = tournament(2 * lanes)
+    assert Counter(frozenset(match) for matches in rounds for match in matches) == Counter(
+        map(frozenset, combinations(range(2 * lanes), 2))
+    )
+    before = rounds[0]
+    for matches in rounds[1:]:
+        after = keeping_one(before, matches)
+        assert sorted(after) == sorted(matches)
+        assert all(len({*old} & {*new}) == 1 for old, new in zip(before, after))
+        before = after
+
+
+@st.composite
+def sizes(draw):
+    lanes = draw(st.integers(2, 6))
+    partitions = draw(st.integers(2 * lanes, 6 * lanes))
+    return lanes, partitions, draw(st.integers(2, most_in_match(lanes, partitions)))
+
+
+@given(sizes(), st.integers(0, 5), st.integers(0, 3))
+@settings(max_examples=60, deadline=None)
+def test_a_plan_trains_each_bucket_once_with_partitions_of_one_lane(size, seed, epoch):
+    lanes, partitions, capacity = size
+    plan = make_lanes_plan(lanes, partitions, capacity, seed, epoch)
+    assert plan == make_lanes_plan(lanes, partitions, capacity, seed, epoch)
+    buckets = Counter(bucket for step in plan.steps for bucket in step.buckets)
+    assert len(buckets) == partitions**2
+    assert set(buckets.values()) == {1}
+    assert [step.index for step in plan.steps] == list(range(len(plan.steps)))
+    resident = dict.fromkeys(range(lanes), frozenset())
+    for step in plan.steps:
+        assert len(step.resident) <= capacity
+        assert {k for bucket in step.buckets for k in bucket} <= {*step.resident}
+        assert {*step.load} == {*step.resident} - resident[step.lane]
+        assert {*step.evict} == resident[step.lane] - {*step.resident}
+        resident[step.lane] = frozenset(step.resident)
+    for number in range(2 * lanes - 1):
+        by_lane = [{k for s in plan.steps if (s.round, s.lane) == (number, lane) for k in s.resident} for lane in range(lanes)]
+        assert all(by_lane)  # a lane without a step would keep what others train
+        assert sum(map(len, by_lane)) == len(set().union(*by_lane))
+
+
+@given(sizes(), st.integers(0, 5))
+@settings(max_examples=40, deadline=None)
+def test_there_are_spare_slots_where_a_match_has_several_turns(size, seed):
+    steps = make_lanes_plan(*size, seed, 0).steps
+    turns = Counter((step.lane, step.round) for step in steps)
+    if max(turns.values()) > 1:
+        assert 0 < spare_slots_of_lane(*size) < size[2] + 1
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_an_epoch_moves_one_table_less_than_there_are_lanes(lanes):
+    plan = make_lanes_plan(lanes, 4 * lanes, 4, 0, 0)
+    assert plan.swaps == (lanes - 1) * 4 * lanes
+
+
+def test_epochs_and_seeds_differ():
+    plans = [make_lanes_plan(2, 8, 4, seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
+    assert len({plan.steps for plan in plans}) == 4

@@ -1,0 +1,115 @@
+"""Processes that train together come to the rows of one process, and end where one of them does."""
+
+import os
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+from link_runs import amounts_to
+from open_parts import LINKS
+
+from marius_lite.errors import RunError
+from marius_lite.machine_process import MachineProcess
+from marius_lite.train import process_group
+from marius_lite.train.process_group import ProcessGroup
+from marius_lite.train.start_processes import _free_port
+
+SETS = [each for setting in [*LINKS, "scale.ranks=2", "training.batch_size=20"] for each in ("--set", setting)]
+
+TALK = """
+import sys, torch
+from marius_lite.errors import EndedElsewhere, UserError
+from marius_lite.machine_process import this_process
+from marius_lite.train.process_group import ProcessGroup
+group = ProcessGroup(this_process())
+rank = int(sys.argv[1])
+mine = [torch.full((3,), float(lane)) for lane in group.lanes(5)]
+assert [v[0].item() for v in group.vectors(mine, 5)] == [0, 1, 2, 3, 4]
+assert group.gathered(rank) == [0, 1]
+assert group.first(lambda: {"from": rank}) == {"from": 0}
+def fail():
+    raise UserError("no such thing")
+try:
+    group.first(fail)
+except UserError:
+    assert rank == 0
+except EndedElsewhere as ended:
+    assert rank == 1 and ended.exit_code == 2
+group.close()
+"""
+STOPS = """
+import sys, time
+from marius_lite.machine_process import this_process
+from marius_lite.train import process_group
+process_group.BEAT, process_group.SILENT = 0.1, 1.0
+group = process_group.ProcessGroup(this_process())
+group.gathered(None)
+if sys.argv[1] == "1":
+    print("ready", flush=True)
+    time.sleep(60)
+group.gathered(None)
+"""
+
+
+def start(code, rank, port):
+    place = {
+        "RANK": str(rank),
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(rank)],
+        env={**os.environ, **place},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_say_the_same_to_each_other():
+    port = _free_port()
+    processes = [start(TALK, rank, port) for rank in range(2)]
+    told = [process.communicate(timeout=60)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], told
+
+
+def test_a_process_that_stands_still_is_named_and_ends_the_others():
+    import signal
+
+    port = _free_port()
+    first, second = (start(STOPS, rank, port) for rank in range(2))
+    assert second.stdout.readline() == "ready\n"
+    second.send_signal(signal.SIGSTOP)
+    try:
+        told = first.communicate(timeout=60)[1]
+    finally:
+        second.kill()
+        second.communicate()
+    assert first.returncode == 1
+    assert "process 1 of 2 has not answered" in told
+
+
+def test_two_processes_train_the_rows_of_one(tiny_dataset, cli, tmp_path):
+    assert cli("train", tiny_dataset, "--run", tmp_path / "one", *SETS) == 0
+    assert cli("train", tiny_dataset, "--run", tmp_path / "two", *SETS, "--processes", "2") == 0
+    assert amounts_to(tmp_path / "two") == amounts_to(tmp_path / "one")
+
+
+def test_more_processes_than_lanes_are_refused(tiny_dataset, cli, tmp_path, capfd):
+    assert cli("train", tiny_dataset, "--run", tmp_path / "run", *SETS, "--set", "scale.ranks=1", "--processes", "2") == 2
+    assert "2 processes were started, but `scale.ranks` is 1" in capfd.readouterr().err
+
+
+def test_who_finds_nobody_says_where_it_looked(monkeypatch):
+    from datetime import timedelta
+
+    monkeypatch.setattr(process_group, "CALL", timedelta(seconds=1))
+    port = _free_port()
+    with (
+        pytest.raises(RunError, match=f"process 1 of 2: the others do not answer at 127.0.0.1:{port}"),
+        closing(ProcessGroup(MachineProcess(1, 2, "127.0.0.1", port))),
+    ):
+        pass

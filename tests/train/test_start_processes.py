@@ -1,0 +1,48 @@
+"""Processes on this machine: one bad end is the end of all, with one exit code."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from marius_lite.errors import EndedElsewhere, RunError
+from marius_lite.train import start_processes
+from marius_lite.train.start_processes import run_processes
+
+
+def test_all_end_well():
+    run_processes(2, ["--version"])
+
+
+def test_the_exit_code_of_a_failed_one_is_that_of_all(capfd):
+    with pytest.raises(EndedElsewhere) as ended:
+        run_processes(2, ["train", "/no/such/place", "--run", "/no/such/run"])
+    assert ended.value.exit_code == 2
+    assert capfd.readouterr().err.count("/no/such/place: ") == 1  # the first one tells
+
+
+def children():
+    return [int(pid) for pid in Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()]
+
+
+def test_a_killed_one_is_named_and_the_others_end(monkeypatch, tmp_path):
+    monkeypatch.setattr(start_processes, "LAST_WORDS", 0.5)
+    monkeypatch.setattr(start_processes.sys, "executable", "/bin/sleep")
+    monkeypatch.setattr(start_processes, "MODULE", ())
+    parent = threading.get_native_id()
+
+    def kill():
+        for _ in range(200):
+            found = Path(f"/proc/self/task/{parent}/children").read_text().split()
+            if len(found) >= 2:
+                os.kill(int(found[1]), signal.SIGKILL)
+                return
+            time.sleep(0.05)
+
+    threading.Thread(target=kill).start()
+    with pytest.raises(RunError, match="process 1 of 2 was killed by signal 9"):
+        run_processes(2, ["30"])
+    assert children() == []
