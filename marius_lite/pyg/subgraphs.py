@@ -51,7 +51,7 @@ class Subgraphs:
             raise UserError("subgraph_type: bidirectional: an edge back has no type here: give directional or induced")
         self.edges = TypedEdges(dataset) if typed else None
         self.dataset, self._fanouts, self._options = dataset, fanouts_of(asked, self.edges), options
-        self.raw, self._labels = RawIds(dataset), _labels(dataset)
+        self.raw, self._labels = RawIds(dataset), labels_of(dataset)
         self.labelled = set() if self.edges is None or self._labels is None else _labelled(self._labels, self.edges.codes)
         most = inf if options.disjoint else dataset.manifest.nodes  # a node may stand in several trees
         most_reached = reached(self._fanouts, self.edges, most_seeds, most)
@@ -143,7 +143,7 @@ def _required(dataset: Dataset, weighted: bool) -> tuple[Features, Adjacency]:
     return stored, adjacency
 
 
-def _labels(dataset: Dataset) -> npt.NDArray[Any] | None:
+def labels_of(dataset: Dataset) -> npt.NDArray[Any] | None:
     labels = dataset.labels
     if labels is None:
         return None
