@@ -41,6 +41,7 @@ FLOORS = dict(
             ["tasks"],
             ["train"],
             ["estimate", "predict", "export", "machine", "pyg"],
+            ["prices"],
             ["cli"],
             ["__main__"],
         ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from marius_lite.cli import options
 from marius_lite.printable import printable
@@ -15,15 +17,29 @@ def plan(
     sets: options.Sets = None,
     as_json: options.Json = False,
     allow_code: options.AllowCode = False,
+    timed: Annotated[
+        bool, typer.Option("--timed/--untimed", help="Whether seconds of an epoch are measured, where there are several ways.")
+    ] = True,
 ) -> None:
-    """Show what a training run would take, without training: memory, disk, swaps, and bytes moved in each epoch."""
+    """Show what a training run would take, without training: memory, disk, swaps, and bytes moved in each epoch.
+
+    Where nodes are classified by their features on the CPU, the ways to train are shown side by side, with the seconds of an
+    epoch from a short calibration.
+    """
     import json
+    from dataclasses import asdict
 
     from marius_lite.estimate import plan_run
     from marius_lite.graph.dataset import Dataset
     from marius_lite.graph.defaults import config_for
 
-    result = plan_run(dataset, config_for(Dataset.open(dataset), config, sets or []))
+    given = config_for(Dataset.open(dataset), config, sets or [])
+    result = plan_run(dataset, given)
+    if result["config"]["task"] == "node_classification":
+        from marius_lite.prices.ways import prices_of  # loads torch
+
+        prices = prices_of(dataset, given, timed)
+        result |= {"prices": asdict(prices)} if prices else {}
     print(json.dumps(result) if as_json else _text(result))
 
 
@@ -60,8 +76,30 @@ def _text(result: Mapping[str, Any]) -> str:
             f"{name.replace('_', ' '):<11} {size(moved['rows_read'])} rows and {size(moved['edges_read'])} edges read, "
             f"{size(moved['rows_written'])} written"
         )
+    lines += _prices(result["prices"]) if "prices" in result else []
     lines += [f"note        {remark}" for remark in result["remarks"]]
     return "\n".join(map(printable, lines))
+
+
+def _prices(prices: Mapping[str, Any]) -> list[str]:
+    """Return a line for each way to train, and how it was timed."""
+    from marius_lite.files import format_bytes as size
+
+    head = f"{'ways':<11} {'read an epoch':>15} {'memory':>12} {'temporary disk':>15} {'an epoch':>10}"
+    lines = []
+    for each in prices["ways"]:
+        if each["why_not"]:
+            lines.append(f"  {each['way']}: {each['why_not']}")
+            continue
+        seconds = "-" if each["seconds"] is None else f"{each['seconds']:.3g} s"
+        unseen = f"; {each['absent']:.0%} of neighbours are not seen" if each["absent"] else ""
+        sizes = f"{size(each['read']):>12} {size(each['memory']):>12} {size(each['disk']):>15} {seconds:>10}"
+        lines.append(f"  {each['way']:<14} {sizes}  {each['about']}{unseen}")
+    if (rates := prices["rates"]) is None:
+        return [head, *lines]
+    how = "past the page cache" if rates["direct"] else "through the page cache, which may have had them"
+    lines.append(f"  timed in {prices['seconds']:.1f} s; files are read at {size(int(rates['read']))}/s, {how}")
+    return [head, *lines]
 
 
 def _neighbours(sampling: Mapping[str, Any]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any, Literal, TypedDict
 from marius_lite.config import machine
 from marius_lite.errors import UserError
 from marius_lite.files import parse_bytes
+from marius_lite.storage.packs import scratch_beside
 
 SUBGRAPHS = ("directional", "bidirectional", "induced")
 WEIGHTS = (None, "weight", "edge_weight")
@@ -98,10 +97,7 @@ class LoaderOptions:
 
     def scratch(self, dataset: Path) -> Path:
         """Return where temporary files may be: beside the dataset, unless the user says where, or may not write there."""
-        if self.folder is not None:
-            return Path(self.folder)
-        beside = dataset.absolute().parent
-        return beside if os.access(beside, os.W_OK) else Path(tempfile.gettempdir())
+        return Path(self.folder) if self.folder is not None else scratch_beside(dataset)
 
     @property
     def used_threads(self) -> int:

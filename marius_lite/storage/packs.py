@@ -10,7 +10,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,12 @@ Records = npt.NDArray[np.float32]
 PREFIX = ".packs-"
 ALIGNED = 64
 """Arrays of an object begin at multiples of this."""
+
+
+def scratch_beside(path: Path) -> Path:
+    """Return where temporary files may be: beside ``path``, where one may write there, else where the system has them."""
+    beside = path.absolute().parent
+    return beside if os.access(beside, os.W_OK) else Path(gettempdir())
 
 
 class ScratchFile:

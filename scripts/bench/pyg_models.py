@@ -1,11 +1,12 @@
 """PyTorch Geometric's models with its loader over `Data` in memory, and with ours over a dataset: only the loader is swapped.
 
-    python scripts/bench/pyg_models.py [--data FOLDER] [--models sage,gat,rgcn,link,sage-wide] [--seeds 5] [--rounds 3]
+    python scripts/bench/pyg_models.py [--data FOLDER] [--models sage,gat,rgcn,link,link-large,sage-wide] [--seeds 5] [--rounds 3]
         [--work FOLDER] [--memory 4GB] [--threads 1]
 
 FOLDER has cora/cora.npz and coauthor-physics/coauthor_physics.npz; a graph that is not there is left out. That of R-GCN, with
-three relations, is made up. Datasets have 8 partitions and permuted raw ids, which every batch is checked against. Both sides
-train the same model from the same weights, for as many epochs, and are evaluated by the same function over all neighbours.
+three relations, is made up, and one of 100,000 nodes and 2 M edges for links. Datasets have 8 partitions and permuted raw ids,
+which every batch is checked against. Both sides train the same model from the same weights, for as many epochs, and are
+evaluated by the same function over all neighbours. With `--seeds 0` only the loaders are timed.
 
 Their loader is NeighborLoader (LinkNeighborLoader) where pyg-lib or torch-sparse is installed. Otherwise it is a loop over
 `k_hop_subgraph`: all neighbours, nothing is sampled, and no links. The first line says which. Prints a line a model: the test
@@ -28,6 +29,7 @@ import numpy as np
 import torch
 import torch_geometric
 from machine_facts import cpu_name
+from pyg_graphs import GRAPHS, Graph, dataset_of, without_links
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from torch_geometric import typing as installed
 from torch_geometric.data import Data
@@ -36,22 +38,10 @@ from torch_geometric.loader import NeighborLoader as TheirNodes
 from torch_geometric.nn import GAT, GraphSAGE, RGCNConv
 from torch_geometric.utils import k_hop_subgraph, to_torch_csr_tensor
 
-from marius_lite import make_dataset
 from marius_lite.pyg import LinkNeighborLoader, NeighborLoader
 
 SAMPLES = installed.WITH_PYG_LIB or installed.WITH_TORCH_SPARSE
 Loader = Iterable[Data]
-
-
-@dataclass
-class Graph:
-    """A graph whose nodes have permuted ids. ``links``: edges that are tested, (2, m); the graph does not have them."""
-
-    data: Data
-    train: torch.Tensor
-    test: torch.Tensor
-    relations: int = 1
-    links: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -88,92 +78,11 @@ RECIPES = {
     "gat": Recipe("cora", lambda g: GAT(g.data.num_features, 64, 2, classes(g), dropout=0.6, heads=8), (10, 10), 35, 40, 0.005),
     "rgcn": Recipe("relations", lambda g: RGCN(g.data.num_features, 16, classes(g), g.relations), (10, 10), 64, 10, 0.01),
     "link": Recipe("cora", lambda g: GraphSAGE(g.data.num_features, 64, 2, 64), (10, 10), 256, 10, 0.003, links=True),
+    "link-large": Recipe("communities", lambda g: GraphSAGE(g.data.num_features, 64, 2, 64), (10, 10), 256, 3, 0.003, links=True),
     "sage-wide": Recipe(
         "coauthor-physics", lambda g: GraphSAGE(g.data.num_features, 64, 2, classes(g), dropout=0.5), (10, 10), 32, 8, 0.003
     ),
 }
-
-
-def permuted(edges: np.ndarray, x: np.ndarray, y: np.ndarray, seed: int) -> tuple[Data, np.ndarray]:
-    """The graph with ids drawn anew; what each node is called now."""
-    called = np.random.default_rng(seed).permutation(len(y))
-    order = np.argsort(called)
-    return Data(
-        torch.from_numpy(x[order]), torch.from_numpy(called[edges]), y=torch.from_numpy(y[order].astype(np.int64))
-    ), called
-
-
-def stored(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Distinct edges (2, E), features as float32, each row divided by its sum, and labels of an archive."""
-    archive = dict(np.load(path))
-    x = np.zeros(archive["feat_shape"], np.float32)
-    rows = np.repeat(np.arange(len(x)), np.diff(archive["feat_indptr"]))
-    x[rows, archive["feat_indices"]] = archive["feat_data"]
-    x /= np.maximum(x.sum(1, keepdims=True), 1e-9)
-    return np.unique(archive["edges"], axis=0).T.astype(np.int64), x, archive["labels"], archive
-
-
-def cora(folder: Path) -> Graph:
-    edges, x, y, archive = stored(folder / "cora/cora.npz")
-    data, called = permuted(edges, x, y, 0)
-    return Graph(data, torch.from_numpy(called[archive["train"]]), torch.from_numpy(called[archive["test"]]))
-
-
-def physics(folder: Path) -> Graph:
-    """A hundred training nodes of each class; 5,000 others are tested."""
-    edges, x, y, _ = stored(folder / "coauthor-physics/coauthor_physics.npz")
-    data, called = permuted(edges, x, y, 0)
-    order = np.random.default_rng(1).permutation(len(y))
-    train = np.concatenate([order[y[order] == c][:100] for c in range(5)])
-    return Graph(data, torch.from_numpy(called[train]), torch.from_numpy(called[np.setdiff1d(order, train)[:5000]]))
-
-
-def relations(_: Path, n: int = 4000) -> Graph:
-    """Nodes of 4 classes. One relation leads to the own class, one to the next, one anywhere: features alone say little."""
-    rng = np.random.default_rng(2)
-    y = rng.integers(4, size=n)
-    x = (rng.normal(size=(n, 16)) + np.eye(4, 16)[y]).astype(np.float32)
-    target, kind = rng.integers(n, size=(2, 10 * n)) % [[n], [3]]
-    members = [np.flatnonzero(y == c) for c in range(4)]
-    near = np.array([rng.choice(members[(y[t] + k) % 4]) for t, k in zip(target, kind)])
-    source = np.where(kind == 2, rng.integers(n, size=len(target)), near)
-    data, called = permuted(np.stack([source, target]), x, y, 0)
-    data.edge_type = torch.from_numpy(kind)
-    order = torch.from_numpy(called[rng.permutation(n)])
-    return Graph(data, order[: n // 5], order[n // 5 :], relations=3)
-
-
-GRAPHS: dict[str, Callable[[Path], Graph]] = {"cora": cora, "coauthor-physics": physics, "relations": relations}
-
-
-def without_links(graph: Graph) -> Graph:
-    """The graph without a tenth of its links, in both directions, and these as what is tested."""
-    ends = graph.data.edge_index
-    once = ends[:, ends[0] < ends[1]].unique(dim=1)
-    order = torch.from_numpy(np.random.default_rng(3).permutation(once.shape[1]))
-    tested, kept = once[:, order[: len(order) // 10]], once[:, order[len(order) // 10 :]]
-    data = Data(graph.data.x, torch.cat([kept, kept.flip(0)], 1), y=graph.data.y)
-    return Graph(data, graph.train, graph.test, links=tested)
-
-
-def dataset_of(graph: Graph, folder: Path) -> Path:
-    """The graph as a dataset of 8 partitions."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ends = graph.data.edge_index.T.numpy()
-    rows = ends if graph.relations == 1 else np.insert(ends, 1, graph.data.edge_type.numpy(), 1)
-    np.save(folder / "edges.npy", rows)
-    np.save(folder / "x.npy", graph.data.x.numpy())
-    np.save(folder / "y.npy", graph.data.y.numpy())
-    make_dataset(
-        [folder / "edges.npy"],
-        folder / "dataset",
-        partitions=8,
-        adjacency="in",
-        features=folder / "x.npy",
-        labels=folder / "y.npy",
-        overwrite=True,
-    )
-    return folder / "dataset"
 
 
 class AllNeighbours:
@@ -195,7 +104,7 @@ class AllNeighbours:
 def theirs(graph: Graph, recipe: Recipe) -> Loader:
     how: dict[str, Any] = {"batch_size": recipe.batch_size, "shuffle": True}
     if recipe.links:
-        return TheirLinks(graph.data, list(recipe.fanouts), edge_label_index=graph.data.edge_index, neg_sampling_ratio=1.0, **how)
+        return TheirLinks(graph.data, list(recipe.fanouts), edge_label_index=graph.loaded, neg_sampling_ratio=1.0, **how)
     if SAMPLES:
         return TheirNodes(graph.data, list(recipe.fanouts), input_nodes=graph.train, **how)
     return AllNeighbours(graph.data, len(recipe.fanouts), graph.train, recipe.batch_size)
@@ -206,7 +115,7 @@ def ours(dataset: Path, graph: Graph, recipe: Recipe, a: argparse.Namespace, see
     more = {"memory": a.memory, "threads": a.threads, "folder": a.work}
     if recipe.links:
         return LinkNeighborLoader(
-            dataset, list(recipe.fanouts), edge_label_index=graph.data.edge_index, neg_sampling_ratio=1, **how, **more
+            dataset, list(recipe.fanouts), edge_label_index=graph.loaded, neg_sampling_ratio=1, **how, **more
         )
     return NeighborLoader(dataset, list(recipe.fanouts), input_nodes=graph.train, **how, **more)
 

@@ -1,12 +1,16 @@
 """Where in-edge lists are, and how many batches are sampled together, follows from the memory that there is."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from marius_lite.config.facts import Facts, NodeFacts
 from marius_lite.config.load import load
+from marius_lite.config.node_planning import epoch_cost
 from marius_lite.config.resolve import resolve
 from marius_lite.errors import UserError
 from marius_lite.files import format_bytes
@@ -95,3 +99,18 @@ def test_disk_is_planned_for_an_epoch_s_batches_at_most():
     batch = small.packing.batch_bytes
     assert 10 * batch <= small.packing.window_rows * small.packing.row_bytes < 10 * batch + small.packing.row_bytes
     assert small.packing.disk < 31 * batch < large.packing.disk
+
+
+@given(st.integers(900, 8000), st.sampled_from([256, 512, 1024, 2048]), st.sampled_from([5, 20, 60, 100]))
+@settings(deadline=None, max_examples=40)
+@example(5000, 1024, 100)
+def test_of_the_exact_ways_that_fit_the_cheapest_is_taken(memory, row, degree):
+    """By the bytes of an epoch, and none that fits by itself is refused. A resumed run chooses the same."""
+    known, costs = replace(facts(degree=degree), features=row, feature_width=row // 2), {}
+    for lists in ("memory", "disk", "auto"):
+        with suppress(UserError):
+            config, plan = resolved(memory, f"sampling.lists={lists}", "sampling.scope=exact", known=known)
+            assert plan.total <= memory * MB
+            costs[lists] = epoch_cost(config, known, plan, config.sampling.lists) if plan.packing else 0
+            assert resolve(config, known)[0].sampling.lists == config.sampling.lists
+    assert costs.get("auto") == min((cost for lists, cost in costs.items() if lists != "auto"), default=None)

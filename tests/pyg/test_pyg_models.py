@@ -37,7 +37,7 @@ def accuracies(bench, graph, recipe, folder, seed=0):
 
 def one_relation(bench):
     """The graph without the edges that lead to other classes, or anywhere."""
-    graph = bench.relations(Path(), 900)
+    graph = bench.GRAPHS["relations"](Path(), 900)
     graph.data.edge_index = graph.data.edge_index[:, graph.data.edge_type == 0]
     del graph.data.edge_type
     return replace(graph, relations=1)
@@ -48,7 +48,7 @@ def one_relation(bench):
 def test_the_same_accuracy(bench, tmp_path, name, fanouts):
     rgcn = bench.RECIPES["rgcn"]
     models = {"sage": lambda g: GraphSAGE(16, 16, 2, 4), "gat": lambda g: GAT(16, 16, 2, 4, heads=2), "rgcn": rgcn.model}
-    graph = bench.relations(Path(), 900) if name == "rgcn" else one_relation(bench)
+    graph = bench.GRAPHS["relations"](Path(), 900) if name == "rgcn" else one_relation(bench)
     recipe = replace(rgcn, model=models[name], fanouts=fanouts, batch_size=60, epochs=12, lr=0.02)
     theirs, ours = accuracies(bench, graph, recipe, tmp_path)
     assert theirs > 0.8  # a quarter by chance
@@ -67,6 +67,6 @@ def test_links_are_told_from_random_pairs(bench, tmp_path):
 @pytest.mark.skipif(not (DATA / "cora").is_dir(), reason="shared/data/cora is not there")
 def test_cora(bench, tmp_path):
     recipe = replace(bench.RECIPES["sage"], fanouts=(-1, -1), batch_size=70, epochs=25, lr=0.01)
-    theirs, ours = accuracies(bench, bench.cora(DATA), recipe, tmp_path)
+    theirs, ours = accuracies(bench, bench.GRAPHS["cora"](DATA), recipe, tmp_path)
     assert theirs > 0.74
     assert abs(ours - theirs) < 0.03
