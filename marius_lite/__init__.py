@@ -27,6 +27,8 @@ _PUBLIC = {  # public name -> module and name there
     "evaluate_run": "train.evaluate_run:evaluate_run",
     "predict_links": "predict:predict_links",
     "predict_nodes": "predict:predict_nodes",
+    "index_run": "search.build:index_run",
+    "open_search": "search.session:open_search",
     "export_run": "export:export_run",
     "UserError": "errors:UserError",
     "RunError": "errors:RunError",
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from marius_lite.predict import predict_nodes as predict_nodes
     from marius_lite.preprocess.make import make_dataset as make_dataset
     from marius_lite.preprocess.repartition import repartition_dataset as repartition_dataset
+    from marius_lite.search.build import index_run as index_run
+    from marius_lite.search.session import open_search as open_search
     from marius_lite.train.evaluate_run import evaluate_run as evaluate_run
     from marius_lite.train.run import resume_run as resume_run
     from marius_lite.train.run import train_run as train_run

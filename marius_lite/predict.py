@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from marius_lite.config.yaml_text import shown
 from marius_lite.errors import UserError
-from marius_lite.evaluate.best import BestAnswers
-from marius_lite.evaluate.candidates import Candidates
-from marius_lite.evaluate.edges import EdgeSource
-from marius_lite.evaluate.known import KnownAnswers
-from marius_lite.evaluate.masks import Masks
-from marius_lite.evaluate.pages import Buffer, Pages
-from marius_lite.evaluate.queries import Queries
-from marius_lite.evaluate.scorer import CANDIDATES, Scorer, Tiles, query_vectors
+from marius_lite.evaluate.answers import Answers, Asked, LeftOut, answer
+from marius_lite.evaluate.pages import Pages
 from marius_lite.files import reading
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.ids import IdKind
-from marius_lite.graph.partitioning import Partitioning
+from marius_lite.graph.raw_lookup import RAW_TYPES, RawId, looked_up, raw_ids
 from marius_lite.graph.self_loops import self_loops_are_rare
 from marius_lite.graph.trained import trained_nodes, trained_relations
 
-BLOCK = 4096
-"""Questions that are answered in one pass over the table."""
-KNOWN_LIMIT = 1 << 22
-"""Known answers in memory at a time."""
-
 Ids = npt.NDArray[np.int64]
-RawId = int | str
-RAW_TYPES: dict[IdKind, type[RawId]] = {"int": int, "str": str}
 
 
 class Questions(NamedTuple):
@@ -49,13 +33,6 @@ class Questions(NamedTuple):
     node: Ids
     rel: Ids
     raw: list[tuple[RawId | None, RawId, RawId | None]]
-
-
-class Answers(NamedTuple):
-    """The best nodes of each question and their scores, (n, k), best first. Where there are fewer, the rest is -1 and -inf."""
-
-    nodes: Ids
-    scores: npt.NDArray[np.float32]
 
 
 Triple = Sequence[Any]
@@ -90,73 +67,12 @@ def predict_links(
         questions = read_questions(Path(queries) if isinstance(queries, str) else queries, data)
         splits = [] if known else [data.edges(split) for split in data.manifest.edges]
         without_self = self_loops_are_rare(data) if exclude_self is None else exclude_self
-        found = answer(
-            opened.buffer, data.partitioning, opened.config.model.dim, opened.model, questions, topk, splits, without_self
-        )
+        pages = Pages(opened.buffer, data.partitioning, opened.config.model.dim)
+        found = answer(pages, opened.model, Asked(*questions[:3]), topk, LeftOut(splits, without_self))
         return [
             {**answers, "untrained": untrained}
             for answers, untrained in zip(readable(data, questions, found), _untrained(data, questions))
         ]
-
-
-@torch.no_grad()
-def answer(
-    buffer: Buffer,
-    partitioning: Partitioning,
-    dim: int,
-    scorer: Scorer,
-    questions: Questions,
-    topk: int,
-    known: Sequence[EdgeSource],
-    without_self: bool = False,
-) -> Answers:
-    """Return the ``topk`` best nodes for each question. Answers that ``known`` edges give are left out.
-
-    ``without_self``: whether the node that a question is about is left out too. Of equal scores the lower node id comes first.
-    Memory grows with the answers and with BLOCK, not with the graph. Raises UserError for topk below 1, RunError for scores that
-    are NaN.
-    """
-    if topk < 1:
-        raise UserError(f"topk is {topk}: ask for 1 or more")
-    topk = min(topk, partitioning.nodes)
-    pages, tiles, candidates = Pages(buffer, partitioning, dim), Tiles(scorer, dim), Candidates(partitioning)
-    shape = (len(questions.node), topk)
-    answers = Answers(np.empty(shape, np.int64), np.empty(shape, np.float32))
-    filter_ = KnownAnswers(known, partitioning, candidates, KNOWN_LIMIT)
-    for start in range(0, len(questions.node), BLOCK):
-        side, node, rel = (each[start : start + BLOCK] for each in questions[:3])
-        queries = Queries(side, node, rel, np.full(len(node), -1), scorer.relation_count)
-        best = _best(pages, tiles, candidates, filter_, scorer, queries, topk, without_self)
-        answers.nodes[start + queries.place] = best.nodes.cpu().numpy()
-        answers.scores[start + queries.place] = best.scores.cpu().numpy()
-    return answers
-
-
-def _best(
-    pages: Pages,
-    tiles: Tiles,
-    candidates: Candidates,
-    known: KnownAnswers,
-    scorer: Scorer,
-    queries: Queries,
-    topk: int,
-    without_self: bool,
-) -> BestAnswers:
-    nodes, place = np.unique(queries.node, return_inverse=True)
-    vectors = query_vectors(scorer, pages.gather(nodes), place, queries.rel, queries.side)
-    best = BestAnswers(len(queries), topk, vectors.device)
-    for k, values in pages.each(range(pages.partitioning.partitions)):
-        for first, last, found in known.parts(queries, k):
-            masks = Masks(queries, candidates, k, found)
-            begin, end = int(queries.starts[first]), int(queries.starts[last])
-            for low, high in candidates.tiles(k, CANDIDATES):
-                tiles.load(values[low:high])
-                ids = torch.arange(low, high, device=vectors.device) + candidates.first_id(k)
-                for start, stop, scores in tiles.scores(vectors, queries.rel, begin, end):
-                    if without_self:
-                        scores[masks.selves(start, stop, low, high)] = -torch.inf
-                    best.add(start, stop, scores, ids, masks.tile(start, stop, low, high))
-    return best
 
 
 def read_questions(queries: Path | Iterable[Triple], dataset: Dataset) -> Questions:
@@ -175,8 +91,8 @@ def read_questions(queries: Path | Iterable[Triple], dataset: Dataset) -> Questi
     side = np.array([0 if src != "?" else 1 for src, _, _ in asked])
     ids = [src if src != "?" else dst for src, _, dst in asked]
     kind, relations = dataset.manifest.ids, dataset.manifest.relation_ids
-    node = _looked_up(path, lines, kind, "node", ids, dataset.lookup_nodes)
-    rel = _looked_up(path, lines, relations, "relation", [rel for _, rel, _ in asked], dataset.lookup_relations)
+    node = looked_up(path, lines, kind, "node", ids, dataset.lookup_nodes)
+    rel = looked_up(path, lines, relations, "relation", [rel for _, rel, _ in asked], dataset.lookup_relations)
     return Questions(side, node, rel, [(_raw(src, kind), RAW_TYPES[relations](rel), _raw(dst, kind)) for src, rel, dst in asked])
 
 
@@ -227,43 +143,12 @@ def _example(fields: int) -> str:
     return "src,rel,? or ?,rel,dst" if fields == 3 else "src,? or ?,dst, for the dataset has one relation alone"
 
 
-def _is_int64(text: str) -> bool:
-    """Return whether ``text`` is an int64. Python refuses to read integers of more than 4,300 digits."""
-    return re.fullmatch(r"-?\d{1,1000}", text) is not None and -(2**63) <= int(text) < 2**63
-
-
-def _looked_up(
-    path: Path | str, lines: Sequence[tuple[str, Any]], kind: str, what: str, raw: list[Any], lookup: Callable[[list[Any]], Ids]
-) -> Ids:
-    """Return the ids of raw ids given as text. Raises UserError, which names the place, for the first unknown one."""
-    for (place, _), value in zip(lines, raw):
-        if kind == "int" and not _is_int64(value):
-            raise UserError(f"{path}, {place}: {shown(value)} is no {what} id: the dataset's are integers of at most 63 bits")
-    ids = lookup(raw)
-    unknown = np.flatnonzero(ids < 0)
-    if len(unknown):
-        place, value = lines[unknown[0]][0], raw[unknown[0]]
-        raise UserError(f"{path}, {place}: the dataset has no {what} {value!r}: use ids of its edge files")
-    return ids
-
-
 def readable(dataset: Dataset, questions: Questions, answers: Answers) -> Iterator[dict[str, Any]]:
     """Yield a dict for each question with raw ids, as `predict_links` gives them."""
     names = raw_ids(dataset, np.unique(answers.nodes[answers.nodes >= 0]))
     for (src, rel, dst), nodes, scores in zip(questions.raw, answers.nodes.tolist(), answers.scores.tolist()):
         best = [{"id": names[node], "score": score} for node, score in zip(nodes, scores) if node >= 0]
         yield {"src": src, "rel": rel, "dst": dst, "answers": best}
-
-
-def raw_ids(dataset: Dataset, nodes: Ids) -> dict[int, Any]:
-    """Return node id -> raw id for ascending node ids. The ids of one partition are in memory at a time."""
-    result: dict[int, Any] = {}
-    parts = dataset.partitioning.partition_of(nodes)
-    for k in np.unique(parts).tolist():
-        wanted, span = nodes[parts == k], dataset.partitioning.range(k)
-        values = dataset.raw_ids(span.start, span.stop).take((wanted - span.start).tolist()).to_pylist()
-        result.update(zip(wanted.tolist(), values))
-    return result
 
 
 def task_of(run: Path | str) -> str:
@@ -324,4 +209,4 @@ def read_nodes(nodes: Path | Iterable[Any], dataset: Dataset) -> Ids:
         lines = [(f"line {number}", line.strip()) for number, line in enumerate(_text(nodes).splitlines(), 1) if line.strip()]
     else:
         lines = [(f"row {number}", str(raw)) for number, raw in enumerate(nodes)]
-    return np.unique(_looked_up(path, lines, dataset.manifest.ids, "node", [raw for _, raw in lines], dataset.lookup_nodes))
+    return np.unique(looked_up(path, lines, dataset.manifest.ids, "node", [raw for _, raw in lines], dataset.lookup_nodes))

@@ -40,7 +40,7 @@ FLOORS = dict(
             ["encode"],
             ["tasks"],
             ["train"],
-            ["estimate", "predict", "export", "machine", "pyg"],
+            ["estimate", "predict", "export", "machine", "pyg", "search"],
             ["prices"],
             ["cli"],
             ["__main__"],

@@ -6,9 +6,11 @@ import torch
 
 from marius_lite.errors import RunError, UserError
 from marius_lite.evaluate import select_edges
+from marius_lite.evaluate.answers import Asked, LeftOut, answer
+from marius_lite.evaluate.pages import Pages
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.model import LinkPredictionModel
-from marius_lite.predict import Questions, answer, read_questions, readable
+from marius_lite.predict import Questions, read_questions, readable
 from marius_lite.preprocess.build import preprocess
 from marius_lite.preprocess.options import Options
 from marius_lite.storage.buffer import PartitionBuffer
@@ -55,7 +57,8 @@ class World:
     def answer(self, questions, topk, known=True, slots=2):
         splits = [] if known else [self.dataset.edges(split) for split in self.dataset.manifest.edges]
         with PartitionBuffer(self.table, slots) as buffer:
-            return answer(buffer, self.dataset.partitioning, DIM, self.model, questions, topk, splits)
+            pages = Pages(buffer, self.dataset.partitioning, DIM)
+            return answer(pages, self.model, Asked(*questions[:3]), topk, LeftOut(splits))
 
 
 @pytest.fixture

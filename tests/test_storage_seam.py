@@ -22,6 +22,7 @@ RULES = {  # what is looked for, and the modules that may have it, each with its
         {
             "files.py": "the renames of everything but rows: records, links, folders that are whole",
             "export.py": "a user's copy, which shares no file with the run",
+            "search/index_folder.py": "a whole index, which can be made again",
             "preprocess/disk/place.py": "a whole dataset, under the lock of the command that makes it",
             "preprocess/gather/gather.py": "its spool, which is written again",
         },

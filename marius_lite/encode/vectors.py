@@ -27,6 +27,7 @@ from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 
 PREFIX = ".vectors-"
+Inferred = Encoder | Layered | CustomEncoder
 
 
 class InputRows:
@@ -54,13 +55,17 @@ class InputRows:
 
 
 @contextmanager
-def vectors(
-    dataset: Dataset, config: Config, encoder: Layered | CustomEncoder, table: RowTable | None, folder: Path
-) -> Iterator[RowTable]:
+def vectors(dataset: Dataset, config: Config, encoder: Inferred, table: RowTable | None, folder: Path) -> Iterator[RowTable]:
     """Open a table of every node's vector, in a scratch folder inside ``folder`` that is removed at the end.
 
     ``table``: the learned rows, None where there are none. Raises UserError for an encoder whose layers are not known.
     """
+    with scratch(folder) as place:
+        yield write_vectors(dataset, config, encoder, table, place / "rows")
+
+
+def write_vectors(dataset: Dataset, config: Config, encoder: Inferred, table: RowTable | None, output: Path) -> RowTable:
+    """Write the table of every node's vector to ``output``. Raises what `vectors` raises."""
     if not isinstance(encoder, Layered):
         raise UserError(
             f"`model.encoder` {config.model.encoder} {whole_graph_reason(encoder.module)}: choose sage, gcn, gat, "
@@ -69,9 +74,8 @@ def vectors(
     adjacency = dataset.adjacency
     assert adjacency is not None
     degrees = true_degrees(adjacency, dataset.partitioning) if encoder.degrees else None
-    with scratch(folder) as place:
-        inputs = InputRows(dataset, config, table)
-        yield infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), place / "rows", degrees)
+    inputs = InputRows(dataset, config, table)
+    return infer(encoder, inputs, adjacency, dataset.partitioning, inference_bytes(config), output, degrees)
 
 
 @contextmanager

@@ -221,7 +221,7 @@ class LinkPredictionModel(torch.nn.Module):
         everything, positives = np.arange(len(batch.rel)), d_relations.split(len(batch.rel))  # type: ignore[no-untyped-call]
         for side in range(len(positives) if self.reciprocal else 1):
             source, target = (end.detach().requires_grad_() for end in ends.chunk(2)[:: -1 if side else 1])
-            query = self.decoder.relation_query(self._decoded(source), self._decoded(target))
+            query = self.decoder.relation_query(self.decoded(source), self.decoded(target))
             rel = self._relation_ids(batch.sampled.edges.rel, side)
             asked = Compared(query.detach(), table[self._relation_ids(batch.rel, side)], Pairs(everything, rel))
             grads = self._relation_scoring([asked], table[None])
@@ -234,11 +234,11 @@ class LinkPredictionModel(torch.nn.Module):
 
     def _combine(self, entity: Tensor, relation: Tensor, sides: Sequence[int]) -> Tensor:
         """Make the queries of ``sides``, which have equal parts of the entities, in order."""
-        query = self.decoder.query(self._decoded(entity), EdgeContext(relation), 0 if self.reciprocal else sides[0])
+        query = self.decoder.query(self.decoded(entity), EdgeContext(relation), 0 if self.reciprocal else sides[0])
         return adding_biases(query, sides) if self.objective.biases else query
 
-    def _decoded(self, rows: Tensor) -> Tensor:
-        """Return what the decoder sees of rows."""
+    def decoded(self, rows: Tensor) -> Tensor:
+        """Return what the decoder sees of rows (n, dim): zeros for their biases."""
         return without_biases(rows) if self.objective.biases else rows
 
     def repeats(self, sampled: SampledBatch) -> bool:

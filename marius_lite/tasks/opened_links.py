@@ -45,17 +45,23 @@ def open_links(checkpoint: Checkpoint) -> OpenedRun:
     config, dataset, table, memory = checkpoint.config, checkpoint.dataset, checkpoint.table, checkpoint.memory
     with ExitStack() as stack:
         stack.callback(checkpoint.close)
-        if config.task != "link_prediction":
-            raise UserError(
-                f"{checkpoint.run.path}: its task is {config.task}, it has no links to predict: "
-                "`marius-lite predict` without queries, or `ml.predict_nodes`, gives the classes of nodes"
-            )
-        model = make_model(dataset, config)
-        load_weights(model, read_dense(checkpoint.path, checkpoint.state.dense), checkpoint.path)
-        model.eval()
+        model = read_model(checkpoint)
         if model.encoder is None:
             assert table is not None
             buffer = stack.enter_context(rows_behind(table, config, memory.slots))
         else:
             buffer = stack.enter_context(vector_rows(dataset, config, model.encoder, table, memory, checkpoint.run.path))
         return OpenedRun(checkpoint.path, config, dataset, buffer, model, stack.pop_all())
+
+
+def read_model(checkpoint: Checkpoint) -> LinkPredictionModel:
+    """Return a checkpoint's model, ready to evaluate. Raises UserError for a checkpoint of another task."""
+    config = checkpoint.config
+    if config.task != "link_prediction":
+        raise UserError(
+            f"{checkpoint.run.path}: its task is {config.task}, it has no links to predict: "
+            "`marius-lite predict` without queries, or `ml.predict_nodes`, gives the classes of nodes"
+        )
+    model = make_model(checkpoint.dataset, config)
+    load_weights(model, read_dense(checkpoint.path, checkpoint.state.dense), checkpoint.path)
+    return model.eval()
