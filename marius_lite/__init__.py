@@ -19,6 +19,7 @@ let_threads_sleep()
 _PUBLIC = {  # public name -> module and name there
     "make_dataset": "preprocess.make:make_dataset",
     "repartition_dataset": "preprocess.repartition:repartition_dataset",
+    "update_dataset": "preprocess.update:update_dataset",
     "open_dataset": "graph.dataset:Dataset.open",
     "load_config": "config.load:load",
     "plan_run": "estimate:plan_run",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from marius_lite.preprocess.repartition import repartition_dataset as repartition_dataset
     from marius_lite.search.build import index_run as index_run
     from marius_lite.search.session import open_search as open_search
+    from marius_lite.preprocess.update import update_dataset as update_dataset
     from marius_lite.train.evaluate_run import evaluate_run as evaluate_run
     from marius_lite.train.run import resume_run as resume_run
     from marius_lite.train.run import train_run as train_run

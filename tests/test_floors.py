@@ -62,7 +62,8 @@ ROOMS = [  # of preprocess, each above the one before
     ["disk_plan", "node_passes", "manifest", "report", "standard_input"],
     ["command"],
     ["repartitioning"],
-    ["build", "repartition"],
+    ["updating"],
+    ["build", "repartition", "update"],
     ["make"],
     ["__init__"],
 ]

@@ -160,7 +160,7 @@ def open_dataset(run: RunFolder, record: dict[str, Any], moved_to: Path | None =
     for candidate in places:
         if moved_to or (candidate / "zarr.json").exists():
             try:
-                dataset = _expected(run, Dataset.open(candidate), said["fingerprint"])
+                dataset = _expected(run, Dataset.open(candidate, said["fingerprint"]), said["fingerprint"])
             except UserError as error:
                 wrong.append(error)
                 continue

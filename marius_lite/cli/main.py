@@ -16,7 +16,20 @@ from marius_lite.log import on_standard_error
 from marius_lite.printable import printable
 from marius_lite.train.interrupt import ctrl_c_pressed, remember_ctrl_c
 
-COMMANDS = ("preprocess", "repartition", "train", "resume", "eval", "predict", "index", "neighbors", "export", "plan", "info")
+COMMANDS = (
+    "preprocess",
+    "repartition",
+    "update",
+    "train",
+    "resume",
+    "eval",
+    "predict",
+    "index",
+    "neighbors",
+    "export",
+    "plan",
+    "info",
+)
 TRACEBACK = "MARIUS_LITE_TRACEBACK"
 STOPPED = 128 + signal.SIGINT
 PYTHONS_ADVICE = "; use sys.set_int_max_str_digits() to increase the limit"  # nobody can follow it on a command line

@@ -8,6 +8,7 @@ from typing import Any
 from marius_lite.graph.cut import balance, edge_cut
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.report import UNKNOWN, read_report
+from marius_lite.graph.versions import describe_versions
 
 
 def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
@@ -19,7 +20,7 @@ def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
     facts = dataset.manifest.model_dump(mode="json", exclude={"files"})
     size = sum(size for size, _ in dataset.manifest.files.values())
     counts = dataset.edges("train").counts
-    report = read_report(folder)
+    report = read_report(dataset.path)
     cut = {
         "partitioner": facts["options"].get("partitioner", "random"),
         "edge_cut": edge_cut(counts),
@@ -28,6 +29,7 @@ def describe_dataset(folder: Path, verify: bool) -> dict[str, Any]:
     return {
         "kind": "dataset",
         "path": str(folder),
+        **describe_versions(dataset.path),
         **facts,
         **cut,
         "files": len(dataset.manifest.files),

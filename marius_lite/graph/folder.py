@@ -19,7 +19,7 @@ from marius_lite.graph.ids import IdFile
 from marius_lite.graph.manifest import Manifest, read_manifest
 from marius_lite.graph.node_columns import Labels, NodeSplits
 from marius_lite.graph.node_types import NodeTypes
-from marius_lite.graph.partitioning import Partitioning
+from marius_lite.graph.versions import version_folder
 
 if TYPE_CHECKING:
     from marius_lite.graph.features import Features
@@ -32,16 +32,17 @@ class DatasetFolder:
     def __init__(self, path: Path, manifest: Manifest):
         self.path = path
         self.manifest = manifest
-        self.partitioning = Partitioning(manifest.nodes, manifest.partitions)
+        self.partitioning = manifest.partitioning
         self.checked = CheckedFiles(path, manifest.files)
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
-        """Open a folder. Raises UserError where a file is missing, has another size, or is a changed description of an array.
+    def open(cls, path: str | Path, fingerprint: str | None = None) -> Self:
+        """Open the newest version of a dataset, the one that ``DIR@N`` names, or the one with this ``fingerprint`` if there is
+        such a version. Raises UserError where a file is missing, has another size, or is a changed description of an array.
 
         What is read later is compared with a checksum before it is used.
         """
-        path = Path(path)
+        path = version_folder(Path(path), fingerprint)
         manifest = read_manifest(path)
         for name, (size, _) in manifest.files.items():
             file = path / name

@@ -15,7 +15,8 @@ from marius_lite.files import check_encodable, read_json
 from marius_lite.graph.feature_types import FeatureType
 from marius_lite.graph.partitioning import Partitioning
 
-FORMAT_VERSION = 1
+FORMAT_VERSION, GROWN = 1, 2
+"""Versions of the format: as preprocess writes it, and with what `update` adds."""
 KEY = "marius_lite"
 
 
@@ -27,6 +28,16 @@ class Source(BaseModel):
     name: str
     size: int
     crc32c: int
+
+
+class Ancestor(BaseModel):
+    """An older version of a dataset. Its nodes and relations have the same ids in all later ones, which have more of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fingerprint: str
+    nodes: int
+    relations: int
 
 
 class FeatureShape(BaseModel):
@@ -57,6 +68,7 @@ OPTIONAL = (
     "class_names",
     "multi_label",
     "self_loops",
+    "lineage",
 )
 
 
@@ -71,7 +83,7 @@ class Manifest(BaseModel):
     ``training_partitions`` partitions, which they fill unless these are all. ``node_types``: the names of nodes' types, in order.
     ``class_names``: the names of the classes, where they are not just numbers. ``multi_label``: True where a node may have any
     number of classes, see `multi_labels`. ``self_loops``: training edges from a node to itself; None in datasets of earlier
-    versions.
+    versions. ``lineage``: the versions that `update` made this one of, the oldest first.
 
     Fields that are None are not stored. So datasets without them have the fingerprint of versions that did not know them.
     """
@@ -100,9 +112,15 @@ class Manifest(BaseModel):
     class_names: tuple[str, ...] | None = None
     multi_label: Literal[True] | None = None
     self_loops: int | None = None
+    lineage: tuple[Ancestor, ...] | None = None
     sources: list[Source]
     files: dict[str, tuple[int, int]]
     fingerprint: str = ""
+
+    @property
+    def partitioning(self) -> Partitioning:
+        """Which partition has which node ids."""
+        return Partitioning(self.nodes, self.partitions, self.rows_per_partition)
 
     @property
     def training(self) -> str:
@@ -151,11 +169,11 @@ def read_manifest(dataset: Path) -> Manifest:
     found = attributes(dataset)
     if found is None or found.get("kind") != "dataset":
         raise UserError(f"{dataset}: not a dataset: give the folder that `marius-lite preprocess` wrote")
-    if found.get("format_version") != FORMAT_VERSION:
+    if found.get("format_version") not in (FORMAT_VERSION, GROWN):
         raise UserError(
             f"{root}: format version {found.get('format_version')}, written by marius_lite "
             f"{found.get('program_version')}; this is {marius_lite.__version__}, which reads "
-            f"{FORMAT_VERSION}: use that version, or {redo}"
+            f"{FORMAT_VERSION} and {GROWN}: use that version, or {redo}"
         )
     try:
         manifest = Manifest.model_validate(found)

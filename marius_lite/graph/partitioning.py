@@ -9,18 +9,22 @@ import numpy.typing as npt
 
 
 class Partitioning:
-    """``nodes`` ids in ``partitions`` ranges of ``rows`` = ceil(nodes / partitions) ids.
+    """``nodes`` ids in ``partitions`` ranges of ``rows`` ids, which is ceil(nodes / partitions) unless it is given.
 
     Partition k has the ids [k * rows, (k + 1) * rows), and the last one those that are left. No partition is empty: where the
     wanted number would leave one empty, ``partitions`` becomes ceil(nodes / rows). Raises ValueError for numbers below 1.
     """
 
-    def __init__(self, nodes: int, partitions: int):
+    def __init__(self, nodes: int, partitions: int, rows: int | None = None):
         if nodes < 1 or partitions < 1:
             raise ValueError(f"{nodes} nodes in {partitions} partitions: both must be at least 1")
         self.nodes = nodes
-        self.rows = -(-nodes // partitions)
+        self.rows = rows or -(-nodes // partitions)
         self.partitions = -(-nodes // self.rows)
+
+    def grown(self, nodes: int) -> Partitioning:
+        """Return the partitions of ``nodes`` ids, at least as many as now: the last one fills up, then others follow."""
+        return Partitioning(nodes, self.partitions, self.rows)
 
     def range(self, k: int) -> range:
         """Return the node ids of partition k. Raises ValueError for a partition that does not exist."""

@@ -39,7 +39,7 @@ def verify_nodes(dataset: DatasetFolder, progress: Progress) -> None:
     _check_table(path, node_schema(manifest.ids, manifest.node_types is not None), manifest.nodes)
     _check_groups(dataset, path)
     types = _TypeCheck(path, manifest.node_types or ())
-    ids_by_order = "partitioner" not in manifest.options
+    ids_by_order = "partitioner" not in manifest.options and not manifest.lineage
     boundary = manifest.first_nodes  # these training nodes come first, and are ordered for themselves
     key, last = order_key(manifest.seed), None
     size = dataset.size(path.name)

@@ -126,7 +126,7 @@ class Build:
         )
         dealt = Renumbering(numbered.last.training)
         sort = EdgeSort(site, amounts, layout, relation_ids, numbered.last.apply, dealt.apply)
-        writing = EdgeWriting(sort, partitioning, carried)
+        writing = EdgeWriting(sort, partitioning, carried, len(names))
         written, tally = writing.run(lambda: sort.pack(with_ids(gathered.edges(), numbering)))
         inverse = self._inverse(writing.stored, len(names))
         once(

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from marius_lite.graph.cut import balance, edge_cut
 from marius_lite.graph.manifest import Manifest
-from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.report import leak_lines
 from marius_lite.preprocess.edges.buckets import Tally
 from marius_lite.preprocess.edges.degrees import DegreeFacts
@@ -145,7 +144,7 @@ def partition_facts(manifest: Manifest, counts: npt.NDArray[np.int64]) -> dict[s
         "train_buckets": _sizes(counts),
         "partitioner": manifest.options.get("partitioner", "random"),
         "edge_cut": edge_cut(square),
-        "balance": balance(square, Partitioning(manifest.nodes, manifest.partitions)),
+        "balance": balance(square, manifest.partitioning),
     }
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from marius_lite.storage.checksum import file_checksum
 from marius_lite.storage.engine import empty_for_range, read_range
+from marius_lite.storage.snapshots import link
 
 CHUNKS = "c"  # by Zarr's default names
 Bytes = npt.NDArray[np.uint8]
@@ -68,6 +69,12 @@ class Chunks:
         """Make chunk k's file anew: yield a function that appends bytes to it. Nothing is synced. Raises OSError."""
         with open(self.path(k), "wb") as file:
             yield lambda data: file.write(data.data)
+
+    def share(self, k: int, other: Chunks) -> None:
+        """Make chunk k the same file as that of another array: a hard link, or a copy where there are none. Raises OSError."""
+        self.path(k).parent.mkdir(parents=True, exist_ok=True)
+        self.path(k).unlink(missing_ok=True)  # a new table has empty files
+        link(other.path(k), self.path(k))
 
 
 def chunk_folder(array: Path) -> Path:

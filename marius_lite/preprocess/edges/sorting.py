@@ -52,8 +52,14 @@ class EdgeSort:
     def pack(self, edges: Iterator[tuple[SpooledEdges, Ids]]) -> ExternalSort:
         """Pack spooled ``edges``, each block with the numbering's ids of its keys, into records with last ids, and put these into
         a sort."""
-        options, threads, runs = self.site.options, self.site.threads, self.site.work / "runs"
-        sorter = ExternalSort(runs, plan.sort_memory(options), threads, self.amounts.records, self.layout.words)
+        runs, memory = self.site.work / "runs", plan.sort_memory(self.site.options)
+        sorter = ExternalSort(runs, memory, self.site.threads, self.amounts.records, self.layout.words)
+        self.fill(sorter, edges)
+        return sorter
+
+    def fill(self, sorter: ExternalSort, edges: Iterator[tuple[SpooledEdges, Ids]]) -> None:
+        """Put ``edges`` into a sort, as `pack` does."""
+        options, threads = self.site.options, self.site.threads
         known, last, hashed = None, np.empty(0, np.uint32), np.empty(0, np.uint32)
         with progress_bar("sort", "edge", self.amounts.read) as bar:
             for spooled, ids in edges:
@@ -80,4 +86,3 @@ class EdgeSort:
                         )
                     )
                     bar.update(count)
-        return sorter

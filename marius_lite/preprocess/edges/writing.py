@@ -28,11 +28,11 @@ class Written:
 
 
 class EdgeWriting:
-    """Writes the edges that ``sort`` sorts, with the columns ``carried``."""
+    """Writes the edges that ``sort`` sorts, of so many ``relations``, with the columns ``carried``."""
 
-    def __init__(self, sort: EdgeSort, partitioning: Partitioning, carried: tuple[str, ...]):
+    def __init__(self, sort: EdgeSort, partitioning: Partitioning, carried: tuple[str, ...], relations: int):
         self._sort, self._site, self._amounts = sort, sort.site, sort.amounts
-        self._partitioning, self._carried, self._relations = partitioning, carried, len(sort.relation_ids)
+        self._partitioning, self._carried, self._relations = partitioning, carried, relations
 
     def run(self, pack: Callable[[], ExternalSort]) -> tuple[Written, Tally]:
         """Write ``edges/``: the edges that ``pack`` puts into a sort. The sort is a pass of its own where records do not fit the

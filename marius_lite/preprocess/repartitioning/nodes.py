@@ -36,7 +36,7 @@ def rewrite_names(site: RepartitionSite) -> None:
         if file_checksum(path, size) != expected:
             raise UserError(f"{path}: does not match its checksum: copy the file again, or {REDO}")
     shutil.copyfile(old.path / RELATIONS, site.root / RELATIONS)
-    write_names(site.root / NODES, site.manifest.ids, _raw_ids(old.path / NODES), site.partitioning, _types(old))
+    write_names(site.root / NODES, site.manifest.ids, raw_id_blocks(old.path / NODES), site.partitioning, stored_types(old))
 
 
 def rewrite_tables(site: RepartitionSite) -> Files:
@@ -61,12 +61,14 @@ def row_tables(dataset: Dataset) -> dict[Path, Features | MultiLabels]:
     return {place: rows for place, rows in given.items() if rows is not None and not isinstance(rows, NodeColumn)}
 
 
-def _types(dataset: Dataset) -> Types | None:
+def stored_types(dataset: Dataset) -> Types | None:
+    """Return what gives the types of a dataset's nodes; None where they have none."""
     types = dataset.types
     return None if types is None else lambda start, stop: compact(types.codes(start, stop), types.names)
 
 
-def _raw_ids(path: Path) -> Iterator[pa.Array]:
+def raw_id_blocks(path: Path) -> Iterator[pa.Array]:
+    """Return the raw ids of a file of ids, in order."""
     with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
         for batch in file.iter_batches(NAMES_AT_ONCE, columns=["raw_id"]):
             yield batch.column(0)

@@ -1,0 +1,1 @@
+"""What `update` is made of: its options, its passes over nodes and edges, its report."""

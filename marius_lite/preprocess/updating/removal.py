@@ -1,0 +1,95 @@
+"""Pass `remove` of `update`: which of the edges to remove are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marius_lite.graph.dataset import Dataset
+from marius_lite.preprocess.disk.site import Site
+from marius_lite.preprocess.options import SPLITS
+from marius_lite.preprocess.updating.options import UpdateOptions
+from marius_lite.preprocess.updating.read import ReadEdges, read_edges
+from marius_lite.preprocess.updating.relations import grow_relations
+from marius_lite.preprocess.updating.removed import MEMORY_SHARE, Nodes, RemovedEdges
+from marius_lite.preprocess.updating.stored import stored_edges
+
+EXAMPLES = 10
+
+
+@dataclass(frozen=True)
+class Removal:
+    """``edges``: the file of the edges to remove, None where there are none. ``left``: stored edges by split that stay.
+
+    ``removed``: stored edges that go. These are to be removed and are not stored: ``missing`` edges, some of which are the
+    ``examples``; ``unknown`` rows with a node or a relation that the dataset does not have.
+    """
+
+    edges: Path | None
+    left: dict[str, int]
+    removed: int = 0
+    missing: int = 0
+    unknown: int = 0
+    examples: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the report says of it."""
+        return {"removed": self.removed, "not_there": self.missing + self.unknown, "not_there_examples": list(self.examples)}
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line where edges to remove are not there."""
+        if not self.missing + self.unknown:
+            return []
+        unknown = f"; {self.unknown:,} have a node or a relation that the dataset does not have" if self.unknown else ""
+        examples = f"; not there: {', '.join(self.examples)}" if self.examples else ""
+        return [f"--remove: {self.missing + self.unknown:,} edges are not in the dataset{unknown}{examples}"]
+
+
+def find_removed(site: Site, options: UpdateOptions) -> Removal:
+    """Look for the edges to remove among those that are stored."""
+    old, file = options.old, site.work / "removed"
+    if not options.removed.edges:
+        return Removal(None, dict(old.manifest.edges))
+    if not site.passes.any_of("remove"):
+        read = read_edges(site, old, options.removed, "-removed", site.work / "bad-removed")
+    removal = site.passes.once("remove", Removal, [file], lambda: _find(options, read, file))
+    site.passes.clear([site.work / f"{name}-removed" for name in ("read", "number", "places")])
+    return removal
+
+
+def _find(options: UpdateOptions, read: ReadEdges, file: Path) -> Removal:
+    old, unknown = options.old, 0
+    relations, place = grow_relations(old, read.gathered.relations.names).ids, read.placed.ids
+
+    def known_edges() -> Iterator[tuple[Nodes, Nodes, Nodes]]:
+        nonlocal unknown
+        for spooled, ids in read.edges():
+            src, rel, dst = (
+                each.astype(np.int64) for each in (place[ids[spooled.src]], relations[spooled.rel], place[ids[spooled.dst]])
+            )
+            known = (src < old.manifest.nodes) & (dst < old.manifest.nodes) & (rel < old.manifest.relations)
+            unknown += int(np.count_nonzero(~known))
+            yield src[known], rel[known], dst[known]
+
+    memory = options.removed.memory // MEMORY_SHARE
+    removed = RemovedEdges.of(known_edges(), old.manifest.nodes, not options.removed.undirected, memory)
+    left = dict.fromkeys(old.manifest.edges, 0)
+    for spooled, _ in stored_edges(old):
+        left[SPLITS[spooled.split]] += int(np.count_nonzero(removed.keep(spooled)))
+    removed.save(file)
+    gone, missing = sum(old.manifest.edges.values()) - sum(left.values()), int(np.count_nonzero(~removed.found))
+    return Removal(file, left, gone, missing, unknown, tuple(_named(old, removed)))
+
+
+def _named(old: Dataset, removed: RemovedEdges) -> Iterator[str]:
+    """Return some edges that are not stored, by their raw ids."""
+    names = old.relation_names()
+    for src, rel, dst in removed.missing(EXAMPLES):
+        ends = (old.raw_ids(node, node + 1)[0].as_py() for node in (src, dst))
+        yield f" {names[rel]} ".join(map(str, ends))
