@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from marius_lite.predict import predict_nodes as predict_nodes
     from marius_lite.preprocess.make import make_dataset as make_dataset
     from marius_lite.preprocess.repartition import repartition_dataset as repartition_dataset
+    from marius_lite.preprocess.update import update_dataset as update_dataset
     from marius_lite.search.build import index_run as index_run
     from marius_lite.search.session import open_search as open_search
-    from marius_lite.preprocess.update import update_dataset as update_dataset
     from marius_lite.train.evaluate_run import evaluate_run as evaluate_run
     from marius_lite.train.run import resume_run as resume_run
     from marius_lite.train.run import train_run as train_run

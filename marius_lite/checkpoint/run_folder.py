@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,14 +65,17 @@ class RunFolder:
 
 
 @contextmanager
-def create(path: Path, dataset: Dataset, config: Config, facts: dict[str, Any]) -> Iterator[RunFolder]:
-    """Make a new run folder with its record, locked until the block ends. Raises UserError where something exists already."""
+def create(
+    path: Path, dataset: Dataset, config: Config, facts: dict[str, Any], more: Mapping[str, Any] | None = None
+) -> Iterator[RunFolder]:
+    """Make a new run folder with its record, locked until the block ends; ``more`` is added to the record. Raises UserError where
+    something exists already."""
     _require_new(path)
     files.make_folder(path)
     run = RunFolder(path)
     with run.locked():
         _require_new(path)  # another process may have been faster
-        write_record(run, _new_record(path, dataset, config, facts))
+        write_record(run, {**_new_record(path, dataset, config, facts), **(more or {})})
         yield run
 
 

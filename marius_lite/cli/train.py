@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from marius_lite.cli import options
 from marius_lite.cli.processes import Processes, in_processes
 from marius_lite.machine_process import speaks
+
+WarmStart = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="RUN",
+        help="Begin with what another run learned, on an older version of this dataset (see `update`) or on this one: its best "
+        "checkpoint, else its latest. New nodes begin with the mean of their neighbours.",
+    ),
+]
 
 
 def train(
@@ -17,15 +32,16 @@ def train(
     verbose: options.Verbose = False,
     allow_code: options.AllowCode = False,
     processes: Processes = None,
+    warm: WarmStart = None,
 ) -> None:
     """Train a model on a dataset, from the first epoch to the last, with checkpoints on the way."""
     given = {"--run": run, "--config": config, "--set": sets, "--json": as_json, "--quiet": quiet, "--verbose": verbose}
-    if in_processes(processes, "train", [dataset], {**given, "--allow-code": allow_code}):
+    if in_processes(processes, "train", [dataset], {**given, "--allow-code": allow_code, "--from": warm}):
         return
     from marius_lite.cli.output import show
     from marius_lite.graph.defaults import config_for
     from marius_lite.train.run import train_run
 
-    summary = train_run(dataset, run, lambda opened: config_for(opened, config, sets or []))
+    summary = train_run(dataset, run, lambda opened: config_for(opened, config, sets or []), warm)
     if speaks():
         show(summary, as_json)

@@ -10,6 +10,7 @@ from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.graph.popularity import popularity
 from marius_lite.nn.biases import SIDES, first_biases
 from marius_lite.nn.decoders import Draw, decoder_class
+from marius_lite.rows.warm_rows import WarmRows
 from marius_lite.seeds import generator_for
 from marius_lite.storage.bfloat16 import BITS, to_bfloat16
 from marius_lite.storage.buffer import PartitionBuffer
@@ -18,10 +19,13 @@ from marius_lite.storage.fill import each_adopted
 INITIAL_BLOCK = 1 << 16
 
 
-def initialise(buffer: PartitionBuffer, config: Config, edges: EdgeBuckets | None = None) -> dict[int, int]:
+def initialise(
+    buffer: PartitionBuffer, config: Config, edges: EdgeBuckets | None = None, before: WarmRows | None = None
+) -> dict[int, int]:
     """Make the first rows of every partition, in the buffer. Returns the checksums of the files by partition.
 
     ``edges``: the training edges. Biases begin with the popularity that nodes have there; without edges they are drawn too.
+    ``before``: the rows of an older version, which take the place of what is drawn.
     """
     partitions, dim = buffer.table.partitions, config.model.dim
     stored = to_bfloat16 if buffer.table.dtype == BITS else np.asarray
@@ -35,6 +39,8 @@ def initialise(buffer: PartitionBuffer, config: Config, edges: EdgeBuckets | Non
         if config.has_biases and edges:
             biases = first_biases(popularity(edges, k), edges.total / edges.partitioning.nodes)
             rows[:, dim - SIDES : dim] = stored(biases).T
+        if before is not None:
+            before.fill(k, rows)
     return buffer.flush()
 
 

@@ -12,7 +12,7 @@ from marius_lite.checkpoint import save as checkpoints
 from marius_lite.checkpoint.arrays import check_arrays
 from marius_lite.checkpoint.dense import load_weights, optimizer_state, read_dense, without_head
 from marius_lite.checkpoint.run_folder import RunFolder
-from marius_lite.checkpoint.state import Cursor, State, read_state
+from marius_lite.checkpoint.state import State, read_state
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
@@ -27,7 +27,6 @@ from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
 from marius_lite.train.build import build_lanes, first_model
 from marius_lite.train.lanes import LanesTrainer
-from marius_lite.train.parts import Parts
 from marius_lite.train.process_group import ProcessGroup
 from marius_lite.train.processes import OneProcess, Processes
 from marius_lite.train.stages import TrainingStage, stages
@@ -36,18 +35,22 @@ from marius_lite.train.trainer import Trainer
 from marius_lite.waiting import threads_spin
 
 
-def train_run(dataset: Path | str, run: Path | str, config: Config | GivenFor | None = None) -> dict[str, Any]:
+def train_run(
+    dataset: Path | str, run: Path | str, config: Config | GivenFor | None = None, warm: Path | str | None = None
+) -> dict[str, Any]:
     """Train from the first epoch. Returns a summary of the finished run.
 
     ``config``: the configuration, or a function of the dataset that gives it; None: the preset that suits the dataset.
-    Where `torchrun` has started several processes again, the run goes on instead.
+    ``warm``: a run over an older version of the dataset. Known nodes and relations begin with what it learned; new nodes with the
+    mean of their neighbours' rows. Where `torchrun` has started several processes again, the run goes on instead.
 
     Raises UserError for wrong input, RunError when the run fails, Interrupted after a signal and its checkpoint.
     """
     place = this_process()
     if place and place.restarts and RunFolder(Path(run)).config_file.exists():
         return resume_run(run, dataset=dataset)
-    return _in_processes(place, lambda: new_run(Path(dataset), Path(run), config))
+    before = Path(warm) if warm is not None else None
+    return _in_processes(place, lambda: new_run(Path(dataset), Path(run), config, before))
 
 
 def resume_run(
@@ -136,7 +139,10 @@ def _train_stage(
             stack.callback(parts.close)
         parts = lanes[0]
         if state is None:
-            state = processes.first(lambda: _first_state(stage.dataset, parts))
+            state, weights = processes.first(lambda: (start.first_state(stage.dataset, parts), parts.dense_state()))
+            if not processes.is_first:
+                load_weights(parts.model, weights, start.folder.path)
+                parts.optimizer.load_state_tensors(optimizer_state(weights))
         elif not stage.goes_on_from(state):
             state = state.of_new_stage()
         elif saved is not None and stage.is_first:
@@ -148,11 +154,6 @@ def _train_stage(
         if stage.about:
             log.info("%s", stage.about)
         return (Trainer(parts, state) if ranks == 1 else LanesTrainer(lanes, state, processes)).train()
-
-
-def _first_state(data: Dataset, parts: Parts) -> State:
-    """Make the first rows, where rows are learned. Returns the state before the first batch."""
-    return State(Cursor(), data.fingerprint, parts.work.initialise(data.edges("train")), 0)
 
 
 def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | None) -> None:

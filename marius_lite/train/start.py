@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -34,9 +34,13 @@ from marius_lite.metrics import read
 from marius_lite.nn.ways import require_way
 from marius_lite.rows.table import table_bytes
 from marius_lite.tasks.resolved import resolved, scoring_rates
+from marius_lite.train.parts import Parts
+from marius_lite.train.warm_start import WarmStart, open_warm_start
 
 ANEW = "figures_anew"
 """The key of a change in the record after which evaluations are of another kind than those before."""
+WARM = "from"
+"""The key of what a run began from, in its record."""
 CHANGEABLE = (
     "training.epochs",
     "training.early_stopping",
@@ -66,7 +70,7 @@ class Start:
     """Where a run starts. ``config``: without ``auto``, with its ``memory``. ``saved``: the checkpoint to go on from, if any.
 
     ``anew``: whether figures before it are of another kind than later. ``finished``: the last state, where nothing is left to
-    train.
+    train. ``warm``: what the beginning of a run is made of, if another run gives it.
     """
 
     folder: RunFolder
@@ -76,14 +80,26 @@ class Start:
     saved: Path | None = None
     anew: bool = False
     finished: State | None = None
+    warm: WarmStart | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is open: the first of several processes alone makes the first rows."""
+        return {**self.__dict__, "warm": None}
+
+    def first_state(self, data: Dataset, parts: Parts) -> State:
+        """Make the first rows, where rows are learned, and the first weights. Returns the state before the first batch."""
+        rows = parts.work.initialise(data.edges("train"), self.warm.rows if self.warm else None)
+        if self.warm:
+            self.warm.load(parts.model, parts.optimizer)
+        return State(Cursor(), data.fingerprint, rows, 0)
 
 
 @contextmanager
-def new_run(dataset: Path, run: Path, config: Config | GivenFor | None) -> Generator[Start, None, None]:
+def new_run(dataset: Path, run: Path, config: Config | GivenFor | None, warm: Path | None = None) -> Generator[Start, None, None]:
     """Make the folder of a new run, locked until the block ends.
 
-    ``config``: as given, or a function of the dataset that says it; None: the preset that suits the dataset. Raises UserError for
-    wrong input.
+    ``config``: as given, or a function of the dataset that says it; None: the preset that suits the dataset. ``warm``: see
+    `train.run.train_run`. Raises UserError for wrong input.
     """
     data = Dataset.open(dataset)
     given = config(data) if callable(config) else config or config_for(data, None)
@@ -93,8 +109,11 @@ def new_run(dataset: Path, run: Path, config: Config | GivenFor | None) -> Gener
     for line in passed_over(given, settings.device):
         log.info("%s", line)
     _require_disk(run, data, settings, memory.packing)
-    with run_folder.create(run, data, settings, _machine_facts(data, settings)) as folder:
-        yield Start(folder, data, settings, memory)
+    with ExitStack() as stack:
+        before = None if warm is None else stack.enter_context(closing(open_warm_start(warm, data, settings)))
+        record = {} if before is None else {WARM: before.record}
+        folder = stack.enter_context(run_folder.create(run, data, settings, _machine_facts(data, settings), record))
+        yield Start(folder, data, settings, memory, warm=before)
 
 
 @contextmanager
@@ -131,7 +150,11 @@ def old_run(run: Path, checkpoint: str | None, sets: Sequence[str], dataset: Pat
         anew = any(change.get(ANEW) and saved and change["at"] == saved.name for change in record.get("changes", []))
         if memory.packing:
             _require_disk_of_packs(folder.path, memory.packing)
-        yield Start(folder, data, config, memory, saved, anew)
+        with ExitStack() as stack:
+            warm = None
+            if saved is None and (said := record.get(WARM)):
+                warm = stack.enter_context(closing(open_warm_start(Path(said["run"]), data, config, said)))
+            yield Start(folder, data, config, memory, saved, anew, warm=warm)
 
 
 def _figures(config: Config) -> dict[str, Any]:

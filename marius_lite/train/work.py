@@ -12,6 +12,7 @@ from marius_lite.graph.edges import EdgeBuckets
 from marius_lite.optim.dense import Steps
 from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.rows.first_rows import initialise
+from marius_lite.rows.warm_rows import WarmRows
 from marius_lite.sampling.windows import Window
 from marius_lite.tasks.task import Learning, OpenWindow
 from marius_lite.train.learner import Learner
@@ -39,13 +40,13 @@ class Work:
         # Batches that are only sampled or gathered ahead have changed nothing yet.
         self.saves_under_way = self.rows.learned is None and config.training.staleness == 0 and config.device == "cpu"
 
-    def initialise(self, edges: EdgeBuckets | None = None) -> dict[int, int]:
+    def initialise(self, edges: EdgeBuckets | None = None, before: WarmRows | None = None) -> dict[int, int]:
         """Make the first rows. Returns the checksums of their files by partition; none where no rows are learned.
 
-        ``edges``: the training edges, with whose counts biases begin.
+        ``edges``: the training edges, with whose counts biases begin. ``before``: rows of an older version.
         """
         learned = self.rows.buffers.learned
-        return initialise(learned, self._config, edges) if learned else {}
+        return initialise(learned, self._config, edges, before) if learned else {}
 
     def enter(self, step: Step, after: Step | None) -> None:
         """Make a step's partitions resident, and begin to load those of the step ``after`` it."""

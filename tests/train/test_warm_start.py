@@ -1,0 +1,133 @@
+"""A run from another one, over an older version of its dataset: it begins with what that one learned."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import marius_lite
+from marius_lite.config.load import load
+from marius_lite.errors import UserError
+from marius_lite.storage.table import RowTable
+from marius_lite.train.run import Start
+
+STILL = {"optimizer.rows.lr": 1e-30, "optimizer.dense.lr": 1e-30}
+"""Rates at which nothing changes that float32 can tell."""
+CONFIG = {
+    "model": {"decoder": "distmult", "dim": 8, "biases": False},
+    "training": {"epochs": 2, "batch_size": 100},
+    "negatives": {"count": 20, "chunks": 1},
+    "storage": {"capacity": 2},
+    "optimizer": {"schedule": {"name": "constant"}},
+}
+
+
+def config_of(**changed):
+    return load(None, [f"{name}={value}" for name, value in changed.items()], CONFIG)
+
+
+def checkpoint(run):
+    return run / "checkpoints/latest"
+
+
+def rows_of(run):
+    table = RowTable.open(checkpoint(run) / "nodes")
+    return np.concatenate([table.read_block(k, 0, table.size(k)) for k in range(table.partitions)])
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """A folder with dataset ``d`` of two versions, the second with more nodes and relations; ``old``, a run over the first."""
+    folder, rng = tmp_path_factory.mktemp("grown"), np.random.default_rng(5)
+    np.savetxt(folder / "e.tsv", rng.integers(0, (60, 3, 60), (500, 3)), "n%d\tr%d\tn%d")
+    np.savetxt(folder / "new.tsv", rng.integers(0, (80, 5, 80), (200, 3)), "n%d\tr%d\tn%d")
+    marius_lite.make_dataset(folder / "e.tsv", folder / "d", partitions=3)
+    marius_lite.train_run(folder / "d", folder / "old", config_of())
+    marius_lite.update_dataset(folder / "d", folder / "new.tsv")
+    return folder
+
+
+def test_known_nodes_and_relations_begin_as_they_were(grown, tmp_path):
+    before, now = (marius_lite.open_dataset(f"{grown / 'd'}@{n}") for n in (1, 2))
+    marius_lite.train_run(grown / "d", tmp_path / "run", config_of(**STILL, **{"training.epochs": 1}), warm=grown / "old")
+    old, new = rows_of(grown / "old"), rows_of(tmp_path / "run")
+    known, dim = before.manifest.nodes, CONFIG["model"]["dim"]
+    assert now.manifest.nodes > known
+    assert (new[:known, :dim] == old[:, :dim]).all()
+    assert (new[:known, dim] >= old[:, dim]).all()  # Adagrad's sums go on
+    ends = [np.concatenate(part) for part in zip(*(edge_ends(now)))]
+    for node in range(known, len(new)):
+        others = np.concatenate([ends[0][ends[1] == node], ends[1][ends[0] == node]])
+        if len(others := others[others < known]):
+            np.testing.assert_allclose(new[node, :dim], old[others, :dim].mean(0), rtol=1e-5, atol=1e-7)
+    weights = [load_file(checkpoint(run) / "dense.safetensors")["model.relations"] for run in (grown / "old", tmp_path / "run")]
+    for side in range(2):
+        count = before.manifest.relations, now.manifest.relations
+        was, became = (each[side * n : side * n + count[0]] for each, n in zip(weights, count))
+        assert (was == became).all()
+
+
+def edge_ends(dataset):
+    p, edges = dataset.partitioning, dataset.edges("train")
+    for i in range(p.partitions):
+        for j in range(p.partitions):
+            src, dst, _ = edges.read(i, j)
+            yield src + i * p.rows, dst + j * p.rows
+
+
+def test_the_old_run_is_still_of_its_version(grown):
+    figures = marius_lite.evaluate_run(grown / "old", "train")
+    assert figures["mrr"] > 0
+    assert marius_lite.resume_run(grown / "old", sets=["training.epochs=3"])["epochs"] == 3
+
+
+def stopped_at_once(grown, folder, monkeypatch):
+    """A run ``cut``, from ``old`` in the folder, that ends before there are any rows."""
+
+    def first_state(*_):
+        raise OSError("at once")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Start, "first_state", first_state)
+        with pytest.raises(OSError, match="at once"):
+            marius_lite.train_run(grown / "d", folder / "cut", config_of(), warm=folder / "old")
+
+
+def test_a_run_that_is_interrupted_before_its_first_checkpoint_begins_the_same_again(grown, tmp_path, monkeypatch):
+    shutil.copytree(grown / "old", tmp_path / "old", symlinks=True)
+    marius_lite.train_run(grown / "d", tmp_path / "whole", config_of(), warm=tmp_path / "old")
+    stopped_at_once(grown, tmp_path, monkeypatch)
+    marius_lite.resume_run(tmp_path / "cut")
+    assert (rows_of(tmp_path / "cut") == rows_of(tmp_path / "whole")).all()
+    dense = [(checkpoint(tmp_path / run) / "dense.safetensors").read_bytes() for run in ("cut", "whole")]
+    assert dense[0] == dense[1]
+
+
+def test_one_whose_start_has_changed_is_told(grown, tmp_path, monkeypatch):
+    shutil.copytree(grown / "old", tmp_path / "old", symlinks=True)
+    stopped_at_once(grown, tmp_path, monkeypatch)
+    shutil.rmtree(tmp_path / "old")
+    marius_lite.train_run(f"{grown / 'd'}@1", tmp_path / "old", config_of(**{"training.seed": 7, "training.epochs": 3}))
+    with pytest.raises(UserError, match="has changed since a run began from it"):
+        marius_lite.resume_run(tmp_path / "cut")
+
+
+def test_what_cannot_be_gone_on_from_is_told(grown, tmp_path):
+    with pytest.raises(UserError, match=r"`model.dim` is 16, .*has 8: give --set model.dim=8"):
+        marius_lite.train_run(grown / "d", tmp_path / "run", config_of(**{"model.dim": 16}), warm=grown / "old")
+    assert not (tmp_path / "run").exists()
+    other = tmp_path / "e.tsv"
+    other.write_text("a\tr\tb\nb\tr\tc\nc\tr\ta\n")
+    marius_lite.make_dataset(other, tmp_path / "other", partitions=2)
+    with pytest.raises(UserError, match="no older version"):
+        marius_lite.train_run(tmp_path / "other", tmp_path / "run", config_of(), warm=grown / "old")
+    with pytest.raises(UserError, match="not a run folder"):
+        marius_lite.train_run(grown / "d", tmp_path / "run", config_of(), warm=tmp_path / "nothing")
+
+
+def test_the_command_begins_from_a_run(grown, tmp_path, cli, capsys):
+    (tmp_path / "c.yaml").write_text(json.dumps(CONFIG))
+    assert cli("train", grown / "d", "--run", tmp_path / "run", "--config", tmp_path / "c.yaml", "--from", grown / "old") == 0
+    assert "2.0.0" in capsys.readouterr().out
