@@ -11,7 +11,7 @@ from preprocess_tools import data_files, make
 from marius_lite.graph import Dataset
 from marius_lite.graph.versions import versions
 
-PARTS = 8  # of tests that try every call
+PARTS = 30  # of tests that try every call
 TRIED = 8  # calls in the quick test, beside the last ones
 LAST = 16
 
