@@ -15,6 +15,8 @@ SUMMING = ("sage", "gcn")
 where the map makes the rows narrower."""
 HOLES = 1.5
 """How much more heap the values of layers take than their own bytes. Blocks of always other sizes leave holes between them."""
+ROWS_REBUILT, GROUPS_REBUILT = 5, 7
+"""How many copies of rows, and of one group of them, reversible couplings have at a time."""
 FANOUTS = (15, 10, 5)
 """The fanouts of the first hops where none are given. Later hops take the last of them."""
 
@@ -53,7 +55,7 @@ class EncoderSizes:
 def fanouts_of(config: Config) -> tuple[Fanout, ...]:
     """Return the fanouts, one for each layer. All are taken where none is sampled."""
     if config.training.method != "sampled":
-        return (-1,) * (len(config.model.layers) + 1)
+        return (-1,) * config.convolutions
     asked = config.sampling.fanouts
     if asked == "auto":
         return tuple(FANOUTS[min(hop, len(FANOUTS) - 1)] for hop in range(len(config.model.layers) + 1))
@@ -91,7 +93,7 @@ def reached(config: Config, seeds: int, graph: ResidentGraph) -> tuple[list[int]
     No count is larger than what is resident. A cluster batch may reach all of it in one hop.
     """
     if config.trains_clusters:
-        hops = len(config.model.layers) + 1
+        hops = config.convolutions
         return [min(seeds, graph.nodes), *[graph.nodes] * hops], [graph.edges, *[0] * (hops - 1)]
     fanouts = [most_drawn(fanout, graph.relations) for fanout in fanouts_of(config)]
     sizes = [min(seeds * prod(1 + f for f in fanouts[:hop]), graph.nodes) for hop in range(len(fanouts) + 1)]
@@ -167,6 +169,8 @@ def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSi
     edge makes a message."""
     model = config.model
     widths = [sizes.in_width, *model.layers, sizes.out_width]
+    if model.reversible:
+        return _rebuilt(config, nodes[-1], sum(edges), widths)
     kept = 4 + (model.norm != "none") + model.residual + (model.dropout > 0)
     of_nodes = sum(4 * kept * count * width for count, width in zip(reversed(nodes[:-1]), widths[1:]))
     if ":" in model.encoder:
@@ -174,6 +178,21 @@ def _values(config: Config, nodes: list[int], edges: list[int], sizes: EncoderSi
     attention = _attention_on_device if on_device else _attention
     messages = {"gat": attention, "rgcn": _by_relation}.get(model.encoder)
     return of_nodes + (messages(nodes, edges, widths, model.heads) if messages else 0)
+
+
+def _rebuilt(config: Config, nodes: int, edges: int, widths: list[int]) -> int:
+    """Return the bytes of the values of reversible couplings: those of one step, however many there are.
+
+    Of each node: the rows before and after the couplings, their groups, gradients of these, and what all that is put together
+    from; of one step what norm, ReLU, dropout and convolution keep and make. Of each edge its weight, and what that is made from.
+    """
+    model = config.model
+    into, width, out = widths[0], widths[1], widths[-1]
+    group = width // model.reversible
+    messages = {"gat": _attention, "rgcn": _by_relation}.get(model.encoder)
+    convolutions = ((into, width), (group, group), (width, out))
+    of_edges = max(messages([nodes] * 2, [edges], [*each], model.heads) for each in convolutions) if messages else 8 * edges
+    return 4 * nodes * (ROWS_REBUILT * width + GROUPS_REBUILT * group + 4 * out) + of_edges
 
 
 def _attention(nodes: list[int], edges: list[int], widths: list[int], heads: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import BeforeValidator, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.names import NameOf
@@ -15,6 +15,21 @@ from marius_lite.config.tasks import NamesOfTasks
 def _text_keys(value: object) -> object:
     """Return a mapping with its keys as text. YAML reads names of relations such as 7 as numbers."""
     return {str(key): number for key, number in value.items()} if isinstance(value, dict) else value
+
+
+def _repeated(value: object) -> object:
+    """Return the widths of ``{width: 128, count: 63}``: so many of them. Anything else stays as it is."""
+    if not isinstance(value, dict):
+        return value
+    counted = WidthsSection.model_validate(value)
+    return (counted.width,) * counted.count
+
+
+class WidthsSection(Section):
+    """Layers as wide as each other."""
+
+    width: PositiveInt
+    count: Annotated[int, Field(ge=1, le=10_000)]
 
 
 DEFAULT = "default"
@@ -31,10 +46,16 @@ class ModelSection(Section):
         description="how a node's rows become its representation: sage, gcn, gat, rgcn, or package.module:Class with "
         "PyTorch Geometric's forward(x, edge_index); none: the row is the embedding",
     )
-    layers: tuple[PositiveInt, ...] = Field(
+    layers: Annotated[tuple[PositiveInt, ...], BeforeValidator(_repeated)] = Field(
         (),
-        description="widths between an encoder's layers. There is one layer more than widths; the last is as wide as there "
-        "are classes, or model.dim",
+        description="widths between an encoder's layers, [128, 128], or {width: 128, count: 2}. There is one layer more than "
+        "widths; the last is as wide as there are classes, or model.dim",
+    )
+    reversible: NonNegativeInt = Field(
+        0,
+        description="groups of reversible couplings (RevGNN), which the layers between the first and the last become: their "
+        "inputs are made again on the way back instead of kept, so that the memory does not grow with the layers. 2 or more, and "
+        "they divide model.layers, which are all alike; with training.method cluster and model.norm layer; 0: none",
     )
     inputs: Literal["auto", "features", "embeddings", "both"] = Field(
         "auto",

@@ -118,16 +118,19 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
             "window_edges": memory.window_edges,
         },
         "loss": {"name": value(config.loss.name, planning.loss(facts))},
-        "sampling": {
-            "fanouts": fanouts_of(config) if config.model.encoder != "none" else (),
-            "scope": found.scope,
-            "lists": found.lists,
-        },
+        "sampling": {"fanouts": _fanouts(config), "scope": found.scope, "lists": found.lists},
         "model": {"inputs": inputs_of(config, facts)},
         "regularizer": {"weight": regularizer_weight(config, facts)},
     }
     sections = {name: getattr(config, name).model_copy(update=change) for name, change in updates.items()}
     return config.model_copy(update=sections)
+
+
+def _fanouts(config: Config) -> object:
+    """Return the fanouts for each layer; none without an encoder. Reversible couplings take all neighbours in any case."""
+    if config.model.encoder == "none":
+        return ()
+    return config.sampling.fanouts if config.model.reversible else fanouts_of(config)
 
 
 def _device(config: Config, facts: Facts) -> str:
@@ -140,7 +143,7 @@ def _device(config: Config, facts: Facts) -> str:
             f"`storage.row_dtype` is {kind}, but {' and '.join(gpus)} is cuda: such rows are trained on the CPU so far: leave "
             f"{' and '.join(gpus)} out, or `storage.row_dtype`"
         )
-    for_cpu = for_cpu or config.scale.ranks > 1
+    for_cpu = for_cpu or config.scale.ranks > 1 or bool(config.model.reversible)
     return ("cuda" if facts.cuda and not for_cpu else "cpu") if asked == "auto" else asked
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marius_lite.config import clusters, lanes, layerwise
+from marius_lite.config import clusters, lanes, layerwise, reversible
 from marius_lite.config.decoders import DECODERS
 from marius_lite.config.encoder_memory import uniform
 from marius_lite.config.model_sections import LossSection, ModelSection
@@ -70,6 +70,7 @@ def _rules(config: Config) -> Rules:
         *layerwise.rules(config),
         *clusters.rules(config),
         *lanes.rules(config),
+        *reversible.rules(config),
         (
             model.encoder != "none"
             and config.sampling.fanouts != "auto"

@@ -209,6 +209,12 @@ class Config(Section):
         return self.training.method == "cluster"
 
     @property
+    def convolutions(self) -> int:
+        """How many convolutions of an encoder follow one another: how many hops its vectors reach."""
+        layers, groups = len(self.model.layers), self.model.reversible
+        return 2 + groups * (layers - 1) if groups else layers + 1
+
+    @property
     def learns_rows(self) -> bool:
         """Whether nodes have learned rows. The configuration must be resolved."""
         return self.model.inputs != "features"

@@ -70,3 +70,35 @@ def test_a_step_takes_no_more_than_was_planned(shape, encoder, heads, learned):
     sizes = EncoderSizes(given["seeds"], ResidentGraph(given["nodes"], 10**9, RELATIONS), given["width"], OUT, 4 * given["width"])
     planned, taken = encoder_bytes(config, sizes, learned), most_bytes(step) + rows.nbytes
     assert taken <= planned <= (14 if encoder in OWN else 3.5) * taken
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+@pytest.mark.parametrize("encoder", ["sage", "gcn", "rgcn", "gat"])
+@pytest.mark.parametrize(("width", "hidden", "count", "edges"), [(128, 64, 8, 20), (16, 128, 3, 5), (600, 32, 20, 2)])
+def test_couplings_take_no_more_than_was_planned(encoder, groups, width, hidden, count, edges):
+    pytest.importorskip("torch_geometric")
+    nodes, more = 4_000, {"norm": "layer", "dropout": 0.1, "heads": 2}
+    draw = torch.Generator().manual_seed(1)
+    relations = torch.randint(0, RELATIONS, (nodes * edges,), generator=draw)
+    indices = torch.randint(0, nodes, (nodes * edges,), generator=draw).int()
+    shape = EncoderShape(width, [hidden] * count + [OUT], relations=RELATIONS, groups=groups, **more)
+    module, hops = make_encoder(encoder, shape), 2 + groups * (count - 1)
+    graph = LayerGraph(
+        (nodes, *[0] * hops),
+        torch.arange(nodes + 1) * edges,
+        indices,
+        relations,
+        torch.full((nodes,), 5.0),
+        (len(indices),) * hops,
+    )
+    rows = torch.randn(nodes, width)
+
+    def step():
+        module(rows.clone(), graph).square().sum().backward()
+
+    step()  # parameters' gradients are there from now on
+    model = {"encoder": encoder, "layers": [hidden] * count, "reversible": groups, **more}
+    config = load(sets=["task=node_classification", "training.method=cluster", *(f"model.{k}={v}" for k, v in model.items())])
+    sizes = EncoderSizes(nodes, ResidentGraph(nodes, len(indices), RELATIONS), width, OUT, 4 * width)
+    planned, taken = encoder_bytes(config, sizes, learned=False), most_bytes(step) + rows.nbytes
+    assert taken <= planned <= 3.5 * taken

@@ -11,6 +11,7 @@ from marius_lite.nn.encoders.basic_gnn import BasicGnnEncoder, whole_graph_reaso
 from marius_lite.nn.encoders.custom import CustomEncoder, load_module
 from marius_lite.nn.encoders.gat import Gat
 from marius_lite.nn.encoders.gcn import Gcn
+from marius_lite.nn.encoders.reversible import Reversible
 from marius_lite.nn.encoders.rgcn import Rgcn
 from marius_lite.nn.encoders.sage import Sage
 from marius_lite.nn.encoders.shape import EncoderShape
@@ -24,6 +25,7 @@ __all__ = [
     "EncoderShape",
     "LayerGraph",
     "Layered",
+    "Reversible",
     "make_encoder",
     "whole_graph_reason",
 ]
@@ -31,7 +33,9 @@ __all__ = [
 ENCODERS: dict[str, type[Encoder]] = {"sage": Sage, "gcn": Gcn, "gat": Gat, "rgcn": Rgcn}
 
 
-def make_encoder(name: str, shape: EncoderShape, options: Mapping[str, Any] | None = None) -> Encoder | CustomEncoder:
+def make_encoder(
+    name: str, shape: EncoderShape, options: Mapping[str, Any] | None = None
+) -> Encoder | Reversible | CustomEncoder:
     """Make an encoder: one of ``ENCODERS``, or an instance of the class that ``package.module:Class`` names.
 
     ``options``: further arguments of a class of the user. Such a class decides itself on norm and residual. Weights start at
@@ -45,4 +49,4 @@ def make_encoder(name: str, shape: EncoderShape, options: Mapping[str, Any] | No
         return BasicGnnEncoder(module, shape.in_width, shape.widths[-1])
     if name not in ENCODERS:
         raise UserError(f"model.encoder: found {name!r}, allowed are {', '.join(ENCODERS)} or package.module:Class")
-    return ENCODERS[name](shape)
+    return Reversible(ENCODERS[name], shape) if shape.groups else ENCODERS[name](shape)

@@ -83,6 +83,11 @@ class LayerGraph:
             None if self.degrees is None else self.degrees[: self.nodes(hops)],
         )
 
+    def whole(self) -> Block:
+        """Return all edges, where each node is a target and a source. Those of the last hop have no edges."""
+        last = self.indptr[-1:].expand(self.hop_nodes[-1])
+        return Block(torch.cat([self.indptr, last]), self.indices, self.rel, self.degrees)
+
 
 class Layered(torch.nn.Module, ABC):
     """Layers that can be run one after the other over all nodes.
@@ -158,7 +163,7 @@ class Encoder(Layered):
         self.convs = torch.nn.ModuleList(
             self._conv(inner, outer, last=layer == len(widths) - 1) for layer, (inner, outer) in enumerate(ends)
         )
-        self.norms = torch.nn.ModuleList(_norm(shape.norm, width) for width in widths[:-1])
+        self.norms = torch.nn.ModuleList(norm_of(shape.norm, width) for width in widths[:-1])
         self.residuals = torch.nn.ModuleList(_skip(*each) for each in ends[:-1]) if shape.residual else None
 
     def forward(self, x: Tensor, graph: LayerGraph) -> Tensor:
@@ -299,7 +304,8 @@ def geometric() -> ModuleType:
     return module
 
 
-def _norm(name: str, width: int) -> torch.nn.Module:
+def norm_of(name: str, width: int) -> torch.nn.Module:
+    """Return a norm of rows with ``width`` numbers. Raises UserError for a name that is none of ``NORMS``."""
     if name == "none":
         return torch.nn.Identity()
     if name == "layer":

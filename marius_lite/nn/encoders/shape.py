@@ -14,6 +14,7 @@ class EncoderShape:
     ``dropout``: share of the numbers that is set to zero between layers. ``norm``: "none", "layer" (of each row) or "batch".
     ``residual``: whether a layer's input is added to its result. ``heads``: attention heads, for gat. ``relations``: how many
     relations edges have, for rgcn. ``gcn_norm``, ``diagonal``: how gcn weighs neighbours and the node's own row.
+    ``groups``: of reversible couplings; 0: none.
     """
 
     in_width: int
@@ -25,3 +26,4 @@ class EncoderShape:
     relations: int = 1
     gcn_norm: str = "symmetric"
     diagonal: float = 0.0
+    groups: int = 0
