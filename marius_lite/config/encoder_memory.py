@@ -113,6 +113,8 @@ def encoder_bytes(config: Config, sizes: EncoderSizes, learned: bool = True) -> 
     rows = width * copies * nodes[-1]
     if model.encoder in SUMMING:
         rows += width * (3 + 2 * learned) * nodes[-2] + 2 * nodes[-1] * min([*model.layers, sizes.out_width][0], width)
+    elif config.propagates:
+        rows += width * 2 * nodes[-1]
     elif ":" in model.encoder:
         rows += width * (4 + max(3 - copies, 0)) * nodes[-1]
     kept = int(HOLES * _values(config, nodes, drawn, sizes))

@@ -3,11 +3,14 @@
 All nodes take from their neighbours once for each layer. The layer is then trained on these rows, as if they were the features of
 a graph without edges, with a head of its own that makes scores of its results. Then it stays as it is, and the next layer
 follows (L-GCN, You et al., CVPR 2020). No neighbourhood is sampled, and no memory grows with the graph.
+
+Where hops have no weights (sgc, sign), all of them are made before the first layer, which is the only one.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,8 +26,8 @@ GATHERED = {"gcn": 1, "sage": 2}
 
 
 def layers(config: Config) -> int:
-    """Return how many layers an encoder has."""
-    return len(config.model.layers) + 1
+    """Return how many layers are trained one after another."""
+    return 1 if config.propagates else len(config.model.layers) + 1
 
 
 def layer_epochs(config: Config) -> int:
@@ -63,6 +66,10 @@ def gathered_bytes(config: Config, in_width: int) -> int:
 
     ``in_width``: how many numbers of a node the first layer gets.
     """
+    if config.propagates:
+        hops, keeps = config.model.hops, config.model.encoder == "sign"
+        copies = [hop + 1 if keeps else 1 for hop in range(hops + 1)]
+        return max(_row_bytes(before * in_width) + _row_bytes(after * in_width) for before, after in pairwise(copies))
     times, widths = GATHERED[config.model.encoder], (in_width, *config.model.layers)
     gathered = [_row_bytes(times * width) for width in widths]
     return max(before + _row_bytes(width) + own for before, width, own in zip((0, *gathered), widths, gathered))
@@ -82,11 +89,11 @@ def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
         return config, facts
     if inputs_of(config, facts) != "features":
         raise UserError("`training.method` is layerwise, but the dataset has no features to gather: preprocess with --features")
-    width = GATHERED[config.model.encoder] * max([input_width(config, facts), *config.model.layers])
+    width, hidden = _widest(config, input_width(config, facts))
     lists = LISTED_NODE_BYTES * (facts.rows_per_partition + 1)
     # A layer has results and, but for the last, a head. To gather takes as much memory as an evaluation, whether or not there are
     # evaluations.
-    hidden, every = (max(config.model.layers),) if config.model.layers else (), max(1, int(config.evaluation.every_epochs))
+    every = max(1, int(config.evaluation.every_epochs))
     changes = {
         "model": {"layers": hidden},
         "sampling": {"fanouts": (0,) * (len(hidden) + 1)},
@@ -99,20 +106,37 @@ def as_trained(config: Config, facts: Facts) -> tuple[Config, Facts]:
     )
 
 
+def _widest(config: Config, in_width: int) -> tuple[int, tuple[int, ...]]:
+    """Return how many numbers of a node a layer is trained on at most, and the widths of what it makes of them."""
+    widths = config.model.layers
+    if config.propagates:
+        copies = config.model.hops + 1 if config.model.encoder == "sign" else 1
+        return copies * in_width, tuple(width * (copies if place == 0 else 1) for place, width in enumerate(widths))
+    return GATHERED[config.model.encoder] * max([in_width, *widths]), (max(widths),) if widths else ()
+
+
 def rules(config: Config) -> Rules:
     """Return the rules of settings for training one layer after another."""
     if not config.trains_layerwise:
         asked = config.training.layer_epochs
         return [
-            (asked != "auto", f"`training.layer_epochs` is {asked}, but `training.method` is {config.training.method}: remove it")
+            (
+                config.propagates,
+                f"`model.encoder` is {config.model.encoder}, but `training.method` is {config.training.method}: it learns from "
+                "what all nodes have taken once, set it to layerwise",
+            ),
+            (
+                asked != "auto",
+                f"`training.layer_epochs` is {asked}, but `training.method` is {config.training.method}: remove it",
+            ),
         ]
     model, wanted = config.model, "`training.method` is layerwise, but"
     each, all_layers = layer_epochs(config), layers(config)
     return [
         (config.task != "node_classification", f"{wanted} `task` is {config.task}: it trains classes of nodes alone"),
         (
-            model.encoder not in GATHERED,
-            f"{wanted} `model.encoder` is {model.encoder}: choose {' or '.join(GATHERED)}, whose layers gather before they map",
+            model.encoder not in GATHERED and not config.propagates,
+            f"{wanted} `model.encoder` is {model.encoder}: choose gcn, sage, sgc or sign, which gather before they map",
         ),
         (model.residual, f"{wanted} `model.residual` is true: a layer is trained without the one before it, set it to false"),
         (model.inputs not in ("auto", "features"), f"{wanted} `model.inputs` is {model.inputs}: only features are gathered once"),

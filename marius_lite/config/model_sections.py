@@ -41,10 +41,12 @@ Fanout = Count | Annotated[dict[str, Count], BeforeValidator(_text_keys), Field(
 class ModelSection(Section):
     """The encoder and the decoder."""
 
-    encoder: Annotated[str, Field(pattern=r"^(none|sage|gcn|gat|rgcn|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$")] = Field(
+    encoder: Annotated[str, Field(pattern=r"^(none|sage|gcn|gat|rgcn|sgc|sign|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$")] = Field(
         "none",
-        description="how a node's rows become its representation: sage, gcn, gat, rgcn, or package.module:Class with "
-        "PyTorch Geometric's forward(x, edge_index); none: the row is the embedding",
+        description="how a node's rows become its representation: sage, gcn, gat, rgcn, sgc, sign, or package.module:Class "
+        "with PyTorch Geometric's forward(x, edge_index). sgc, sign: neighbours are summed model.hops times before anything is "
+        "learned, and model.layers are of what is learned of the last sum (sgc), or of all side by side (sign), with "
+        "training.method layerwise. none: the row is the embedding",
     )
     layers: Annotated[tuple[PositiveInt, ...], BeforeValidator(_repeated)] = Field(
         (),
@@ -56,6 +58,9 @@ class ModelSection(Section):
         description="groups of reversible couplings (RevGNN), which the layers between the first and the last become: their "
         "inputs are made again on the way back instead of kept, so that the memory does not grow with the layers. 2 or more, and "
         "they divide model.layers, which are all alike; with training.method cluster and model.norm layer; 0: none",
+    )
+    hops: Annotated[int, Field(ge=1, le=100)] = Field(
+        2, description="how often nodes take from their neighbours before anything is learned (sgc, sign)"
     )
     inputs: Literal["auto", "features", "embeddings", "both"] = Field(
         "auto",

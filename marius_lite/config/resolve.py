@@ -127,10 +127,11 @@ def _filled(config: Config, facts: Facts, found: Resolved, budget: int) -> Confi
 
 
 def _fanouts(config: Config) -> object:
-    """Return the fanouts for each layer; none without an encoder. Reversible couplings take all neighbours in any case."""
+    """Return the fanouts for each layer; none without an encoder. Where convolutions are not ``model.layers``, they
+    take all neighbours in any case."""
     if config.model.encoder == "none":
         return ()
-    return config.sampling.fanouts if config.model.reversible else fanouts_of(config)
+    return config.sampling.fanouts if config.model.reversible or config.propagates else fanouts_of(config)
 
 
 def _device(config: Config, facts: Facts) -> str:

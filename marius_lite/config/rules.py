@@ -60,6 +60,10 @@ def _rules(config: Config) -> Rules:
             )
             for key in ("gcn_norm", "diagonal")
         ),
+        (
+            model.hops != ModelSection().hops and not config.propagates,
+            f"`model.hops` is {model.hops}, but `model.encoder` is {model.encoder}: only sgc and sign have it, remove it",
+        ),
         (loss.name not in ("auto", *planning.losses), f"`loss.name` is {loss.name}, but `task` is {config.task}: leave it out"),
         (
             config.training.metric not in ("auto", *planning.metrics),

@@ -26,9 +26,10 @@ class TrainingSection(Section):
         "sampled",
         description="how an encoder is trained. sampled: all layers together, over sampled neighbourhoods. layerwise: one layer "
         "after another, over what all nodes take from all their neighbours once, whatever sampling.fanouts says; the memory does "
-        "not grow with the neighbourhoods (classification of nodes by features, with sage or gcn). Schedules and plateaus begin "
-        "anew for each layer; early_stopping and the best checkpoint are those of the last. cluster: a batch is all training "
-        "nodes of storage.capacity random partitions, with all edges among these, whatever batch_size and sampling.fanouts say "
+        "not grow with the neighbourhoods (classification of nodes by features, with sage or gcn; sgc and sign have one such "
+        "layer). Schedules and plateaus begin anew for each layer; early_stopping and the best checkpoint are those of the last. "
+        "cluster: a batch is all training nodes of storage.capacity random partitions, with all edges among these, whatever "
+        "batch_size and sampling.fanouts say "
         "(classification of nodes by features; preprocess with --partitioner locality --training-partitions all)",
     )
     layer_epochs: PositiveInt | Auto = Field(
@@ -209,8 +210,15 @@ class Config(Section):
         return self.training.method == "cluster"
 
     @property
+    def propagates(self) -> bool:
+        """Whether the hops of the encoder have no weights."""
+        return self.model.encoder in ("sgc", "sign")
+
+    @property
     def convolutions(self) -> int:
         """How many convolutions of an encoder follow one another: how many hops its vectors reach."""
+        if self.propagates:
+            return self.model.hops
         layers, groups = len(self.model.layers), self.model.reversible
         return 2 + groups * (layers - 1) if groups else layers + 1
 

@@ -6,11 +6,11 @@ import torch
 
 from marius_lite.config.schema import Config
 from marius_lite.errors import UserError
-from marius_lite.nn.encoders import CustomEncoder, Encoder, EncoderShape, Layered, Reversible, make_encoder, whole_graph_reason
+from marius_lite.nn.encoders import AnyEncoder, CustomEncoder, EncoderShape, Layered, make_encoder, whole_graph_reason
 from marius_lite.seeds import seed_for
 
 
-def initial_encoder(config: Config, in_width: int, out_width: int, relations: int) -> Encoder | Reversible | CustomEncoder:
+def initial_encoder(config: Config, in_width: int, out_width: int, relations: int) -> AnyEncoder:
     """Return the encoder on the CPU. Its weights follow from the run's seed."""
     settings = config.model
     torch.manual_seed(seed_for(config.training.seed, "encoder"))
@@ -25,11 +25,12 @@ def initial_encoder(config: Config, in_width: int, out_width: int, relations: in
         gcn_norm=settings.gcn_norm,
         diagonal=settings.diagonal,
         groups=settings.reversible,
+        hops=settings.hops,
     )
     return make_encoder(settings.encoder, shape)
 
 
-def weight_decays(config: Config, encoder: Encoder | Reversible | CustomEncoder | None) -> dict[str, float]:
+def weight_decays(config: Config, encoder: AnyEncoder | None) -> dict[str, float]:
     """Return the weight decay of parameters, by how their names begin: one for all, or one for each layer of an encoder.
 
     Raises UserError for one each where the encoder's layers are not known.

@@ -23,8 +23,10 @@ from marius_lite.graph.adjacency import Adjacency, PartitionLists
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.gathered import GatheredDataset
 from marius_lite.nn.allocator import give_back
+from marius_lite.nn.encoders import Layered
 from marius_lite.nn.encoders.base import Encoder
-from marius_lite.nn.encoders.one_layer import Gathering, RowLayer
+from marius_lite.nn.encoders.one_layer import Gathering, RowLayer, RowModel
+from marius_lite.nn.encoders.propagated import Propagated, PropagatedRows, Propagation
 from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.seeds import seed_for
 
@@ -35,7 +37,7 @@ PART_BYTES = 4 << 20
 class LayerScores:
     """The scores that a layer gives for rows it has gathered. ``dataset``: see `GatheredDataset`."""
 
-    def __init__(self, dataset: Dataset, layer: RowLayer):
+    def __init__(self, dataset: Dataset, layer: RowModel):
         assert dataset.features is not None
         self._table, self._layer = dataset.features.table, layer
 
@@ -80,13 +82,13 @@ class Layers:
     ``classes``: how many scores a layer's head gives.
     """
 
-    def __init__(self, dataset: Dataset, config: Config, encoder: Encoder, classes: int, folder: Path):
+    def __init__(self, dataset: Dataset, config: Config, encoder: Encoder | Propagated, classes: int, folder: Path):
         self._dataset, self._config, self._encoder, self._classes, self._folder = dataset, config, encoder, classes, folder
         assert dataset.adjacency is not None
         self._degrees = true_degrees(dataset.adjacency, dataset.partitioning) if encoder.degrees else None
-        self._reached: tuple[GatheredDataset, RowLayer] | None = None
+        self._reached: tuple[GatheredDataset, RowModel] | None = None
 
-    def at(self, layer: int, check: Callable[[], object] = lambda: None) -> tuple[GatheredDataset, RowLayer]:
+    def at(self, layer: int, check: Callable[[], object] = lambda: None) -> tuple[GatheredDataset, RowModel]:
         """Return what a layer is trained on, and the layer. All layers before it must be trained.
 
         Those are passed one after another. A layer that was reached is not passed again. ``check`` is called now and then; it may
@@ -99,19 +101,33 @@ class Layers:
         return reached
 
     def _after(
-        self, before: tuple[GatheredDataset, RowLayer] | None, check: Callable[[], object]
-    ) -> tuple[GatheredDataset, RowLayer]:
+        self, before: tuple[GatheredDataset, RowModel] | None, check: Callable[[], object]
+    ) -> tuple[GatheredDataset, RowModel]:
         """Return what follows a layer, or the first one."""
         dataset, config, place = self._dataset, self._config, before[1].place + 1 if before else 0
-        gathering, path = Gathering(self._encoder, place), self._folder / f"layer-{place}"
-        rows: RowsOfPartition = MappedRows(*before) if before else InputRows(dataset, config, None)
+        gathering, path = gathering_of(self._encoder, place), self._folder / f"layer-{place}"
+        rows: RowsOfPartition = InputRows(dataset, config, None)
+        if before is not None:
+            data, layer = before
+            assert isinstance(layer, RowLayer)
+            rows = MappedRows(data, layer)
         assert dataset.adjacency is not None
         lists = _Checked(dataset.adjacency, check)
         table = infer(gathering, rows, lists, dataset.partitioning, inference_bytes(config), path, self._degrees)
         files.remove_tree(self._folder / f"layer-{place - 1}")
         give_back()  # training has buffers of its own
         torch.manual_seed(seed_for(config.training.seed, "head", place))
-        return GatheredDataset(dataset, table, gathering.widths[0]), RowLayer(self._encoder, place, self._classes)
+        return GatheredDataset(dataset, table, gathering.widths[-1]), row_model(self._encoder, place, self._classes)
+
+
+def gathering_of(encoder: Encoder | Propagated, place: int) -> Layered:
+    """Return what all nodes do before a layer is trained; where hops have no weights, all of them are before the first."""
+    return Propagation(encoder) if isinstance(encoder, Propagated) else Gathering(encoder, place)
+
+
+def row_model(encoder: Encoder | Propagated, place: int, classes: int) -> RowModel:
+    """Return what is trained on rows that `gathering_of` gave."""
+    return PropagatedRows(encoder) if isinstance(encoder, Propagated) else RowLayer(encoder, place, classes)
 
 
 class _Checked:

@@ -8,7 +8,7 @@ from marius_lite.encode.neighbourhoods import open_neighbourhoods
 from marius_lite.encode.representation import Encoded, Representation, RowsThemselves
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import normalized_columns
-from marius_lite.nn.encoders import CustomEncoder, Encoder, Reversible
+from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.rows.resident import ResidentRows
 
 
@@ -17,7 +17,7 @@ def represent(
     accelerator: Accelerator | None,
     dataset: Dataset,
     config: Config,
-    encoder: Encoder | Reversible | CustomEncoder | None,
+    encoder: AnyEncoder | None,
     dropout: float,
 ) -> Representation:
     """Return the rows themselves, or the vectors of an encoder. ``dropout``: the share of its input numbers to set to zero."""

@@ -20,7 +20,7 @@ from marius_lite.device.cache import HOT_SAMPLE
 from marius_lite.encode.layer_graph import graph_arrays, layer_graph
 from marius_lite.encode.neighbourhoods import Neighbourhoods
 from marius_lite.nn.dropout import dropout
-from marius_lite.nn.encoders import CustomEncoder, Encoder, Reversible
+from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.nn.inputs import normalized
 from marius_lite.nn.seeding import seed_torch
 from marius_lite.rows.batch import Arrays, Arrived
@@ -110,12 +110,7 @@ class Encoded:
     """
 
     def __init__(
-        self,
-        rows: ResidentRows,
-        encoder: Encoder | Reversible | CustomEncoder,
-        neighbourhoods: Neighbourhoods,
-        normalize: int,
-        dropout: float = 0.0,
+        self, rows: ResidentRows, encoder: AnyEncoder, neighbourhoods: Neighbourhoods, normalize: int, dropout: float = 0.0
     ):
         self.rows = rows
         self._encoder, self._neighbourhoods, self._normalize, self._dropout = encoder, neighbourhoods, normalize, dropout

@@ -20,7 +20,7 @@ from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import features_read, normalized_columns
-from marius_lite.nn.encoders import CustomEncoder, Encoder, Layered, Reversible, whole_graph_reason
+from marius_lite.nn.encoders import AnyEncoder, CustomEncoder, Layered, whole_graph_reason
 from marius_lite.nn.inputs import normalized
 from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.storage.buffer import PartitionBuffer
@@ -105,12 +105,7 @@ def rows_behind(table: RowTable, config: Config, slots: int) -> Iterator[Partiti
 
 @contextmanager
 def vector_rows(
-    dataset: Dataset,
-    config: Config,
-    encoder: Encoder | Reversible | CustomEncoder,
-    table: RowTable | None,
-    memory: MemoryPlan,
-    folder: Path,
+    dataset: Dataset, config: Config, encoder: AnyEncoder, table: RowTable | None, memory: MemoryPlan, folder: Path
 ) -> Iterator[PartitionBuffer]:
     """Open a buffer over the table that `vectors` makes. It takes no more than ``memory`` has for the buffer of rows.
 

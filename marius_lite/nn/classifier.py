@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from marius_lite.nn.encoders import CustomEncoder, Layered
-from marius_lite.nn.encoders.one_layer import RowLayer
+from marius_lite.nn.encoders.one_layer import RowModel
 
 Loss = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """A function of scores (n, classes), labels, and weights (classes,) or None. It returns the loss, a scalar."""
@@ -33,7 +33,7 @@ class NodeClassifier(torch.nn.Module):
 
     weights: Tensor | None
 
-    def __init__(self, encoder: Layered | CustomEncoder | RowLayer, loss: Loss = cross_entropy, weights: Tensor | None = None):
+    def __init__(self, encoder: Layered | CustomEncoder | RowModel, loss: Loss = cross_entropy, weights: Tensor | None = None):
         super().__init__()
         self.register_buffer("weights", weights, persistent=False)
         self.encoder, self.loss = encoder, loss

@@ -16,7 +16,7 @@ from marius_lite.errors import UserError
 from marius_lite.nn.biases import adding_biases, without_biases
 from marius_lite.nn.decoders import Draw, EdgeContext, check_dim, decoder_class
 from marius_lite.nn.dropout import Dropout
-from marius_lite.nn.encoders import CustomEncoder, Encoder, Reversible
+from marius_lite.nn.encoders import AnyEncoder
 from marius_lite.nn.losses import LOSSES, Loss, Softmax
 from marius_lite.nn.scoring import Compared, SideGrads, joined, scores
 from marius_lite.nn.seeding import seed_torch
@@ -89,7 +89,7 @@ class LinkPredictionModel(torch.nn.Module):
         *,
         reciprocal: bool = False,
         relation_draw: Draw | None = None,
-        encoder: Encoder | Reversible | CustomEncoder | None = None,
+        encoder: AnyEncoder | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder

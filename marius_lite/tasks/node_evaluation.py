@@ -16,7 +16,7 @@ from marius_lite.encode.vectors import vectors
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.classifier import NodeClassifier
 from marius_lite.nn.encoders import CustomEncoder, Layered
-from marius_lite.nn.encoders.one_layer import RowLayer
+from marius_lite.nn.encoders.one_layer import RowModel
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks.labelling import labelling
 
@@ -56,10 +56,10 @@ class Scores(Protocol):
 
 
 def open_scores(
-    dataset: Dataset, config: Config, encoder: Layered | CustomEncoder | RowLayer, table: RowTable | None, folder: Path
+    dataset: Dataset, config: Config, encoder: Layered | CustomEncoder | RowModel, table: RowTable | None, folder: Path
 ) -> AbstractContextManager[Scores]:
     """Open the scores of all nodes: from full neighbourhoods, or from what a layer has gathered that is trained alone."""
-    if isinstance(encoder, RowLayer):
+    if isinstance(encoder, RowModel):
         return nullcontext(LayerScores(dataset, encoder))
     return vectors(dataset, config, encoder, table, folder)
 

@@ -13,7 +13,7 @@ from marius_lite.errors import UserError
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import input_width
 from marius_lite.nn.classifier import NodeClassifier
-from marius_lite.nn.encoders.one_layer import RowLayer
+from marius_lite.nn.encoders.one_layer import RowModel
 from marius_lite.sampling.node_batches import TrainingNodes
 from marius_lite.tasks.labelling import labelling, labelling_of
 from marius_lite.tasks.node_evaluation import blocks, by_partition
@@ -32,7 +32,7 @@ def make_classifier(dataset: Dataset, config: Config, trains: bool) -> NodeClass
     return NodeClassifier(encoder, labelling(dataset).loss, weights)
 
 
-def layer_classifier(model: NodeClassifier, layer: RowLayer) -> NodeClassifier:
+def layer_classifier(model: NodeClassifier, layer: RowModel) -> NodeClassifier:
     """Return the model that scores classes by one layer alone, with the loss of the whole ``model``."""
     return NodeClassifier(layer, model.loss, model.weights)
 

@@ -56,7 +56,7 @@ def stages(
         layers = Layers(dataset, config, model.encoder, dataset.required_labels().classes, place)
         at = layerwise.layer_of(config, epoch)
         for layer in range(at, count):
-            log.info("layer %s of %s: all nodes take from their neighbours", layer + 1, count)
+            log.info("%sall nodes take from their neighbours%s", *_about_pass(config, layer))
             with Interrupt() as interrupt:
                 data, row_layer = layers.at(layer, partial(_stop_if_asked, interrupt, folder))
             yield TrainingStage(
@@ -66,8 +66,14 @@ def stages(
                 config.training.epochs,
                 layerwise.first_epoch(config, layer),
                 layer == at,
-                f"layer {layer + 1} of {count}: trained on {row_layer.in_width:,} numbers of each node and its neighbours",
+                f"{_about_pass(config, layer)[0]}trained on {row_layer.in_width:,} numbers of each node and its neighbours",
             )
+
+
+def _about_pass(config: Config, layer: int) -> tuple[str, str]:
+    """Return which layer it is, where there are several, and how often nodes take from their neighbours, where it is often."""
+    count, hops = layerwise.layers(config), config.model.hops if config.propagates else 1
+    return f"layer {layer + 1} of {count}: " if count > 1 else "", f", {hops} times" if hops > 1 else ""
 
 
 def _stop_if_asked(interrupt: Interrupt, folder: Path) -> None:

@@ -53,3 +53,21 @@ def test_they_equal_products_in_memory(communities, tmp_path, monkeypatch, name,
             assert np.allclose(layer.eval().scores(rows)[p.rows + np.array([0, 3, 7]), 1:], scores, atol=1e-5)
             x = layer.results(rows).numpy()
         assert [path.name for path in tmp_path.iterdir()] == [f"layer-{place}"]
+
+
+@pytest.mark.parametrize("memory", ["2GB", "1MB"], ids=["in memory", "on disk"])
+@pytest.mark.parametrize("name", ["sgc", "sign"])
+def test_hops_equal_powers_in_memory(communities, tmp_path, monkeypatch, name, memory):
+    monkeypatch.setattr("marius_lite.config.memory.EVALUATION_BYTES", 1)
+    dataset, hops = Dataset.open(communities), 3
+    sets = [f"model.encoder={name}", f"model.hops={hops}", "training.method=layerwise", f"storage.memory={memory}"]
+    config, _ = resolved(dataset, load(sets=["task=node_classification", "storage.capacity=2", *sets]))
+    model = make_encoder(name, EncoderShape(dataset.features.width, [CLASSES], hops=hops))
+    gathered, layer = Layers(dataset, config, model, CLASSES, tmp_path).at(0)
+    every = range(dataset.partitioning.partitions)
+    product, expected = matrix(dataset, "gcn"), [np.concatenate([dataset.features.values(k) for k in every])]
+    for _ in range(hops):
+        expected.insert(0, product @ expected[0])
+    found = np.concatenate([gathered.features.values(k) for k in every])
+    assert np.abs(found - (np.concatenate(expected, 1) if name == "sign" else expected[0])).max() < 1e-5
+    assert layer.in_width == found.shape[1]

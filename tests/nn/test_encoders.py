@@ -242,7 +242,7 @@ def test_rows_between_layers_are_rounded_in_mixed_precision(name):
 @pytest.mark.parametrize(
     ("name", "options", "text"),
     [
-        ("sagee", {}, "model.encoder: found 'sagee', allowed are sage, gcn, gat, rgcn or package.module:Class"),
+        ("sagee", {}, "model.encoder: found 'sagee', allowed are sage, gcn, gat, rgcn, sgc, sign or package.module:Class"),
         ("sage", {"norm": "group"}, "model.norm: found 'group', allowed are none, layer, batch"),
         ("gat", {"heads": 3}, r"model.heads: found 3 for layers \[8, 6\]"),
         ("gat", {"heads": 0}, "model.heads: found 0"),

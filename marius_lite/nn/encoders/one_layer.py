@@ -1,5 +1,6 @@
 """An encoder seen layer by layer, for training that fits one layer after another (`config.layerwise`).
 
+scores from rows alone               RowModel     without the graph
 what all nodes gather for a layer    Gathering    over the graph, without weights
 the layer and its scores of classes  RowLayer     over what was gathered, without the graph
 the layers so far and their scores   FirstLayers  over the graph, to evaluate a run whose later layers are not trained
@@ -7,6 +8,7 @@ the layers so far and their scores   FirstLayers  over the graph, to evaluate a 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Self
 
 import torch
@@ -37,14 +39,28 @@ class Gathering(Layered):
         return self._gathers.with_own(sums, rows)
 
 
-class RowLayer(torch.nn.Module):
+class RowModel(torch.nn.Module, ABC):
+    """Scores of rows that have what they need of their neighbours. ``in_width``: numbers of a row. ``place``: its layer."""
+
+    asks_for_degrees = False
+    in_width: int
+    place: int
+
+    def forward(self, x: Tensor, graph: LayerGraph) -> Tensor:
+        """Return the scores of the seeds, (seeds, classes), from rows x (nodes, in_width)."""
+        return self.scores(x[: graph.nodes(0)])
+
+    @abstractmethod
+    def scores(self, x: Tensor) -> Tensor:
+        """Return the scores of rows x (n, in_width): (n, classes)."""
+
+
+class RowLayer(RowModel):
     """A layer of ``encoder`` over rows that `Gathering` gave. It scores ``classes``, by a head where its results are no scores.
 
     Its parameters have the names that they have in the encoder; those of the head begin with ``head``. Only the layer's own and
     the head's are trained.
     """
-
-    asks_for_degrees = False
 
     def __init__(self, encoder: Encoder, layer: int, classes: int):
         super().__init__()
@@ -60,12 +76,7 @@ class RowLayer(torch.nn.Module):
     def encoder(self) -> Encoder:
         return self._whole[0]
 
-    def forward(self, x: Tensor, graph: LayerGraph) -> Tensor:
-        """Return the scores of the seeds, (seeds, classes), from rows x (nodes, in_width)."""
-        return self.scores(x[: graph.nodes(0)])
-
     def scores(self, x: Tensor) -> Tensor:
-        """Return the scores of rows x (n, in_width): (n, classes)."""
         return scored(self.results(x), self.head)
 
     def results(self, x: Tensor) -> Tensor:

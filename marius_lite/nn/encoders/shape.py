@@ -14,7 +14,7 @@ class EncoderShape:
     ``dropout``: share of the numbers that is set to zero between layers. ``norm``: "none", "layer" (of each row) or "batch".
     ``residual``: whether a layer's input is added to its result. ``heads``: attention heads, for gat. ``relations``: how many
     relations edges have, for rgcn. ``gcn_norm``, ``diagonal``: how gcn weighs neighbours and the node's own row.
-    ``groups``: of reversible couplings; 0: none.
+    ``groups``: of reversible couplings; 0: none. ``hops``: of an encoder whose hops have no weights.
     """
 
     in_width: int
@@ -27,3 +27,4 @@ class EncoderShape:
     gcn_norm: str = "symmetric"
     diagonal: float = 0.0
     groups: int = 0
+    hops: int = 1
