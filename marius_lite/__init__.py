@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 let_threads_sleep()
 
 _PUBLIC = {  # public name -> module and name there
+    "fetch_dataset": "fetch.fetch:fetch_dataset",
     "make_dataset": "preprocess.make:make_dataset",
     "repartition_dataset": "preprocess.repartition:repartition_dataset",
     "update_dataset": "preprocess.update:update_dataset",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from marius_lite.errors import UserError as UserError
     from marius_lite.estimate import plan_run as plan_run
     from marius_lite.export import export_run as export_run
+    from marius_lite.fetch.fetch import fetch_dataset as fetch_dataset
     from marius_lite.graph.dataset import Dataset
     from marius_lite.predict import predict_links as predict_links
     from marius_lite.predict import predict_nodes as predict_nodes

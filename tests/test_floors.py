@@ -40,7 +40,7 @@ FLOORS = dict(
             ["encode"],
             ["tasks"],
             ["train"],
-            ["estimate", "predict", "export", "machine", "pyg", "search"],
+            ["estimate", "export", "fetch", "machine", "predict", "pyg", "search"],
             ["prices"],
             ["cli"],
             ["__main__"],
@@ -88,6 +88,7 @@ TORCH_FREE = {
     "preprocess",
     "sampling",
     "estimate",
+    "fetch",
     "machine",
 }
 CPP_FLOORS = {"base": 0, "io": 1, "rows": 2, "graph": 2, "score": 3, "layers": 4, "cuda": 5, "bind": 6}

@@ -17,6 +17,7 @@ from marius_lite.printable import printable
 from marius_lite.train.interrupt import ctrl_c_pressed, remember_ctrl_c
 
 COMMANDS = (
+    "fetch",
     "preprocess",
     "repartition",
     "update",
