@@ -26,6 +26,7 @@ _PUBLIC = {  # public name -> module and name there
     "plan_run": "estimate:plan_run",
     "train_run": "train.run:train_run",
     "resume_run": "train.run:resume_run",
+    "tune_dataset": "tune.search:tune_dataset",
     "evaluate_run": "train.evaluate_run:evaluate_run",
     "predict_links": "predict:predict_links",
     "predict_nodes": "predict:predict_nodes",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from marius_lite.train.evaluate_run import evaluate_run as evaluate_run
     from marius_lite.train.run import resume_run as resume_run
     from marius_lite.train.run import train_run as train_run
+    from marius_lite.tune.search import tune_dataset as tune_dataset
 
     open_dataset = Dataset.open
     load_config = _load.load

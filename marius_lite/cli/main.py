@@ -21,6 +21,7 @@ COMMANDS = (
     "preprocess",
     "repartition",
     "update",
+    "tune",
     "train",
     "resume",
     "eval",

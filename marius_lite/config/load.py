@@ -53,12 +53,17 @@ def _setting(item: str) -> dict[str, Any]:
 
 def check(tree: Mapping[str, Any], where: str) -> Config:
     """Turn a dict of sections into a Config. Raises UserError with one line for the first thing that is wrong."""
-    try:
-        config = Config.model_validate(tree)
-    except ValidationError as error:
-        raise UserError(f"{where}: {_explain(error)}") from None
+    config = validated(tree, where)
     check_rules(config, where)
     return config
+
+
+def validated(tree: Mapping[str, Any], where: str) -> Config:
+    """Turn a dict of sections into a Config, each setting checked for itself alone. Raises UserError for a wrong one."""
+    try:
+        return Config.model_validate(tree)
+    except ValidationError as error:
+        raise UserError(f"{where}: {_explain(error)}") from None
 
 
 def _read_yaml(file: Path) -> dict[str, Any]:

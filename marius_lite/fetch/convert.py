@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -17,6 +16,7 @@ from marius_lite.errors import UserError
 from marius_lite.fetch.pickled import pickled_arrays
 from marius_lite.fetch.recipe import ConversionSection
 from marius_lite.log import log
+from marius_lite.storage.npy_file import write_npy
 
 ROWS = 1 << 18
 """Rows that are written at once."""
@@ -38,7 +38,7 @@ def convert(conversion: ConversionSection, sources: list[Path], target: Path) ->
     files.make_folder(target.parent)
     with ExitStack() as stack:
         rows, blocks = CONVERTERS[conversion.by](conversion, sources, stack)
-        _write(target, rows, blocks)
+        write_npy(target, blocks, rows)
 
 
 def _pickled_columns(conversion: ConversionSection, sources: list[Path], stack: ExitStack) -> tuple[int | None, Blocks]:
@@ -110,29 +110,3 @@ CONVERTERS: dict[str, Callable[[ConversionSection, list[Path], ExitStack], tuple
     "ranges": _ranges,
 }
 """How each kind of conversion gives the number of rows (None: not known before) and the rows, block after block."""
-HEADER_BYTES = 128
-
-
-def _write(target: Path, rows: int | None, blocks: Blocks) -> None:
-    """Write blocks of rows as one .npy array. Its header is written last, once the number of rows is known."""
-    beside = target.with_name(target.name + ".tmp")
-    done, shape, dtype = 0, (), np.dtype(np.int64)
-    with files.disk_errors(target), open(beside, "wb") as out:
-        out.write(bytes(HEADER_BYTES))
-        for block in blocks:
-            done, shape, dtype = done + len(block), block.shape[1:], block.dtype
-            out.write(np.ascontiguousarray(block).data)
-        if rows is not None and done != rows:
-            raise UserError(f"{target.name}: {done:,} rows where {rows:,} were announced")
-        out.seek(0)
-        out.write(_header({"descr": dtype.str, "fortran_order": False, "shape": (done, *shape)}))
-        out.flush()
-        os.fsync(out.fileno())
-    files.publish(beside, target)
-
-
-def _header(described: dict[str, Any]) -> bytes:
-    """Return the header of an .npy file (format 1.0), of HEADER_BYTES bytes."""
-    text = repr(described).encode()
-    length = HEADER_BYTES - 10
-    return b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + text.ljust(length - 1) + b"\n"

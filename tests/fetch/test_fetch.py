@@ -92,7 +92,7 @@ def test_an_interrupted_fetch_keeps_what_is_downloaded(cli, served, site, tmp_pa
     made = {file.name: file.stat().st_mtime_ns for file in (tmp_path / "f/raw").glob("unpacked-*/*.npy")}
     assert made.keys() == {"train.npy", "valid.npy", "test.npy"}
     with monkeypatch.context() as patch:
-        patch.setattr("marius_lite.fetch.convert._write", killed)  # nothing is converted again
+        patch.setattr("marius_lite.fetch.convert.write_npy", killed)  # nothing is converted again
         assert cli("fetch", path, "--to", tmp_path / "f", "--memory", "1GB") == 0
     assert len(site.asked) == 1
 

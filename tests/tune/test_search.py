@@ -1,0 +1,166 @@
+"""Searches: the same from the same seed, also after a kill; by trials or by time; on the validation split alone."""
+
+import csv
+import json
+import shutil
+
+import pretended_trials
+import pytest
+import yaml
+
+from marius_lite.config.load import load
+from marius_lite.errors import RunError, UserError
+from marius_lite.tune import search as module
+from marius_lite.tune.search import tune_dataset
+from marius_lite.tune.study import JOURNAL
+
+pytest.importorskip("optuna", reason="tune needs the extra `tune`")
+SETS = ("training.epochs=9", "model.dim=8")
+BY_TRIALS = {"trials": 6, "rounds": 2, "reduction": 3, "sets": SETS, "file": "preset:kg"}
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    monkeypatch.setattr("marius_lite.tune.trial.start", pretended_trials.start)
+    return monkeypatch
+
+
+def table(folder):
+    """The rows of all trials, without their times."""
+    rows = list(csv.DictReader((folder / "trials.csv").read_text().splitlines()))
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
+
+
+def test_fewer_trials_go_on_and_the_best_is_written(pretended, tiny_dataset, tmp_path):
+    result = tune_dataset(tiny_dataset, tmp_path / "t", **BY_TRIALS)
+    assert result["trials"] == [6, 2]
+    rows = table(tmp_path / "t")
+    figures = {(row["round"], row["trial"]): float(row["mrr"]) for row in rows}
+    ranked = sorted((place for place in figures if place[0] == "1"), key=lambda place: (-figures[place], int(place[1])))
+    assert [row["of"] for row in rows if row["round"] == "2"] == [trial for _, trial in ranked[:2]]
+    epochs = {row["round"]: {row["epochs"]} for row in rows}
+    assert epochs == {"1": {"5"}, "2": {"9"}}
+    best = load(tmp_path / "t" / "best.yaml")
+    assert best.training.epochs == 9
+    assert best.evaluation.split == "valid"
+    assert pretended_trials.figure(best) == result["best_mrr"] == max(figures["2", "0"], figures["2", "1"])
+    assert load("preset:kg", [*SETS, *result["settings"], "evaluation.split=valid"]) == best
+    left = {path.name for path in (tmp_path / "t/runs").iterdir()}
+    assert left == {result["run"].rpartition("/")[2]}
+    assert len((tmp_path / "t/trials.md").read_text().splitlines()) == 2 + 8
+
+
+def test_the_settings_that_it_begins_with_are_the_first_trial(pretended, tiny_dataset, tmp_path):
+    result = tune_dataset(tiny_dataset, tmp_path / "t", trials=1, rounds=1, sets=SETS, file="preset:kg")
+    assert result["best_mrr"] == result["preset:kg_mrr"]
+    base = load("preset:kg", SETS)
+    best = load(tmp_path / "t" / "best.yaml")
+    assert best.model_dump(exclude={"evaluation"}) == base.model_dump(exclude={"evaluation"})
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("at", [1, 4, 7])
+def test_a_search_that_was_killed_goes_on_to_the_same(pretended, tiny_dataset, tmp_path, at):
+    tune_dataset(tiny_dataset, tmp_path / "whole", **BY_TRIALS)
+    started = []
+
+    def killed(job):
+        started.append(job)
+        if len(started) == at:
+            raise Killed
+        return pretended_trials.start(job)
+
+    with pretended.context() as patch:
+        patch.setattr("marius_lite.tune.trial.start", killed)
+        with pytest.raises(Killed):
+            tune_dataset(tiny_dataset, tmp_path / "killed", **BY_TRIALS)
+    with (tmp_path / "killed" / JOURNAL).open("ab") as journal:
+        journal.write(b'{"op_code": 4, "half of a li')
+    result = tune_dataset(tiny_dataset, tmp_path / "killed", **BY_TRIALS)
+    assert table(tmp_path / "killed") == table(tmp_path / "whole")
+    assert result["trials"] == [6, 2]
+    assert (tmp_path / "killed/best.yaml").read_bytes() == (tmp_path / "whole/best.yaml").read_bytes()
+
+
+def test_another_seed_draws_others_and_other_options_are_refused(pretended, tiny_dataset, tmp_path):
+    few = {"trials": 3, "rounds": 1, "sets": SETS, "file": "preset:kg"}
+    tune_dataset(tiny_dataset, tmp_path / "a", **few)
+    tune_dataset(tiny_dataset, tmp_path / "b", **few, seed=1)
+    assert table(tmp_path / "a") != table(tmp_path / "b")
+    with pytest.raises(UserError, match="has a search with other rounds, seed: give the same options"):
+        tune_dataset(tiny_dataset, tmp_path / "a", **{**few, "rounds": 2}, seed=1)
+
+
+def test_by_time_every_round_has_trials(pretended, tiny_dataset, tmp_path):
+    now = [0.0]
+    pretended.setattr("marius_lite.tune.clock.time.monotonic", lambda: now[0])
+
+    def slow(job):
+        now[0] += 10 * job.config.training.epochs
+        return pretended_trials.start(job)
+
+    pretended.setattr("marius_lite.tune.trial.start", slow)
+    result = tune_dataset(tiny_dataset, tmp_path / "t", seconds=900.0, sets=SETS, file="preset:kg", reduction=3)
+    assert result["trials"][0] == 10  # 30 s each, in a third of the time
+    assert result["trials"][1] == 4
+    assert 1 <= result["trials"][2] <= 2
+    assert now[0] <= 900 + 90
+
+
+def test_settings_that_contradict_each_other_fail_alone(pretended, tiny_dataset, tmp_path):
+    space = tmp_path / "space.yaml"
+    nothing = {"model.dim": [7, 8], **dict.fromkeys(["model.decoder", "loss.name", "model.dropout", "negatives.count"])}
+    space.write_text(yaml.safe_dump(nothing))
+    given = {"trials": 8, "rounds": 1, "space": space, "file": "preset:kg", "sets": SETS[:1]}
+    tune_dataset(tiny_dataset, tmp_path / "t", **given)
+    states = [row["state"] for row in table(tmp_path / "t")]
+    assert {state.partition(":")[0] for state in states} == {"complete", "failed"}
+    assert any("`model.dim` is 7" in state for state in states)
+    space.write_text(yaml.safe_dump({**nothing, "model.dim": [7, 9]}))
+    with pytest.raises(RunError, match=r"no trial of round 1 came to a figure: .*`model.dim` is"):
+        tune_dataset(tiny_dataset, tmp_path / "u", **given)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "give either --trials N or --time T"),
+        ({"trials": 1, "seconds": 1.0}, "give either --trials N or --time T"),
+        ({"trials": 0}, "--trials 0: must be 1 or more"),
+        ({"trials": 1, "reduction": 1}, "--reduction 1: must be 2 or more"),
+        ({"trials": 1, "sets": ("evaluation.split=test",)}, "compared on the validation split alone"),
+        ({"trials": 1, "sets": ("model.dims=3",)}, "did you mean `model.dim`"),
+    ],
+)
+def test_wrong_options_are_refused_and_leave_nothing(tiny_dataset, tmp_path, options, said):
+    with pytest.raises(UserError) as raised:
+        tune_dataset(tiny_dataset, tmp_path / "t", **options)
+    assert said in str(raised.value)
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_dataset_without_validation_is_refused(cli, tiny_edges, tmp_path):
+    assert cli("preprocess", tiny_edges, "--output", tmp_path / "d", "--split", "0.9,0,0.1") == 0
+    with pytest.raises(UserError, match="has no validation split"):
+        tune_dataset(tmp_path / "d", tmp_path / "t", trials=1)
+
+
+def test_the_test_split_is_never_opened(pretended, tiny_dataset, tmp_path):
+    dataset = shutil.copytree(tiny_dataset, tmp_path / "data")
+    for file in (dataset / "edges/test").rglob("c/0"):
+        if file.is_file():
+            file.write_bytes(bytes(file.stat().st_size))
+    assert tune_dataset(dataset, tmp_path / "t", **BY_TRIALS)["trials"] == [6, 2]
+
+
+def test_the_command_shows_the_result(pretended, cli, tiny_dataset, tmp_path, capfd):
+    given = ("--trials", "2", "--rounds", "1", *(f"--set={item}" for item in SETS), "--config", "preset:kg")
+    assert cli("tune", tiny_dataset, "--output", tmp_path / "t", *given, "--json") == 0
+    result = json.loads(capfd.readouterr().out)
+    assert result["config"] == str(tmp_path / "t/best.yaml")
+    assert cli("tune", tiny_dataset, "--output", tmp_path / "u", "--time", "soon") == 2
+    assert "--time soon: write a number and s, m or h" in capfd.readouterr().err
+    assert module.POLL < 1
