@@ -32,7 +32,7 @@ _PUBLIC = {  # public name -> module and name there
     "predict_nodes": "predict:predict_nodes",
     "index_run": "search.build:index_run",
     "open_search": "search.session:open_search",
-    "export_run": "export:export_run",
+    "export_run": "export.run:export_run",
     "UserError": "errors:UserError",
     "RunError": "errors:RunError",
 }
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from marius_lite.errors import RunError as RunError
     from marius_lite.errors import UserError as UserError
     from marius_lite.estimate import plan_run as plan_run
-    from marius_lite.export import export_run as export_run
     from marius_lite.fetch.fetch import fetch_dataset as fetch_dataset
+    from marius_lite.export.run import export_run as export_run
     from marius_lite.graph.dataset import Dataset
     from marius_lite.predict import predict_links as predict_links
     from marius_lite.predict import predict_nodes as predict_nodes

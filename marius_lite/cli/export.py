@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from marius_lite.cli import options
+from marius_lite.export.format import FORMATS
 
 
 def export(
     run: options.Run,
     output: options.Output,
-    format: Annotated[str, typer.Option("--format", help="Format of the files: parquet, npy or zarr.")] = "parquet",
+    format: Annotated[str, typer.Option("--format", help=f"Format of the files: {', '.join(FORMATS)}.")] = "parquet",
     checkpoint: options.Checkpoint = None,
     dataset: options.Moved = None,
     as_json: options.Json = False,
@@ -20,6 +21,6 @@ def export(
 ) -> None:
     """Write a checkpoint's results to files, with raw ids: vectors of nodes and relations, or classes and their probabilities."""
     from marius_lite.cli.output import show
-    from marius_lite.export import export_run
+    from marius_lite.export.run import export_run
 
     show(export_run(run, output, format, checkpoint, dataset), as_json)

@@ -72,9 +72,9 @@ def without(value: Any) -> Any:
 
 def make(folder: Path) -> dict[str, dict[str, str]]:
     """Everything, anew; digests by name and file."""
+    from marius_lite import export_run
     from marius_lite.cli.main import run as command
     from marius_lite.config.load import load
-    from marius_lite.export import export_run
     from marius_lite.train.run import resume_run, train_run
 
     found: dict[str, dict[str, str]] = {}

@@ -20,7 +20,7 @@ import torch._dynamo
 import torch._inductor
 import torch.onnx
 
-import marius_lite.export
+import marius_lite.export.run
 import marius_lite.graph.describe
 import marius_lite.graph.verify
 import marius_lite.predict

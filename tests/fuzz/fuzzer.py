@@ -53,7 +53,7 @@ HEAVY = [
     "torch.onnx",
     "marius_lite.train.run",
     "marius_lite.train.evaluate_run",
-    "marius_lite.export",
+    "marius_lite.export.run",
     "marius_lite.predict",
     "marius_lite.checkpoint.describe",
 ]

@@ -7,8 +7,9 @@ import polars
 import pyarrow.parquet as pq
 import pytest
 
-from marius_lite import export
 from marius_lite.errors import UserError
+from marius_lite.export import run as export
+from marius_lite.export.format import ExportFormat
 from marius_lite.graph.dataset import Dataset
 from marius_lite.preprocess.build import preprocess
 from marius_lite.preprocess.options import Options
@@ -106,7 +107,7 @@ def test_a_failure_leaves_nothing_behind(world, tmp_path, monkeypatch):
     def fail(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(export.WRITERS, "npy", fail)
+    monkeypatch.setattr(export, "described", lambda format: ExportFormat(fail))
     with pytest.raises(KeyboardInterrupt):
         run_export(world, tmp_path / "out", "npy")
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
