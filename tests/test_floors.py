@@ -49,7 +49,7 @@ FLOORS = dict(
 )
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 ROOMS = [  # of preprocess, each above the one before
-    ["columns", "formats", "fractions", "option_texts", "plan"],
+    ["columns", "databases", "formats", "fractions", "option_texts", "plan"],
     ["arguments"],
     ["options"],
     ["readers"],
@@ -59,7 +59,7 @@ ROOMS = [  # of preprocess, each above the one before
     ["nodes"],
     ["partition"],
     ["gather"],
-    ["disk_plan", "node_passes", "manifest", "report", "standard_input"],
+    ["disk_plan", "node_passes", "manifest", "report", "standard_input", "inputs"],
     ["command"],
     ["repartitioning"],
     ["updating"],

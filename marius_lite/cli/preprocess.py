@@ -14,6 +14,7 @@ from marius_lite.printable import printable
 def preprocess(
     edges: given.Edges,
     output: given.Output,
+    database: given.Database = None,
     valid: given.Valid = None,
     test: given.Test = None,
     split: given.Split = None,
@@ -50,49 +51,10 @@ def preprocess(
     json: given.Json = False,
 ) -> None:
     """Turn raw edge lists into a partitioned dataset."""
-    from marius_lite.preprocess import Options
-    from marius_lite.preprocess import preprocess as run
-    from marius_lite.preprocess.standard_input import on_disk
+    arguments = {name: value for name, value in locals().items() if name != "json"}
+    from marius_lite.preprocess.make import make
 
-    options = Options.parse(
-        edges=edges,
-        output=output,
-        valid=valid,
-        test=test,
-        split=split,
-        format=format,
-        ids=ids,
-        columns=columns,
-        edge_weight=edge_weight,
-        weight_default=weight_default,
-        timestamp=timestamp,
-        features=features,
-        feature_dtype=feature_dtype,
-        node_ids=node_ids,
-        labels=labels,
-        node_types=node_types,
-        train_nodes=train_nodes,
-        valid_nodes=valid_nodes,
-        test_nodes=test_nodes,
-        mask_split=mask_split,
-        node_split=node_split,
-        delimiter=delimiter,
-        header=header,
-        comment=comment,
-        partitions=partitions,
-        partitioner=partitioner,
-        training_partitions=training_partitions,
-        memory=memory,
-        seed=seed,
-        adjacency=adjacency,
-        overwrite=overwrite,
-        undirected=undirected,
-        drop_duplicates=drop_duplicates,
-        drop_self_loops=drop_self_loops,
-        on_bad_row=on_bad_row,
-    )
-    with on_disk(options, sys.stdin.buffer) as options:
-        report = run(options)
+    report = make(arguments, sys.stdin.buffer)
     if json:
         typer.echo(json_module.dumps(report))
         return

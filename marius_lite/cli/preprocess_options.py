@@ -22,6 +22,15 @@ Edges = Annotated[
     ),
 ]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The dataset folder to make.")]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URI",
+        help="Where queries are asked, which begin with SELECT or WITH and stand in the place of files: sqlite:///FILE, "
+        "duckdb:///FILE, or postgresql://HOST/NAME (PGPASSWORD and .pgpass hold). Columns of a result are found by their names.",
+        rich_help_panel=EDGES,
+    ),
+]
 Valid = Annotated[list[str] | None, typer.Option(help="Validation edges. May be given several times.", rich_help_panel=EDGES)]
 Test = Annotated[list[str] | None, typer.Option(help="Test edges. May be given several times.", rich_help_panel=EDGES)]
 Split = Annotated[
@@ -66,7 +75,7 @@ Timestamp = Annotated[
     ),
 ]
 Features = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         metavar="FILE",
         help="Node features, shape (nodes, width). Row i belongs to the integer id i, or see --node-ids. A .npy array, "
@@ -84,7 +93,7 @@ FeatureDtype = Annotated[
     ),
 ]
 NodeIds = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         metavar="FILE",
         help="Raw ids of the rows of --features and --labels: text with one id in each line, or a .npy array (or FILE.npz:KEY) "
@@ -93,7 +102,7 @@ NodeIds = Annotated[
     ),
 ]
 Labels = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         metavar="FILE",
         help="Class labels, integers or names. One for each row: a .npy array (or FILE.npz:KEY) of shape (nodes,), a Parquet "
@@ -104,7 +113,7 @@ Labels = Annotated[
     ),
 ]
 NodeTypes = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         metavar="FILE",
         help="The type of each node, by name. Text or Parquet with two columns, raw id and type; or a .npy array (or "
@@ -114,7 +123,7 @@ NodeTypes = Annotated[
     ),
 ]
 TrainNodes = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         metavar="FILE",
         help="The nodes to train on: text with one id in each line, a .npy array (or FILE.npz:KEY) of integer ids, or a mask "
@@ -123,10 +132,10 @@ TrainNodes = Annotated[
     ),
 ]
 ValidNodes = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The nodes to validate on, as --train-nodes.", rich_help_panel=NODES)
+    str | None, typer.Option(metavar="FILE", help="The nodes to validate on, as --train-nodes.", rich_help_panel=NODES)
 ]
 TestNodes = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The nodes to test on, as --train-nodes.", rich_help_panel=NODES)
+    str | None, typer.Option(metavar="FILE", help="The nodes to test on, as --train-nodes.", rich_help_panel=NODES)
 ]
 MaskSplit = Annotated[
     int | None,

@@ -28,6 +28,7 @@ class Arguments(TypedDict, total=False):
     """The command's arguments by name, as texts or values. Those that are left out have the defaults of `Options`."""
 
     edges: Required[list[str]]
+    database: str | None
     output: Required[str | Path]
     valid: list[str] | None
     test: list[str] | None

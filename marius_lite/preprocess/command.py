@@ -18,6 +18,7 @@ import numpy as np
 import marius_lite
 from marius_lite._native import crc32c
 from marius_lite.files import reading
+from marius_lite.preprocess.inputs.on_disk import is_put_there
 from marius_lite.preprocess.options import Options
 from marius_lite.preprocess.readers.folders import announced_nodes
 from marius_lite.preprocess.readers.marius_bin import FACTS, is_marius_bin
@@ -49,6 +50,6 @@ def _state(file: Path) -> tuple[Any, ...]:
         places = sorted({last * place // (STRETCHES - 1) for place in range(STRETCHES)})
         stretches = b"".join(os.pread(opened.fileno(), STRETCH_BYTES, place) for place in places)
         sample = crc32c(np.frombuffer(stretches, np.uint8))
-    # Standard input is put on disk anew each time. The time of change of its file is a checksum of all of it.
-    changed = () if is_spooled(file) else (facts.st_ino, facts.st_ctime_ns)
+    # What is no file is put on disk anew each time. The time of change of its file is a checksum of all of it.
+    changed = () if is_spooled(file) or is_put_there(file) else (facts.st_ino, facts.st_ctime_ns)
     return (str(file.resolve()), facts.st_size, facts.st_mtime_ns, sample, *changed)

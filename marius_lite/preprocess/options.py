@@ -58,6 +58,7 @@ class Options:
     ``delimiter``: one character, or `WHITESPACE`.
     ``node_lists``: the file of each split of nodes, by name; ``mask_split``: which column, where they are masks of several.
     ``features``, ``labels``, ``node_lists``, ``node_types``: also FILE.npz:KEY.
+    ``database``: where the queries were asked, without user and password.
     """
 
     edges: tuple[str, ...]
@@ -93,6 +94,7 @@ class Options:
     node_fractions: Fractions | None = None
     node_types: Path | None = None
     mask_split: int | None = None
+    database: str | None = None
 
     @classmethod
     def parse(cls, **given: Unpack[Arguments]) -> Options:
@@ -174,4 +176,5 @@ class Options:
             **({"feature_dtype": self.feature_dtype} if self.feature_dtype != "auto" else {}),
             **({"node_split": self.node_fractions} if self.node_fractions else {}),
             **({"mask_split": self.mask_split} if self.mask_split is not None else {}),
+            **({"database": self.database} if self.database is not None else {}),
         }

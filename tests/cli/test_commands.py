@@ -309,9 +309,9 @@ def test_help_names_the_extra_in_brackets(cli, capfd):
 
 
 def test_a_ctrl_c_while_a_command_works_is_said(cli, capfd, tiny_edges, tmp_path, monkeypatch):
-    def pressed(options):
+    def pressed(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("marius_lite.preprocess.preprocess", pressed)
+    monkeypatch.setattr("marius_lite.preprocess.make.make", pressed)
     assert cli("preprocess", tiny_edges, "--output", tmp_path / "d") == 130
     assert capfd.readouterr().err == "marius-lite: stopped\n"

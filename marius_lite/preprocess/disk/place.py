@@ -43,7 +43,7 @@ def new_dataset(output: Path, command: str, overwrite: bool) -> Iterator[tuple[P
             files.sync_tree(temporary)
             _put_in_place(temporary, output)
     except OSError as error:
-        raise files.disk_error(_with_errno(error), output) from error
+        raise files.disk_error(with_errno(error), output) from error
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def checksums(root: Path, known: Files) -> dict[str, tuple[int, int]]:
     return sums
 
 
-def _with_errno(error: OSError) -> OSError:
+def with_errno(error: OSError) -> OSError:
     """Return the error with its number, which Arrow's errors have only in their text."""
     if error.errno is None and (number := re.search(r"errno (\d+)", str(error))):
         return OSError(int(number[1]), os.strerror(int(number[1])))

@@ -166,7 +166,7 @@ class Gatherer:
         ids = f", ids {self.kind or reader.kind}" if reader.kind else ""
         read_as = f"{reader.description}{ids}"
         if read_as not in self.facts.read_as:
-            log.info(printable(f"{file.name}: read as {read_as}"))
+            log.info(printable(f"{file.shown}: read as {read_as}"))
             self._shown = False
         self.facts.read_as[read_as] += 1
 

@@ -77,6 +77,9 @@ class NodeData:
         self.labels = None if options.labels is None else open_label_file(options.labels, options)
         self.classes = None if self.labels is None else self.labels.classes()
         names = None if options.node_ids is None else open_ids(options.node_ids)
+        if self.features is not None and self.features.ids is not None:
+            _require_one_way(names, self.features.path, "features")
+            names = self.features.ids
         for file in (options.features, options.labels) if names is None else ():
             _require_no_ids(file)
         self.label_rows = None
@@ -86,7 +89,7 @@ class NodeData:
             self.rows = NodeRows(self.features.path, self.features.rows, "feature", names)
         elif self.labels is not None:
             self.rows = self.label_rows or NodeRows(self.labels.path, self.labels.rows, "label", names)
-            self._require_one_way(names)
+            _require_one_way(names if self.labels.ids is not None else None, self.labels.path, "labels")
         if self.labels is not None and self.labels.ids is None and self.labels.rows != self.rows.count:
             raise UserError(
                 f"{self.labels.path}: {self.labels.rows} rows, {self.rows.path} has {self.rows.count}: row "
@@ -102,13 +105,6 @@ class NodeData:
             raise UserError(
                 f"--memory: placing the {what} of {self.rows.count:,} nodes takes {format_bytes(needed)}, three "
                 "quarters of it at most: give more --memory"
-            )
-
-    def _require_one_way(self, names: IdList | None) -> None:
-        """Refuse --node-ids where the file of labels has ids of its own."""
-        if self.labels is not None and self.labels.ids is not None and names is not None:
-            raise UserError(
-                f"--node-ids {names.path}: {self.labels.path} has its own ids beside the labels: leave out --node-ids"
             )
 
     @property
@@ -244,6 +240,12 @@ def node_labels_bytes(data: NodeData, nodes: int, id_bytes: int) -> int:
 def open_node_data(options: Options) -> NodeData | None:
     """Open the files about nodes, where there are any. Raises UserError for what cannot be read, or does not fit together."""
     return None if options.features is None and options.labels is None else NodeData(options)
+
+
+def _require_one_way(names: IdList | None, path: Path, what: str) -> None:
+    """Refuse --node-ids where the file ``path`` has ids of its own."""
+    if names is not None:
+        raise UserError(f"--node-ids {names.path}: {path} has its own ids beside the {what}: leave out --node-ids")
 
 
 def _require_no_ids(file: Path | None) -> None:

@@ -94,6 +94,16 @@ def checked_types(file: str, first_row: int, ids: pa.Array, types: pa.Array, kin
     return raw_ids, names
 
 
+def checked_ids(file: str, first_row: int, ids: pa.Array, kind: IdKind) -> pa.Array:
+    """Return a column of raw ids as int64 or string. Raises UserError at the first that is no such id."""
+    raw_ids, faults = _as_kind(ids.cast(pa.string()) if pa.types.is_string_view(ids.type) else ids, kind)
+    if faults:
+        fault, reason = min(faults, key=lambda each: int(each[0].argmax()))
+        row = int(fault.argmax())
+        raise UserError(f"{BadRow(file, first_row + row, reason, str(ids[row].as_py())[:MOST_CONTENT], 'row')}: mend the row")
+    return raw_ids
+
+
 def _checked(role: str, values: pa.Array, kind: IdKind, no_weight: float | None) -> tuple[pa.Array, Faults]:
     """Return a column as `RawEdges` has it, with any value where a row is wrong; and the wrong rows, with the reason."""
     if pa.types.is_string_view(values.type):  # few of Arrow's functions take this type

@@ -1,4 +1,4 @@
-"""Lists of raw ids: a text file of one id a line, or a .npy array of integers."""
+"""Lists of raw ids: a text file of one id a line, a .npy array of integers, or a column of a Parquet file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from marius_lite.errors import UserError
+from marius_lite.files import reading
 from marius_lite.graph.ids import IdKind
 from marius_lite.preprocess.readers.array_file import ArrayFile, OfArray
+from marius_lite.preprocess.readers.arrays import checked_ids, kind_of
 from marius_lite.preprocess.readers.lines import whole_lines
+from marius_lite.preprocess.readers.parquet_file import open_parquet
 from marius_lite.preprocess.readers.shape import integer_of
-from marius_lite.preprocess.readers.source import ByteStream, locate, magic_of
+from marius_lite.preprocess.readers.source import ByteStream, checksum_of, locate, magic_of
 from marius_lite.preprocess.readers.text import id_fault
 
 LARGEST_ID = 2**63 - 1
+ID_BYTES = 64  # of a decoded id, about
 ADVICE = "save a one-dimensional array of integer ids with numpy.save, or write text with one id a line"
 
 
@@ -47,11 +51,44 @@ class IdList(Protocol):
 
 
 def open_ids(file: Path, usual: Sequence[str] = ()) -> IdList:
-    """Open a list of ids: text, FILE.npy, or FILE.npz:KEY. ``usual``: see `ArrayFile`. Raises UserError for what cannot be
-    one."""
-    if magic_of(locate(file)[0]) in ("npy", "zip"):
-        return IdArray(ArrayFile(file, ADVICE, usual))
-    return NodeIdFile(file)
+    """Open a list of ids: text, Parquet, FILE.npy, or FILE.npz:KEY. ``usual``: see `ArrayFile`. Raises UserError for what cannot
+    be one."""
+    magic = magic_of(locate(file)[0])
+    if magic == "parquet":
+        return IdColumn(file)
+    return IdArray(ArrayFile(file, ADVICE, usual)) if magic in ("npy", "zip") else NodeIdFile(file)
+
+
+class IdColumn:
+    """A column of a Parquet file, integers or strings: the one that is named, else the only one. Ids are not null.
+
+    ``checksum``: the crc32c of the file's bytes, known when `read` has ended.
+    """
+
+    def __init__(self, path: Path, name: str | None = None):
+        self.path, self.checksum = path, 0
+        with reading(path), open_parquet(path) as opened:
+            schema = opened.schema_arrow
+        if name is None and len(schema) != 1:
+            raise UserError(f"{path}: columns {', '.join(schema.names)[:120]}: {ADVICE}, or a Parquet file of one column")
+        self._name = schema.names[0] if name is None else name
+        if kind_of(type := schema.field(self._name).type) is None:
+            raise UserError(f"{path}: column {self._name!r} is of type {type}: ids must be integers or strings")
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    def place(self, at: int) -> str:
+        return f"{self.path}: row {at}"
+
+    def read(self, kind: IdKind, block_bytes: int) -> Iterator[pa.Array]:
+        self.checksum = checksum_of(self.path, lambda _: None)
+        first = 0
+        with reading(self.path), open_parquet(self.path, buffer_size=1 << 20, pre_buffer=False) as opened:
+            for batch in opened.iter_batches(max(1 << 10, block_bytes // ID_BYTES), columns=[self._name]):
+                yield checked_ids(str(self.path), first, batch.column(0), kind)
+                first += len(batch)
 
 
 class IdArray(OfArray):
@@ -84,8 +121,6 @@ class NodeIdFile:
     def __init__(self, path: Path):
         self.path = path
         self.checksum = 0
-        if magic_of(path) == "parquet":
-            raise UserError(f"{path}: a parquet file: {ADVICE}")
 
     @property
     def size(self) -> int:

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from marius_lite.preprocess.readers.node_ids import IdList
+
 Rows = npt.NDArray[Any]
 
 
@@ -46,10 +48,12 @@ class NumberRows(Protocol):
 
 
 class OfRows:
-    """An opened file with rows of numbers. ``size`` and ``checksum``: see `NumberRows`."""
+    """An opened file with rows of numbers. ``size`` and ``checksum``: see `NumberRows`. ``ids``: whose rows they are, where the
+    file says it."""
 
     def __init__(self, source: NumberRows):
         self._source, self.path, self.rows = source, source.path, source.rows
+        self.ids: IdList | None = getattr(source, "ids", None)
 
     @property
     def size(self) -> int:

@@ -14,11 +14,13 @@ import pyarrow.parquet as pq
 
 from marius_lite.errors import UserError
 from marius_lite.files import parse_json, reading
+from marius_lite.preprocess.readers.node_ids import IdColumn
 from marius_lite.preprocess.readers.parquet_file import open_parquet
 from marius_lite.preprocess.readers.roles import NODE_IDS, require_distinct
 from marius_lite.preprocess.readers.source import checksum_of
 
 ADVICE = "write columns of numbers and no others, or one column of lists of equal length"
+IDS = tuple(name for name in NODE_IDS if name.endswith("id"))  # these say whose row it is; others only look like it
 LEAST_BUFFER, BUFFERS = 1 << 12, 4 << 20  # bytes, of one column and of all of them
 Rows = npt.NDArray[Any]
 
@@ -44,9 +46,13 @@ def only_list(path: Path) -> bool:
 
 
 class ParquetRows:
-    """All columns of the file, in their order. Rows are decoded in batches. Beside these, a page of each column is in memory."""
+    """All columns of the file, in their order. Rows are decoded in batches. Beside these, a page of each column is in memory.
+
+    ``ids``: the column that says whose rows they are, where one has such a name.
+    """
 
     together = 1
+    ids: IdColumn | None = None
 
     def __init__(self, path: Path):
         self.path, self.name = path, str(path)
@@ -55,6 +61,11 @@ class ParquetRows:
         with reading(path), self._open() as opened:
             schema, self.rows = opened.schema_arrow, int(opened.metadata.num_rows)
         require_distinct(path, schema.names, schema.names)
+        self._names = schema.names
+        if len(ids := [name for name in schema.names if name.lower() in IDS]) == 1 and len(schema) > 1:
+            self.ids = IdColumn(path, ids[0])
+            schema = schema.remove(schema.get_field_index(ids[0]))
+            self._names = schema.names
         types = [field.type for field in schema]
         self._lists = len(types) == 1 and _is_list(types[0])
         for field in schema:
@@ -64,7 +75,7 @@ class ParquetRows:
         if ids := [name for name in schema.names if name.lower() in NODE_IDS or name in _index(schema)]:
             raise UserError(
                 f"{path}: column {ids[0]!r} looks like ids of nodes, not like a feature: leave it out, and give the "
-                "id of each row with --node-ids, if row i is not about node i"
+                "id of each row with --node-ids, if row i is not about node i, or call its column id"
             )
         if not self.rows or not types:
             raise UserError(f"{path}: {self.rows} rows, {len(types)} columns: {ADVICE}")
@@ -78,7 +89,7 @@ class ParquetRows:
 
     def _list_length(self) -> int:
         with reading(self.path), self._open() as opened:
-            first = next(opened.iter_batches(1)).column(0)[0].as_py()
+            first = next(opened.iter_batches(1, columns=self._names)).column(0)[0].as_py()
         if not first:
             raise UserError(f"{self.path}: row 0: a list without numbers: {ADVICE}")
         return len(first)
@@ -99,7 +110,7 @@ class ParquetRows:
     def blocks(self, rows: int) -> Iterator[tuple[int, Rows]]:
         first = 0
         with reading(self.path), self._open() as opened:
-            for batch in opened.iter_batches(rows, use_threads=False):
+            for batch in opened.iter_batches(rows, columns=self._names, use_threads=False):
                 yield first, self._list_rows(batch.column(0), first) if self._lists else self._column_rows(batch, first)
                 first += len(batch)
 

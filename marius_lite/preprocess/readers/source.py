@@ -33,6 +33,7 @@ MAGIC = {
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "zip",
 }
+PUT_ON_DISK = (".stdin.tmp", ".inputs.tmp")  # endings of folders
 PART = re.compile(r"(.*\.(?:npz|zip|tgz|tar(?:\.\w+)?)):(.*)")
 Progress = Callable[[int], object]
 
@@ -50,6 +51,11 @@ class InputFile:
     def name(self) -> str:
         part = self.key or self.member
         return str(self.path) if part is None else f"{self.path}:{part}"
+
+    @property
+    def shown(self) -> str:
+        """The name for the user, who knows nothing of the folders in which what is no file is put on disk first."""
+        return self.path.name if self.path.parent.name.endswith(PUT_ON_DISK) else self.name
 
 
 def locate(name: str | Path) -> tuple[Path, str | None]:

@@ -23,13 +23,14 @@ from marius_lite.preprocess.readers.roles import columns_used, find_roles, requi
 from marius_lite.preprocess.readers.source import Progress, checksum_of
 
 ARROW_FILE = b"ARROW1"
+NUM_NODES = b"num_nodes"
+"""The key of a schema's metadata that says how many nodes there are: ids 0, 1, ..., with or without edges."""
 
 
 class TableReader(ABC):
     """Reads a table. Columns are found by name (--columns or the usual names); else there are only two or three, in their
     order."""
 
-    nodes: range | None = None
     name: str
 
     def __init__(self, path: Path, options: Options, block_rows: int, progress: Progress):
@@ -41,6 +42,7 @@ class TableReader(ABC):
         with reading(path):
             self._schema, self._rows = self._look()
             names = self._schema.names
+        self.nodes = _announced(self._schema, path)
         self._roles = {role: names[place] for role, place in find_roles(names, len(names), options, str(path))[0].items()}
         require_distinct(self.path, names, self._roles.values())
         types = {role: self._schema.field(name).type for role, name in self._roles.items()}
@@ -76,6 +78,18 @@ class TableReader(ABC):
     @abstractmethod
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Read the columns of `_roles`, at most ``_block_rows`` rows at a time."""
+
+
+def _announced(schema: pa.Schema, path: Path) -> range | None:
+    """Return the ids that exist with or without edges, where the schema's metadata has their number."""
+    number = (schema.metadata or {}).get(NUM_NODES)
+    if number is None:
+        return None
+    if not number.isdigit() or len(number) > 18:
+        raise UserError(
+            f"{path}: the metadata says {NUM_NODES.decode()} = {number.decode('utf-8', 'replace')[:40]!r}: no number of nodes"
+        )
+    return range(int(number))
 
 
 class ParquetReader(TableReader):

@@ -124,10 +124,16 @@ def test_features_of_the_same_name_are_refused(folder):
 
 def test_ids_are_no_features(folder):
     values = np.arange(N, dtype=np.float32)
-    for name, metadata in (("node_id", None), ("paper", {"pandas": json.dumps({"index_columns": ["paper"]})})):
+    for name, metadata in (("node", None), ("paper", {"pandas": json.dumps({"index_columns": ["paper"]})})):
         pq.write_table(pa.table({"f0": values, name: np.arange(N)}).replace_schema_metadata(metadata), folder / "x.parquet")
         with pytest.raises(UserError, match=f"column '{name}' looks like ids of nodes, not like a feature: leave it out"):
             make(folder / "d", folder / "e.csv", features=folder / "x.parquet")
+    pq.write_table(pa.table({"node_id": np.arange(N)[::-1], "f0": values}), folder / "own.parquet")
+    dataset = make(folder / "own", folder / "e.csv", features=folder / "own.parquet", partitions=1)
+    assert dataset.features.read(0)[:, 0].tolist() == [N - 1 - i for i in dataset.raw_ids(0, N).to_pylist()]
+    (folder / "ids.txt").write_text("".join(f"{i}\n" for i in range(N)))
+    with pytest.raises(UserError, match=r"--node-ids .*ids.txt: .*own.parquet has its own ids beside the features"):
+        make(folder / "d", folder / "e.csv", features=folder / "own.parquet", node_ids=folder / "ids.txt")
     np.savez(folder / "x.npz", ids=np.arange(N)[::-1], x=values[:, None])
     with pytest.raises(UserError, match=r"the archive has 'ids' beside it: .* give --node-ids .*x.npz:ids, else leave them out"):
         make(folder / "d", folder / "e.csv", features=folder / "x.npz")

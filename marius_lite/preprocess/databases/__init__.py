@@ -1,0 +1,1 @@
+"""Databases whose query results `preprocess` reads, as streams of record batches from one snapshot."""
