@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marius_lite.errors import UserError
@@ -23,6 +23,7 @@ def test_no_password_is_shown(form, written):
     assert form.startswith("postgresql://host") or "Zq9" not in address.redact(driver)
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_characters="\n", codec="ascii"), min_size=1, max_size=20), st.text("abc", max_size=5))
 def test_an_encoded_password_is_in_nothing_that_is_said(password, around):
     marked = f"<{password}>"
