@@ -12,13 +12,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from marius_lite.errors import MariusError, RunError, UserError
 from marius_lite.printable import printable
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 MOST_UNPACKED = 1000
 """The most bytes that a byte of a compressed file becomes."""
@@ -83,6 +83,8 @@ def read_numbers(path: Path, dtype: npt.DTypeLike, most: int | None = None, offs
 
     numpy.fromfile is not used, because it takes a read that fails for the end of the file.
     """
+    import numpy as np
+
     with disk_errors(path), open(path, "rb", buffering=0) as file:
         file.seek(offset)
         there = max(0, os.fstat(file.fileno()).st_size - offset) // np.dtype(dtype).itemsize

@@ -178,6 +178,15 @@ def test_light_commands_start_without_torch():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def test_help_starts_without_what_only_work_needs():
+    code = (
+        "import sys\nfrom marius_lite.cli.main import run\nassert run(['--help']) == 0\n"
+        "sys.exit(', '.join({'numpy', 'torch', 'pydantic', 'pyarrow', 'zarr'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.strip() == ""
+
+
 def test_cpp_includes_go_down():
     for path in sorted((ROOT / "csrc").rglob("*")):
         if path.suffix not in {".cpp", ".h", ".cu", ".cuh"}:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterable
 from importlib import import_module
 
 import typer
@@ -38,17 +39,16 @@ PYTHONS_ADVICE = "; use sys.set_int_max_str_digits() to increase the limit"  # n
 MOST_SHOWN = 600  # characters of a message of unknown length, at each end
 
 
-def app() -> typer.Typer:
-    """Return the typer app with every command of COMMANDS, each from the module of its name."""
+def app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Return the typer app with the commands of these ``names``, each from the module of its name."""
     cli = typer.Typer(
         name="marius-lite",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         help="Train graph embeddings and graph neural networks larger than memory, on one machine.",
     )
     cli.callback()(_root)
-    for name in COMMANDS:
+    for name in names:
         cli.command(name)(getattr(import_module(f"marius_lite.cli.{name}"), name))
     return cli
 
@@ -83,10 +83,12 @@ def _open_standard_files() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code. Only its own module is loaded; for help and completion, all are."""
     try:
         with on_standard_error():
-            status = app()(args=arguments, standalone_mode=False, prog_name="marius-lite")
+            status = app([name for name in COMMANDS if name in arguments[:1]] or COMMANDS)(
+                args=arguments, standalone_mode=False, prog_name="marius-lite"
+            )
         if status == STOPPED:  # newer versions of typer return this where a command raises KeyboardInterrupt
             return _fail("stopped", STOPPED)
         return status if isinstance(status, int) else 0

@@ -1,0 +1,45 @@
+"""How the command line starts: as a module, one command's code alone, and for a shell that completes a word."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from marius_lite.cli import main
+
+
+def started(*arguments, **variables):
+    return subprocess.run(
+        [sys.executable, "-m", "marius_lite", *arguments], capture_output=True, text=True, env=os.environ | variables
+    )
+
+
+def test_the_package_is_a_command():
+    done = started("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("marius-lite ")
+
+
+@pytest.mark.parametrize("command", main.COMMANDS)
+def test_a_command_loads_its_own_module_alone(command):
+    code = (
+        f"import sys\nfrom marius_lite.cli import main\nassert main.run(['{command}', '--help']) == 0\n"
+        "print('loaded:', *(name for name in main.COMMANDS if f'marius_lite.cli.{name}' in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == f"loaded: {command}"
+
+
+def test_an_unknown_command_is_told_what_there_is(cli, capfd):
+    assert cli("trian") == 2
+    assert "Did you mean 'train'?" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "found"),
+    [("marius-lite re", "1", {"repartition", "resume"}), ("marius-lite train --allow", "2", {"--allow-code"})],
+)
+def test_a_shell_completes(words, place, found):
+    done = started(_MARIUS_LITE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
+    assert set(done.stdout.split()) == found
