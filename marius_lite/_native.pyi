@@ -86,6 +86,11 @@ class PartitionBuffer:
 
     def counters(self) -> dict[str, float]: ...
 
+    def take_past(self) -> list[tuple[int, bool, float, float]]:
+        """
+        The transfers that ended since the last call: (partition, whether it was a write, begin, end), in order. Times are seconds of time.perf_counter().
+        """
+
     def close(self) -> None:
         """Wait for writes under way, end the threads; dirty data is dropped."""
 

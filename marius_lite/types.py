@@ -48,6 +48,11 @@ class Step:
     lane: int = 0
     round: int = 0
 
+    @property
+    def trained(self) -> tuple[int, ...]:
+        """The partitions that are trained, not only resident."""
+        return self.targets or tuple(sorted({k for bucket in self.buckets for k in bucket}))
+
     def following(self, after: Step | None) -> list[int]:
         """The partitions that the step ``after`` this one needs besides; none where there is no such step."""
         return [k for k in after.resident if k not in self.resident] if after else []

@@ -5,6 +5,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "io/crc32c.h"
@@ -56,6 +57,13 @@ nb::dict counters_of(const marius::PartitionBuffer& buffer) {
     result["read_s"] = c.read_s;
     result["write_s"] = c.write_s;
     result["wait_s"] = c.wait_s;
+    return result;
+}
+
+std::vector<std::tuple<std::int64_t, bool, double, double>> past_of(marius::PartitionBuffer& buffer) {
+    std::vector<std::tuple<std::int64_t, bool, double, double>> result;
+    for (const marius::PastTransfer& one : buffer.take_past())
+        result.emplace_back(one.partition, one.is_write, one.begin, one.end);
     return result;
 }
 
@@ -160,6 +168,9 @@ void bind_io(nb::module_& m) {
         .def("checksums", &PartitionBuffer::checksums, "CRC-32C by partition, as last written or expected.")
         .def("expect", &PartitionBuffer::expect, "checksums"_a, "Verify these whenever the partitions are loaded.")
         .def("counters", &counters_of)
+        .def("take_past", &past_of,
+             "The transfers that ended since the last call: (partition, whether it was a write, begin, end), in order. "
+             "Times are seconds of time.perf_counter().")
         .def("close", &PartitionBuffer::close, Released(), "Wait for writes under way, end the threads; dirty data is dropped.");
 
     using marius::DryBuffer;

@@ -15,6 +15,8 @@ namespace {
 using State = PartitionState;
 using Clock = std::chrono::steady_clock;
 
+double seconds_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 void require(bool holds, const std::string& message) {
@@ -47,7 +49,7 @@ PartitionBuffer::PartitionBuffer(BufferShape shape, int threads, bool direct)
       direct_(direct && supports_direct(shape_.directory)),
       memory_(std::make_shared<HugeMemory>(static_cast<std::size_t>(shape_.slots) * slot_rows_ * shape_.stride)),
       resident_(shape_.partitions, shape_.slots), checksums_(static_cast<std::size_t>(shape_.partitions)),
-      pool_(std::make_unique<IoPool>(threads)) {}
+      begun_(static_cast<std::size_t>(shape_.partitions)), pool_(std::make_unique<IoPool>(threads)) {}
 
 PartitionBuffer::~PartitionBuffer() {
     try {
@@ -140,6 +142,11 @@ BufferCounters PartitionBuffer::counters() const {
     return counters_;
 }
 
+std::vector<PastTransfer> PartitionBuffer::take_past() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(past_, {});
+}
+
 void PartitionBuffer::UnderWay::begin() {
     if (count++ == 0) since = Clock::now();
 }
@@ -161,6 +168,7 @@ void PartitionBuffer::start(const Transfers& transfers) {
 
 void PartitionBuffer::load(std::int64_t k) {
     loading_.begin();
+    begun_[static_cast<std::size_t>(k)] = seconds_now();
     start_read(*pool_,
                {.path = path(k),
                 .memory = slot_memory(resident_.slot(k)),
@@ -175,6 +183,7 @@ void PartitionBuffer::load(std::int64_t k) {
 
 void PartitionBuffer::write(std::int64_t k) {
     writing_.begin();
+    begun_[static_cast<std::size_t>(k)] = seconds_now();
     start_write(*pool_,
                 {.path = path(k),
                  .memory = slot_memory(resident_.slot(k)),
@@ -189,6 +198,7 @@ void PartitionBuffer::write(std::int64_t k) {
 void PartitionBuffer::loaded(std::int64_t k, std::optional<std::uint32_t> expected, const Moved& moved) {
     std::lock_guard lock(mutex_);
     counters_.read_s += loading_.end();
+    note(k, false);
     counters_.bytes_read += moved.bytes;
     std::exception_ptr error = moved.error;
     if (!error && expected && *expected != moved.checksum)
@@ -204,6 +214,7 @@ void PartitionBuffer::loaded(std::int64_t k, std::optional<std::uint32_t> expect
 void PartitionBuffer::written(std::int64_t k, const Moved& moved) {
     std::lock_guard lock(mutex_);
     counters_.write_s += writing_.end();
+    note(k, true);
     counters_.bytes_written += moved.bytes;
     if (moved.error) {
         if (!error_) error_ = moved.error;
@@ -220,6 +231,10 @@ void PartitionBuffer::wait(std::unique_lock<std::mutex>& lock, const std::functi
     const auto start = Clock::now();
     changed_.wait(lock, ready);
     counters_.wait_s += seconds_since(start);
+}
+
+void PartitionBuffer::note(std::int64_t k, bool is_write) {
+    if (past_.size() < kMostPast) past_.push_back({k, is_write, begun_[static_cast<std::size_t>(k)], seconds_now()});
 }
 
 std::string PartitionBuffer::path(std::int64_t k) const { return shape_.directory + "/" + std::to_string(k) + "/0"; }

@@ -38,6 +38,13 @@ struct BufferCounters {
     double wait_s = 0;                                // wall time that callers waited
 };
 
+/// A load or a write that ended. Times are seconds of the steady clock, from a zero of its own.
+struct PastTransfer {
+    std::int64_t partition = 0;
+    bool is_write = false;
+    double begin = 0, end = 0;
+};
+
 /// Slots of memory for partitions, and the threads that fill and empty them.
 ///
 /// Which partitions are loaded and written, and when, is decided by a ResidentSet (resident_set.h). Each slot moves by
@@ -50,8 +57,8 @@ struct BufferCounters {
 /// is dirty again; the next call that evicts or flushes it writes it again. Every call is possible after an error. Close
 /// waits for the writes under way, also when one has failed, and drops what is dirty.
 ///
-/// Threading: one thread at a time calls enter, adopt, mark_dirty, flush and close. slot, state, checksums, expect and
-/// counters may be called by any thread. Rows of a partition that the last `enter` named in `now` (or that was adopted
+/// Threading: one thread at a time calls enter, adopt, mark_dirty, flush and close. slot, state, checksums, expect,
+/// counters and take_past may be called by any thread. Rows of a partition that the last `enter` named in `now` (or that was adopted
 /// since) may be read and changed by any thread until the next call of enter or flush begins, and again after it
 /// returns if the partition is still in `now`. No other memory of the buffer may be changed.
 class PartitionBuffer {
@@ -84,6 +91,9 @@ public:
     /// Checksums that the files have now; a load of a file with another one is an error (std::runtime_error).
     void expect(const std::map<std::int64_t, std::uint32_t>& checksums);
     BufferCounters counters() const;
+    /// The transfers that ended since the last call, in order; at most kMostPast, the first ones.
+    std::vector<PastTransfer> take_past();
+    static constexpr std::size_t kMostPast = 1 << 16;
 
     const BufferShape& shape() const { return shape_; }
     /// Rows from one slot to the next: `rows` rounded up so that a slot is whole blocks for any stride.
@@ -111,6 +121,7 @@ private:
     void loaded(std::int64_t k, std::optional<std::uint32_t> expected, const Moved& moved);
     void written(std::int64_t k, const Moved& moved);
     void wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& ready);
+    void note(std::int64_t k, bool is_write);
     std::string path(std::int64_t k) const;
     std::byte* slot_memory(int slot) const;
     std::optional<std::uint32_t>& checksum(std::int64_t k) { return checksums_[static_cast<std::size_t>(k)]; }
@@ -127,6 +138,8 @@ private:
     UnderWay loading_, writing_;
     std::exception_ptr error_;
     BufferCounters counters_;
+    std::vector<double> begun_;  // by partition: when its last transfer began
+    std::vector<PastTransfer> past_;
     bool closed_ = false;
     std::atomic<bool> give_up_loads_ = false;
     std::unique_ptr<IoPool> pool_;  // last: its threads use all of the above

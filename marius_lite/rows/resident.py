@@ -16,7 +16,7 @@ from marius_lite.graph.partitioning import Partitioning
 from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.rows.batch import Foresee, Learn, PreparedBatch
-from marius_lite.storage.buffer import PartitionBuffer
+from marius_lite.storage.buffer import PartitionBuffer, PastTransfer
 from marius_lite.storage.table import RowTable
 
 Ids = npt.NDArray[np.int64]
@@ -136,6 +136,10 @@ class ResidentRows(ABC):
         """Return what the buffers read, wrote and waited so far."""
         counted = [buffer.counters() for buffer in self.buffers.all]
         return {key: sum(each[key] for each in counted) for key in counted[0]}
+
+    def take_past(self) -> list[PastTransfer]:
+        """Return the loads and writes of partitions that ended since the last call."""
+        return [each for buffer in self.buffers.all for each in buffer.take_past()]
 
     def close(self) -> None:
         self.buffers.close()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,15 @@ from marius_lite.storage.table import RowTable
 
 CHECKED = (np.dtype(np.float32), BITS)
 """The dtypes whose numbers must be finite where they are written."""
+
+
+class PastTransfer(NamedTuple):
+    """A load or a write of a partition that has ended. ``begin``, ``end``: seconds of `time.perf_counter`."""
+
+    partition: int
+    is_write: bool
+    begin: float
+    end: float
 
 
 class PartitionBuffer:
@@ -104,6 +113,10 @@ class PartitionBuffer:
         wait_s: seconds that callers waited.
         """
         return dict(self._native.counters())
+
+    def take_past(self) -> list[PastTransfer]:
+        """Return the loads and writes that ended since the last call, in order; the first 65,536 of more."""
+        return [PastTransfer(*one) for one in self._native.take_past()]
 
     def close(self) -> None:
         """Wait for the writes under way, and end the threads. The memory exists as long as there are views of ``rows``."""

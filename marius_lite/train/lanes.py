@@ -9,7 +9,7 @@ Every process keeps the same state and the same weights. Whether it is time to s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -21,6 +21,7 @@ from torch import Tensor
 from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.errors import EndedElsewhere
 from marius_lite.nn.products import products_in
+from marius_lite.optim.schedule import Rated
 from marius_lite.pipeline.batches import Finished
 from marius_lite.train.lane import Lane
 from marius_lite.train.parts import Parts
@@ -99,24 +100,25 @@ class LanesTrainer(Trainer):
                     stack.callback(lane.end)
                 self._train_round(plan.epoch, by_lane)
             self._agree(self._flush())
-            self._meter.end_step(plan.epoch, number)
+            self._meter.end_step(plan.epoch, _as_one(number, steps))
             self._move(Cursor(plan.epoch, number + 1))
         self._finish_epoch(plan.epoch)
 
     def _train_round(self, epoch: int, by_lane: Sequence[Sequence[Step]]) -> None:
         at, first = self.state.cursor.batch, self._lanes[0]
         edges = sum(first.edges_before(steps, first.batches(steps)) for steps in by_lane)
-        self._set_rates_for(self.state.edges - sum(first.edges_before(steps, at) for steps in by_lane), edges)
+        rates = self._set_rates_for(self.state.edges - sum(first.edges_before(steps, at) for steps in by_lane), edges)
         for number, lane in zip(self._mine, self._lanes):
             lane.begin(epoch, by_lane[number], at)
         with products_in(self.config.training.precision):
-            while self._train_turn(epoch):
+            while self._train_turn(epoch, {} if at else rates):
+                rates = {}
                 if self._pause():
                     self._checkpoint()
                     self._stop_if_asked()
 
-    def _train_turn(self, epoch: int) -> bool:
-        """Train a batch of each lane. Returns whether there was any."""
+    def _train_turn(self, epoch: int, rates: dict[str, float]) -> bool:
+        """Train a batch of each lane. Returns whether there was any. ``rates``: the learning rates, where they are new."""
         mine = [Turn.of(lane.train_batch(), lane.weights.taken, *self._asked()).vector() for lane in self._lanes]
         turns = [Turn.read(vector, epoch) for vector in self._processes.vectors(mine, self._all)]
         self._said = max(turn.signum for turn in turns) or None, any(turn.due for turn in turns)
@@ -126,10 +128,13 @@ class LanesTrainer(Trainer):
             assert turn.batch is not None
             loss_sum, edges = self.state.loss_sum + turn.loss * turn.batch.size, self.state.edges + turn.batch.size
             self.state = replace(self.state, loss_sum=loss_sum, edges=edges)
-            self._meter.batch(turn.batch, turn.loss, self.state)
+            self._meter.batch(turn.batch, turn.loss, self.state, rates if turn is trained[0] else {})
         if trained:
             self._move(replace(self.state.cursor, batch=self.state.cursor.batch + 1))
         return bool(trained)
+
+    def _rated(self) -> Iterable[Rated]:
+        return [each for lane in self._lanes for each in lane.parts.rates]
 
     def _interrupted_here(self) -> bool:
         return super()._signum() is not None
@@ -175,3 +180,9 @@ class LanesTrainer(Trainer):
     def _figures(self) -> dict[str, Any]:
         """Return the figures. They are made in the first process, from the files of all lanes."""
         return self._processes.first(self.parts.work.evaluate)
+
+
+def _as_one(number: int, steps: Sequence[Step]) -> Step:
+    """Return a round, with all that was resident and trained in it, as one step."""
+    resident = tuple(sorted({k for step in steps for k in step.resident}))
+    return Step(number, resident, (), (), tuple(bucket for step in steps for bucket in step.buckets), round=number)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-from marius_lite.checkpoint.state import State
+from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.config.planning import planning_of
 from marius_lite.files import format_bytes
 from marius_lite.log import log, shows_bars
 from marius_lite.train.parts import Parts
 from marius_lite.train.progress import Progress
+from marius_lite.train.timeline import Doing, Timeline
 from marius_lite.train.usage import peak_rss, process_usage
-from marius_lite.types import SizedBatch
+from marius_lite.types import SizedBatch, Step
 
 EVALUATION_KEYS = (
     "split",
@@ -50,7 +52,8 @@ class Meter:
 
     def __init__(self, parts: Parts, state: State):
         self._log = parts.metrics
-        self._counters = parts.work.counters
+        self._counters, self._take_past = parts.work.counters, parts.work.take_past
+        self._timeline = Timeline()
         self._edge_wait = 0.0
         self._unit = planning_of(parts.config).unit
         self._epochs, self._measure = parts.epochs, parts.config.training.metric
@@ -66,11 +69,16 @@ class Meter:
         start = time.perf_counter()
         result = take()
         self._edge_wait += time.perf_counter() - start
+        self._timeline.add("wait", start)
         return result
 
-    def batch(self, batch: SizedBatch, loss: float, state: State) -> None:
-        """Write a batch's line and move the bar."""
-        self._log.write("batch", batch.epoch, batch.step, batch.index, loss=loss, edges=batch.size)
+    def during(self, what: Doing) -> AbstractContextManager[None]:
+        """Note how long a block of the trainer took."""
+        return self._timeline.during(what)
+
+    def batch(self, batch: SizedBatch, loss: float, state: State, rates: dict[str, float]) -> None:
+        """Write a batch's line and move the bar. ``rates``: the learning rates, where they are new."""
+        self._log.write("batch", batch.epoch, batch.step, batch.index, loss=loss, edges=batch.size, **_given(lr=rates))
         waited = self._edge_wait + self._counters()["wait_s"]
         self._progress.batch(batch.epoch, batch.size, state.loss_sum / state.edges, waited)
         if time.perf_counter() - self._last_line >= self._quiet and not shows_bars():
@@ -79,15 +87,17 @@ class Meter:
     def begin_step(self) -> None:
         self._step_start = self._reading(0)
 
-    def end_step(self, epoch: int, step: int) -> None:
-        """Write a step's line."""
+    def end_step(self, epoch: int, step: Step) -> None:
+        """Write a step's lines."""
         machine = self._since(self._step_start)
-        self._log.write("step", epoch, step, 0, machine=machine)
+        self._log.write("step", epoch, step.index, 0, machine=machine)
+        self._timeline.add("step", self._step_start["seconds"])
+        self._write_timeline(Cursor(epoch, step.index), resident=step.resident, trained=step.trained)
         log.debug(
             "epoch %d of %d, step %d: %.1f s, waiting for I/O %s",
             epoch + 1,
             self._epochs,
-            step,
+            step.index,
             machine["seconds"],
             _share(machine),
         )
@@ -139,8 +149,16 @@ class Meter:
         )
         self._last_line, self._quiet = time.perf_counter(), 2 * self._quiet
 
+    def finish(self, at: Cursor) -> None:
+        """Write what was done since the last line, at the end of training."""
+        self._write_timeline(at)
+
     def close(self) -> None:
         self._progress.close()
+
+    def _write_timeline(self, at: Cursor, **values: Any) -> None:
+        taken = self._timeline.take(self._take_past())
+        self._log.write("timeline", at.epoch, at.step, at.batch, machine={**taken, **values})
 
     def _reading(self, edges: int) -> dict[str, float]:
         counters = self._counters()
@@ -156,6 +174,10 @@ class Meter:
         now = self._reading(0)
         change = {key: now[key] - start[key] for key in now if key not in ("edges", "peak_rss")}
         return {**{key: round(value, 4) for key, value in change.items()}, "peak_rss": now["peak_rss"]}
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value}
 
 
 def _share(machine: dict[str, float]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -20,7 +21,7 @@ from marius_lite.config.schedule import checkpoint_due, evaluation_due, loads_pa
 from marius_lite.errors import NotFinite, RunError
 from marius_lite.log import log
 from marius_lite.nn.products import products_in
-from marius_lite.optim.schedule import factor
+from marius_lite.optim.schedule import Rated, factor
 from marius_lite.pipeline.batches import Finished, run
 from marius_lite.sampling.windows import Window
 from marius_lite.tasks.task import OpenWindow
@@ -59,6 +60,7 @@ class Trainer:
                 raise self._diverged(error) from error
             if self._stalled():
                 log.info("stopped early: the last %d evaluations were no better than one before", self.state.since)
+            self._meter.finish(self.state.cursor)
         return self.state
 
     def _diverged(self, error: NotFinite) -> RunError:
@@ -73,9 +75,10 @@ class Trainer:
         steps = plan.steps[self.state.cursor.step :]
         for step, after in zip(steps, [*steps[1:], self._step_after(plan.epoch)]):
             self._meter.begin_step()
-            self.parts.work.enter(step, after if self.config.storage.prefetch else None)
+            with self._meter.during("wait"):
+                self.parts.work.enter(step, after if self.config.storage.prefetch else None)
             self._train_step(plan.epoch, step, after)
-            self._meter.end_step(plan.epoch, step.index)
+            self._meter.end_step(plan.epoch, step)
             self._move(Cursor(plan.epoch, step.index + 1))
         self._finish_epoch(plan.epoch)
 
@@ -93,7 +96,7 @@ class Trainer:
 
     def _train_window(self, opened: OpenWindow) -> None:
         window = opened.window
-        self._set_rates(window)
+        rates = self._set_rates(window)
         while self.state.cursor.batch < window.end:
             batches = opened.batches(max(self.state.cursor.batch, window.first_batch))
             # Closed whatever happens: the thread that prepares batches must end before the rows that it reads go.
@@ -102,34 +105,43 @@ class Trainer:
             batches_done = run(batches, self.parts.work.stages(), self.config.training.staleness, stop, self._interrupted)
             with closing(batches_done) as trained, products_in(self.config.training.precision):
                 for finished in trained:
-                    self._record(finished)
+                    self._record(finished, rates if finished.batch.index == window.first_batch else {})
                     if saves and self._due():
                         self._checkpoint()
             if stop():
                 self._checkpoint()
                 self._stop_if_asked()
 
-    def _set_rates(self, window: Window) -> None:
-        """Set learning rates and the regularizer as at the window's beginning, even where the run goes on in the middle of it."""
-        self._set_rates_for(self.state.edges - window.before(self.state.cursor.batch), window.edges)
+    def _set_rates(self, window: Window) -> dict[str, float]:
+        """Set learning rates and the regularizer as at the window's beginning, even where the run goes on in the middle of it.
 
-    def _set_rates_for(self, before: int, edges: int) -> None:
+        Returns the learning rates, by what they are of.
+        """
+        return self._set_rates_for(self.state.edges - window.before(self.state.cursor.batch), window.edges)
+
+    def _set_rates_for(self, before: int, edges: int) -> dict[str, float]:
         """Set what a schedule says of so many ``edges`` of an epoch, where so many come ``before`` them."""
         state, config, items = self.state, self.config, max(1, self.parts.work.items)
         first = self.parts.first_epoch
         done = state.cursor.epoch - first + before / items
         rate = factor(config.optimizer.schedule, config.training.epochs - first, done, edges / items, state.drops)
-        for each in self.parts.rates:
+        for each in self._rated():
             each.rate = rate
         if self.parts.regularized is not None:
             self.parts.regularized.n3_share = config.regularizer.decay**state.weakened
+        rows = {"rows": config.optimizer.rows.lr * rate} if self.parts.work.rows.learned else {}
+        return {**rows, "dense": config.optimizer.dense.lr * rate}
 
-    def _record(self, finished: Finished) -> None:
+    def _rated(self) -> Iterable[Rated]:
+        """Return all that has a learning rate."""
+        return self.parts.rates
+
+    def _record(self, finished: Finished, rates: dict[str, float]) -> None:
         batch = finished.batch
         loss_sum = self.state.loss_sum + finished.loss * batch.size
         self.state = replace(self.state, loss_sum=loss_sum, edges=self.state.edges + batch.size)
         self._move(Cursor(batch.epoch, batch.step, batch.index + 1))
-        self._meter.batch(batch, finished.loss, self.state)
+        self._meter.batch(batch, finished.loss, self.state, rates)
 
     def _move(self, cursor: Cursor) -> None:
         self.state = replace(self.state, cursor=cursor)
@@ -151,7 +163,8 @@ class Trainer:
     def _evaluate(self, epoch: int, saved: bool = True) -> None:
         """Evaluate as the configuration says. The checkpoint just ``saved`` becomes the best if its figure is."""
         cursor, config = self.state.cursor, self.config
-        result = self._figures()
+        with self._meter.during("evaluation"):
+            result = self._figures()
         if self.writes:
             files.make_folder(self.parts.run.evaluations)
             files.write_atomic(
@@ -199,10 +212,11 @@ class Trainer:
         parts = self.parts
         if parts.first_epoch and self.state.cursor == Cursor(parts.first_epoch):
             return  # nothing is trained of this stage: the checkpoint is the one that ended the stage before
-        checksums = {**self.state.checksums, **self._flush()}
-        parts.require_finite()
-        self.state = replace(self.state, checksums=checksums)
-        self._save()
+        with self._meter.during("checkpoint"):
+            checksums = {**self.state.checksums, **self._flush()}
+            parts.require_finite()
+            self.state = replace(self.state, checksums=checksums)
+            self._save()
         self._saved_at = time.monotonic()
 
     def _flush(self) -> dict[int, int]:

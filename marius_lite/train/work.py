@@ -14,6 +14,7 @@ from marius_lite.pipeline.batches import Stages, Streamed
 from marius_lite.rows.first_rows import initialise
 from marius_lite.rows.warm_rows import WarmRows
 from marius_lite.sampling.windows import Window
+from marius_lite.storage.buffer import PastTransfer
 from marius_lite.tasks.task import Learning, OpenWindow
 from marius_lite.train.learner import Learner
 from marius_lite.types import EpochPlan, Step
@@ -86,6 +87,10 @@ class Work:
     def counters(self) -> dict[str, float]:
         """Return what the buffers read, wrote and waited so far, and what was sampled."""
         return {**self.rows.counters(), **self._representation.counters()}
+
+    def take_past(self) -> list[PastTransfer]:
+        """Return the loads and writes of partitions that ended since the last call."""
+        return self.rows.take_past()
 
     def close(self) -> None:
         """Close all parts, the rows last. If one fails, the others are closed all the same."""

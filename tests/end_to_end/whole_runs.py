@@ -97,7 +97,11 @@ def outcome(run: Path) -> dict:
         "dense": (last / "dense.safetensors").read_bytes(),
         "state": state,
         "best": os.readlink(run / "checkpoints" / "best"),
-        "metrics": [{key: value for key, value in line.items() if key not in ("time", "machine")} for line in lines],
+        "metrics": [
+            {key: value for key, value in line.items() if key not in ("time", "machine")}
+            for line in lines
+            if line["kind"] != "timeline"
+        ],
         "evaluations": {path.name: path.read_text() for path in (run / "eval").glob("*.json")},
     }
 

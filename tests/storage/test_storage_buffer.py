@@ -2,6 +2,7 @@
 
 import gc
 import re
+import time
 
 import numpy as np
 import pytest
@@ -115,6 +116,22 @@ def test_counters_count_what_moved(tmp_path, direct):
         assert counters["wait_s"] > 0
         assert counters["read_s"] > 0
         assert counters["write_s"] > 0
+
+
+def test_past_transfers_are_told_once_with_their_times(tmp_path, direct):
+    table, _ = filled(tmp_path / "t", 1000, 4, 300)
+    before = time.perf_counter()
+    with PartitionBuffer(table, 2, direct=direct) as buffer:
+        buffer.enter([0, 1])
+        buffer.mark_dirty([1])
+        buffer.enter([0, 2])
+        buffer.flush()
+        past = buffer.take_past()
+        assert sorted((one.partition, one.is_write) for one in past) == [(0, False), (1, False), (1, True), (2, False)]
+        assert all(before <= one.begin <= one.end <= time.perf_counter() for one in past)
+        left, came = (next(one for one in past if one[:2] == key) for key in ((1, True), (2, False)))
+        assert left.end <= came.begin + 1e-6  # there was no other slot
+        assert buffer.take_past() == []
 
 
 def test_prefetch_takes_as_many_as_fit_and_never_loads_twice(tmp_path, direct):
