@@ -33,6 +33,7 @@ _PUBLIC = {  # public name -> module and name there
     "index_run": "search.build:index_run",
     "open_search": "search.session:open_search",
     "export_run": "export.run:export_run",
+    "report_run": "report.make:report_run",
     "UserError": "errors:UserError",
     "RunError": "errors:RunError",
 }
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from marius_lite.preprocess.update import update_dataset as update_dataset
     from marius_lite.search.build import index_run as index_run
     from marius_lite.search.session import open_search as open_search
+    from marius_lite.report.make import report_run as report_run
     from marius_lite.train.evaluate_run import evaluate_run as evaluate_run
     from marius_lite.train.run import resume_run as resume_run
     from marius_lite.train.run import train_run as train_run

@@ -40,7 +40,7 @@ FLOORS = dict(
             ["encode"],
             ["tasks"],
             ["train"],
-            ["estimate", "export", "fetch", "machine", "predict", "pyg", "search", "tune"],
+            ["estimate", "export", "fetch", "machine", "predict", "pyg", "report", "search", "tune"],
             ["prices"],
             ["cli"],
             ["__main__"],

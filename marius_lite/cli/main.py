@@ -30,6 +30,7 @@ COMMANDS = (
     "index",
     "neighbors",
     "export",
+    "report",
     "plan",
     "info",
 )

@@ -1,0 +1,26 @@
+"""The command `marius-lite report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from marius_lite.cli import options
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN [RUN2 ...]", help="Folders that `train` made.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The page. By default report.html in the folder of the first run."),
+    ] = None,
+    dataset: options.Moved = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show a run, or several beside each other, as one HTML page: curves, the plan, quality, settings. It needs no network."""
+    from marius_lite.cli.output import show
+    from marius_lite.report.make import report_run
+
+    show(report_run(runs, output, dataset), as_json)

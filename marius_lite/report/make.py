@@ -1,0 +1,52 @@
+"""Make the report of runs: what the command `report` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from marius_lite import files
+from marius_lite.report.charts import require_matplotlib
+from marius_lite.report.curves import machine, progress
+from marius_lite.report.page import page, text
+from marius_lite.report.settings import configuration, differences, environment
+from marius_lite.report.subject import Subject, subjects_of
+from marius_lite.report.summary import outcome
+
+REPORT = "report.html"
+
+
+def report_run(
+    runs: Path | str | Sequence[Path | str], output: Path | str | None = None, dataset: Path | str | None = None
+) -> dict[str, Any]:
+    """Write one HTML page about a run, or about several beside each other. It needs no other file and no network.
+
+    ``output``: the page; by default report.html in the folder of the first run. One that exists is replaced. ``dataset``: where
+    the runs' dataset is, if it was moved. Memory does not grow with the length of the runs. Returns the page's path and its
+    bytes. Raises UserError for a folder that is no run, or where matplotlib is missing; RunError where the disk fails.
+    """
+    require_matplotlib()
+    paths = [Path(run) for run in ([runs] if isinstance(runs, Path | str) else runs)]
+    subjects = subjects_of(paths, Path(dataset) if dataset is not None else None)
+    target = Path(output) if output is not None else paths[0] / REPORT
+    written = page(", ".join(run.name for run in subjects), _sections(subjects)).encode()
+    files.write_atomic(target, written)
+    return {"report": str(target), "bytes": len(written)}
+
+
+def _sections(runs: Sequence[Subject]) -> list[tuple[str, str]]:
+    return [
+        ("", outcome(runs)),
+        ("What differs", differences(runs) if len(runs) > 1 else ""),
+        ("Curves", progress(runs)),
+        ("Speed and memory", machine(runs)),
+        ("Configuration", _each(runs, configuration)),
+        ("Environment", environment(runs)),
+    ]
+
+
+def _each(runs: Sequence[Subject], of: Any) -> str:
+    """Return a part for each run, under its name where there are several."""
+    parts = [(run.name, of(run)) for run in runs]
+    return "".join((f"<h3>{text(name)}</h3>" if len(runs) > 1 else "") + part for name, part in parts if part)

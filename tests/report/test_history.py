@@ -1,0 +1,44 @@
+"""What a run recorded is read whole, in any blocks; what a crash cut short is left out; pauses are no training."""
+
+import numpy as np
+import pytest
+from made_runs import LONG, STARTED, write_metrics
+
+from marius_lite.report import history
+from marius_lite.report.history import read_history
+
+
+@pytest.mark.parametrize("block", [1 << 24, 5000])
+def test_curves_of_a_long_run(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(history, "BLOCK", block)
+    write_metrics(tmp_path / "metrics.jsonl", 6, LONG // 2)
+    with open(tmp_path / "metrics.jsonl", "a") as file:
+        file.write('{"kind":"batch","epo')
+    found = read_history(tmp_path / "metrics.jsonl")
+    assert (found.batches, found.epochs, found.unreadable) == (3 * LONG, 6, 0)
+    losses = found.curve("batch_loss")
+    assert losses.high.max() == pytest.approx(10 + 3 * np.exp(-0.5))  # the one peak is there
+    assert losses.place[-1] == pytest.approx(6, abs=0.01)
+    np.testing.assert_allclose(found.curve("lr_rows").mean, 0.1 / np.arange(1, 7))
+    np.testing.assert_allclose(found.curve("lr_rows").place, np.arange(6), atol=0.01)
+    np.testing.assert_allclose(found.curve("mrr").place, np.arange(1, 7))
+    assert found.timeline_epoch == 5
+    assert len(found.timeline) == 1
+    assert found.curve("accuracy") is None
+
+
+def test_a_pause_is_left_out(tmp_path):
+    write_metrics(tmp_path / "metrics.jsonl", 4, 100, pause_after=1)
+    found = read_history(tmp_path / "metrics.jsonl")
+    assert found.pauses() == [(pytest.approx(STARTED + 2, abs=0.1), pytest.approx(STARTED + 3602, abs=0.1))]
+    np.testing.assert_allclose(found.elapsed(found.curve("loss").time), [1, 2, 3, 4], atol=0.05)
+
+
+def test_damaged_lines_are_counted(tmp_path):
+    write_metrics(tmp_path / "metrics.jsonl", 2, 10)
+    text = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    text[3], text[11] = '{"kind":"batch"', "what\x1b[31m"
+    (tmp_path / "metrics.jsonl").write_text("\n".join(text) + "\n")
+    found = read_history(tmp_path / "metrics.jsonl")
+    assert (found.batches, found.unreadable) == (19, 2)
+    assert read_history(tmp_path / "none").batches == 0
