@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,10 @@ def plan(
     config: options.ConfigFile = None,
     sets: options.Sets = None,
     as_json: options.Json = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Also write a page with a picture of the plan: steps and partitions."),
+    ] = None,
     allow_code: options.AllowCode = False,
     timed: Annotated[
         bool, typer.Option("--timed/--untimed", help="Whether seconds of an epoch are measured, where there are several ways.")
@@ -40,6 +45,10 @@ def plan(
 
         prices = prices_of(dataset, given, timed)
         result |= {"prices": asdict(prices)} if prices else {}
+    if html is not None:
+        from marius_lite.report.plan_page import write_plan
+
+        write_plan(dataset, result, html)
     print(json.dumps(result) if as_json else _text(result))
 
 

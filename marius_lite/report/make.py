@@ -10,6 +10,7 @@ from marius_lite import files
 from marius_lite.report.charts import require_matplotlib
 from marius_lite.report.curves import machine, progress
 from marius_lite.report.page import page, text
+from marius_lite.report.plan_picture import plan_of_run
 from marius_lite.report.settings import configuration, differences, environment
 from marius_lite.report.subject import Subject, subjects_of
 from marius_lite.report.summary import outcome
@@ -41,6 +42,7 @@ def _sections(runs: Sequence[Subject]) -> list[tuple[str, str]]:
         ("What differs", differences(runs) if len(runs) > 1 else ""),
         ("Curves", progress(runs)),
         ("Speed and memory", machine(runs)),
+        ("Plan", _each(runs, plan_of_run)),
         ("Configuration", _each(runs, configuration)),
         ("Environment", environment(runs)),
     ]
