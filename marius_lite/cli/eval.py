@@ -32,7 +32,7 @@ def eval(
     result = evaluate_run(run, split, checkpoint, exclude_self, dataset)
     confusion = result.get("confusion", [])
     if not as_json:
-        for long in ("per_relation", "per_class", "confusion"):
+        for long in ("per_relation", "per_degree", "per_class", "confusion"):
             result.pop(long, None)
         for other in ("without_self", "with_self"):
             if all(result[name] == value for name, value in result.get(other, {}).items()):

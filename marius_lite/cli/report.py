@@ -16,11 +16,18 @@ def report(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The page. By default report.html in the folder of the first run."),
     ] = None,
+    evaluate: Annotated[
+        bool,
+        typer.Option(
+            "--evaluate", help="Evaluate the whole test split first, unless that is done, and make the vectors of encoders."
+        ),
+    ] = False,
     dataset: options.Moved = None,
+    allow_code: options.AllowCode = False,
     as_json: options.Json = False,
 ) -> None:
     """Show a run, or several beside each other, as one HTML page: curves, the plan, quality, settings. It needs no network."""
     from marius_lite.cli.output import show
     from marius_lite.report.make import report_run
 
-    show(report_run(runs, output, dataset), as_json)
+    show(report_run(runs, output, dataset, evaluate), as_json)

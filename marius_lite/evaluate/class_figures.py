@@ -32,6 +32,8 @@ class ClassFigures:
         self._odds.add(scores[labels >= 0], labels[labels >= 0])
 
     def summary(self, split: str, names: list[str]) -> dict[str, Any]:
-        """Return the summary of `ClassCounts`, with "roc_auc" and "average_precision", see `Odds.means`."""
+        """Return the summary of `ClassCounts`, with "roc_auc" and "average_precision", see `Odds.means`,
+        and "per_class", see `ClassCounts.per_class`."""
         auc, precision = self._odds.means()
-        return {**self._counts.summary(split), "roc_auc": auc, "average_precision": precision}
+        per_class = self._counts.per_class(names)
+        return {**self._counts.summary(split), "roc_auc": auc, "average_precision": precision, "per_class": per_class}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,20 @@ class ClassCounts:
         if len(self._pairs):
             self._pairs += np.bincount(labels * self.classes + answers, minlength=len(self._pairs))
         self._loss -= float(log_probabilities(scores)[np.arange(len(labels)), labels].sum())
+
+    def per_class(self, names: Sequence[str]) -> dict[str, dict[str, float | int | None]]:
+        """Return {"f1", "precision", "recall", "count"} of each class that occurs, by name. ``count``: nodes that have it."""
+        each = zip(names, self._labelled.tolist(), self._predicted.tolist(), self._right.tolist())
+        return {
+            name: {
+                "f1": 2 * right / (labelled + predicted),
+                "precision": right / predicted if predicted else None,
+                "recall": right / labelled if labelled else None,
+                "count": labelled,
+            }
+            for name, labelled, predicted, right in each
+            if labelled + predicted
+        }
 
     def summary(self, split: str) -> dict[str, Any]:
         """Return {"split", "accuracy", "macro_f1", "micro_f1", "log_loss", "count", "classes"}, ready for JSON.

@@ -12,7 +12,7 @@ Where everything is resident the same code runs, and nothing is read. Only the c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -27,7 +27,7 @@ from marius_lite.evaluate.known import KnownAnswers
 from marius_lite.evaluate.masks import Masks
 from marius_lite.evaluate.pages import Buffer, Pages
 from marius_lite.evaluate.queries import Queries
-from marius_lite.evaluate.result import TIES, Flags, Ranks, SelfBest, Ties, Totals
+from marius_lite.evaluate.result import TIES, ByDegree, Flags, Ranks, SelfBest, Ties, Totals
 from marius_lite.evaluate.scorer import CANDIDATES, QUERIES, QUERY_BATCH, Scorer, Tiles, query_vectors
 from marius_lite.graph.edges import EDGES_AT_ONCE
 from marius_lite.graph.partitioning import Partitioning
@@ -37,6 +37,7 @@ BYTES_PER_CHUNK_EDGE = 64
 BYTES_PER_QUERY = 160
 BYTES_PER_SCORE = 24
 
+Degrees = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 QueryNode = Literal["candidate", "left_out"]
 
 
@@ -58,7 +59,8 @@ class RankingOptions:
 
     ``candidates``: how many nodes to draw, None for all. ``memory``: bytes beside the buffer. ``query_node``: whether the query
     node is a ``candidate`` for its own question, as in published figures, or is ``left_out``. ``compared``: whether the result
-    also has the figures of the other kind. ``split``: what the edges are called in the result.
+    also has the figures of the other kind. ``split``: what the edges are called in the result. ``degrees``: gives the degrees of
+    nodes (n,), where figures by the degree of the answer are asked for.
     """
 
     candidates: int | None = None
@@ -69,6 +71,7 @@ class RankingOptions:
     query_node: QueryNode = "candidate"
     compared: bool = False
     split: str = "test"
+    degrees: Degrees | None = None
 
     @property
     def watches_selves(self) -> bool:
@@ -190,7 +193,7 @@ def rank(
     """
     ranker = Ranker(buffer, partitioning, dim, scorer, known, options)
     totals, others = Totals(scorer.relation_count), Totals(scorer.relation_count)  # so equal ranks give equal figures
-    self_best = SelfBest()
+    self_best, by_degree = SelfBest(), ByDegree()
     for block in edges:
         for part in block.split(ranker.block_size):
             ranked = ranker.ranked(part)
@@ -199,8 +202,14 @@ def rank(
             for total, ranks in zip((totals, others), kinds[::-1] if options.query_node == "left_out" else kinds):
                 for side in range(len(ranks)):
                     total.add(side, part.rel, ranks[side])
+            if options.degrees:
+                asked = ranked.without_self if options.query_node == "left_out" else ranked.ranks
+                for side, answers in enumerate((part.dst, part.src)):
+                    by_degree.add(side, options.degrees(answers), asked[side])
     summary = totals.summary(relation_names)
     per = {name: summary.pop(name) for name in ("per_side", "per_relation")}
+    if options.degrees:
+        per["per_degree"] = by_degree.summary()
     return {
         "split": options.split,
         **summary,

@@ -52,14 +52,19 @@ class Totals:
                 side: {**{name: _mean(totals[name][at], queries[at]) for name in NUMBERS}, "count": int(queries[at])}
                 for at, side in enumerate(SIDES)
             },
-            "per_relation": self._per_relation(relation_names),
+            "per_relation": self.per(relation_names),
         }
 
     def overall(self) -> dict[str, float | None]:
         """Return the means over all queries of both sides."""
         return {name: _mean(self._sums[name].sum(), self._sums["count"].sum()) for name in NUMBERS}
 
-    def _per_relation(self, names: Sequence[Any] | None) -> dict[str, dict[str, float | int | None]]:
+    def queries(self) -> npt.NDArray[np.int64]:
+        """Return how many queries each relation has, of both sides."""
+        return np.asarray(self._sums["count"].sum(axis=0).astype(np.int64))
+
+    def per(self, names: Sequence[Any] | None) -> dict[str, dict[str, float | int | None]]:
+        """Return the figures of each relation that has any, by name; ``count``: its edges."""
         counts = self._sums["count"].sum(axis=0)
         return {
             str(names[rel] if names is not None else rel): {
@@ -73,6 +78,23 @@ class Totals:
             }
             for rel in np.flatnonzero(counts).tolist()
         }
+
+
+class ByDegree:
+    """Figures by the degree of the true answer: 0, 1, 2 to 3, 4 to 7, and so on."""
+
+    def __init__(self) -> None:
+        self._totals = Totals(64)
+
+    def add(self, side: int, degrees: npt.NDArray[np.int64], ranks: Ranks) -> None:
+        """Add the ``ranks`` (n,) of queries of one side, whose answers have these ``degrees`` (n,)."""
+        self._totals.add(side, np.frexp(degrees)[1].astype(np.int64), ranks)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures by range of degrees, as `Totals` gives them by relation. ``count``: queries of both sides."""
+        names = ["0", "1", *(f"{1 << (k - 1)} to {(1 << k) - 1}" for k in range(2, 64))]
+        counts = dict(zip(names, self._totals.queries().tolist()))
+        return {name: {**figures, "count": counts[name]} for name, figures in self._totals.per(names).items()}
 
 
 class SelfBest:

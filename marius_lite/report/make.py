@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from marius_lite import files
 from marius_lite.report.charts import require_matplotlib
 from marius_lite.report.curves import machine, progress
+from marius_lite.report.embedding_map import embedding_map
 from marius_lite.report.page import page, text
 from marius_lite.report.plan_picture import plan_of_run
+from marius_lite.report.quality import quality
 from marius_lite.report.settings import configuration, differences, environment
 from marius_lite.report.subject import Subject, subjects_of
 from marius_lite.report.summary import outcome
@@ -19,30 +22,55 @@ REPORT = "report.html"
 
 
 def report_run(
-    runs: Path | str | Sequence[Path | str], output: Path | str | None = None, dataset: Path | str | None = None
+    runs: Path | str | Sequence[Path | str],
+    output: Path | str | None = None,
+    dataset: Path | str | None = None,
+    evaluate: bool = False,
 ) -> dict[str, Any]:
     """Write one HTML page about a run, or about several beside each other. It needs no other file and no network.
 
     ``output``: the page; by default report.html in the folder of the first run. One that exists is replaced. ``dataset``: where
-    the runs' dataset is, if it was moved. Memory does not grow with the length of the runs. Returns the page's path and its
-    bytes. Raises UserError for a folder that is no run, or where matplotlib is missing; RunError where the disk fails.
+    the runs' dataset is, if it was moved. ``evaluate``: whether what no evaluation says yet is found out, with the best
+    checkpoint: figures of the whole test split (without one, of valid), kept in the run's eval/, and vectors of encoders. Memory
+    does not grow with the length of the runs. Returns the page's path and its bytes. Raises UserError for a folder that is no
+    run, or where matplotlib is missing; RunError where the disk fails.
     """
     require_matplotlib()
     paths = [Path(run) for run in ([runs] if isinstance(runs, Path | str) else runs)]
     subjects = subjects_of(paths, Path(dataset) if dataset is not None else None)
+    if evaluate:
+        for run in subjects:
+            _evaluate(run)
     target = Path(output) if output is not None else paths[0] / REPORT
-    written = page(", ".join(run.name for run in subjects), _sections(subjects)).encode()
+    written = page(", ".join(run.name for run in subjects), _sections(subjects, evaluate)).encode()
     files.write_atomic(target, written)
     return {"report": str(target), "bytes": len(written)}
 
 
-def _sections(runs: Sequence[Subject]) -> list[tuple[str, str]]:
+def _evaluate(run: Subject) -> None:
+    """Evaluate the whole test split, or else valid, unless that is done."""
+    from marius_lite.checkpoint.find import find_to_read
+    from marius_lite.train.evaluate_run import evaluate_run
+
+    splits = run.dataset.manifest.edges if run.config.task == "link_prediction" and run.dataset else None
+    splits = splits if splits is not None else run.dataset.node_counts if run.dataset else {}
+    split = next((name for name in ("test", "valid") if splits.get(name)), None)
+    checkpoint = find_to_read(run.folder, None)
+    if run.dataset is None or split is None or checkpoint is None:
+        return
+    if not (run.folder.evaluations / f"{checkpoint.name}.{split}.all.json").exists():
+        evaluate_run(run.folder.path, split, dataset=run.dataset.path)
+
+
+def _sections(runs: Sequence[Subject], evaluate: bool) -> list[tuple[str, str]]:
     return [
         ("", outcome(runs)),
         ("What differs", differences(runs) if len(runs) > 1 else ""),
         ("Curves", progress(runs)),
         ("Speed and memory", machine(runs)),
         ("Plan", _each(runs, plan_of_run)),
+        ("Quality", _each(runs, quality)),
+        ("Map of the nodes", _each(runs, partial(embedding_map, compute=evaluate))),
         ("Configuration", _each(runs, configuration)),
         ("Environment", environment(runs)),
     ]

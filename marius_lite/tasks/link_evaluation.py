@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from marius_lite.config.memory import EVALUATION_BYTES
@@ -10,6 +11,7 @@ from marius_lite.encode.vectors import vector_rows
 from marius_lite.evaluate.edges import select_edges
 from marius_lite.evaluate.ranking import QueryNode, RankingOptions, rank
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.popularity import degrees
 from marius_lite.graph.self_loops import self_loop_share, self_loops_are_rare
 from marius_lite.log import log
 from marius_lite.nn.model import LinkPredictionModel
@@ -54,7 +56,8 @@ def evaluate_split(
     """Return the filtered ranking of ``split`` among the rows behind ``buffer``. ``max_edges``: how many of its edges; None: all.
 
     ``exclude_self``: whether a node is left out of the candidates for questions about itself; None: where hardly any training
-    edge is a self-loop. ``compared``: whether the figures of the other kind stand beside these.
+    edge is a self-loop. ``compared``: whether the figures of
+    the other kind, and those by the degree of the answer, stand beside these.
     """
     excluded = self_loops_are_rare(dataset) if exclude_self is None else exclude_self
     query_node: QueryNode = "left_out" if excluded else "candidate"
@@ -68,6 +71,7 @@ def evaluate_split(
         query_node=query_node,
         compared=compared,
         split=split,
+        degrees=partial(degrees, dataset.edges("train")) if compared else None,
     )
     edges = dataset.edges(split)
     return rank(
