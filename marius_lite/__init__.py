@@ -34,6 +34,7 @@ _PUBLIC = {  # public name -> module and name there
     "open_search": "search.session:open_search",
     "export_run": "export.run:export_run",
     "report_run": "report.make:report_run",
+    "write_trace": "report.trace:write_trace",
     "UserError": "errors:UserError",
     "RunError": "errors:RunError",
 }
@@ -44,17 +45,18 @@ if TYPE_CHECKING:
     from marius_lite.errors import RunError as RunError
     from marius_lite.errors import UserError as UserError
     from marius_lite.estimate import plan_run as plan_run
-    from marius_lite.fetch.fetch import fetch_dataset as fetch_dataset
     from marius_lite.export.run import export_run as export_run
+    from marius_lite.fetch.fetch import fetch_dataset as fetch_dataset
     from marius_lite.graph.dataset import Dataset
     from marius_lite.predict import predict_links as predict_links
     from marius_lite.predict import predict_nodes as predict_nodes
     from marius_lite.preprocess.make import make_dataset as make_dataset
     from marius_lite.preprocess.repartition import repartition_dataset as repartition_dataset
     from marius_lite.preprocess.update import update_dataset as update_dataset
+    from marius_lite.report.make import report_run as report_run
+    from marius_lite.report.trace import write_trace as write_trace
     from marius_lite.search.build import index_run as index_run
     from marius_lite.search.session import open_search as open_search
-    from marius_lite.report.make import report_run as report_run
     from marius_lite.train.evaluate_run import evaluate_run as evaluate_run
     from marius_lite.train.run import resume_run as resume_run
     from marius_lite.train.run import train_run as train_run

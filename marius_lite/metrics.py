@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,11 @@ class MetricsLog:
                 truncate(path, min(length or 0, path.stat().st_size))
             self._file = open(path, "ab", buffering=1 << 16)  # noqa: SIM115 closed by close()
         self._flushed = time.monotonic()
+        self._listeners: list[Callable[[dict[str, Any]], object]] = []
+
+    def tell(self, listener: Callable[[dict[str, Any]], object]) -> None:
+        """Give every line that is written from now on to a listener too."""
+        self._listeners.append(listener)
 
     def write(self, kind: str, epoch: int, step: int, batch: int, **values: Any) -> None:
         """Append a line of a kind at a place in the run, with its values and the time."""
@@ -38,6 +43,8 @@ class MetricsLog:
             if time.monotonic() - self._flushed > FLUSH_SECONDS:
                 self._file.flush()
                 self._flushed = time.monotonic()
+            for listener in self._listeners:
+                listener(line)
 
     def sync(self) -> int:
         """Make all lines durable. Returns the file's length in bytes."""
@@ -72,6 +79,16 @@ class NoMetrics(MetricsLog):
 
     def close(self) -> None:
         pass
+
+
+def each(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a metrics file, one after another. A last line that a crash cut short is left out."""
+    if not path.exists():
+        return
+    with open(path, "rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield json.loads(line)
 
 
 def read(path: Path, start: int = 0) -> list[dict[str, Any]]:

@@ -57,6 +57,10 @@ class RunFolder:
     def evaluations(self) -> Path:
         return self.path / "eval"
 
+    @property
+    def event_files(self) -> Path:
+        return self.path / "tensorboard"
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Lock the run against other processes until the block ends. Raises UserError where another has the lock."""

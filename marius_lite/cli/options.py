@@ -79,6 +79,19 @@ NewRun = Annotated[Path, typer.Option("--run", callback=_named, help="Folder for
 Output = Annotated[Path, typer.Option("--output", "-o", callback=_named, help="Folder to make.")]
 
 
+Trace = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace",
+        metavar="FILE",
+        help="At the end, write what was done when, for ui.perfetto.dev: steps, waiting, loading, writing, checkpoints.",
+    ),
+]
+TensorBoard = Annotated[
+    bool, typer.Option("--tensorboard", help="Write event files for TensorBoard while training, in the run's tensorboard/.")
+]
+
+
 def _say_from(level: int, asked: bool) -> bool:
     """Show messages from a level on, if the option is given."""
     if asked:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from marius_lite.printable import printable
@@ -21,6 +23,22 @@ def show(result: Mapping[str, Any], as_json: bool) -> None:
     width = max((len(key) for key in result), default=0)
     for key, value in result.items():
         print(f"{key:<{width}}  {printable(_text(value))}")
+
+
+@contextmanager
+def traced(run: Path, trace: Path | None) -> Iterator[None]:
+    """Write the run's trace to the file ``trace``, if one is given, once the block ends, or was stopped by a signal."""
+    from marius_lite.report.trace import write_trace
+    from marius_lite.train.interrupt import Interrupted
+
+    try:
+        yield
+    except Interrupted:
+        if trace is not None:
+            write_trace(run, trace)
+        raise
+    if trace is not None:
+        write_trace(run, trace)
 
 
 def show_row(*cells: Any) -> None:

@@ -16,6 +16,8 @@ def resume(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
     allow_code: options.AllowCode = False,
+    tensorboard: options.TensorBoard = False,
+    trace: options.Trace = None,
     processes: Processes = None,
 ) -> None:
     """Continue a run from its latest checkpoint as if nothing had happened.
@@ -23,11 +25,17 @@ def resume(
     With --checkpoint the run goes back to that place. Later checkpoints are removed once a new one is written.
     """
     given = {"--checkpoint": checkpoint, "--set": sets, "--dataset": dataset, "--json": as_json, "--quiet": quiet}
-    if in_processes(processes, "resume", [run], {**given, "--verbose": verbose, "--allow-code": allow_code}):
+    if in_processes(
+        processes,
+        "resume",
+        [run],
+        {**given, "--verbose": verbose, "--allow-code": allow_code, "--trace": trace, "--tensorboard": tensorboard},
+    ):
         return
-    from marius_lite.cli.output import show
+    from marius_lite.cli.output import show, traced
     from marius_lite.train.run import resume_run
 
-    summary = resume_run(run, checkpoint, sets or [], dataset)
-    if speaks():
-        show(summary, as_json)
+    with traced(run, trace if speaks() else None):
+        summary = resume_run(run, checkpoint, sets or [], dataset, tensorboard)
+        if speaks():
+            show(summary, as_json)

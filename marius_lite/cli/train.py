@@ -31,17 +31,25 @@ def train(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
     allow_code: options.AllowCode = False,
+    tensorboard: options.TensorBoard = False,
+    trace: options.Trace = None,
     processes: Processes = None,
     warm: WarmStart = None,
 ) -> None:
     """Train a model on a dataset, from the first epoch to the last, with checkpoints on the way."""
     given = {"--run": run, "--config": config, "--set": sets, "--json": as_json, "--quiet": quiet, "--verbose": verbose}
-    if in_processes(processes, "train", [dataset], {**given, "--allow-code": allow_code, "--from": warm}):
+    if in_processes(
+        processes,
+        "train",
+        [dataset],
+        {**given, "--allow-code": allow_code, "--trace": trace, "--tensorboard": tensorboard, "--from": warm},
+    ):
         return
-    from marius_lite.cli.output import show
+    from marius_lite.cli.output import show, traced
     from marius_lite.graph.defaults import config_for
     from marius_lite.train.run import train_run
 
-    summary = train_run(dataset, run, lambda opened: config_for(opened, config, sets or []), warm)
-    if speaks():
-        show(summary, as_json)
+    with traced(run, trace if speaks() else None):
+        summary = train_run(dataset, run, lambda opened: config_for(opened, config, sets or []), warm, tensorboard)
+        if speaks():
+            show(summary, as_json)

@@ -21,11 +21,12 @@ from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.log import log
 from marius_lite.machine_process import MachineProcess, this_process
-from marius_lite.metrics import MetricsLog, NoMetrics
+from marius_lite.metrics import MetricsLog, NoMetrics, each
 from marius_lite.rows.table import create_table, open_table
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
 from marius_lite.train.build import build_lanes, first_model
+from marius_lite.train.event_files import EventFiles, require_tensorboard
 from marius_lite.train.lanes import LanesTrainer
 from marius_lite.train.process_group import ProcessGroup
 from marius_lite.train.processes import OneProcess, Processes
@@ -36,25 +37,34 @@ from marius_lite.waiting import threads_spin
 
 
 def train_run(
-    dataset: Path | str, run: Path | str, config: Config | GivenFor | None = None, warm: Path | str | None = None
+    dataset: Path | str,
+    run: Path | str,
+    config: Config | GivenFor | None = None,
+    warm: Path | str | None = None,
+    tensorboard: bool = False,
 ) -> dict[str, Any]:
     """Train from the first epoch. Returns a summary of the finished run.
 
     ``config``: the configuration, or a function of the dataset that gives it; None: the preset that suits the dataset.
     ``warm``: a run over an older version of the dataset. Known nodes and relations begin with what it learned; new nodes with the
-    mean of their neighbours' rows. Where `torchrun` has started several processes again, the run goes on instead.
+    mean of their neighbours' rows. ``tensorboard``: whether the run's folder gets event files for TensorBoard, in tensorboard/.
+    Where `torchrun` has started several processes again, the run goes on instead.
 
     Raises UserError for wrong input, RunError when the run fails, Interrupted after a signal and its checkpoint.
     """
     place = this_process()
     if place and place.restarts and RunFolder(Path(run)).config_file.exists():
-        return resume_run(run, dataset=dataset)
+        return resume_run(run, dataset=dataset, tensorboard=tensorboard)
     before = Path(warm) if warm is not None else None
-    return _in_processes(place, lambda: new_run(Path(dataset), Path(run), config, before))
+    return _in_processes(place, lambda: new_run(Path(dataset), Path(run), config, before), tensorboard)
 
 
 def resume_run(
-    run: Path | str, checkpoint: str | None = None, sets: Sequence[str] = (), dataset: Path | str | None = None
+    run: Path | str,
+    checkpoint: str | None = None,
+    sets: Sequence[str] = (),
+    dataset: Path | str | None = None,
+    tensorboard: bool = False,
 ) -> dict[str, Any]:
     """Continue a run from its latest checkpoint, or the one named. Returns a summary of the finished run.
 
@@ -63,11 +73,15 @@ def resume_run(
     what `train_run` raises.
     """
     moved = Path(dataset) if dataset is not None else None
-    return _in_processes(this_process(), lambda: old_run(Path(run), checkpoint, sets, moved))
+    return _in_processes(this_process(), lambda: old_run(Path(run), checkpoint, sets, moved), tensorboard)
 
 
-def _in_processes(place: MachineProcess | None, start: Callable[[], AbstractContextManager[Start]]) -> dict[str, Any]:
+def _in_processes(
+    place: MachineProcess | None, start: Callable[[], AbstractContextManager[Start]], tensorboard: bool
+) -> dict[str, Any]:
     """Train what the first process starts, in this process or beside others. Returns a summary."""
+    if tensorboard:
+        require_tensorboard()
     processes: Processes = ProcessGroup(place) if place else OneProcess()
     with ExitStack() as stack:
         started = processes.first(lambda: stack.enter_context(start()))
@@ -77,12 +91,12 @@ def _in_processes(place: MachineProcess | None, start: Callable[[], AbstractCont
                 f"{count} processes were started, but `scale.ranks` is {ranks}: start as many processes or fewer, or set "
                 f"`scale.ranks` to {count} or more in a new run"
             )
-        summary = _run(started, processes)
+        summary = _run(started, processes, tensorboard and processes.is_first)
         processes.close()
         return summary
 
 
-def _run(start: Start, processes: Processes) -> dict[str, Any]:
+def _run(start: Start, processes: Processes, tensorboard: bool) -> dict[str, Any]:
     """Train from where a run starts to its end. Returns a summary."""
     folder, data, config = start.folder, start.dataset, start.config
     if start.finished:
@@ -98,7 +112,10 @@ def _run(start: Start, processes: Processes) -> dict[str, Any]:
     with (
         closing(_metrics(folder, state) if processes.is_first else NoMetrics()) as metrics,
         closing(stages(data, config, model, folder.path, state)) as left,
+        ExitStack() as stack,
     ):
+        if tensorboard:
+            metrics.tell(stack.enter_context(closing(EventFiles(folder.event_files, each(folder.metrics_file)))).add)
         for stage in left:
             state = _train_stage(start, processes, stage, metrics, table, state)
     assert state is not None
