@@ -27,7 +27,7 @@ from marius_lite.storage.buffer import PartitionBuffer
 from marius_lite.storage.table import RowTable
 
 PREFIX = ".vectors-"
-Inferred = Encoder | Layered | CustomEncoder
+Inferred = AnyEncoder | Layered
 
 
 class InputRows:

@@ -21,7 +21,7 @@ def require_tensorboard() -> None:
         raise UserError("--tensorboard: tensorboard is not installed: pip install 'marius-lite[tensorboard]'")
 
 
-class EventFiles:
+class TensorBoardCurves:
     """Writes event files into ``folder``, anew from the ``lines`` that the run has recorded so far. `add` adds later ones.
 
     Steps of the curves are batches, or, of whole epochs and evaluations, epochs.

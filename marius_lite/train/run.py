@@ -26,7 +26,7 @@ from marius_lite.rows.table import create_table, open_table
 from marius_lite.storage.table import RowTable
 from marius_lite.tasks import task_of
 from marius_lite.train.build import build_lanes, first_model
-from marius_lite.train.event_files import EventFiles, require_tensorboard
+from marius_lite.train.event_files import TensorBoardCurves, require_tensorboard
 from marius_lite.train.lanes import LanesTrainer
 from marius_lite.train.process_group import ProcessGroup
 from marius_lite.train.processes import OneProcess, Processes
@@ -115,7 +115,7 @@ def _run(start: Start, processes: Processes, tensorboard: bool) -> dict[str, Any
         ExitStack() as stack,
     ):
         if tensorboard:
-            metrics.tell(stack.enter_context(closing(EventFiles(folder.event_files, each(folder.metrics_file)))).add)
+            metrics.tell(stack.enter_context(closing(TensorBoardCurves(folder.event_files, each(folder.metrics_file)))).add)
         for stage in left:
             state = _train_stage(start, processes, stage, metrics, table, state)
     assert state is not None

@@ -5,7 +5,7 @@ import pytest
 from marius_lite.errors import UserError
 from marius_lite.metrics import read
 from marius_lite.train import event_files
-from marius_lite.train.event_files import EventFiles
+from marius_lite.train.event_files import TensorBoardCurves
 
 pytest.importorskip("tensorboard", reason="event files need the extra `tensorboard`")
 SMALL = [f"--set={item}" for item in ("model.dim=4", "negatives.count=10", "negatives.chunks=1", "evaluation.every_epochs=1")]
@@ -33,7 +33,7 @@ def test_a_run_and_its_continuation(cli, tiny_dataset, tmp_path):
 
 
 def test_batches_make_a_point_a_second(tmp_path):
-    files = EventFiles(tmp_path / "events")
+    files = TensorBoardCurves(tmp_path / "events")
     for batch in range(40):
         files.add(
             {"kind": "batch", "epoch": 0, "step": 0, "batch": batch, "loss": float(batch), "edges": 1, "time": 1e9 + batch / 10}
