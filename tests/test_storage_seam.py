@@ -8,7 +8,10 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "marius_lite"
 RULES = {  # what is looked for, and the modules that may have it, each with its reason
     "names of chunk files": (r"""["']c["'] ?[/,]|["'/]c/|\bchunk_(path|folder|directory)\b|\bCHUNKS\b""", {}),
-    "hard links": (r"\bos\.link\b|\blink_tree\b|\bhardlink_to\b|\bsnapshots\.link\b", {}),
+    "hard links": (
+        r"\bos\.link\b|\blink_tree\b|\bhardlink_to\b|\bsnapshots\.link\b",
+        {"fetch/local.py": "a user's file, in place of a download"},
+    ),
     "blocks of files": (
         r"\bread_range\b",
         {
@@ -21,7 +24,11 @@ RULES = {  # what is looked for, and the modules that may have it, each with its
         r"\bos\.(rename|replace)\b|\.rename\(|\bfiles\.publish\b",
         {
             "files.py": "the renames of everything but rows: records, links, folders that are whole",
-            "export.py": "a user's copy, which shares no file with the run",
+            "export/run.py": "a user's copy, which shares no file with the run",
+            "report/trace.py": "a user's file, which is whole or not there",
+            "fetch/download.py": "what was downloaded",
+            "fetch/local.py": "a user's file, in place of a download",
+            "fetch/unpack.py": "what was downloaded",
             "search/index_folder.py": "a whole index, which can be made again",
             "preprocess/disk/place.py": "a whole dataset, under the lock of the command that makes it",
             "preprocess/gather/gather.py": "its spool, which is written again",

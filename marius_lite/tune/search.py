@@ -48,7 +48,7 @@ def tune_dataset(dataset: Path | str, folder: Path | str, **options: Any) -> dic
     with files.lock(where / ".lock"), quiet():
         keep_record(plan, where)
         mend(where)
-        return Search(plan, where).run()
+        return Tuning(plan, where).run()
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Running:
     stopped: bool = False
 
 
-class Search:
+class Tuning:
     """Runs the rounds of a plan in a folder."""
 
     def __init__(self, plan: SearchPlan, folder: Path):

@@ -51,7 +51,7 @@ def work():
     del loaded  # Python says that it ignores the exception
     THEN
 
-main.app = lambda: lambda **_: work()
+main.app = lambda *_: lambda **_: work()
 main.main()
 """
 
@@ -75,6 +75,6 @@ def test_a_ctrl_c_in_an_import_ends_the_process_at_once(tmp_path):
     (tmp_path / "loaded.py").write_text(
         "import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\nfinally:\n    print('here')"
     )
-    program = "from marius_lite.cli import main\nmain.app = lambda: lambda **_: __import__('loaded')\nmain.main()"
+    program = "from marius_lite.cli import main\nmain.app = lambda *_: lambda **_: __import__('loaded')\nmain.main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "marius-lite: stopped\n")
