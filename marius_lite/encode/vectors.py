@@ -20,7 +20,7 @@ from marius_lite.errors import UserError
 from marius_lite.evaluate.inference import infer
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.inputs import features_read, normalized_columns
-from marius_lite.nn.encoders import AnyEncoder, CustomEncoder, Layered, whole_graph_reason
+from marius_lite.nn.encoders import AnyEncoder, Layered, whole_graph_reason
 from marius_lite.nn.inputs import normalized
 from marius_lite.sampling.neighbours import true_degrees
 from marius_lite.storage.buffer import PartitionBuffer
