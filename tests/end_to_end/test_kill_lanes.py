@@ -1,0 +1,71 @@
+"""Whichever process of a run is killed at whichever instant: it goes on, in any number of processes, to the same bits."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from link_runs import amounts_to
+from open_parts import LINKS
+
+SETTINGS = [*LINKS, "scale.ranks=4", "training.batch_size=10", "training.epochs=6", "checkpoint.every_minutes=0.002"]
+SETS = [each for setting in SETTINGS for each in ("--set", setting)]
+KILLS, AT_A_RUN = 30, 3
+
+
+def start(arguments, processes):
+    command = [sys.executable, "-m", "marius_lite", *map(str, arguments), "--quiet", "--processes", str(processes)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def lanes_of(process):
+    """The process ids that train: the children of the one that was started, or itself."""
+    try:
+        return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()] or [process.pid]
+    except FileNotFoundError:
+        return []
+
+
+@pytest.fixture(scope="module")
+def eight(tiny_dataset, cli, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("eight") / "dataset"
+    assert cli("repartition", tiny_dataset, "--output", folder, "--partitions", "8") == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(eight, cli, tmp_path_factory):
+    run = tmp_path_factory.mktemp("whole") / "run"
+    assert cli("train", eight, "--run", run, *SETS) == 0
+    return amounts_to(run)
+
+
+def killed_until_it_ends(eight, run, kills, chance):
+    """Train, kill one of the processes ``kills`` times, and go on each time. Returns how many kills met a process."""
+    met = 0
+    while True:
+        begun = (run / "config.yaml").exists()
+        process = start(["resume", run] if begun else ["train", eight, "--run", run, *SETS], chance.choice([1, 2, 4]))
+        if kills:
+            kills -= 1
+            time.sleep(chance.uniform(1.0, 6.0))
+            victims = lanes_of(process)
+            if process.poll() is None and victims:
+                os.kill(chance.choice(victims), signal.SIGKILL)
+                met += 1
+        told, _ = process.communicate(timeout=120)
+        if process.returncode == 0:
+            return met
+        assert process.returncode in (1, -signal.SIGKILL), told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(KILLS // AT_A_RUN))
+def test_a_killed_process_costs_no_bit(seed, eight, undisturbed, tmp_path):
+    run = tmp_path / "run"
+    killed_until_it_ends(eight, run, AT_A_RUN, random.Random(seed))
+    assert amounts_to(run) == undisturbed
