@@ -78,6 +78,9 @@ class PartitionBuffer:
     def flush(self) -> None:
         """Write all that is dirty and wait for every write."""
 
+    def await_writes(self) -> None:
+        """Wait for the writes under way; write nothing more."""
+
     def checksums(self) -> dict[int, int]:
         """CRC-32C by partition, as last written or expected."""
 

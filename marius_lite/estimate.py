@@ -28,6 +28,7 @@ from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.nn.evaluable import with_encoder
 from marius_lite.nn.ways import require_way
+from marius_lite.ordering.lanes import kept, rounds_of
 from marius_lite.rows.table import table_bytes
 from marius_lite.sampling.windows import windows_of
 from marius_lite.storage.fill import each_adopted
@@ -87,6 +88,32 @@ def moves(config: Config, plan: Plan, partitions: int, slots: int, learned: bool
             buffer.enter(range(partitions) if slots >= partitions else [0], [])
 
 
+def moves_of_lanes(config: Config, plan: Plan, partitions: int, slots: int, learned: bool) -> Iterator[Moved]:
+    """Do as `moves` for a run in several lanes, all together: each has a buffer of its own."""
+    buffers = [DryBuffer(partitions, slots) for _ in range(config.scale.ranks)]
+    if learned:
+        for _ in each_adopted(buffers[0], partitions, slots):
+            pass  # without rows
+        buffers[0].flush()
+    for epoch in range(config.training.epochs):
+        for buffer in buffers:
+            buffer.moved()
+        rounds = rounds_of(plan(epoch), len(buffers))
+        for lane, buffer in enumerate(buffers):
+            for steps, following in zip(rounds, [*rounds[1:], None]):
+                for step, after in zip(steps[lane], [*steps[lane][1:], None]):
+                    buffer.enter(step.resident, step.following(after) if config.storage.prefetch else [])
+                    if learned:
+                        buffer.mark_dirty(step.resident)
+                if following is not None:
+                    buffer.enter(kept(steps[lane][-1].resident, following[lane]), [])
+            buffer.flush()
+        moved = [buffer.moved() for buffer in buffers]
+        yield Moved([k for loaded, _ in moved for k in loaded], sum(len(written) for _, written in moved))
+        if learned and not config.encodes and evaluation_due(config, epoch):
+            buffers[0].enter(range(partitions) if slots >= partitions else [0], [])
+
+
 @dataclass(frozen=True)
 class MovedSizes:
     """Bytes that are moved at a time: a partition's learned rows and its features, 0 where there are none.
@@ -102,9 +129,10 @@ class MovedSizes:
 
 def traffic(config: Config, plan: Plan, sizes: MovedSizes, partitions: int, slots: int) -> Iterator[Traffic]:
     """Yield the bytes that each epoch of a run moves."""
-    rows = moves(config, plan, partitions, slots, learned=True)
-    features = moves(config, plan, partitions, slots, learned=False)
-    lists = moves(config, plan, partitions, partitions, learned=False)
+    counted = moves if config.scale.ranks == 1 else moves_of_lanes
+    rows = counted(config, plan, partitions, slots, learned=True)
+    features = counted(config, plan, partitions, slots, learned=False)
+    lists = counted(config, plan, partitions, partitions, learned=False)
     for epoch, (own, given, edges) in enumerate(zip(rows, features, lists)):
         yield Traffic(
             len(own.loaded) * sizes.learned + len(given.loaded) * sizes.features,

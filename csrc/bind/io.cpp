@@ -165,6 +165,7 @@ void bind_io(nb::module_& m) {
             "state", [](const PartitionBuffer& self, std::int64_t k) { return to_string(self.state(k)); }, "partition"_a)
         .def("mark_dirty", &PartitionBuffer::mark_dirty, "partitions"_a)
         .def("flush", &PartitionBuffer::flush, Released(), "Write all that is dirty and wait for every write.")
+        .def("await_writes", &PartitionBuffer::await_writes, Released(), "Wait for the writes under way; write nothing more.")
         .def("checksums", &PartitionBuffer::checksums, "CRC-32C by partition, as last written or expected.")
         .def("expect", &PartitionBuffer::expect, "checksums"_a, "Verify these whenever the partitions are loaded.")
         .def("counters", &counters_of)

@@ -97,6 +97,13 @@ void PartitionBuffer::flush() {
     throw_error();
 }
 
+void PartitionBuffer::await_writes() {
+    std::unique_lock lock(mutex_);
+    check_usable();
+    wait(lock, [this] { return writing_.count == 0; });
+    throw_error();
+}
+
 void PartitionBuffer::close() {
     std::unique_lock lock(mutex_);
     if (closed_) return;

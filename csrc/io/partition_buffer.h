@@ -80,6 +80,8 @@ public:
     void mark_dirty(const PartitionList& partitions);
     /// Writes every dirty partition, waits until no write is under way. What is wanted stays resident.
     void flush();
+    /// Waits until no write is under way. What is dirty and stays is not written.
+    void await_writes();
     /// Waits for the writes under way, gives up the loads, ends the threads. Calling it again does nothing.
     void close();
 

@@ -59,12 +59,14 @@ def _text(result: Mapping[str, Any]) -> str:
     layers = f", what nodes gather for a layer {size(disk['layers'])}" if "layers" in disk else ""
     packs = f", at most {size(disk['packs'])} of rows in the order of batches" if "packs" in disk else ""
     batches = f", {result['batches']:,} batches" if "batches" in result else ""
+    ranks = result["config"]["scale"]["ranks"]
+    lanes = f" for each of {ranks} lanes" if ranks > 1 else ""
     lines = [
         f"{result['nodes']:,} nodes, {result['edges']:,} training edges, {result['relations']:,} relations",
         f"{result['partitions']} partitions, {result['capacity']} resident ({result['ordering']}), "
         f"{result['steps']} steps, {result['swaps']} swaps{batches} an epoch, on {result['device']}",
-        f"memory      {size(memory['total'])}: {memory['slots']} slots of {size(memory['slot_bytes'])} {size(memory['buffer'])}, "
-        f"edges {size(memory['edges'])}, batch {size(memory['workspace'])}, "
+        f"memory      {size(memory['total'])}{lanes}: {memory['slots']} slots of {size(memory['slot_bytes'])} "
+        f"{size(memory['buffer'])}, edges {size(memory['edges'])}, batch {size(memory['workspace'])}, "
         f"evaluation {size(memory['evaluation'])}",
         f"disk        {size(disk['total'])}: rows {size(disk['rows'])}, checkpoints {size(disk['checkpoints'])}{packs}{layers}",
         f"at start    {size(start['rows_written'])} written",

@@ -11,7 +11,8 @@ same rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -47,6 +48,17 @@ def make_lanes_plan(lanes: int, partitions: int, capacity: int, run_seed: int, e
                 load, evict = sorted(resident[lane] - old), sorted(old - resident[lane])
                 steps.append(Step(len(steps), tuple(sorted(state)), tuple(load), tuple(evict), buckets, (), lane, t))
     return EpochPlan(LANES, partitions, capacity, epoch, tuple(steps))
+
+
+def rounds_of(plan: EpochPlan, lanes: int) -> list[list[list[Step]]]:
+    """Return the steps of each lane, in each round."""
+    rounds = [list(steps) for _, steps in groupby(plan.steps, lambda step: step.round)]
+    return [[[step for step in steps if step.lane == lane] for lane in range(lanes)] for steps in rounds]
+
+
+def kept(resident: Iterable[int], following: Iterable[Step]) -> list[int]:
+    """Return which of a lane's ``resident`` partitions are its in the ``following`` round too, so that they stay."""
+    return sorted({k for step in following for k in step.resident}.intersection(resident))
 
 
 def most_in_match(lanes: int, partitions: int) -> int:

@@ -128,6 +128,14 @@ class ResidentRows(ABC):
         """Write the changed partitions. Returns the checksums of the learned rows' files. What is resident stays."""
         return self.buffers.learned.flush() if self.buffers.learned else {}
 
+    def keep(self, partitions: Sequence[int]) -> dict[int, int]:
+        """Give up all partitions but these, and wait until the changed ones are written. Returns the checksums as `flush` does.
+
+        What is kept need not be written.
+        """
+        self.enter(tuple(partitions), ())
+        return self.buffers.learned.await_writes() if self.buffers.learned else {}
+
     def release(self) -> dict[int, int]:
         """Do as `flush`. Afterwards others may use the buffers, until the next `enter`."""
         return self.flush()

@@ -41,8 +41,8 @@ class PartitionBuffer:
     As a context manager the buffer is flushed and closed at the end; after an exception it is only closed. What is dirty at
     `close` is lost. A partition of float32 or bfloat16 rows with a number that is not finite is not written: NotFinite, a
     RunError, is raised by the same calls as for failed I/O. Failed I/O raises RunError, at once or at the next call of enter,
-    adopt, flush or close. The data are then still in memory, and every call is possible, also the one that failed. Not for
-    several threads at once.
+    adopt, flush, await_writes or close. The data are then still in memory, and every call is possible, also the one that failed.
+    Not for several threads at once.
     """
 
     def __init__(self, table: RowTable, slots: int, threads: int = 4, direct: bool = True) -> None:
@@ -96,6 +96,15 @@ class PartitionBuffer:
         """
         with self._errors():
             self._native.flush()
+        return dict(self._native.checksums())
+
+    def await_writes(self) -> dict[int, int]:
+        """Wait for the writes under way; the CRC-32C of each file that was written or expected so far.
+
+        What is dirty and resident is not written: the files of what `enter` gave up before are complete, but not synced.
+        """
+        with self._errors():
+            self._native.await_writes()
         return dict(self._native.checksums())
 
     def expect(self, checksums: Mapping[int, int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 
+from marius_lite.ordering.lanes import kept
 from marius_lite.pipeline.batches import Finished, run
 from marius_lite.sampling.windows import Window
 from marius_lite.train.parts import Parts
@@ -49,6 +50,16 @@ class Lane:
         if self._trained is not None:
             self._trained.close()
             self._trained = None
+
+    def hand_over(self, following: Sequence[Step]) -> dict[int, int]:
+        """Write the changed partitions that are not this lane's in the ``following`` round, and keep the others as they are.
+
+        Returns the checksums of the files of those that were the round's and are given up.
+        """
+        rows = self.parts.work.rows
+        stay = kept(rows.resident, following)
+        checksums = rows.keep(stay)
+        return {k: checksums[k] for k in self._own.difference(stay) if k in checksums}
 
     def flush(self) -> dict[int, int]:
         """Write the changed partitions. Returns the checksums of the files of those that are or were the round's."""

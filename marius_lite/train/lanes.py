@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any
 
 import torch
@@ -22,6 +21,7 @@ from marius_lite.checkpoint.state import Cursor, State
 from marius_lite.errors import EndedElsewhere
 from marius_lite.nn.products import products_in
 from marius_lite.optim.schedule import Rated
+from marius_lite.ordering.lanes import rounds_of
 from marius_lite.pipeline.batches import Finished
 from marius_lite.train.lane import Lane
 from marius_lite.train.parts import Parts
@@ -82,7 +82,7 @@ class LanesTrainer(Trainer):
     """Trains this process's ``lanes``, of ``all_lanes``, from ``state`` on."""
 
     def __init__(self, lanes: Sequence[Parts], state: State, processes: Processes):
-        super().__init__(lanes[0], state)
+        super().__init__(lanes[0], state, lanes[1:])
         self._all = self.config.scale.ranks
         self._lanes = [Lane(parts, self._interrupted_here) for parts in lanes]
         self._weights, self._processes, self.writes = self._lanes[0].weights, processes, processes.is_first
@@ -91,16 +91,15 @@ class LanesTrainer(Trainer):
         self._expect(state.checksums)
 
     def _train_epoch(self, plan: EpochPlan) -> None:
-        rounds = [list(steps) for _, steps in groupby(plan.steps, lambda step: step.round)]
-        for number, steps in enumerate(rounds[self.state.cursor.step :], self.state.cursor.step):
+        rounds = rounds_of(plan, self._all)
+        for number, by_lane in enumerate(rounds[self.state.cursor.step :], self.state.cursor.step):
             self._meter.begin_step()
-            by_lane = [[step for step in steps if step.lane == lane] for lane in range(self._all)]
             with ExitStack() as stack:
                 for lane in self._lanes:
                     stack.callback(lane.end)
                 self._train_round(plan.epoch, by_lane)
-            self._agree(self._flush())
-            self._meter.end_step(plan.epoch, _as_one(number, steps))
+            self._hand_over(rounds[number + 1] if number + 1 < len(rounds) else [])
+            self._meter.end_step(plan.epoch, _as_one(number, [step for steps in by_lane for step in steps]))
             self._move(Cursor(plan.epoch, number + 1))
         self._finish_epoch(plan.epoch)
 
@@ -154,6 +153,14 @@ class LanesTrainer(Trainer):
     def _due(self) -> bool:
         return self._said[1]
 
+    def _hand_over(self, following: Sequence[Sequence[Step]]) -> None:
+        """Write the rows that other lanes train in the ``following`` round, by lane, and tell all. After the last: all rows."""
+        if following:
+            written = [lane.hand_over(following[number]) for number, lane in zip(self._mine, self._lanes)]
+            self._agree(self._of_all(written))
+        else:
+            self._agree(self._flush())
+
     def _agree(self, checksums: dict[int, int]) -> None:
         """Take note of the files that all lanes have written, and of what all processes are asked for."""
         said = self._processes.gathered(self._asked())
@@ -167,7 +174,10 @@ class LanesTrainer(Trainer):
 
     def _flush(self) -> dict[int, int]:
         """Write what all lanes have changed. Returns the checksums of the files, of all lanes."""
-        written = [lane.flush() for lane in self._lanes]
+        return self._of_all([lane.flush() for lane in self._lanes])
+
+    def _of_all(self, written: list[dict[int, int]]) -> dict[int, int]:
+        """Return the checksums that the lanes of all processes have."""
         return {k: checksum for each in self._processes.gathered(written) for files in each for k, checksum in files.items()}
 
     def _save(self) -> None:

@@ -7,7 +7,7 @@ configuration, interrupted or not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from marius_lite.train.parts import Parts
 from marius_lite.train.progress import Progress
 from marius_lite.train.timeline import Doing, Timeline
 from marius_lite.train.usage import peak_rss, process_usage
+from marius_lite.train.work import Work
 from marius_lite.types import SizedBatch, Step
 
 EVALUATION_KEYS = (
@@ -48,11 +49,11 @@ T = TypeVar("T")
 
 
 class Meter:
-    """Measures a run, from ``state`` on."""
+    """Measures a run, from ``state`` on. ``others``: what else this process trains, where a run has several lanes."""
 
-    def __init__(self, parts: Parts, state: State):
+    def __init__(self, parts: Parts, state: State, others: Sequence[Work] = ()):
         self._log = parts.metrics
-        self._counters, self._take_past = parts.work.counters, parts.work.take_past
+        self._works = [parts.work, *others]
         self._timeline = Timeline()
         self._edge_wait = 0.0
         self._unit = planning_of(parts.config).unit
@@ -157,8 +158,12 @@ class Meter:
         self._progress.close()
 
     def _write_timeline(self, at: Cursor, **values: Any) -> None:
-        taken = self._timeline.take(self._take_past())
+        taken = self._timeline.take(each for work in self._works for each in work.take_past())
         self._log.write("timeline", at.epoch, at.step, at.batch, machine={**taken, **values})
+
+    def _counters(self) -> dict[str, float]:
+        counted = [work.counters() for work in self._works]
+        return {key: sum(each[key] for each in counted) for key in counted[0]}
 
     def _reading(self, edges: int) -> dict[str, float]:
         counters = self._counters()

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -24,6 +25,8 @@ T = TypeVar("T")
 
 BEAT, SILENT = 2.0, 30.0
 """Seconds between two signs of life, and without one after which a process counts as standing still."""
+STOPPING = 5.0
+"""Seconds that a thread may take to end."""
 CALL = timedelta(seconds=60)
 """Time for what another process, or the store that all share, answers at once."""
 WHOLE_RUN = timedelta(days=100)
@@ -81,16 +84,19 @@ class ProcessGroup:
         return value  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """Wait for the others, and part. Each process must call it at the end."""
         self.gathered(None)
+        self.leave()
+
+    def leave(self) -> None:
         self._alive.stop()
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            with suppress(RuntimeError, ValueError):  # some of it may have failed already
+                dist.destroy_process_group()
 
     def _talk(self, call: Callable[[], object]) -> None:
         try:
             call()
         except RuntimeError as error:
-            self._alive.stop()
             raise RunError(
                 f"process {self._place.rank} of {self._place.count} lost another one, which has ended: its own message says why, "
                 f"and `marius-lite resume` goes on from the last checkpoint ({_line(error)})"
@@ -111,11 +117,15 @@ class SignsOfLife:
         now = time.monotonic()
         self._answered = now
         self._seen = {rank: (b"", now) for rank in range(place.count) if rank != place.rank}
-        for work in (self._show, self._watch):
-            threading.Thread(target=work, daemon=True).start()
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._show, self._watch)]
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
+        """End the threads. Python's end must not find one of them in the middle of a call."""
         self._stopped.set()
+        for thread in self._threads:
+            thread.join(STOPPING)
 
     def _show(self) -> None:
         beat = 0

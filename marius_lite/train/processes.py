@@ -28,7 +28,10 @@ class Processes(Protocol):
         """Return what ``call`` returns in the first process, where alone it is called. Where it raises something, all end."""
 
     def close(self) -> None:
-        """Part from the others. Each process calls it once all is done; after an error none must."""
+        """Wait for the others, and part from them. Each process calls it once all is done."""
+
+    def leave(self) -> None:
+        """Part from the others without a word, after an error."""
 
 
 class OneProcess:
@@ -49,4 +52,7 @@ class OneProcess:
         return call()
 
     def close(self) -> None:
+        pass
+
+    def leave(self) -> None:
         pass

@@ -84,16 +84,22 @@ def _in_processes(
         require_tensorboard()
     processes: Processes = ProcessGroup(place) if place else OneProcess()
     with ExitStack() as stack:
-        started = processes.first(lambda: stack.enter_context(start()))
-        ranks, count = started.config.scale.ranks, place.count if place else 1
-        if count > ranks:
-            raise UserError(
-                f"{count} processes were started, but `scale.ranks` is {ranks}: start as many processes or fewer, or set "
-                f"`scale.ranks` to {count} or more in a new run"
-            )
+        stack.callback(processes.leave)
+        started = processes.first(lambda: _for_processes(stack.enter_context(start()), place.count if place else 1))
         summary = _run(started, processes, tensorboard and processes.is_first)
         processes.close()
         return summary
+
+
+def _for_processes(start: Start, count: int) -> Start:
+    """Return the start. Raises UserError where there are more processes than lanes."""
+    ranks = start.config.scale.ranks
+    if count > ranks:
+        raise UserError(
+            f"{count} processes were started, but `scale.ranks` is {ranks}: start as many processes or fewer, or set "
+            f"`scale.ranks` to {count} or more in a new run"
+        )
+    return start
 
 
 def _run(start: Start, processes: Processes, tensorboard: bool) -> dict[str, Any]:
@@ -177,7 +183,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
     """Log what is about to be trained, and warn of what may be a mistake."""
     storage = config.storage
     log.info(
-        "%s %s: %s nodes, %s training edges; %s of %s partitions resident%s, %s of memory planned; on %s, %s thread%s%s",
+        "%s %s: %s nodes, %s training edges; %s of %s partitions resident%s, %s of memory planned%s; on %s, %s thread%s%s",
         f"going on from checkpoint {saved.name} on" if saved else "training on",
         data.path,
         f"{data.manifest.nodes:,}",
@@ -186,6 +192,7 @@ def _announce(data: Dataset, config: Config, memory: MemoryPlan, saved: Path | N
         data.partitioning.partitions,
         " by their rows, all by their edges" if memory.packing else f" ({storage.ordering})",
         files.format_bytes(memory.total),
+        f" for each of {config.scale.ranks} lanes" if config.scale.ranks > 1 else "",
         config.device,
         config.training.threads,
         "" if config.training.threads == 1 else "s",

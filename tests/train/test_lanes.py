@@ -8,8 +8,9 @@ from link_runs import amounts_to, stopped_twice
 from open_parts import ENCODER, LINKS
 
 from marius_lite.config.load import load
+from marius_lite.estimate import plan_run
 from marius_lite.graph.dataset import Dataset
-from marius_lite.train.lanes import LaneBatch, Turn
+from marius_lite.train.lanes import LaneBatch, LanesTrainer, Turn
 from marius_lite.train.run import resume_run, train_run
 
 LANES = [*LINKS, "scale.ranks=2", "training.batch_size=20", "checkpoint.every_minutes=null"]
@@ -43,6 +44,38 @@ def test_every_edge_is_trained_once_an_epoch_and_the_loss_falls(tiny_dataset, tm
         trained = sum(line["edges"] for line in batches if line["epoch"] == epoch["epoch"])
         assert trained == epoch["edges"] == edges
     assert epochs[-1]["loss"] < 0.9 * epochs[0]["loss"]
+
+
+@pytest.mark.parametrize("capacity", [2, 4])
+def test_a_plan_moves_what_a_run_moves(capacity, eight, tmp_path):
+    config = load(sets=[*LANES, f"storage.capacity={capacity}", "evaluation.max_edges=50"])
+    planned = plan_run(eight, config)
+    partition = planned["start"]["rows_written"] // planned["partitions"]
+    train_run(eight, tmp_path / "run", config)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    machines = [line["machine"] for line in lines if line["kind"] == "epoch"]
+    for said, machine in zip((planned["first_epoch"], planned["later_epoch"]), machines, strict=True):
+        assert machine["loads"] * partition == said["rows_read"]
+        assert machine["writes"] * partition == said["rows_written"]
+
+
+def test_a_schedule_is_that_of_every_lane(eight, tmp_path):
+    schedule = ["optimizer.schedule.name=linear", "optimizer.schedule.warmup=0.5"]
+    with_it = train_run(eight, tmp_path / "a", load(sets=[*LANES, *schedule]))
+    assert with_it["epochs"] == 2
+    seen = []
+
+    class Seen(LanesTrainer):
+        def _set_rates_for(self, before, edges):
+            rates = super()._set_rates_for(before, edges)
+            seen.append({each.rate for lane in self._lanes for each in lane.parts.rates})
+            return rates
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("marius_lite.train.run.LanesTrainer", Seen)
+        train_run(eight, tmp_path / "b", load(sets=[*LANES, *schedule]))
+    assert all(len(rates) == 1 for rates in seen)
+    assert len({rate for rates in seen for rate in rates}) > 2
 
 
 def test_a_finished_run_trains_further(tiny_dataset, tmp_path):
