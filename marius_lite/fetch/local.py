@@ -58,7 +58,7 @@ def _placed(file: RemoteFile, source: Path, folder: Path) -> Path:
     beside.unlink(missing_ok=True)
     with files.disk_errors(target):
         try:
-            os.link(source, beside)
+            os.link(source.resolve(), beside)  # the file, not a symbolic link to it, which may be relative
         except OSError:
             files.require_space(target, source.stat().st_size, f"a copy of {source}")
             shutil.copyfile(source, beside)

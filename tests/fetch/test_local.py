@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,15 @@ def test_a_folder_a_file_and_an_archive_give_the_same(folder, tmp_path):
     assert taken(recipe("a.txt"), folder / "b.txt", folder) == {"a.txt": CONTENT["b.txt"]}
     assert taken(recipe("a.txt"), tmp_path / "g.zip", folder) == {"a.txt": CONTENT["a.txt"]}
     assert taken(recipe("a.txt"), tmp_path / "raw/a.txt", folder) == {"a.txt": CONTENT["a.txt"]}
+
+
+def test_links_of_the_user_are_followed(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link.txt").symlink_to("given/a.txt")
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/a.txt").symlink_to("../given/a.txt")
+    for given in ("link.txt", "links"):
+        assert taken(recipe("a.txt"), Path(given), folder) == {"a.txt": CONTENT["a.txt"]}
 
 
 def test_a_folder_on_another_disk_is_copied(folder, monkeypatch):
