@@ -138,11 +138,11 @@ def read_history(path: Path) -> History:
         for block in _blocks(path):
             try:
                 _add_block(history, block)
-            except (pa.ArrowInvalid, KeyError, TypeError):
+            except pa.ArrowInvalid:  # nothing of the block is added then
                 for line in block.splitlines(keepends=True):
                     try:
                         _add_block(history, line)
-                    except (pa.ArrowInvalid, KeyError, TypeError, ValueError):
+                    except pa.ArrowInvalid:
                         history.unreadable += 1
     return history
 
@@ -172,8 +172,12 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _add_block(history: History, block: bytes) -> None:
+    """Add whole lines. Raises ArrowInvalid, before anything is added, where one of them is no object with the columns' types."""
     options = arrow_json.ParseOptions(explicit_schema=COLUMNS, unexpected_field_behavior="ignore")
     table = arrow_json.read_json(pa.BufferReader(block), arrow_json.ReadOptions(block_size=len(block) + 1), options)
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+    if len(table) != len(ends):
+        raise pa.ArrowInvalid("a line is empty, or has several objects")
     of_batch = pc.equal(table["kind"], "batch").to_numpy(zero_copy_only=False)
     time = table["time"].to_numpy()
     _note_times(history, time)
@@ -183,14 +187,16 @@ def _add_block(history: History, block: bytes) -> None:
         history.point("batch_loss", before[of_batch], time[of_batch], table["loss"].to_numpy()[of_batch])
     rated = table["lr"].is_valid().to_numpy()
     others = np.flatnonzero(~of_batch | rated)
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
     for at in others.tolist():
-        line = parse_json(block[int(ends[at - 1]) + 1 if at else 0 : int(ends[at])])
-        if line["kind"] == "batch":
-            for name, rate in line["lr"].items():
-                history.point(f"lr_{name}", before[at], line["time"], rate)
-        else:
-            history.add(line, int(before[at]))
+        try:
+            line = parse_json(block[int(ends[at - 1]) + 1 if at else 0 : int(ends[at])])
+            if line["kind"] == "batch":
+                for name, rate in line["lr"].items():
+                    history.point(f"lr_{name}", before[at], line["time"], rate)
+            else:
+                history.add(line, int(before[at]))
+        except (KeyError, TypeError, ValueError):
+            history.unreadable += 1
     history.batches += count
 
 

@@ -42,3 +42,18 @@ def test_damaged_lines_are_counted(tmp_path):
     found = read_history(tmp_path / "metrics.jsonl")
     assert (found.batches, found.unreadable) == (19, 2)
     assert read_history(tmp_path / "none").batches == 0
+
+
+@pytest.mark.parametrize(
+    "line", ["", '{"kind":"epoch","time":1.0}', '{"kind":"evaluation","epoch":0,"time":1.0,"mrr":"x"}', "[]"]
+)
+@pytest.mark.parametrize("at", [0, 15])
+def test_a_line_that_is_no_record_is_counted_and_changes_nothing_else(tmp_path, line, at):
+    write_metrics(tmp_path / "metrics.jsonl", 2, 10)
+    whole = read_history(tmp_path / "metrics.jsonl")
+    text = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    (tmp_path / "metrics.jsonl").write_text("\n".join([*text[:at], line, *text[at:]]) + "\n")
+    found = read_history(tmp_path / "metrics.jsonl")
+    assert (found.batches, found.epochs, found.unreadable) == (whole.batches, whole.epochs, 1)
+    for name in ("batch_loss", "lr_rows", "loss", "mrr"):
+        np.testing.assert_array_equal(found.curve(name).mean, whole.curve(name).mean)
