@@ -89,10 +89,15 @@ def _inline(svg: str, label: str) -> str:
     svg = svg[svg.index("<svg") :]
     width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)[0]
     body = svg[svg.index(">") + 1 :]
-    body = re.sub(r"#010[12]0\d", lambda found: f"var(--{VARIABLES[found[0]]})", body)
-    body = re.sub(r"(font: [\d.]+px) [^;\"]+", r"\1 var(--font)", body)
-    body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", ONLY_IDS.sub("", body), flags=re.S)
-    body = NUMBERS.sub(lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]), body)
+    body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", body, flags=re.S)
+    body = re.sub(r"<[^>]*>", lambda tag: _tag(tag[0]), body)  # not what stands between tags: names of users
     body = re.sub(r"\s*\n\s*", "\n", body)
     head = f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
     return head + body.replace("</svg>\n", "</svg>")
+
+
+def _tag(tag: str) -> str:
+    """Return a tag in the page's colours and font, without what it does not need."""
+    tag = re.sub("|".join(VARIABLES), lambda found: f"var(--{VARIABLES[found[0]]})", tag)
+    tag = re.sub(r"(font: [\d.]+px) [^;\"]+", r"\1 var(--font)", tag)
+    return NUMBERS.sub(lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]), ONLY_IDS.sub("", tag))
