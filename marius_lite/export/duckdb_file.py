@@ -11,6 +11,7 @@ import pyarrow as pa
 from marius_lite.errors import UserError
 from marius_lite.export.format import ExportFormat, Names
 from marius_lite.export.parquet import arrow_table
+from marius_lite.log import log
 
 if TYPE_CHECKING:
     from marius_lite.tasks.task import Blocks
@@ -33,7 +34,10 @@ def write_duckdb(folder: Path, name: str, blocks: Blocks, rows: int, names: Name
             connection.execute(f'INSERT INTO "{name}" FROM block' if begun else f'CREATE TABLE "{name}" AS FROM block')
             connection.unregister("block")
             begun = True
-        connection.execute(f'CREATE UNIQUE INDEX "{name}_raw_id" ON "{name}" (raw_id)')
+        try:
+            connection.execute(f'CREATE UNIQUE INDEX "{name}_raw_id" ON "{name}" (raw_id)')
+        except duckdb.OutOfMemoryException:  # DuckDB holds a whole index in memory while it makes it
+            log.warning("%s: no index of raw_id in %s: it takes more than %s of memory", DATABASE, name, MOST_MEMORY)
 
 
 def _plain(table: pa.Table) -> pa.Table:
