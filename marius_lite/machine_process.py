@@ -40,10 +40,12 @@ def this_process(environment: Mapping[str, str] = os.environ) -> MachineProcess 
     try:
         count, rank, port = (int(environment[name]) for name in (COUNT, RANK, PORT))
         address, restarts = environment[ADDRESS], int(environment.get(RESTARTS, "0"))
+        if not (0 <= rank < count and 0 < port < 1 << 16):
+            raise ValueError
     except (KeyError, ValueError):
         raise UserError(
-            f"{COUNT} is {environment[COUNT]!r} in the environment, so {RANK}, {ADDRESS} and {PORT} must say which process this "
-            f"is and where they meet, as torchrun does: unset {COUNT} to train in one process"
+            f"{COUNT} is {environment[COUNT]!r} in the environment, so {RANK} (from 0 on), {ADDRESS} and {PORT} must say which "
+            f"process this is and where they meet, as torchrun does: unset {COUNT} to train in one process"
         ) from None
     return MachineProcess(rank, count, address, port, environment.get(HAS_STORE) == "True", restarts)
 

@@ -30,6 +30,14 @@ def test_half_an_environment_is_refused(missing):
         this_process({name: value for name, value in PLACE.items() if name != missing})
 
 
+@pytest.mark.parametrize(
+    "wrong", [("RANK", "3"), ("RANK", "-1"), ("WORLD_SIZE", "-3"), ("WORLD_SIZE", "many"), ("MASTER_PORT", "65536")]
+)
+def test_a_process_or_port_that_cannot_be_is_refused(wrong):
+    with pytest.raises(UserError, match="unset WORLD_SIZE"):
+        this_process({**PLACE, wrong[0]: wrong[1]})
+
+
 @given(st.integers(1, 40), st.integers(1, 40))
 def test_each_lane_is_trained_by_one_process_and_each_process_has_about_as_many(lanes, count):
     parts = [MachineProcess.lanes_of(lanes, rank, count) for rank in range(count)]

@@ -25,8 +25,10 @@ T = TypeVar("T")
 
 BEAT, SILENT = 2.0, 30.0
 """Seconds between two signs of life, and without one after which a process counts as standing still."""
-STOPPING = 5.0
-"""Seconds that a thread may take to end."""
+BEGUN = "begun"
+"""The key that says in a launch's store that its run has a folder."""
+LEAVE = 5.0
+"""Seconds to wait for a thread that asks the store something while the process ends."""
 CALL = timedelta(seconds=60)
 """Time for what another process, or the store that all share, answers at once."""
 WHOLE_RUN = timedelta(days=100)
@@ -44,6 +46,8 @@ class ProcessGroup:
         try:
             store = _store(place, is_host=self.is_first and not place.has_store)
             dist.init_process_group("gloo", store=store, rank=place.rank, world_size=place.count, timeout=CALL)
+            self._launch = _store(place, is_host=False, of="launch") if place.has_store else None
+            self.has_begun = bool(place.restarts and self._launch and self._launch.check([BEGUN]))
             self._group = dist.new_group(backend="gloo", timeout=WHOLE_RUN)
             self._alive = SignsOfLife(place)
         except (RuntimeError, ValueError) as error:
@@ -84,6 +88,7 @@ class ProcessGroup:
         return value  # type: ignore[no-any-return]
 
     def close(self) -> None:
+        """Wait for the others, and part. Each process must call it at the end."""
         self.gathered(None)
         self.leave()
 
@@ -92,6 +97,10 @@ class ProcessGroup:
         if dist.is_initialized():
             with suppress(RuntimeError, ValueError):  # some of it may have failed already
                 dist.destroy_process_group()
+
+    def begin(self) -> None:
+        if self._launch:
+            self._launch.set(BEGUN, "")
 
     def _talk(self, call: Callable[[], object]) -> None:
         try:
@@ -122,10 +131,10 @@ class SignsOfLife:
             thread.start()
 
     def stop(self) -> None:
-        """End the threads. Python's end must not find one of them in the middle of a call."""
+        """End both threads. One that asked the store while Python ends would abort the process."""
         self._stopped.set()
         for thread in self._threads:
-            thread.join(STOPPING)
+            thread.join(LEAVE)
 
     def _show(self) -> None:
         beat = 0
@@ -155,12 +164,13 @@ class SignsOfLife:
         os._exit(1)
 
 
-def _store(place: MachineProcess, is_host: bool) -> Any:
+def _store(place: MachineProcess, is_host: bool, of: object = None) -> Any:
+    """Return the store of this start of the processes, or ``of`` the launch, which all its restarts have in common."""
     store = dist.TCPStore(  # type: ignore[attr-defined]
         place.address, place.port, place.count, is_host, timeout=CALL, wait_for_workers=False
     )
     return dist.PrefixStore(  # type: ignore[attr-defined]
-        f"marius_lite/{place.restarts}", store
+        f"marius_lite/{place.restarts if of is None else of}", store
     )
 
 

@@ -14,6 +14,11 @@ class Processes(Protocol):
     """The processes of a run, in order. Every process makes the same calls, one after another."""
 
     is_first: bool
+    has_begun: bool
+    """Whether these processes had begun the run before they were all started again."""
+
+    def begin(self) -> None:
+        """Take note that the run has begun."""
 
     def lanes(self, count: int) -> range:
         """Return which of ``count`` lanes are this process's. Those of earlier processes come before them."""
@@ -28,16 +33,19 @@ class Processes(Protocol):
         """Return what ``call`` returns in the first process, where alone it is called. Where it raises something, all end."""
 
     def close(self) -> None:
-        """Wait for the others, and part from them. Each process calls it once all is done."""
+        """Part from the others. Each process calls it once all is done; after an error none must."""
 
     def leave(self) -> None:
-        """Part from the others without a word, after an error."""
+        """End what this process has under way for the others. Each calls it at its end, after an error too."""
 
 
 class OneProcess:
     """See `Processes`. It trains all lanes."""
 
-    is_first = True
+    is_first, has_begun = True, False
+
+    def begin(self) -> None:
+        pass
 
     def lanes(self, count: int) -> range:
         return range(count)

@@ -20,7 +20,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.plans import absent_share, plans_of
 from marius_lite.graph.remarks import doubtful, unused
 from marius_lite.log import log
-from marius_lite.machine_process import MachineProcess, this_process
+from marius_lite.machine_process import this_process
 from marius_lite.metrics import MetricsLog, NoMetrics, each
 from marius_lite.rows.table import create_table, open_table
 from marius_lite.storage.table import RowTable
@@ -52,11 +52,14 @@ def train_run(
 
     Raises UserError for wrong input, RunError when the run fails, Interrupted after a signal and its checkpoint.
     """
-    place = this_process()
-    if place and place.restarts and RunFolder(Path(run)).config_file.exists():
-        return resume_run(run, dataset=dataset, tensorboard=tensorboard)
     before = Path(warm) if warm is not None else None
-    return _in_processes(place, lambda: new_run(Path(dataset), Path(run), config, before), tensorboard)
+
+    def start(has_begun: bool) -> AbstractContextManager[Start]:
+        if has_begun:
+            return old_run(Path(run), None, (), Path(dataset))
+        return new_run(Path(dataset), Path(run), config, before)
+
+    return _in_processes(start, tensorboard)
 
 
 def resume_run(
@@ -73,33 +76,25 @@ def resume_run(
     what `train_run` raises.
     """
     moved = Path(dataset) if dataset is not None else None
-    return _in_processes(this_process(), lambda: old_run(Path(run), checkpoint, sets, moved), tensorboard)
+    return _in_processes(lambda has_begun: old_run(Path(run), checkpoint, sets, moved), tensorboard)
 
 
-def _in_processes(
-    place: MachineProcess | None, start: Callable[[], AbstractContextManager[Start]], tensorboard: bool
-) -> dict[str, Any]:
-    """Train what the first process starts, in this process or beside others. Returns a summary."""
+def _in_processes(start: Callable[[bool], AbstractContextManager[Start]], tensorboard: bool) -> dict[str, Any]:
+    """Train what the first process starts, in this process or beside others. Returns a summary.
+
+    ``start`` is told whether the run had begun before all processes were started again.
+    """
     if tensorboard:
         require_tensorboard()
+    place = this_process()
     processes: Processes = ProcessGroup(place) if place else OneProcess()
     with ExitStack() as stack:
         stack.callback(processes.leave)
-        started = processes.first(lambda: _for_processes(stack.enter_context(start()), place.count if place else 1))
+        started = processes.first(lambda: stack.enter_context(start(processes.has_begun)))
+        processes.begin()
         summary = _run(started, processes, tensorboard and processes.is_first)
         processes.close()
         return summary
-
-
-def _for_processes(start: Start, count: int) -> Start:
-    """Return the start. Raises UserError where there are more processes than lanes."""
-    ranks = start.config.scale.ranks
-    if count > ranks:
-        raise UserError(
-            f"{count} processes were started, but `scale.ranks` is {ranks}: start as many processes or fewer, or set "
-            f"`scale.ranks` to {count} or more in a new run"
-        )
-    return start
 
 
 def _run(start: Start, processes: Processes, tensorboard: bool) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.defaults import config_for
 from marius_lite.graph.inputs import gathered_disk
 from marius_lite.log import log
+from marius_lite.machine_process import this_process
 from marius_lite.metrics import read
 from marius_lite.nn.ways import require_way
 from marius_lite.rows.table import table_bytes
@@ -104,6 +105,7 @@ def new_run(dataset: Path, run: Path, config: Config | GivenFor | None, warm: Pa
     data = Dataset.open(dataset)
     given = config(data) if callable(config) else config or config_for(data, None)
     settings, memory = resolved(data, given)
+    _require_lanes(settings)
     check_device(settings.device)
     require_way(settings.training.scoring, settings.training.precision)
     for line in passed_over(given, settings.device):
@@ -125,6 +127,7 @@ def old_run(run: Path, checkpoint: str | None, sets: Sequence[str], dataset: Pat
         data = run_folder.open_dataset(folder, record, dataset)
         before = run_folder.config_of(folder, record)
         config, memory = resolved(data, _changed(before, sets))
+        _require_lanes(config)
         require_way(config.training.scoring, config.training.precision)
         checkpoints.recover(folder)
         remove_left_vectors(folder.path)
@@ -184,6 +187,16 @@ def _changed(config: Config, sets: Sequence[str]) -> Config:
             )
     merged = load(None, sets, config.model_dump(mode="json"))
     return check(merged.model_dump(mode="json"), "configuration of the run")
+
+
+def _require_lanes(config: Config) -> None:
+    """Raise UserError where more processes were started than there are lanes."""
+    place, ranks = this_process(), config.scale.ranks
+    if place and place.count > ranks:
+        raise UserError(
+            f"{place.count} processes were started, but `scale.ranks` is {ranks}: start as many processes or fewer, or set "
+            f"`scale.ranks` to {place.count} or more in a new run"
+        )
 
 
 def _require_disk(run: Path, data: Dataset, config: Config, packing: Packing | None) -> None:

@@ -50,6 +50,31 @@ if sys.argv[1] == "1":
     time.sleep(60)
 group.gathered(None)
 """
+LEAVES = """
+import sys, time
+from marius_lite.machine_process import this_process
+from marius_lite.train import process_group
+process_group.BEAT = 1e-5
+group = process_group.ProcessGroup(this_process())
+group.gathered(None)
+time.sleep(0.1)
+group.leave()
+sys.exit(3)
+"""
+RESTARTS = """
+import sys
+import torch.distributed as dist
+from marius_lite.machine_process import MachineProcess
+from marius_lite.train.process_group import ProcessGroup
+port = int(sys.argv[1])
+store = dist.TCPStore("127.0.0.1", port, None, True, wait_for_workers=False)
+for restarts in range(3):
+    group = ProcessGroup(MachineProcess(0, 1, "127.0.0.1", port, True, restarts))
+    assert group.has_begun == (restarts == 2), restarts
+    if restarts == 1:
+        group.begin()
+    group.close()
+"""
 
 
 def start(code, rank, port):
@@ -92,6 +117,32 @@ def test_a_process_that_stands_still_is_named_and_ends_the_others():
     assert "process 1 of 2 has not answered" in told
 
 
+def test_a_process_that_leaves_ends_with_its_own_code_whatever_its_threads_ask():
+    port = _free_port()
+    processes = [start(LEAVES, rank, port) for rank in range(2)]
+    told = [process.communicate(timeout=60)[1] for process in processes]
+    assert [process.returncode for process in processes] == [3, 3], told
+
+
+def test_who_is_started_again_knows_whether_the_run_had_begun():
+    port = _free_port()
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
+    subprocess.run([sys.executable, "-c", RESTARTS, str(port)], env=environment, check=True, timeout=60)
+
+
+@pytest.mark.slow
+def test_torchrun_leaves_an_older_run_alone_also_when_it_starts_again(tiny_dataset, cli, tmp_path):
+    run = tmp_path / "run"
+    assert cli("train", tiny_dataset, "--run", run, *SETS) == 0
+    before = amounts_to(run)
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1"]
+    train = ["-m", "--", "marius_lite", "train", str(tiny_dataset), "--run", str(run), *SETS, "--set", "training.epochs=9"]
+    ended = subprocess.run([sys.executable, *launch, *train], capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode
+    assert ended.stderr.count(f"{run}: exists already") == 2
+    assert amounts_to(run) == before
+
+
 def test_two_processes_train_the_rows_of_one(tiny_dataset, cli, tmp_path):
     assert cli("train", tiny_dataset, "--run", tmp_path / "one", *SETS) == 0
     assert cli("train", tiny_dataset, "--run", tmp_path / "two", *SETS, "--processes", "2") == 0
@@ -100,7 +151,8 @@ def test_two_processes_train_the_rows_of_one(tiny_dataset, cli, tmp_path):
 
 def test_more_processes_than_lanes_are_refused(tiny_dataset, cli, tmp_path, capfd):
     assert cli("train", tiny_dataset, "--run", tmp_path / "run", *SETS, "--set", "scale.ranks=1", "--processes", "2") == 2
-    assert "2 processes were started, but `scale.ranks` is 1" in capfd.readouterr().err
+    assert capfd.readouterr().err.count("2 processes were started, but `scale.ranks` is 1") == 1
+    assert not (tmp_path / "run").exists(), "the same command with more lanes must not find a run there"
 
 
 def test_who_finds_nobody_says_where_it_looked(monkeypatch):
