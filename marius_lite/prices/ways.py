@@ -74,15 +74,16 @@ class Prices:
 def prices_of(dataset: Path | str, config: Config, timed: bool = True) -> Prices | None:
     """Return the prices of a run of ``config``, which may have `auto`; None where there is but one way.
 
-    That is: another task, no features alone to learn from, a GPU, or cluster batches. ``timed``: whether seconds are measured.
-    That takes up to a few seconds, and temporary files of at most 96 MiB beside the dataset, or where temporary files are.
+    That is: another task, no features alone to learn from, a GPU, cluster batches, or hops without weights. ``timed``: whether
+    seconds are measured. That takes up to a few seconds, and temporary files of at most 96 MiB beside the dataset, or where
+    temporary files are.
     """
     data = Dataset.open(Path(dataset))
     found, _ = resolved(data, config)
     features = data.features
     if planning_of(found).unit != "nodes" or found.trains_clusters or found.device != "cpu":
         return None
-    if found.learns_rows or features is None:
+    if found.learns_rows or features is None or found.propagates:
         return None
     if not timed:
         return Prices([_price(data, config, way, None, None) for way in SETTINGS])

@@ -38,7 +38,7 @@ def test_an_unknown_command_is_told_what_there_is(cli, capfd):
 
 @pytest.mark.parametrize(
     ("words", "place", "found"),
-    [("marius-lite re", "1", {"repartition", "resume"}), ("marius-lite train --allow", "2", {"--allow-code"})],
+    [("marius-lite re", "1", {"repartition", "report", "resume"}), ("marius-lite train --allow", "2", {"--allow-code"})],
 )
 def test_a_shell_completes(words, place, found):
     done = started(_MARIUS_LITE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)

@@ -14,7 +14,7 @@ from marius_lite.device import neighbours, verified
 from marius_lite.device.neighbours import DeviceNeighbours
 from marius_lite.encode import neighbourhoods
 from marius_lite.errors import RunError
-from marius_lite.train import build, run
+from marius_lite.train import build, start
 from marius_lite.train.run import resume_run, train_run
 
 KINDS = {"nodes": [*NODES, "model.inputs=both"], "links": [*LINKS, "model.inputs=both"]}
@@ -23,7 +23,7 @@ KINDS = {"nodes": [*NODES, "model.inputs=both"], "links": [*LINKS, "model.inputs
 @pytest.fixture
 def emulated(host_library, monkeypatch):
     """`device: cuda` is the emulation."""
-    for module in (build, run):
+    for module in (build, start):
         monkeypatch.setattr(module, "check_device", lambda name: torch.device("cpu"))
     monkeypatch.setattr(build, "open_accelerator", lambda device: accelerator(host_library, seed=5)[0])
     return ["device=cuda", "storage.device_path=zero_copy", "checkpoint.every_minutes=null"]
