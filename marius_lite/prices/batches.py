@@ -14,19 +14,18 @@ import numpy as np
 
 from marius_lite.config.memory import MemoryPlan
 from marius_lite.config.schema import Config
-from marius_lite.encode.encoders import weight_decays
 from marius_lite.encode.open import represent
 from marius_lite.graph.dataset import Dataset
 from marius_lite.graph.features import Features
 from marius_lite.graph.partitioning import Partitioning
 from marius_lite.graph.plans import plans_of
 from marius_lite.nn.products import products_in
-from marius_lite.optim.dense import DenseOptimizer
 from marius_lite.pipeline.batches import run
 from marius_lite.rows.host import HostGather, HostRows
 from marius_lite.rows.resident import Ids, RowBuffers
 from marius_lite.tasks import task_of
 from marius_lite.tasks.task import Setting
+from marius_lite.train.build import dense_optimizer
 from marius_lite.train.work import Work
 
 SECONDS = 0.3
@@ -96,13 +95,12 @@ def batch_times(dataset: Dataset, config: Config, memory: MemoryPlan, model: Any
 
     ``model``: is changed. ``folder``: the run's, if it had one. Raises UserError, RunError as a run would.
     """
-    task, dense, stored = task_of(config), config.optimizer.dense, dataset.features
+    task, stored = task_of(config), dataset.features
     assert stored is not None
     rows = BorrowedRows(stored, dataset.partitioning, int(config.training.threads))
     representation = represent(rows, None, dataset, config, model.encoder, task.input_dropout(config))
     learning = task.learning(Setting(dataset, config, memory, folder), rows, representation, model)
-    optimizer = DenseOptimizer(dense.name, model, dense.lr, weight_decays(config, model.encoder), dense.clip)
-    work = Work(config, plans_of(dataset, config), learning, representation, optimizer)
+    work = Work(config, plans_of(dataset, config), learning, representation, dense_optimizer(config, model))
     with closing(work), products_in(config.training.precision):
         step = work.plan(0).steps[0]
         work.enter(step, None)

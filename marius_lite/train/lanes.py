@@ -2,7 +2,7 @@
 
 for each epoch:  plan -> for each round:  each lane its two groups -> for each turn:  a batch of each lane, then a step of the
                                                                                       weights with the sum of what they learned
-Between two rounds groups change lanes: all rows are written, then read by who trains them next.
+Between two rounds groups change lanes: their rows are written, then read by who trains them next. What stays is not written.
 
 Every process keeps the same state and the same weights. Whether it is time to stop or to save is agreed upon in each turn.
 """
@@ -79,7 +79,7 @@ class Turn:
 
 
 class LanesTrainer(Trainer):
-    """Trains this process's ``lanes``, of ``all_lanes``, from ``state`` on."""
+    """Trains this process's ``lanes`` from ``state`` on, in step with those of the other ``processes``."""
 
     def __init__(self, lanes: Sequence[Parts], state: State, processes: Processes):
         super().__init__(lanes[0], state, lanes[1:])
