@@ -13,6 +13,7 @@ from typing import Any
 from marius_lite.files import disk_error, truncate
 
 FLUSH_SECONDS = 0.5
+_json = json.JSONEncoder(separators=(",", ":")).encode  # made once: a run may write a line for each of millions of batches
 
 
 class MetricsLog:
@@ -39,7 +40,7 @@ class MetricsLog:
         """Append a line of a kind at a place in the run, with its values and the time."""
         line = {"kind": kind, "epoch": epoch, "step": step, "batch": batch, **values, "time": round(time.time(), 3)}
         with self._errors():
-            self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+            self._file.write(_json(line).encode() + b"\n")
             if time.monotonic() - self._flushed > FLUSH_SECONDS:
                 self._file.flush()
                 self._flushed = time.monotonic()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from numpy.random.bit_generator import ISeedSequence
 
 
 def seed_for(run_seed: int, purpose: str, epoch: int = 0, step: int = 0, batch: int = 0, worker: int = 0) -> int:
@@ -17,4 +20,19 @@ def generator_for(
     run_seed: int, purpose: str, epoch: int = 0, step: int = 0, batch: int = 0, worker: int = 0
 ) -> np.random.Generator:
     """Return a numpy generator (Philox) with the seed that `seed_for` gives for the same arguments."""
-    return np.random.Generator(np.random.Philox(key=seed_for(run_seed, purpose, epoch, step, batch, worker)))
+    key = _Key(seed_for(run_seed, purpose, epoch, step, batch, worker))
+    return np.random.Generator(np.random.Philox(key))  # type: ignore[arg-type]  # numpy takes it, but its stubs do not say so
+
+
+class _Key(ISeedSequence):
+    """Gives Philox its key. ``Philox(key=...)`` makes the same generator, but asks the system for randomness that it then drops.
+
+    That takes longer than all else.
+    """
+
+    def __init__(self, key: int):
+        self._key = key
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> npt.NDArray[Any]:
+        assert (n_words, dtype) == (2, np.uint64), "what Philox asks for"
+        return np.array([self._key, 0], np.uint64)

@@ -1,3 +1,4 @@
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,3 +15,9 @@ def test_a_seed_depends_on_every_argument(one, other):
 
 def test_generators_of_one_place_draw_the_same():
     assert generator_for(1, "x", 2).integers(2**62) == generator_for(1, "x", 2).integers(2**62)
+
+
+@given(PLACES)
+def test_a_generator_is_philox_with_its_seed_as_the_key(place):
+    plain = np.random.Generator(np.random.Philox(key=seed_for(*place)))
+    assert (generator_for(*place).random(9) == plain.random(9)).all()

@@ -12,7 +12,7 @@ import torch
 from marius_lite._native import CudaLibrary
 from marius_lite.device.graphs import Captures
 from marius_lite.device.library import library
-from marius_lite.device.streams import CudaStream, Stream, TorchStream
+from marius_lite.device.streams import CurrentStream, OwnStream, Stream, TorchStream
 from marius_lite.errors import RunError, UserError
 
 Result = TypeVar("Result")
@@ -91,6 +91,5 @@ def open_accelerator(device: torch.device) -> Accelerator | None:
     device = torch.device("cuda", device.index or 0)
     torch.cuda.set_device(device)
     urgent = [torch.cuda.Stream(device, priority=-1) for _ in range(3)]  # type: ignore[no-untyped-call]
-    computing = TorchStream(lambda: torch.cuda.current_stream(device))  # another one while a graph is captured
-    gathering, scattering = TorchStream(lambda: urgent[0]), TorchStream(lambda: urgent[1])
-    return Accelerator(device, library(), gathering, computing, scattering, CudaStream(lambda: urgent[2]))
+    gathering, scattering, sampling = TorchStream(urgent[0]), TorchStream(urgent[1]), OwnStream(urgent[2])
+    return Accelerator(device, library(), gathering, CurrentStream(device), scattering, sampling)

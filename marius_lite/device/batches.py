@@ -55,7 +55,6 @@ class DeviceBatches:
         self.accelerator, self.tables = accelerator, list(tables)
         losses = [accelerator.host_bytes(8).view(torch.float64) for _ in range(RING)]
         self._ring = [_Slot(Packet(accelerator, packet), loss, loss.numpy()) for loss in losses]
-        self._changes = any(table.step for table in tables)
         self._replays = Replays(accelerator, graphs)
         self._begun = 0
         accelerator.order_new_memory()
@@ -95,7 +94,7 @@ class DeviceBatches:
         computing.after(gathering.record())
         computing.run(lambda: self._compute(slot.loss, parts, sent, learn))
         ended = slot.computed = computing.record()
-        if self._changes:
+        if any(part.goes_back for part in parts):
             scattering.after(slot.computed)
             scattering.run(lambda: self._store(parts))
             ended = scattering.record()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import torch
 
@@ -18,6 +19,7 @@ class Captures:
 
     def __init__(self) -> None:
         self._pool: Any = None
+        self._alive: WeakSet[torch.cuda.CUDAGraph] = WeakSet()  # torch gives the pool up with the last of them
         self._stream: torch.cuda.Stream | None = None  # one for all: torch gives a block again to the same stream alone
 
     def __call__(self, work: Callable[[], Result], generators: Sequence[torch.Generator]) -> tuple[Result, Callable[[], None]]:
@@ -28,7 +30,9 @@ class Captures:
         it then.
         """
         graph = torch.cuda.CUDAGraph()
-        self._pool = self._pool or torch.cuda.graph_pool_handle()
+        if not self._alive:
+            self._pool = torch.cuda.graph_pool_handle()
+        self._alive.add(graph)
         self._stream = self._stream or torch.cuda.Stream()  # type: ignore[no-untyped-call]
         for generator in generators:
             graph.register_generator_state(generator)

@@ -110,9 +110,9 @@ class DeviceTable:
 
         No batch under way may still use the room, which every RING batches share.
         """
-        if self.step and rows > len(self._sums):
+        if self.step and rows > self._sums.shape[0]:  # len() of a tensor takes ten times as long
             self._sums = self._make_sums(with_room(rows))
-        if rows <= len(self._ring[number % RING].block):
+        if rows <= self._ring[number % RING].block.shape[0]:
             return False
         self._ring[number % RING] = self._make(with_room(rows))
         return True
@@ -182,6 +182,11 @@ class TablePart:
         self.table.link.fetch(self.table.accelerator.gathering, self.sent.rows, self.rows.cold, self.block, self.staging)
 
     @property
+    def goes_back(self) -> bool:
+        """Whether `store` has rows to copy."""
+        return self.table.step is not None and self.rows.cold > 0
+
+    @property
     def shape(self) -> tuple[int, int]:
         """That of `values`."""
         return len(self.rows.inverse) or len(self.rows.rows), self.table.form.columns
@@ -197,7 +202,7 @@ class TablePart:
             self.table.cache.fetch(self.sent.hot, len(self.rows.hot), self.block[self.rows.cold :])
         if self.table.form.plain and len(self.rows.inverse):
             out = torch.empty(self.shape, device=self.block.device) if out is None else out
-            self._copy(self.block, out, len(out), out.shape[1], source_rows=self.sent.inverse.device)
+            self._copy(self.block, out, *out.shape, source_rows=self.sent.inverse.device)
             return out
         inverse = self.sent.inverse.tensor if len(self.rows.inverse) else None
         found = self.table.form.values(self.block[: len(self.rows.rows)], inverse)
@@ -249,7 +254,7 @@ class TablePart:
 
     def store(self) -> None:
         """On the scattering stream: copy the rows that are not cached back into the host's table."""
-        if self.table.step:
+        if self.goes_back:
             self.table.link.store(self.table.accelerator.scattering, self.sent.rows, self.rows.cold, self.block, self.staging)
 
 
@@ -258,14 +263,15 @@ def sum_segments(accelerator: Accelerator, grads: Sequence[torch.Tensor], order:
 
     ``grads``: parts of shape (places, dim) that lie end to end. ``out``: (segments, dim).
     """
-    flat = [grad if grad.dim() == 2 and grad.is_contiguous() else grad.reshape(-1, out.shape[1]).contiguous() for grad in grads]
+    segments, dim = out.shape
+    flat = [grad if grad.dim() == 2 and grad.is_contiguous() else grad.reshape(-1, dim).contiguous() for grad in grads]
     accelerator.library.segment_sum(
         device=accelerator.index,
         stream=accelerator.computing.handle,
-        parts=[(grad.data_ptr(), len(grad)) for grad in flat],
+        parts=[(grad.data_ptr(), grad.shape[0]) for grad in flat],
         order=order.device,
         starts=starts.device,
-        segments=len(out),
+        segments=segments,
         out=out.data_ptr(),
-        dim=out.shape[1],
+        dim=dim,
     )

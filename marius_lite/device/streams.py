@@ -33,9 +33,15 @@ class Stream(Protocol):
 
 
 class CudaEvent:
-    def __init__(self, stream: torch.cuda.Stream):
-        self.event = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+    """An event of torch, which goes back to ``free`` with this object: to make one takes longer than to record it."""
+
+    def __init__(self, stream: torch.cuda.Stream, free: list[torch.cuda.Event]):
+        self.event = free.pop() if free else torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+        self._free = free
         self.event.record(stream)
+
+    def __del__(self) -> None:
+        self._free.append(self.event)
 
     def wait(self) -> None:
         if not self.event.query():  # type: ignore[no-untyped-call]  # which keeps the GIL
@@ -43,33 +49,53 @@ class CudaEvent:
 
 
 class TorchStream:
-    """The stream of torch that ``find`` gives. What is put on it takes its handle, or it is torch's current stream anyway.
+    """A stream of torch. What is put on it takes its handle. Torch's current stream stays, because it takes a while to change."""
 
-    Torch's current stream is left as it is, because it takes a while to change.
-    """
-
-    def __init__(self, find: Callable[[], torch.cuda.Stream]):
-        self._find = find
+    def __init__(self, stream: torch.cuda.Stream):
+        self._stream = stream
+        self._free: list[torch.cuda.Event] = []
 
     @property
     def handle(self) -> int:
-        return int(self._find().cuda_stream)
+        return int(self._stream.cuda_stream)
 
     def run(self, work: Callable[[], object]) -> None:
         work()
 
     def record(self) -> Event:
-        return CudaEvent(self._find())
+        return CudaEvent(self._now(), self._free)
 
     def after(self, event: Event | None) -> None:
         if event is not None:
             assert isinstance(event, CudaEvent)
-            self._find().wait_event(event.event)
+            self._now().wait_event(event.event)
+
+    def _now(self) -> torch.cuda.Stream:
+        return self._stream
 
 
-class CudaStream(TorchStream):
+class OwnStream(TorchStream):
     """A stream that is torch's current one while work is put on it."""
 
     def run(self, work: Callable[[], object]) -> None:
-        with torch.cuda.stream(self._find()):
+        with torch.cuda.stream(self._stream):
             work()
+
+
+class CurrentStream(TorchStream):
+    """What torch's current stream is when it is asked for: another one while a graph is captured."""
+
+    def __init__(self, device: torch.device):
+        super().__init__(torch.cuda.current_stream(device))
+        self._device = device
+        # Torch's way to a stream's object takes ten times as long, and is asked for some ten times in a batch.
+        self._raw: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+    @property
+    def handle(self) -> int:
+        return self._raw(self._device.index) if self._raw else int(torch.cuda.current_stream(self._device).cuda_stream)
+
+    def _now(self) -> torch.cuda.Stream:
+        if self._stream.cuda_stream != self.handle:
+            self._stream = torch.cuda.current_stream(self._device)
+        return self._stream

@@ -42,9 +42,14 @@ class RowTracker:
             rows, order, starts = _last(rows, order, starts, positions)
             cold, hot = len(rows) - len(cached), cached.astype(np.int64)
         inverse = inverse_of(order, starts)
-        again = tuple((len(self._before) - k, *common_rows(before, rows[:cold])) for k, before in enumerate(self._before))
+        again = self._again(rows[:cold]) if cold else ()
         self._before.append(rows[:cold])
-        return BatchRows(rows, cold, hot, inverse, order, starts, tuple(each for each in again if len(each[1])))
+        return BatchRows(rows, cold, hot, inverse, order, starts, again)
+
+    def _again(self, rows: Rows) -> tuple[tuple[int, Places, Places], ...]:
+        """Where cold rows are in the batches just before, as `BatchRows.again` has it."""
+        found = ((len(self._before) - k, *common_rows(before, rows)) for k, before in enumerate(self._before))
+        return tuple(each for each in found if len(each[1]))
 
 
 def read_rows(places: Rows, hot: Rows | Literal["all"] = NONE) -> BatchRows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +26,11 @@ class ResidentNodes:
     partition_rows: int
     base_rows: npt.NDArray[np.int64]
     log_q: npt.NDArray[np.float32] | None = None
+    _shifts: npt.NDArray[np.int64] | None = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        shifts = self.base_rows - self.partition_rows * np.arange(len(self.base_rows))
+        object.__setattr__(self, "_shifts", shifts if shifts.any() else None)
 
     def rows(self) -> Rows:
         """The rows of all resident nodes, (nodes,), partition after partition."""
@@ -33,10 +38,9 @@ class ResidentNodes:
 
     def at(self, places: Rows) -> Rows:
         """The rows at these indices of `rows`."""
-        shifts = self.base_rows - self.partition_rows * np.arange(len(self.base_rows))
-        if not shifts.any():
+        if self._shifts is None:
             return places
-        rows: Rows = places + shifts[places // self.partition_rows]
+        rows: Rows = places + self._shifts[places // self.partition_rows]
         return rows
 
     def places(self, rows: Rows) -> Rows:

@@ -80,8 +80,7 @@ class Meter:
     def batch(self, batch: SizedBatch, loss: float, state: State, rates: dict[str, float]) -> None:
         """Write a batch's line and move the bar. ``rates``: the learning rates, where they are new."""
         self._log.write("batch", batch.epoch, batch.step, batch.index, loss=loss, edges=batch.size, **_given(lr=rates))
-        waited = self._edge_wait + self._counters()["wait_s"]
-        self._progress.batch(batch.epoch, batch.size, state.loss_sum / state.edges, waited)
+        self._progress.batch(batch.epoch, batch.size, state.loss_sum / state.edges, self._waited)
         if time.perf_counter() - self._last_line >= self._quiet and not shows_bars():
             self._tell_midway(batch.epoch, state)
 
@@ -160,6 +159,9 @@ class Meter:
     def _write_timeline(self, at: Cursor, **values: Any) -> None:
         taken = self._timeline.take(each for work in self._works for each in work.take_past())
         self._log.write("timeline", at.epoch, at.step, at.batch, machine={**taken, **values})
+
+    def _waited(self) -> float:
+        return self._edge_wait + self._counters()["wait_s"]
 
     def _counters(self) -> dict[str, float]:
         counted = [work.counters() for work in self._works]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
 from tqdm import tqdm
 
@@ -30,10 +31,12 @@ class Progress:
         )
         self._start = time.perf_counter()
 
-    def batch(self, epoch: int, items: int, mean_loss: float, waited: float) -> None:
-        """Count the ``items`` of a batch. ``waited``: seconds of waiting for I/O so far."""
-        share = waited / max(time.perf_counter() - self._start, 1e-9)
+    def batch(self, epoch: int, items: int, mean_loss: float, waited: Callable[[], float]) -> None:
+        """Count the ``items`` of a batch. ``waited``: seconds of waiting for I/O so far, asked for where a bar is shown."""
         self._done += items
+        if self._bar.disable:
+            return
+        share = waited() / max(time.perf_counter() - self._start, 1e-9)
         self._bar.set_postfix_str(
             f"epoch {epoch + 1} of {self._epochs}, loss {mean_loss:.4f}, waiting for I/O {share:.0%}", refresh=False
         )

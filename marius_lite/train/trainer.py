@@ -139,8 +139,8 @@ class Trainer:
     def _record(self, finished: Finished, rates: dict[str, float]) -> None:
         batch = finished.batch
         loss_sum = self.state.loss_sum + finished.loss * batch.size
-        self.state = replace(self.state, loss_sum=loss_sum, edges=self.state.edges + batch.size)
-        self._move(Cursor(batch.epoch, batch.step, batch.index + 1))
+        cursor = Cursor(batch.epoch, batch.step, batch.index + 1)
+        self.state = replace(self.state, cursor=cursor, loss_sum=loss_sum, edges=self.state.edges + batch.size)
         self._meter.batch(batch, finished.loss, self.state, rates)
 
     def _move(self, cursor: Cursor) -> None:

@@ -1,5 +1,7 @@
 """What a graph repeats, on a GPU and as the emulation does it: the work once more, on the numbers that are there then."""
 
+import gc
+
 import emulated
 import pytest
 import torch
@@ -114,3 +116,14 @@ def test_several_may_be_launched_in_turn(place):
             again()
             assert float(loss) == len(x) * (2 * step + 1)
             assert grads[0].tolist() == [4 * step**2 + step] * len(x)
+
+
+def test_another_graph_can_be_captured_once_all_are_gone(place):
+    device, capture = place
+    x = torch.ones(4, device=device)
+    for step in range(3):
+        (loss, _), again = capture(lambda scale=step: (x.sum() * scale, []), [])
+        again()
+        assert float(loss) == 4 * step
+        del loss, again
+        gc.collect()
