@@ -14,6 +14,8 @@ from marius_lite.device.accelerator import Accelerator
 
 ALIGNMENT = 16
 """Bytes: every array begins at a multiple of it."""
+LONG = 1 << 18
+"""Bytes from which on torch copies an array."""
 ARRAYS = 32
 """Arrays of a batch, at most. Aligning one takes up to `ALIGNMENT` bytes."""
 
@@ -58,7 +60,11 @@ class Packet:
         start, end = self._used, self._used + array.nbytes
         if end > len(self._bytes):
             raise ValueError(f"a packet of {len(self._bytes)} bytes cannot take {array.nbytes} more than {start}")
-        self._bytes[start:end] = array.reshape(-1).view(np.uint8)
+        flat = array.reshape(-1).view(np.uint8)
+        if array.nbytes < LONG:
+            self._bytes[start:end] = flat
+        else:  # several threads, and none of Python's lock
+            self._host[start:end].copy_(torch.from_numpy(flat))
         self._used = -(-end // ALIGNMENT) * ALIGNMENT
         return Sent(self._address + start, self._there + start, array.nbytes, array.dtype, start, self._device)
 

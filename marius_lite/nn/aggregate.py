@@ -32,18 +32,24 @@ def neighbour_sum(
         summed: Tensor = _NeighbourSum.apply(x, indptr, indices, weights, mean, own)  # type: ignore[no-untyped-call]
         return summed
     scales = None if weights is None else weights.to(x.dtype)
-    summed_up = _bags if torch.is_grad_enabled() else _bags_in_pieces  # evaluation: all neighbours of a node, maybe very many
-    out = summed_up(indices, x, indptr, scales)
-    if mean:
-        out = out / indptr.diff().clamp(min=1).unsqueeze(1).to(x.dtype)
+    at_once = torch.is_grad_enabled()  # else all neighbours of a node are summed, in an evaluation: maybe very many
+    out = (_bags if at_once else _bags_in_pieces)(indices, x, indptr, scales, mean)
     return out if own is None else out + x[: len(out)] * own.unsqueeze(1)
 
 
-def _bags(indices: Tensor, x: Tensor, starts: Tensor, weights: Tensor | None) -> Tensor:
-    return embedding_bag(indices, x, starts.to(indices.dtype), mode="sum", per_sample_weights=weights, include_last_offset=True)
+def _bags(indices: Tensor, x: Tensor, starts: Tensor, weights: Tensor | None, mean: bool = False) -> Tensor:
+    """Sum the rows of each bag; or take their mean, where there are no weights by one launch."""
+    if mean and weights is not None:
+        return _divided(_bags(indices, x, starts, weights), starts)
+    mode = "mean" if mean else "sum"
+    return embedding_bag(indices, x, starts.to(indices.dtype), mode=mode, per_sample_weights=weights, include_last_offset=True)
 
 
-def _bags_in_pieces(indices: Tensor, x: Tensor, starts: Tensor, weights: Tensor | None) -> Tensor:
+def _divided(sums: Tensor, starts: Tensor) -> Tensor:
+    return sums / starts.diff().clamp(min=1).unsqueeze(1).to(sums.dtype)
+
+
+def _bags_in_pieces(indices: Tensor, x: Tensor, starts: Tensor, weights: Tensor | None, mean: bool) -> Tensor:
     """Do what `_bags` does, where a bag may have a million rows: a GPU adds those of a bag one after the other.
 
     Bags are cut at multiples of PIECE, and the sums of pieces are summed. Nothing waits for a GPU to tell how long bags are.
@@ -52,7 +58,8 @@ def _bags_in_pieces(indices: Tensor, x: Tensor, starts: Tensor, weights: Tensor 
     pieces = torch.cat([starts, cuts]).sort().values
     sums = _bags(indices, x, pieces, weights)
     order = torch.arange(len(sums), device=starts.device)  # what lies behind the last bag are empty pieces
-    return _bags(order, sums, torch.searchsorted(pieces, starts), None)
+    summed = _bags(order, sums, torch.searchsorted(pieces, starts), None)
+    return _divided(summed, starts) if mean else summed
 
 
 def targets_of(indptr: Tensor, edges: int) -> Tensor:

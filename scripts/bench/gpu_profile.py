@@ -1,6 +1,7 @@
 """Where a batch's time goes on a GPU: launches, the share of the time in which the GPU computes, its kernels and copies.
 
-    python scripts/bench/gpu_profile.py [--data FOLDER] [--case NAME]... [--batches 200] [--work DIR] [--json]
+    python scripts/bench/gpu_profile.py [--data FOLDER] [--case NAME]... [--batches 200] [--set KEY=VALUE]... [--work DIR]
+        [--json]
 
 Link prediction (ComplEx, 100 numbers, 1,000 shared negatives, row-wise Adagrad) with 1,000, 10,000 and 50,000 edges a batch over
 FB15k-237 (--data: its train.txt, valid.txt, test.txt; a power-law graph otherwise), and GraphSAGE as gpu_gnn.py trains it. Each
@@ -87,7 +88,8 @@ def node_case(a: argparse.Namespace, work: Path) -> Case:
 def measure(case: Case, a: argparse.Namespace, work: Path, report: Report) -> None:
     """Train the case by itself, then under the profiler."""
     common = {"evaluation.every_epochs": 0, "checkpoint.every_epochs": 100_000, "checkpoint.keep": 1, "device": a.device}
-    settings = {**common, "storage.device_path": a.path, **case.settings}
+    given = dict(item.split("=", 1) for item in a.set)
+    settings = {**common, "storage.device_path": a.path, **case.settings, **given}
     rate = batch_rate(training.train(case.dataset, training.fresh(work / "run"), settings))
     report.add(
         f"{case.name}: rate", rate * case.per_batch, case.unit, at_least=GOALS.get(case.name), detail=f"{1e3 / rate:.3f} ms"
@@ -146,6 +148,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--work", type=Path, default=None)
     parser.add_argument("--case", action="append", help="what its name begins with")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the run, for all cases")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--path", default="auto", help="storage.device_path")
     parser.add_argument("--sampler", default="auto", help="sampling.device of GraphSAGE")
