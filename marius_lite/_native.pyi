@@ -719,6 +719,11 @@ class CudaLibrary:
     def copy(self, *, device: int, stream: int, target: int, source: int, bytes: int) -> None:
         """Copy bytes between any two memories, in the stream's order."""
 
+    def softmax_loss(self, *, device: int, stream: int, positive: int, negatives: int, losses: int, rows: int, columns: int) -> None:
+        """
+        losses[r] = log(exp(positive[r]) + sum of exp(negatives[r])) - positive[r]; float32 (rows,), (rows, columns), contiguous. Scores are overwritten with the gradient of the losses' sum: 0 for a negative of -inf. A NaN makes its row's loss NaN. Does not wait, takes no memory: a graph may capture it.
+        """
+
     def neighbours(self, device: int, stream: int, stage: str, **fields: Any) -> None:
         """
         Run a stage of neighbour sampling: find_excluded, expand, draw, fetch, insert, mark_new, label or keep_labels. The other arguments are the fields of marius_cuda_neighbours in csrc/cuda/api.h, addresses and numbers.

@@ -205,6 +205,16 @@ public:
         }
     }
 
+    void softmax_loss(int device, Address stream, Address positive, Address negatives, Address losses, std::int64_t rows,
+                      std::int64_t columns) const {
+        const marius_cuda_softmax_loss args = {.positive = at<float>(positive),
+                                               .negatives = at<float>(negatives),
+                                               .losses = at<float>(losses),
+                                               .rows = rows,
+                                               .columns = columns};
+        launch(api_->softmax_loss, device, at(stream), &args);
+    }
+
     void neighbours(int device, Address stream, const std::string& stage, const nb::kwargs& given) const {
         const int number =
             number_of("stage", stage, {"find_excluded", "expand", "draw", "fetch", "insert", "mark_new", "label", "keep_labels"});
@@ -299,6 +309,11 @@ void bind_cuda(nb::module_& m) {
              "One step of one of ROW_OPTIMIZERS on records 0 .. count - 1 of a block, `stride` bytes apart.")
         .def("copy", &CudaLibrary::copy, nb::kw_only(), "device"_a, "stream"_a, "target"_a, "source"_a, "bytes"_a,
              "Copy bytes between any two memories, in the stream's order.")
+        .def("softmax_loss", &CudaLibrary::softmax_loss, nb::kw_only(), "device"_a, "stream"_a, "positive"_a, "negatives"_a,
+             "losses"_a, "rows"_a, "columns"_a,
+             "losses[r] = log(exp(positive[r]) + sum of exp(negatives[r])) - positive[r]; float32 (rows,), (rows, columns), "
+             "contiguous. Scores are overwritten with the gradient of the losses' sum: 0 for a negative of -inf. A NaN "
+             "makes its row's loss NaN. Does not wait, takes no memory: a graph may capture it.")
         .def(
             "neighbours", &CudaLibrary::neighbours, "device"_a, "stream"_a, "stage"_a, "fields"_a,
             "Run a stage of neighbour sampling: find_excluded, expand, draw, fetch, insert, mark_new, label or keep_labels. The other "

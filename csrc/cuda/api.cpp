@@ -152,12 +152,23 @@ int neighbours(int device, void* stream, int stage, const marius_cuda_neighbours
     });
 }
 
+int softmax_loss(int device, void* stream, const marius_cuda_softmax_loss* args, marius_cuda_error* error) {
+    return guarded("softmax_loss", error, [&] {
+        const SoftmaxLoss job = softmax_loss_job(*args);
+        if (job.rows == 0) return;
+        check(
+            *driver, driver->launch(device, stream, job, compute_grid(job.rows, warp_bits, multiprocessors(device))),
+            "softmax_loss of " + std::to_string(job.rows) + " rows of " + std::to_string(job.columns) + " columns" + on(device));
+    });
+}
+
 }  // namespace
 
 const marius_cuda_api* api_over(Driver& behind) {
     driver = &behind;
-    static const marius_cuda_api api = {MARIUS_CUDA_VERSION, device_count, device_facts, pin,         unpin,        copy_rows,
-                                        segment_sum,         row_step,     copy,         host_gather, host_scatter, neighbours};
+    static const marius_cuda_api api = {MARIUS_CUDA_VERSION, device_count, device_facts, pin,  unpin,
+                                        copy_rows,           segment_sum,  row_step,     copy, host_gather,
+                                        host_scatter,        neighbours,   softmax_loss};
     return &api;
 }
 

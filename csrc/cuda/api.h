@@ -7,7 +7,7 @@
 #pragma once
 #include <stdint.h>
 
-#define MARIUS_CUDA_VERSION 3
+#define MARIUS_CUDA_VERSION 4
 #define MARIUS_CUDA_SM_FLAGS 1024 /* more than any multiprocessor's number; the numbers may have gaps */
 #define MARIUS_CUDA_PARTS 8       /* arrays of gradients in a segment sum, at most */
 
@@ -61,6 +61,15 @@ typedef struct {
     const float* grads;         /* (count, dim) */
     float lr, options[4];       /* in the order in which the optimizer names them */
 } marius_cuda_row_step;
+
+/* The softmax loss: losses[r] = log(exp(positive[r]) + sum of exp(negatives[r])) - positive[r], of finite positives. Scores are
+ * overwritten with the gradient of the losses' sum, which is 0 for a negative of -inf. A NaN makes its row's loss NaN. The same
+ * bits each time, but not the CPU's. */
+typedef struct {
+    float *positive, *negatives; /* (rows), (rows, columns) */
+    float* losses;               /* (rows) */
+    int64_t rows, columns;
+} marius_cuda_softmax_loss;
 
 /* Copies records of `bytes` bytes in host memory. Record i of the block is record rows[i] of the table. */
 typedef struct {
@@ -159,6 +168,7 @@ typedef struct {
     int (*host_gather)(int device, void* stream, const marius_cuda_host_rows* rows, marius_cuda_error* error);
     int (*host_scatter)(int device, void* stream, const marius_cuda_host_rows* rows, marius_cuda_error* error);
     int (*neighbours)(int device, void* stream, int stage, const marius_cuda_neighbours* job, marius_cuda_error* error);
+    int (*softmax_loss)(int device, void* stream, const marius_cuda_softmax_loss* loss, marius_cuda_error* error);
 } marius_cuda_api;
 
 /* clang-format off */

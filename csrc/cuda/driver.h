@@ -28,6 +28,7 @@ public:
     virtual int launch(int device, void* stream, const SegmentSum& job, Grid grid) = 0;
     virtual int launch_rows(int device, void* stream, const RowStepJob& job, Grid grid) = 0;     // the row pass
     virtual int launch_columns(int device, void* stream, const RowStepJob& job, Grid grid) = 0;  // the column pass
+    virtual int launch(int device, void* stream, const SoftmaxLoss& job, Grid grid) = 0;
     virtual int launch(int device, void* stream, int stage, const marius_cuda_neighbours& job, Grid grid) = 0;
     virtual int copy(int device, void* stream, void* target, const void* source, std::uint64_t bytes) = 0;
     virtual int call_host(int device, void* stream, void (*function)(void*), void* argument) = 0;

@@ -85,6 +85,27 @@ __global__ void __launch_bounds__(compute_threads) step_columns_kernel(const __g
     step_columns<Optimizer, Floats>(job, this_place(), memory);
 }
 
+// Reduces numbers of the lanes of a warp, by exchanges in pairs: every lane adds the same numbers in the same order.
+struct Warp {
+    static constexpr int bits = warp_bits;
+    __device__ __forceinline__ float max(float x) const {
+#pragma unroll
+        for (int apart = 1; apart < 1 << bits; apart *= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, apart));
+        return x;
+    }
+    __device__ __forceinline__ float sum(float x) const {
+#pragma unroll
+        for (int apart = 1; apart < 1 << bits; apart *= 2) x += __shfl_xor_sync(0xffffffffu, x, apart);
+        return x;
+    }
+};
+
+template <class Floats, bool held>
+__global__ void __launch_bounds__(compute_threads) softmax_loss_kernel(const __grid_constant__ SoftmaxLoss job) {
+    CachedMemory memory;
+    softmax_loss<Floats, held>(job, this_place(), memory, Warp{});
+}
+
 template <int stage>
 __global__ void __launch_bounds__(compute_threads) neighbours_kernel(const __grid_constant__ marius_cuda_neighbours job) {
     neighbours<stage>(job, this_place());
@@ -123,6 +144,14 @@ int launch_step_columns(void* stream, const RowStepJob& job, Grid grid) {
     int code = 0;
     with_kind(job, [&](auto optimizer, auto floats) {
         code = launched(step_columns_kernel<decltype(optimizer), decltype(floats)>, stream, job, grid);
+    });
+    return code;
+}
+
+int launch_softmax_loss(void* stream, const SoftmaxLoss& job, Grid grid) {
+    int code = 0;
+    with_form<Warp>(job, [&](auto floats, auto held) {
+        code = launched(softmax_loss_kernel<decltype(floats), decltype(held)::value>, stream, job, grid);
     });
     return code;
 }

@@ -13,6 +13,7 @@
 #include "cuda/neighbours.h"
 #include "cuda/row_step.h"
 #include "cuda/segment_sum.h"
+#include "cuda/softmax_loss.h"
 
 namespace marius {
 
@@ -23,6 +24,7 @@ struct Grid {
 
 inline constexpr int copy_threads = 1024;  // one block fills a multiprocessor, so a limit of blocks limits multiprocessors
 inline constexpr int compute_threads = 256, compute_blocks = 8;  // blocks: of one multiprocessor
+inline constexpr int warp_bits = 5;                              // log2 of the threads in a warp
 
 inline void require(bool holds, const std::string& what) {
     if (!holds) throw std::invalid_argument(what);
@@ -169,6 +171,23 @@ inline RowStepJob row_step_job(const marius_cuda_row_step& a) {
     if (job.vector_elements == 2) job.vector_elements = 1;
     job.vectors = a.dim / job.vector_elements;
     job.lane_bits = lane_bits_for(job.vectors);
+    return job;
+}
+
+inline SoftmaxLoss softmax_loss_job(const marius_cuda_softmax_loss& a) {
+    require(a.rows >= 0 && a.columns >= 0, std::to_string(a.rows) + " rows of " + std::to_string(a.columns) + " columns");
+    require(a.rows == 0 || (a.positive && a.losses && (a.negatives || a.columns == 0)), "scores or losses are null");
+    require((address_of(a.positive) | address_of(a.negatives) | address_of(a.losses)) % sizeof(float) == 0,
+            "scores or losses are not aligned to floats");
+    SoftmaxLoss job = {.positive = a.positive,
+                       .negatives = a.negatives,
+                       .losses = a.losses,
+                       .rows = a.rows,
+                       .columns = a.columns,
+                       .vectors = 0,
+                       .vector_elements = vector_elements_for(16, 4, address_of(a.negatives), a.columns * 4)};
+    if (job.vector_elements == 2) job.vector_elements = 1;
+    job.vectors = a.columns / job.vector_elements;
     return job;
 }
 

@@ -100,6 +100,10 @@ public:
         return CurrentDevice(device).run([&] { return launch_step_columns(stream, job, grid); });
     }
 
+    int launch(int device, void* stream, const SoftmaxLoss& job, Grid grid) override {
+        return CurrentDevice(device).run([&] { return launch_softmax_loss(stream, job, grid); });
+    }
+
     int launch(int device, void* stream, int stage, const marius_cuda_neighbours& job, Grid grid) override {
         return CurrentDevice(device).run([&] { return launch_neighbours(stream, stage, job, grid); });
     }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from marius_lite._native import softmax_loss
+from marius_lite.device.library import library
 from marius_lite.nn.workspace import Workspace
 
 
@@ -42,18 +43,21 @@ class Softmax(Loss):
         return "softmax", 0.0
 
     def __call__(self, positive: torch.Tensor, negatives: torch.Tensor, workspace: Workspace) -> torch.Tensor:
+        losses = workspace.tensor("losses", (len(positive),), positive.device)
         if not negatives.is_cuda:
-            losses = workspace.tensor("losses", (len(positive),), positive.device)
             softmax_loss(positive.numpy(), negatives.numpy(), losses.numpy(), torch.get_num_threads())
             return losses
-        highest = torch.maximum(negatives.amax(1), positive)
-        losses = highest - positive
-        positive.sub_(highest).exp_()
-        negatives.sub_(highest.unsqueeze(1)).exp_()
-        total = negatives.sum(1).add_(positive)
-        negatives /= total.unsqueeze(1)
-        positive.div_(total).sub_(1)
-        return losses.add_(total.log_())
+        assert all(tensor.is_contiguous() and tensor.dtype == torch.float32 for tensor in (positive, negatives))
+        library().softmax_loss(
+            device=negatives.device.index or 0,
+            stream=torch.cuda.current_stream(negatives.device).cuda_stream,  # another one while a graph is captured
+            positive=positive.data_ptr(),
+            negatives=negatives.data_ptr(),
+            losses=losses.data_ptr(),
+            rows=negatives.shape[0],
+            columns=negatives.shape[1],
+        )
+        return losses
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ KERNELS = {"aten::sort": 4, "aten::index_put_": 6, "aten::_embedding_bag": 2, "a
 """Launches of what torch does in several kernels: a radix sort's passes; index_put_ with accumulate, and gradients of bags of
 embeddings, sort first."""
 WAITS = ("aten::_local_scalar_dense", "aten::nonzero", "aten::equal", "aten::is_nonzero")
-MOVES = ("copy", "copy_rows", "row_step", "segment_sum")
+COUNTED = ("copy", "copy_rows", "row_step", "segment_sum", "softmax_loss")
 
 
 @dataclass
@@ -63,7 +63,7 @@ class CountingLibrary:
 
     def __getattr__(self, name: str) -> Any:
         call = getattr(self.library, name)
-        if name not in MOVES:
+        if name not in COUNTED:
             return call
 
         def counted(**arguments: Any) -> Any:

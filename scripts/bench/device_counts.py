@@ -152,7 +152,7 @@ def training(library: CudaLibrary, shape: Shape, decoder: str, graphs: bool = Fa
     """Open batches whose first ones, which make memory and graphs, are over."""
     made = Training(library, shape, decoder, graphs, runs)
     try:
-        with pretended_gpu():
+        with pretended_gpu(CountingLibrary(library, made.counts)):
             for _ in range(2 * SEEN + 4):  # sums of relations have two forms
                 made.batch()
             yield made
@@ -227,7 +227,7 @@ def counted_sage(library: CudaLibrary, dataset: Path, fanouts: str = "15,10,5", 
                     counts.launches = counts.calls = counts.up = counts.down = 0
                     counts.names.clear()
                 host = on_host(work.rows._batches, parts.optimizer)  # type: ignore[attr-defined]
-                with pretended_gpu(), Counting(counts, host) if last else nullcontext():
+                with pretended_gpu(library), Counting(counts, host) if last else nullcontext():
                     stages.begin(stages.track(prepared))()
                 if last:
                     return counts

@@ -1,10 +1,12 @@
-"""A GPU's bits are the CPU's: every call of the CUDA library on a real device. The host's build takes the same tests."""
+"""Every call of the CUDA library on a real device. Its bits are the CPU's, but for exponentials. The host's build takes the same
+tests."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from softmax_definition import assert_softmax_loss, random_scores
 
 from marius_lite import _native
 
@@ -279,6 +281,24 @@ def test_a_hop_has_the_cpus_neighbours(machine, fanout):
     assert machine.get(job["in_edges"]).reshape(-1, 2).sum(0).tolist() == [expected["neighbours"], expected["missing"]]
     for each in pinned:
         each.close()
+
+
+@pytest.mark.parametrize("columns", [0, 1, 7, 31, 32, 33, 999, 1000, 1001, 1024, 1025, 5000])
+def test_softmax_loss_is_its_definition(machine, columns):
+    scores, found = random_scores(1001, columns), []
+    for _ in range(2):
+        positive, negatives, losses = (machine.put(part) for part in (scores[:, 0], scores[:, 1:], np.zeros(1001, np.float32)))
+        machine.library.softmax_loss(
+            **machine.here,
+            positive=positive.data_ptr(),
+            negatives=negatives.data_ptr(),
+            losses=losses.data_ptr(),
+            rows=1001,
+            columns=columns,
+        )
+        found.append((np.concatenate([machine.get(positive)[:, None], machine.get(negatives)], 1), machine.get(losses)))
+    assert_softmax_loss(scores, *found[0], slack=4e-6)
+    assert all(same_bits(first, second) for first, second in zip(*found, strict=True))
 
 
 def test_errors_name_the_call_and_leave_no_trace(machine):

@@ -330,7 +330,7 @@ def test_other_files_are_not_the_library(tmp_path):
 
 def test_another_version_is_refused(tmp_path):
     path = compiled(tmp_path, "static int version = 999; void *marius_cuda(void) { return &version; }")
-    with pytest.raises(RuntimeError, match="version 999 of the interface, version 3 is needed"):
+    with pytest.raises(RuntimeError, match="version 999 of the interface, version 4 is needed"):
         _native.CudaLibrary(path)
 
 

@@ -101,6 +101,16 @@ public:
         return failed;
     }
 
+    int launch(int device, void*, const SoftmaxLoss& job, Grid grid) override {
+        int failed = 0;
+        with_form<OneLane>(job, [&](auto floats, auto held) {
+            failed = run_places(device, grid, [&](const Place& place) {
+                softmax_loss<decltype(floats), decltype(held)::value>(job, place, memory_, OneLane{});
+            });
+        });
+        return failed;
+    }
+
     int launch(int device, void*, int stage, const marius_cuda_neighbours& job, Grid grid) override {
         int failed = 0;
         with_stage(stage, [&](auto known) {

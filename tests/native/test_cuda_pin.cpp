@@ -58,6 +58,7 @@ public:
     int launch(int, void*, const CopyRows&, Grid) override { return 0; }
     int launch(int, void*, const SegmentSum&, Grid) override { return 0; }
     int launch(int, void*, int, const marius_cuda_neighbours&, Grid) override { return 0; }
+    int launch(int, void*, const SoftmaxLoss&, Grid) override { return 0; }
     int launch_rows(int, void*, const RowStepJob&, Grid) override { return 0; }
     int launch_columns(int, void*, const RowStepJob&, Grid) override { return 0; }
     int copy(int, void*, void*, const void*, std::uint64_t) override { return 0; }

@@ -1,6 +1,7 @@
 """What learning adds to the reference: dropout, the regularizer, one side, errors, repeatability."""
 
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -157,11 +158,11 @@ def test_wrong_names_are_explained():
 @pytest.mark.parametrize("options", [{}, {"n3_weight": 0.1}, {"loss": "logistic"}, {"loss": "margin"}, {"relation_weight": 0.5}])
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("decoder", DECODERS)
-def test_the_branches_for_a_gpu_compute_the_same(decoder, shared, options, reciprocal):
+def test_the_branches_for_a_gpu_compute_the_same(host_library, decoder, shared, options, reciprocal):
     if "relation_weight" in options and not DECODERS[decoder].asks_for_relations:
         pytest.skip("this decoder ranks no relations")
     batch, found = make_batch(shared=shared), []
-    for place in (nullcontext, pretended_gpu):
+    for place in (nullcontext, partial(pretended_gpu, host_library)):
         model = make(decoder, reciprocal=reciprocal, **options)
         with place():
             loss, grads = learn(model, batch)

@@ -1,13 +1,10 @@
 """Tiled scoring against autograd over the whole, by the branches for a CPU and for a GPU."""
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pretended_gpu import pretended_gpu
 
 import marius_lite.nn.scoring as scoring
 from marius_lite.nn.losses import Logistic, Margin, Softmax
@@ -17,7 +14,6 @@ from marius_lite.nn.workspace import Workspace
 from marius_lite.types import Correction, Pairs
 
 DIM = 6
-DEVICES = {"cpu": nullcontext, "gpu": pretended_gpu}
 
 
 def all_scores(kind, query, candidates):
@@ -42,11 +38,10 @@ def random(seed, *shapes):
     return [torch.randn(shape, generator=generator) for shape in shapes]
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", SIMILARITIES)
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 13), st.integers(1, 5), st.integers(1, 9), st.sampled_from([1, 30, 100, 1 << 20]))
-def test_gradients_equal_autograd(kind, device, seed, edges, chunks, count, budget):
+def test_gradients_equal_autograd(place, kind, seed, edges, chunks, count, budget):
     tensors = random(seed, (edges, DIM), (edges, DIM), (chunks, count, DIM))
     exact = [tensor.double().requires_grad_() for tensor in tensors]
     query, positive, negatives = exact
@@ -58,7 +53,7 @@ def test_gradients_equal_autograd(kind, device, seed, edges, chunks, count, budg
         for name in ("CPU_TILE", "DEVICE_TILE"):
             patch.setattr(scoring, name, budget)
         patch.setattr(scoring, "TILE_QUERIES", 1)
-        with DEVICES[device]():
+        with place():
             grads = compare(kind, Softmax(), *tensors)
     torch.testing.assert_close(grads.loss, expected.detach(), rtol=1e-5, atol=1e-5)
     assert grads.negatives.shape == (chunks, count, DIM)
@@ -66,17 +61,16 @@ def test_gradients_equal_autograd(kind, device, seed, edges, chunks, count, budg
         torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=2e-5)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("loss", [Softmax(), Logistic(), Logistic(temperature=0.5), Margin()])
 @pytest.mark.parametrize("budget", [1, 1 << 20])
-def test_what_is_left_out_is_as_if_it_were_far_away(loss, budget, device, monkeypatch):
+def test_what_is_left_out_is_as_if_it_were_far_away(place, loss, budget, monkeypatch):
     """Against a candidate whose score is -inf by its own numbers: the same loss and gradients, none for the pair left out."""
     for name in ("CPU_TILE", "DEVICE_TILE"):
         monkeypatch.setattr(scoring, name, budget)
     monkeypatch.setattr(scoring, "TILE_QUERIES", 1)
     query, positive, negatives = random(4, (7, DIM), (7, DIM), (2, 5, DIM))
     pairs = Pairs(np.array([0, 2, 2, 5]), np.array([4, 0, 3, 1]))
-    with DEVICES[device]():
+    with place():
         grads = compare("inner", loss, query, positive, negatives, pairs)
     exact = [tensor.double().requires_grad_() for tensor in (query, positive, negatives)]
     chunk_of = torch.arange(7) // 4
@@ -142,15 +136,14 @@ def test_memory_is_bounded_by_a_tile(monkeypatch):
     assert max(numel for _, numel in sizes) <= 1 << 12
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("budget", [1, 1 << 20])
-def test_a_correction_is_taken_from_scores(budget, device, monkeypatch):
+def test_a_correction_is_taken_from_scores(place, budget, monkeypatch):
     for name in ("CPU_TILE", "DEVICE_TILE"):
         monkeypatch.setattr(scoring, name, budget)
     monkeypatch.setattr(scoring, "TILE_QUERIES", 1)
     query, positive, negatives, answers, others = random(5, (7, DIM), (7, DIM), (2, 5, DIM), (7,), (2, 5))
     taken = Correction(answers.numpy(), others.numpy())
-    with DEVICES[device]():
+    with place():
         grads = compare("inner", Softmax(), query, positive, negatives, correction=taken)
     exact = [tensor.double().requires_grad_() for tensor in (query, positive, negatives)]
     chunk_of = torch.arange(7) // 4
@@ -162,11 +155,10 @@ def test_a_correction_is_taken_from_scores(budget, device, monkeypatch):
         torch.testing.assert_close(ours.double(), theirs.grad, rtol=1e-4, atol=2e-5)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("way", ["torch", *usable_ways(False, Softmax())])
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 13), st.integers(1, 4), st.sampled_from(list(SIMILARITIES)), st.booleans())
-def test_sides_compared_together_are_as_compared_alone(way, device, seed, edges, chunks, kind, rich):
+def test_sides_compared_together_are_as_compared_alone(place, way, seed, edges, chunks, kind, rich):
     query, positive, negatives, own, others = random(
         seed, (2 * edges, DIM), (2 * edges, DIM), (2 * chunks, 5, DIM), (2 * edges,), (2 * chunks, 5)
     )
@@ -178,7 +170,7 @@ def test_sides_compared_together_are_as_compared_alone(way, device, seed, edges,
         correction = Correction(own[mine].numpy(), others[chunk].numpy()) if rich else None
         sides.append((scoring.Compared(query[mine], positive[mine], left_out, correction), negatives[chunk]))
     score = SideScoring(SIMILARITIES[kind], Softmax(), Workspace(), way)
-    with DEVICES[device]():
+    with place():
         together = score([side for side, _ in sides], negatives)
         alone = [score([side], own) for side, own in sides]
     torch.testing.assert_close(together.loss, alone[0].loss + alone[1].loss, rtol=1e-5, atol=1e-6)
