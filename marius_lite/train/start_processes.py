@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
@@ -19,6 +20,9 @@ MODULE = ("-m", "marius_lite")
 LAST_WORDS = 10.0
 """Seconds in which the others may end by themselves once one process has failed."""
 POLL = 0.05
+STARTED_BY = "MARIUS_LITE_STARTED_BY"
+"""The process that started this one, in its environment."""
+PR_SET_PDEATHSIG = 1  # prctl.h
 
 
 def run_processes(count: int, arguments: Sequence[str]) -> None:
@@ -27,7 +31,8 @@ def run_processes(count: int, arguments: Sequence[str]) -> None:
     A signal to stop goes to all of them. Where one is killed, the others end too. Raises RunError for such a one, EndedElsewhere
     where they end with an exit code other than 0.
     """
-    environment = {**os.environ, COUNT: str(count), ADDRESS: LOOPBACK, PORT: str(_free_port()), "GLOO_SOCKET_IFNAME": "lo"}
+    places = {COUNT: str(count), ADDRESS: LOOPBACK, PORT: str(_free_port()), STARTED_BY: str(os.getpid())}
+    environment = {**os.environ, **places, "GLOO_SOCKET_IFNAME": "lo"}
     command = [sys.executable, *MODULE, *arguments]
     processes: list[subprocess.Popen[bytes]] = []
 
@@ -48,6 +53,19 @@ def run_processes(count: int, arguments: Sequence[str]) -> None:
             process.wait()
         for signum, handler in before.items():
             signal.signal(signum, handler)
+
+
+def stop_with_starter() -> None:
+    """Let this process be told to stop, as by a SIGTERM, once the one that started it by `run_processes` has ended.
+
+    It cannot say so itself where it is killed. Does nothing in other processes.
+    """
+    starter = os.environ.get(STARTED_BY)
+    if starter is None:
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != int(starter):  # it has ended already
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _ended(processes: Sequence[subprocess.Popen[bytes]]) -> int:

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -24,8 +26,12 @@ def test_the_exit_code_of_a_failed_one_is_that_of_all(capfd):
     assert capfd.readouterr().err.count("/no/such/place: ") == 1  # the first one tells
 
 
+def children_of(process, thread=None):
+    return [int(pid) for pid in Path(f"/proc/{process}/task/{thread or process}/children").read_text().split()]
+
+
 def children(thread=None):
-    return [int(pid) for pid in Path(f"/proc/self/task/{thread or threading.get_native_id()}/children").read_text().split()]
+    return children_of("self", thread or threading.get_native_id())
 
 
 def test_a_killed_one_is_named_and_the_others_end(monkeypatch, tmp_path):
@@ -46,3 +52,35 @@ def test_a_killed_one_is_named_and_the_others_end(monkeypatch, tmp_path):
     with pytest.raises(RunError, match="process 1 of 2 was killed by signal 9"):
         run_processes(2, ["30"])
     assert children() == before
+
+
+CHILD = """
+import time
+from marius_lite.train.start_processes import stop_with_starter
+stop_with_starter()
+print(0, flush=True)
+time.sleep(60)
+"""
+STARTER = f"from marius_lite.train import start_processes as s; s.MODULE = ('-c', {CHILD!r}); s.run_processes(2, [])"
+
+
+def test_all_stop_where_the_one_that_started_them_is_killed():
+    starter = subprocess.Popen([sys.executable, "-c", STARTER], stdout=subprocess.PIPE)
+    try:
+        assert [starter.stdout.readline() for _ in range(2)] == [b"0\n"] * 2
+        started = children_of(starter.pid)
+        assert len(started) == 2
+    finally:
+        starter.kill()
+    starter.communicate(timeout=20)  # until nobody holds its output
+    assert not any(runs(pid) for pid in started)
+
+
+def runs(pid):
+    command = Path(f"/proc/{pid}/cmdline")  # empty where only its exit code is left
+    return command.exists() and command.read_bytes() != b""
+
+
+def test_others_stay_as_they_are(monkeypatch):
+    monkeypatch.delenv(start_processes.STARTED_BY, raising=False)
+    start_processes.stop_with_starter()
