@@ -1,11 +1,32 @@
 """Fixtures for whole commands: a tiny dataset, and the command line in this process."""
 
+import os
+import stat
+
 import community_graph
 import numpy as np
 import pytest
 from open_parts import CLASSES, ENCODER, LINKS
 
 from marius_lite.cli.main import run as run_command
+
+
+@pytest.fixture(scope="session", autouse=True)
+def disk_not_awaited():
+    """A sync of a file or folder returns at once: no test in this process can see the difference, and all waited for the disk.
+
+    What is synced, and when, is told by traces of whole commands: end_to_end/test_synced_before_named.py, test_power_cut.py.
+    """
+    real = os.fsync
+
+    def fsync(file):
+        kind = os.fstat(file if isinstance(file, int) else file.fileno()).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            real(file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        yield
 
 
 @pytest.fixture(scope="session")
