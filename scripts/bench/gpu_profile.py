@@ -15,6 +15,7 @@ import argparse
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def link_cases(a: argparse.Namespace, work: Path) -> list[Case]:
             "negatives.count": 1000,
             "negatives.chunks": chunks,
             "training.batch_size": size,
-            "training.epochs": max(2, round(a.batches * size / edges)),
+            "training.epochs": max(2, round(a.batches / ceil(edges / size))),
             "storage.capacity": 16,
         }
         cases.append(Case(f"{size:,} edges", dataset, settings, size, "edges/s"))
