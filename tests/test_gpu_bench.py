@@ -32,8 +32,8 @@ def load(path):
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    built = load(ROOT / "tests/device/host_library.py").build_host_library(tmp_path_factory.mktemp("host_cuda"))
-    return _native.CudaLibrary(str(built))
+    made = load(ROOT / "tests/device/host_library.py")
+    return _native.CudaLibrary(str(made.build_host_library(made.session_folder(tmp_path_factory))))
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@
 Addresses are those of numpy arrays; streams are ignored, every call is done when it returns.
 """
 
+import fcntl
+import os
 import subprocess
 from pathlib import Path
 
@@ -30,15 +32,26 @@ FLAGS = [
 
 
 def build_host_library(folder: Path) -> Path:
-    """Compile the host's library into ``folder``; its path."""
+    """Compile the host's library into ``folder``, unless another process has; its path."""
     library = folder / "libhost_cuda.so"
-    subprocess.run(["c++", *FLAGS, "-o", library, *SOURCES], check=True)
+    with open(folder / "host_cuda.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not library.exists():
+            beside = library.with_suffix(".tmp")
+            subprocess.run(["c++", *FLAGS, "-o", beside, *SOURCES], check=True)
+            beside.rename(library)
     return library
+
+
+def session_folder(factory: pytest.TempPathFactory) -> Path:
+    """The folder of this session, which all its worker processes share."""
+    folder = factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 @pytest.fixture(scope="session")
 def host_library_path(tmp_path_factory) -> Path:
-    return build_host_library(tmp_path_factory.mktemp("host_cuda"))
+    return build_host_library(session_folder(tmp_path_factory))
 
 
 @pytest.fixture(scope="session")
