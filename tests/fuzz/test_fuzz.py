@@ -20,10 +20,11 @@ def fuzz(*arguments):
     return subprocess.run([sys.executable, Path(__file__).with_name("fuzzer.py"), *arguments], capture_output=True, text=True)
 
 
-def test_a_minute_of_all_areas():
-    done = fuzz("--minutes", "1")
+def test_some_cases_of_all_areas():
+    """What a minute is enough for where nothing else runs; as many where something does."""
+    done = fuzz("--cases", "120")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert int(done.stderr.split(" cases")[0].split()[-1]) > 10
+    assert done.stderr.startswith("120 cases ")
 
 
 def test_cases_that_found_something_once():
