@@ -32,11 +32,13 @@ def refused(result, *said):
 
 def test_a_held_run_is_refused(program, expected, tmp_path):
     run = tmp_path / "run"
-    holder = program.start(*program.training(run), DELAY="pwrite:/live/:300")
+    holder = program.start(*program.training(run), DELAY="pwrite:/live/:50")
     while not (run / "live" / "nodes" / "c").exists():
         assert not holder.over_within(0.02)
+    holder.send(signal.SIGSTOP)  # it is still at work, however long the others take
     refused(program.resume(run), "another process works on this folder")
     refused(program.train(run), "exists already")
+    holder.send(signal.SIGCONT)
     assert holder.wait()[0] == 0
     assert differences(outcome(run), expected) == []
 
