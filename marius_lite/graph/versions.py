@@ -31,6 +31,11 @@ def dataset_of(version: Path) -> Path:
     return version.parent.parent if inside else version
 
 
+def pinned(version: Path) -> Path:
+    """Return a path that still leads to this version, given its folder, when `update` has made a newer one meanwhile."""
+    return version / "@1" if dataset_of(version) == version else version
+
+
 def version_folder(path: Path, fingerprint: str | None = None) -> Path:
     """Return the folder of the version that ``path`` names: the newest of a dataset's folder, version N of ``DIR@N``. With a
     ``fingerprint`` the version that has it, if there is one. Raises UserError for a version that does not exist."""

@@ -21,6 +21,7 @@ from marius_lite import files
 from marius_lite.config import machine
 from marius_lite.errors import RunError, UserError
 from marius_lite.graph.dataset import Dataset
+from marius_lite.graph.versions import pinned
 from marius_lite.log import log
 from marius_lite.printable import printable
 from marius_lite.tune import trial as trials
@@ -163,7 +164,7 @@ class Tuning:
             self.studies[each.number].tell(number, Outcome(None, 0, str(error)), settings=settings)
             return []
         data = self._cores.get(each.edges, self.plan.dataset)
-        job = Job(data.path, self._run(each, number), config)
+        job = Job(pinned(data.path), self._run(each, number), config)
         return [Running(number, job, trials.start(job))]
 
     def _end(self, each: Round, one: Running) -> None:

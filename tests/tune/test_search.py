@@ -10,6 +10,8 @@ import yaml
 
 from marius_lite.config.load import load
 from marius_lite.errors import RunError, UserError
+from marius_lite.graph.dataset import Dataset
+from marius_lite.preprocess.update import update_dataset
 from marius_lite.tune import search as module
 from marius_lite.tune.search import tune_dataset
 from marius_lite.tune.study import JOURNAL
@@ -122,6 +124,23 @@ def test_settings_that_contradict_each_other_fail_alone(pretended, tiny_dataset,
     space.write_text(yaml.safe_dump({**nothing, "model.dim": [7, 9]}))
     with pytest.raises(RunError, match=r"no trial of round 1 came to a figure: .*`model.dim` is"):
         tune_dataset(tiny_dataset, tmp_path / "u", **given)
+
+
+def test_all_trials_train_on_the_version_that_the_search_began_with(pretended, tiny_dataset, tmp_path):
+    dataset = shutil.copytree(tiny_dataset, tmp_path / "data")
+    first, opened = Dataset.open(dataset).fingerprint, []
+    (tmp_path / "new.tsv").write_text("a\tr0\tb\n" * 3)
+
+    def updated_meanwhile(job):
+        if not opened:
+            update_dataset(dataset, tmp_path / "new.tsv")
+        opened.append(Dataset.open(job.dataset).fingerprint)
+        return pretended_trials.start(job)
+
+    pretended.setattr("marius_lite.tune.trial.start", updated_meanwhile)
+    tune_dataset(dataset, tmp_path / "t", **BY_TRIALS)
+    assert Dataset.open(dataset).fingerprint != first
+    assert opened[-2:] == [first] * 2  # those of the first round train on a core
 
 
 @pytest.mark.parametrize(
