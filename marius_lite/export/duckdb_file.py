@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,15 +19,30 @@ if TYPE_CHECKING:
     from marius_lite.tasks.task import Blocks
 
 DATABASE, MOST_MEMORY = "vectors.duckdb", "256MB"
+FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a disk may say, which DuckDB's errors have in their text."""
 
 
 def write_duckdb(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
-    """Write one table into the folder's database. Raises UserError where duckdb is not installed."""
+    """Write one table into the folder's database. Raises UserError where duckdb is not installed, OSError where the disk is full
+    or fails."""
     try:
         import duckdb
     except ImportError:
         raise UserError("--format duckdb: needs duckdb, which is not installed: pip install 'marius-lite[sql]'") from None
-    with closing(duckdb.connect(str(folder / DATABASE))) as connection:
+    try:
+        _write(folder / DATABASE, name, blocks, names)
+    except duckdb.Error as error:  # of several classes, where the disk is the reason
+        number = next((number for number in FAILURES if os.strerror(number) in str(error)), None)
+        if number is None:
+            raise
+        raise OSError(number, os.strerror(number)) from error
+
+
+def _write(database: Path, name: str, blocks: Blocks, names: Names) -> None:
+    import duckdb
+
+    with closing(duckdb.connect(str(database))) as connection:
         connection.execute(f"SET memory_limit = '{MOST_MEMORY}'")
         begun = False
         for ids, columns in blocks:

@@ -27,7 +27,7 @@ def write_npy(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) 
                     header = array_header((rows, *columns[key].shape[1:]), columns[key].dtype)
                     np.lib.format.write_array_header_1_0(outputs[key], header)
             for key, values in columns.items():
-                values.tofile(outputs[key])
+                outputs[key].write(np.ascontiguousarray(values).data)  # tofile would not say why it fails
             write_ids(outputs[""], ids)
 
 

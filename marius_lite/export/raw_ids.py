@@ -19,7 +19,7 @@ def array_names(name: str, columns: Iterable[str]) -> list[str]:
 
 def write_ids(file: Any, ids: pa.Array) -> None:
     if pa.types.is_integer(ids.type):
-        ids.to_numpy().tofile(file)
+        file.write(np.ascontiguousarray(ids.to_numpy()).data)
         return
     names = ids.to_pylist()
     if broken := next((name for name in names if "\n" in name or "\r" in name), None):

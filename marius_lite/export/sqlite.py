@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -20,11 +21,23 @@ if TYPE_CHECKING:
     from marius_lite.tasks.task import Blocks
 
 DATABASE = "vectors.db"
+PRIMARY = 0xFF
+"""What of an error's code says of which kind it is."""
 
 
 def write_sqlite(folder: Path, name: str, blocks: Blocks, rows: int, names: Names) -> None:
-    """Write one table into the folder's database."""
-    with closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as connection:
+    """Write one table into the folder's database. Raises OSError where the disk is full or fails."""
+    try:
+        _write(folder / DATABASE, name, blocks, names)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & PRIMARY not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+            raise
+        number = errno.ENOSPC if error.sqlite_errorcode == sqlite3.SQLITE_FULL else errno.EIO  # it does not say more
+        raise OSError(number, str(error)) from error
+
+
+def _write(database: Path, name: str, blocks: Blocks, names: Names) -> None:
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         for pragma in ("journal_mode = OFF", "synchronous = OFF"):  # the folder is synced and renamed as a whole
             connection.execute(f"PRAGMA {pragma}")
         connection.execute("BEGIN")

@@ -1,15 +1,19 @@
 """Exports hold every node's values beside its raw id, and nothing else; readers of the formats open them."""
 
 import json
+import resource
+from contextlib import contextmanager
 
 import numpy as np
 import polars
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from marius_lite.errors import UserError
+from marius_lite.errors import RunError, UserError
 from marius_lite.export import run as export
-from marius_lite.export.format import ExportFormat
+from marius_lite.export.format import FORMATS, ExportFormat
+from marius_lite.export.npy import write_npy
 from marius_lite.graph.dataset import Dataset
 from marius_lite.preprocess.build import preprocess
 from marius_lite.preprocess.options import Options
@@ -111,3 +115,28 @@ def test_a_failure_leaves_nothing_behind(world, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run_export(world, tmp_path / "out", "npy")
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
+
+
+@contextmanager
+def files_of_at_most(size):
+    """Let each write past so many bytes of a file fail."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_a_failing_disk_is_told_in_one_line_and_leaves_nothing(world, tmp_path, format):
+    before = sorted(tmp_path.iterdir())
+    with files_of_at_most(160), pytest.raises(RunError, match=r"out: .*(File too large|disk I/O error)"):
+        run_export(world, tmp_path / "out", format)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_numbers_that_do_not_fit_on_the_disk_say_why(tmp_path):
+    many = np.arange(100_000)
+    with files_of_at_most(100_000), pytest.raises(OSError, match="File too large"):
+        write_npy(tmp_path, "nodes", iter([(pa.array(many), {"vector": many})]), len(many), {})
