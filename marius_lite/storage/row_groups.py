@@ -22,6 +22,8 @@ from marius_lite.storage.table import RowTable
 
 GROUP_BYTES = 4096
 """Bytes of a group, about."""
+TOGETHER = 256
+"""Groups that are read together, and files that are open at most: each group may be in a file of its own."""
 BLOCK_BYTES = 8 << 20
 Sums = npt.NDArray[np.uint32]
 
@@ -62,11 +64,18 @@ class RowGroups:
         parts, offsets = np.divmod(nodes, self._table.rows_per_partition)
         within, inside = np.divmod(offsets, self._rows)
         groups, place = np.unique(parts * self._sums.shape[1] + within, return_inverse=True)
-        found = floats(self._groups(groups)[place.reshape(-1), inside])
-        return found[:, :columns]
+        place, rows = place.reshape(-1), np.empty((len(nodes), columns), np.float32)
+        order = np.argsort(place, kind="stable")
+        begins = np.searchsorted(place[order], np.arange(len(groups) + 1))
+        for first in range(0, len(groups), TOGETHER):
+            last = min(first + TOGETHER, len(groups))
+            some = order[begins[first] : begins[last]]
+            rows[some] = floats(self._groups(groups[first:last])[place[some] - first, inside[some], :columns])
+        return rows
 
     def _groups(self, groups: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return the rows of groups, (n, rows of a group, width). The last group of a partition has fewer: the rest is undefined.
+        """Return the rows of at most TOGETHER groups, (n, rows of a group, width). The last group of a partition has fewer: the
+        rest is undefined.
 
         All are asked for before the first is waited for.
         """
@@ -75,6 +84,8 @@ class RowGroups:
         starts = numbers * step
         sizes = np.minimum(step, table.chunk_bytes - starts)
         found = np.empty((len(groups), step), np.uint8)
+        if len(self._opened | dict.fromkeys(parts.tolist())) > TOGETHER:
+            self.close()
         wanted = [(self._open(k), size, start) for k, size, start in zip(parts.tolist(), sizes.tolist(), starts.tolist())]
         for file, size, start in wanted:
             os.posix_fadvise(file, start, size, os.POSIX_FADV_WILLNEED)
@@ -101,3 +112,4 @@ class RowGroups:
 
     def close(self) -> None:
         self._files.close()
+        self._opened.clear()

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marius_lite.errors import RunError
+from marius_lite.storage import row_groups
 from marius_lite.storage.bfloat16 import BITS, from_bfloat16, to_bfloat16
 from marius_lite.storage.row_groups import RowGroups, no_sums, summed_blocks
 from marius_lite.storage.table import RowTable
@@ -48,4 +49,24 @@ def test_a_changed_byte_is_noticed_where_it_is_read(tmp_path):
     np.testing.assert_array_equal(groups.read(np.array([5, 101, 299]), DIM), values[[5, 101, 299], :DIM])
     with pytest.raises(RunError, match="does not match its checksum"):
         groups.read(np.array([5, 190]), DIM)
+    groups.close()
+
+
+def test_few_files_are_open_and_little_is_in_memory_however_many_partitions_are_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(row_groups, "TOGETHER", 8)
+    table, sums, values = made(tmp_path, 100, 2, np.float32)
+    groups = RowGroups(table, sums)
+    read, most = groups._groups, []
+
+    def watched(some):
+        rows = read(some)
+        most.append((len(rows), len(groups._opened)))
+        return rows
+
+    monkeypatch.setattr(groups, "_groups", watched)
+    wanted = np.random.default_rng(0).permutation(100)
+    for part in (wanted, wanted[:3], wanted[-5:], wanted):
+        np.testing.assert_array_equal(groups.read(part, DIM), values[part, :DIM])
+    assert max(count for count, _ in most) <= 8
+    assert 1 <= max(opened for _, opened in most) <= 8
     groups.close()
