@@ -21,6 +21,7 @@ PAUSE = 5.0
 """Seconds without a line from which on the place may be one where a run stood still."""
 MOST_TIMELINE = 20_000
 """Lines of an epoch's timeline that are kept."""
+NO_LINE = b"?"  # stands for a line longer than a run writes
 COLUMNS = pa.schema(
     [("kind", pa.string()), ("loss", pa.float64()), ("time", pa.float64()), ("lr", pa.struct([("dense", pa.float64())]))]
 )
@@ -35,7 +36,8 @@ Numbers = npt.NDArray[np.float64]
 @dataclass
 class History:
     """What a run recorded. Curves are named; their places are epochs, 1 being the end of the first, or, of those BY_BATCH, count
-    batches until `curve` turns them into epochs. ``timeline``: what the lines of one epoch say under ``machine``.
+    batches until `curve` turns them into epochs. ``pauses``: when the run stood still, from its last line to the start of the
+    next process, by Unix time. ``timeline``: what the lines of one epoch say under ``machine``.
     """
 
     curves: dict[str, Thinned] = field(default_factory=dict)
@@ -45,7 +47,8 @@ class History:
     last_time: float = 0.0
     ends: Thinned = field(default_factory=Thinned)
     gaps: list[tuple[float, float]] = field(default_factory=list)
-    starts: list[float] = field(default_factory=list)
+    started: float | None = None
+    pauses: list[tuple[float, float]] = field(default_factory=list)
     timeline: list[Line] = field(default_factory=list)
     timeline_epoch: int | None = None
     evaluation: Line = field(default_factory=dict)
@@ -69,16 +72,8 @@ class History:
 
     def elapsed(self, time: Numbers) -> Numbers:
         """Return seconds since the first line, without the time between a stop and the `resume` after it."""
-        stood = sum(np.where(time >= end, end - begin, 0.0) for begin, end in self.pauses())
+        stood = sum(np.where(time >= end, end - begin, 0.0) for begin, end in self.pauses)
         return np.asarray(time - self.first_time - stood)
-
-    def pauses(self) -> list[tuple[float, float]]:
-        """Return when the run stood still, from its last line to the start of the next process, by Unix time."""
-        found = []
-        for start in self.starts[1:]:
-            last = max((begin for begin, end in self.gaps if begin <= start <= end), default=start)
-            found.append((last, start))
-        return found
 
     def add(self, line: Line, batches: int) -> None:
         """Add a line that is no batch's. ``batches``: how many batches were before it."""
@@ -114,8 +109,11 @@ class History:
 
     def _add_timeline(self, line: Line, batches: int) -> None:
         told = line["machine"]
-        if told["started"] not in self.starts[-1:]:
-            self.starts.append(told["started"])
+        start = told["started"]
+        if self.started not in (None, start):
+            self.pauses.append((max((begin for begin, end in self.gaps if begin <= start <= end), default=start), start))
+        self.started = start
+        self.gaps = [gap for gap in self.gaps if gap[1] > line["time"]]  # no later process began in the others
         if "resident" not in told:
             return
         if line["epoch"] != self.timeline_epoch:
@@ -154,13 +152,16 @@ def lines_but_batches(path: Path) -> Iterator[Line]:
             for line in block.splitlines():
                 if not line.startswith(b'{"kind":"batch"'):
                     try:
-                        yield parse_json(line)
+                        read = parse_json(line)
                     except ValueError:
                         continue
+                    if isinstance(read, dict) and "kind" in read:
+                        yield read
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Yield whole lines of a file, many at a time. A last line without its end is left out."""
+    """Yield whole lines of a file, many at a time. A last line without its end is left out. Of one that is longer than a block
+    only what cannot be read is yielded."""
     if not path.exists():
         return
     rest = b""
@@ -169,6 +170,8 @@ def _blocks(path: Path) -> Iterator[bytes]:
             whole, end, rest = (rest + block).rpartition(b"\n")
             if end:
                 yield whole + end
+            elif len(rest) > BLOCK:
+                rest = NO_LINE
 
 
 def _add_block(history: History, block: bytes) -> None:

@@ -36,7 +36,7 @@ def _facts(run: Subject) -> dict[str, Any]:
     }
     if history.last_time > history.first_time:
         facts["time"] = _duration(float(history.elapsed(np.array([history.last_time]))[0]))
-        facts["stops in between"] = len(history.pauses())
+        facts["stops in between"] = len(history.pauses)
     speed, waiting, memory = (history.curve(name) for name in ("throughput", "waiting", "memory"))
     if speed and waiting:
         unit = "edges" if run.config.task == "link_prediction" else "nodes"

@@ -16,7 +16,7 @@ from typing import Any
 from marius_lite import files
 from marius_lite.config.metric import better
 from marius_lite.config.schema import Config
-from marius_lite.metrics import read
+from marius_lite.metrics import each
 
 CONTEXT: ForkServerContext = multiprocessing.get_context("forkserver")
 CONFIG = "config.yaml"
@@ -51,12 +51,12 @@ def start(job: Job) -> ForkServerProcess:
 
 def outcome(job: Job, metric: str) -> Outcome:
     """Return what a trial that has ended came to, by the evaluations of its run."""
-    lines = read(job.run / "metrics.jsonl")
-    values = [line[metric] for line in lines if line["kind"] == "evaluation" and line.get(metric) is not None]
     best: float | None = None
-    for value in values:
-        best = value if better(metric, value, best) else best
-    epochs = sum(line["kind"] == "epoch" for line in lines)
+    epochs = 0
+    for line in each(job.run / "metrics.jsonl"):
+        epochs += line["kind"] == "epoch"
+        if line["kind"] == "evaluation" and line.get(metric) is not None:
+            best = line[metric] if better(metric, line[metric], best) else best
     failed = job.run.with_suffix(f".{FAILED}")
     error = files.read_json(failed)["error"] if failed.exists() else None
     return Outcome(None if error else best, epochs, error)

@@ -8,8 +8,9 @@ from marius_lite.report.thinned import MOST
 STARTED = 1.8e9
 
 
-def write_metrics(path, epochs, batches, pause_after=None):
-    """Write lines of the form that a run writes. ``pause_after``: an epoch after which another process goes on, an hour later."""
+def write_metrics(path, epochs, batches, pause_after=None, pace=0.01):
+    """Write lines of the form that a run writes. ``pause_after``: an epoch after which another process goes on, an hour later.
+    ``pace``: seconds of a batch."""
     now, started = STARTED, STARTED
     with open(path, "w") as file:
 
@@ -20,7 +21,7 @@ def write_metrics(path, epochs, batches, pause_after=None):
         for epoch in range(epochs):
             begin = now
             for batch in range(batches):
-                now += 0.01
+                now += pace
                 loss = 3 * math.exp(-epoch / epochs) + (10 if batch == 7 and epoch == epochs // 2 else 0)
                 first = {"lr": {"rows": 0.1 / (epoch + 1), "dense": 0.01}} if batch == 0 else {}
                 write("batch", epoch, batch, loss=loss, edges=100, **first)

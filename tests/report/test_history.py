@@ -1,5 +1,7 @@
 """What a run recorded is read whole, in any blocks; what a crash cut short is left out; pauses are no training."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from made_runs import LONG, STARTED, write_metrics
@@ -30,7 +32,7 @@ def test_curves_of_a_long_run(tmp_path, monkeypatch, block):
 def test_a_pause_is_left_out(tmp_path):
     write_metrics(tmp_path / "metrics.jsonl", 4, 100, pause_after=1)
     found = read_history(tmp_path / "metrics.jsonl")
-    assert found.pauses() == [(pytest.approx(STARTED + 2, abs=0.1), pytest.approx(STARTED + 3602, abs=0.1))]
+    assert found.pauses == [(pytest.approx(STARTED + 2, abs=0.1), pytest.approx(STARTED + 3602, abs=0.1))]
     np.testing.assert_allclose(found.elapsed(found.curve("loss").time), [1, 2, 3, 4], atol=0.05)
 
 
@@ -57,3 +59,23 @@ def test_a_line_that_is_no_record_is_counted_and_changes_nothing_else(tmp_path, 
     assert (found.batches, found.epochs, found.unreadable) == (whole.batches, whole.epochs, 1)
     for name in ("batch_loss", "lr_rows", "loss", "mrr"):
         np.testing.assert_array_equal(found.curve(name).mean, whole.curve(name).mean)
+
+
+def test_memory_does_not_grow_with_slow_batches_or_with_a_line_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(history, "BLOCK", 5000)
+    write_metrics(tmp_path / "metrics.jsonl", 300, 3, pace=history.PAUSE + 1)
+    text = (tmp_path / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join([*text[:30], bytes(1 << 22), b"\n", *text[30:]]))
+    tracemalloc.start()
+    found = read_history(tmp_path / "metrics.jsonl")
+    assert tracemalloc.get_traced_memory()[1] < 1 << 21
+    tracemalloc.stop()
+    assert (found.batches, found.epochs, found.unreadable) == (900, 300, 1)
+    assert len(found.gaps) < 10
+    assert found.pauses == []
+    assert [line["kind"] for line in history.lines_but_batches(tmp_path / "metrics.jsonl")].count("epoch") == 300
+
+
+def test_lines_that_are_no_records_are_left_out(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('[]\n3\n{}\n{"kind":"epoch"}\n')
+    assert list(history.lines_but_batches(tmp_path / "metrics.jsonl")) == [{"kind": "epoch"}]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import pytest
 
@@ -44,6 +45,19 @@ def test_a_trial_trains_stops_goes_on_and_fails(tiny_dataset, tmp_path):
     assert process.exitcode == 1
     assert outcome(wrong, "mrr") == Outcome(None, 0, outcome(wrong, "mrr").error)
     assert "the dataset has 4 partitions" in outcome(wrong, "mrr").error
+
+
+def test_what_came_of_a_trial_takes_no_memory_for_each_batch(tmp_path):
+    trial = job(tmp_path, tmp_path)
+    trial.run.mkdir()
+    with open(trial.run / "metrics.jsonl", "w") as file:
+        for epoch in range(3):
+            file.writelines(f'{{"kind":"batch","epoch":{epoch},"batch":{batch},"loss":0.5}}\n' for batch in range(5000))
+            file.write(f'{{"kind":"epoch","epoch":{epoch}}}\n{{"kind":"evaluation","mrr":{[0.1, 0.3, 0.2][epoch]}}}\n')
+    tracemalloc.start()
+    assert outcome(trial, "mrr") == Outcome(0.3, 3)
+    assert tracemalloc.get_traced_memory()[1] < 300_000
+    tracemalloc.stop()
 
 
 @pytest.mark.slow
