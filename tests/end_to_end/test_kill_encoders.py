@@ -3,6 +3,7 @@ alone, which come in packs; or its layers are trained one after another."""
 
 import random
 import shutil
+import time
 
 import community_graph
 import pytest
@@ -61,11 +62,13 @@ def encoding(program, tmp_path_factory, request):
 
 
 def test_killed_at_any_instant_it_ends_as_if_nothing_had_happened(encoding, tmp_path):
+    started = time.monotonic()
     expected = encoding.finish(tmp_path / "whole")
+    whole = time.monotonic() - started
     assert expected["evaluations"]
     for number in range(KILLS):
         chance, run = random.Random(number), tmp_path / str(number)
-        seconds = 4.0
+        seconds = whole
         while not kill(encoding, run, seconds, chance):
             shutil.rmtree(run)
             seconds /= 2
