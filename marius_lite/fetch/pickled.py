@@ -138,6 +138,9 @@ class _Arrays(pickle._Unpickler):
 
         def read(self, count: int) -> bytes: ...
         def append(self, value: object) -> None: ...
+        def load_build(self) -> None: ...
+
+        stack: list[Any]
 
     def find_class(self, module: str, name: str) -> Any:
         return NAMES.get((module, name), _Other)
@@ -168,8 +171,15 @@ class _Arrays(pickle._Unpickler):
     def _refused(self) -> None:
         raise ValueError("bytes as protocols above 2 write them")
 
+    def _state(self) -> None:
+        """Give an object its state, if its class takes one. Of others Python would set any attribute, such as where a text lies."""
+        if not isinstance(self.stack[-2], _Dtype | _Array | _Other):
+            raise pickle.UnpicklingError("a state for an object that has none")
+        self.load_build()
+
     dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
         **pickle._Unpickler.dispatch,
         pickle.BINUNICODE[0]: _text,
+        pickle.BUILD[0]: _state,
         **dict.fromkeys((pickle.BINBYTES[0], pickle.BINUNICODE8[0], pickle.BINBYTES8[0], pickle.BYTEARRAY8[0]), _refused),
     }

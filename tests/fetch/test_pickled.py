@@ -1,6 +1,8 @@
 """Dictionaries of arrays that torch.save wrote: read as numpy has them, without running what a file says."""
 
 import os
+import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -68,6 +70,19 @@ def test_nothing_in_a_file_runs(tmp_path, scratch, monkeypatch, archive):
     with pickled_arrays(tmp_path / "f.pt", scratch) as read:
         assert read["a"].tolist() == [0, 1, 2, 3]
     assert not (tmp_path / "harmed").exists()
+
+
+@pytest.mark.parametrize("state", [{"path": "secret"}, (None, {"path": "secret"})])
+@pytest.mark.parametrize("target", ["text", "global"])
+def test_no_state_is_set_of_what_has_none(tmp_path, scratch, state, target):
+    long = b"X" + (module.LONG).to_bytes(4, "little") + b"a" * module.LONG
+    given = {"text": long, "global": b"c_codecs\nencode\n"}[target]
+    shown = pickle.dumps(state, 2).removeprefix(b"\x80\x02").removesuffix(b".")
+    with zipfile.ZipFile(tmp_path / "f.pt", "w") as archive:
+        archive.writestr("f/data.pkl", b"\x80\x02" + given + shown + b"b.")
+    with pytest.raises(UserError, match="a state for an object that has none"), pickled_arrays(tmp_path / "f.pt", scratch):
+        pass
+    assert not hasattr(module._encode, "path")
 
 
 def test_other_files_are_refused_in_one_line(tmp_path, scratch):
