@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 MOST_UNPACKED = 1000
 """The most bytes that a byte of a compressed file becomes."""
 MOST_REASON = 200  # characters of what a library says
+IN_THE_WAY = {
+    errno.EEXIST: "move away what is there, or choose another name",
+    errno.ENOTDIR: "a file is where a folder should be, choose another place",
+    errno.EISDIR: "a folder is where a file should be, choose another name",
+}
+"""What to do about errors of a place that is taken."""
 ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
 """The errors of a file that is not there or may not be read. Any other OSError is a disk that fails."""
 
@@ -179,11 +185,12 @@ def require_space(path: Path, needed: int, purpose: str) -> None:
 
 
 def disk_error(error: OSError, path: Path | str) -> RunError:
-    """Return an error of one line for a failed file operation. It says so where the disk is full."""
+    """Return an error of one line for a failed file operation. It says what to do where the disk is full or the place taken."""
     where = error.filename or path
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return RunError(f"{where}: the disk is full: make room, then run the same command or `marius-lite resume`")
-    return RunError(f"{where}: {error.strerror or error}")
+    advice = f": {IN_THE_WAY[error.errno]}" if error.errno in IN_THE_WAY else ""
+    return RunError(f"{where}: {error.strerror or error}{advice}")
 
 
 @contextmanager
@@ -316,25 +323,17 @@ def parse_bytes(text: object) -> int:
     if not isinstance(text, (str, float)):
         raise ValueError(f"{str(text)[:MOST_REASON]} is not a size: write for example 4GB or 512MiB")
     text = str(text)
-    units = {
-        "": 1,
-        "B": 1,
-        "KB": 10**3,
-        "MB": 10**6,
-        "GB": 10**9,
-        "TB": 10**12,
-        "KIB": 2**10,
-        "MIB": 2**20,
-        "GIB": 2**30,
-        "TIB": 2**40,
-    }
+    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+    units |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
     stripped = text.strip()
     number = stripped.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
     unit = stripped[len(number) :].strip().upper()
     if unit not in units:
         raise ValueError(f"{text!r} is not a size: write a number and one of B, KB, MB, GB, TB, KiB, MiB, GiB, TiB")
     try:
-        return int(float(number) * units[unit])
+        if (size := int(float(number) * units[unit])) < 0:
+            raise ValueError
+        return size
     except (ValueError, OverflowError):
         raise ValueError(f"{text!r} is not a size: write for example 4GB or 512MiB") from None
 

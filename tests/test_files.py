@@ -58,6 +58,15 @@ def test_a_full_disk_is_named():
     assert isinstance(files.disk_error(OSError(5, "I/O error"), "x"), RunError)
 
 
+@pytest.mark.parametrize(
+    "work", [lambda file: file.mkdir(), lambda file: (file / "x").mkdir(), lambda file: file.parent.write_text("")]
+)
+def test_a_place_that_is_taken_comes_with_advice(tmp_path, work):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"(move away|choose another)"), files.disk_errors(tmp_path / "file"):
+        work(tmp_path / "file")
+
+
 def test_require_space_names_both_sizes(tmp_path):
     with pytest.raises(UserError, match=r"1\d*\.00 \w+|needs"):
         files.require_space(tmp_path / "not" / "yet", 10**18, "a test")
@@ -70,7 +79,7 @@ def test_parse_bytes_multiplies(number, unit):
     assert files.parse_bytes(f"{number} {unit}") == int(float(number) * factor)
 
 
-@pytest.mark.parametrize("text", ["", "GB", "four", "4XB", "4 4", [4], {}, None, float("inf"), float("nan")])
+@pytest.mark.parametrize("text", ["", "GB", "four", "4XB", "4 4", "-5B", [4], {}, None, float("inf"), float("nan")])
 def test_parse_bytes_refuses(text):
     with pytest.raises(ValueError, match="not a size"):
         files.parse_bytes(text)

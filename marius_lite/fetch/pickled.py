@@ -172,8 +172,9 @@ class _Arrays(pickle._Unpickler):
         raise ValueError("bytes as protocols above 2 write them")
 
     def _state(self) -> None:
-        """Give an object its state, if its class takes one. Of others Python would set any attribute, such as where a text lies."""
-        if not isinstance(self.stack[-2], _Dtype | _Array | _Other):
+        """Give an object its state, if its class takes one. Python would set any attribute of others, such as a path."""
+        takes_one = isinstance(self.stack[-2], _Dtype | _Array | _Other)
+        if not takes_one:
             raise pickle.UnpicklingError("a state for an object that has none")
         self.load_build()
 

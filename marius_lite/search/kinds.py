@@ -65,7 +65,7 @@ def plan_index(kind: str, nodes: int, dim: int, memory: int) -> IndexPlan:
         if plan.memory <= memory:
             return plan
     raise UserError(
-        f"`storage.memory` is {format_bytes(memory)}, but an index of {nodes:,} nodes ({wanted[-1].kind}) needs "
+        f"memory is {format_bytes(memory)}, but an index of {nodes:,} nodes ({wanted[-1].kind}) needs "
         f"{format_bytes(wanted[-1].memory)}: give more with --memory" + ("" if kind == "auto" else ", or use --kind auto")
     )
 
