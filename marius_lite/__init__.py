@@ -28,8 +28,9 @@ _PUBLIC = {  # public name -> module and name there
     "resume_run": "train.run:resume_run",
     "tune_dataset": "tune.search:tune_dataset",
     "evaluate_run": "train.evaluate_run:evaluate_run",
-    "predict_links": "predict:predict_links",
-    "predict_nodes": "predict:predict_nodes",
+    "predict_links": "predict.links:predict_links",
+    "stream_links": "predict.links:stream_links",
+    "predict_nodes": "predict.nodes:predict_nodes",
     "index_run": "search.build:index_run",
     "open_search": "search.session:open_search",
     "export_run": "export.run:export_run",
@@ -48,8 +49,9 @@ if TYPE_CHECKING:
     from marius_lite.export.run import export_run as export_run
     from marius_lite.fetch.fetch import fetch_dataset as fetch_dataset
     from marius_lite.graph.dataset import Dataset
-    from marius_lite.predict import predict_links as predict_links
-    from marius_lite.predict import predict_nodes as predict_nodes
+    from marius_lite.predict.links import predict_links as predict_links
+    from marius_lite.predict.links import stream_links as stream_links
+    from marius_lite.predict.nodes import predict_nodes as predict_nodes
     from marius_lite.preprocess.make import make_dataset as make_dataset
     from marius_lite.preprocess.repartition import repartition_dataset as repartition_dataset
     from marius_lite.preprocess.update import update_dataset as update_dataset

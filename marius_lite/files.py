@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from marius_lite.errors import MariusError, RunError, UserError
 from marius_lite.printable import printable
@@ -112,22 +112,31 @@ def make_folder(path: Path) -> None:
         sync(path.parent)
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """Write a file whole: a new one beside it is synced and renamed. Readers see the old bytes or the new, never a mixture.
+@contextmanager
+def whole(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file to write. Once the block has ended without an error it appears as ``path``, in place of what was there.
 
-    Raises RunError.
+    Readers see the old bytes or the new, never a mixture. Raises RunError where the disk fails. A killed program may leave
+    ``path``.tmp, which the next one writes anew.
     """
     beside = path.with_name(path.name + ".tmp")
-    try:
-        with open(beside, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise disk_error(error, path) from error
+    with disk_errors(path):
+        try:
+            with open(beside, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
     sync(path.parent)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write a file as `whole` does."""
+    with whole(path) as file:
+        file.write(data)
 
 
 def publish(temporary: Path, final: Path) -> None:

@@ -25,7 +25,6 @@ RULES = {  # what is looked for, and the modules that may have it, each with its
         {
             "files.py": "the renames of everything but rows: records, links, folders that are whole",
             "export/run.py": "a user's copy, which shares no file with the run",
-            "report/trace.py": "a user's file, which is whole or not there",
             "fetch/download.py": "what was downloaded",
             "fetch/local.py": "a user's file, in place of a download",
             "fetch/unpack.py": "what was downloaded",

@@ -22,8 +22,8 @@ def _allow(context: typer.Context, allowed: bool) -> bool:
     return allowed
 
 
-def _named(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
-    """Check the name of a folder that the command makes."""
+def named(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
+    """Check the name of a file or folder that the command makes."""
     if path is not None:
         check_name(path, f"--{parameter.name}")
     return path
@@ -51,9 +51,12 @@ Queries = Annotated[
     Path | None,
     typer.Option(
         "--queries",
-        help="Text file with one query in each line: raw ids parted by tabs or commas, with ? for what is asked: `src rel ?` or "
-        "`? rel dst`, without `rel` where the dataset has no relations. For a run that classifies nodes: one raw id in each "
-        "line; without the file, all nodes. Each node is answered once, in the order of the dataset.",
+        "--batch",
+        metavar="FILE",
+        help="One query in each line of a text: raw ids parted by tabs or commas, with ? for what is asked: `src rel ?` or "
+        "`? rel dst`, without `rel` where the dataset has no relations. Or a .parquet file with these columns, null for what is "
+        "asked. - is standard input. For a run that classifies nodes: one raw id in each line or row; without the file, all "
+        "nodes. Each node is answered once, in the order of the dataset.",
     ),
 ]
 ExcludeSelf = Annotated[
@@ -75,8 +78,8 @@ AllowCode = Annotated[
         "Class` run code from anywhere, the working folder too. Else only installed packages.",
     ),
 ]
-NewRun = Annotated[Path, typer.Option("--run", callback=_named, help="Folder for the run. It must be empty, or not exist yet.")]
-Output = Annotated[Path, typer.Option("--output", "-o", callback=_named, help="Folder to make.")]
+NewRun = Annotated[Path, typer.Option("--run", callback=named, help="Folder for the run. It must be empty, or not exist yet.")]
+Output = Annotated[Path, typer.Option("--output", "-o", callback=named, help="Folder to make.")]
 
 
 Trace = Annotated[

@@ -32,8 +32,20 @@ class BestAnswers:
             # No row has more new candidates than places, so all that beat the last one are taken, and ties cannot matter.
             places = scores.topk(better, dim=1).indices.sort(dim=1).values
         else:
-            places = torch.arange(len(nodes), device=scores.device).expand(len(scores), -1)
+            places = _best_places(scores, min(best.shape[1], scores.shape[1]))
         merged = torch.cat([best, scores.gather(1, places)], dim=1)
         order = merged.sort(dim=1, descending=True, stable=True).indices[:, : best.shape[1]]
         self.nodes[start:stop] = torch.cat([ids, nodes[places]], dim=1).gather(1, order)
         self.scores[start:stop] = merged.gather(1, order)
+
+
+def _best_places(scores: torch.Tensor, k: int) -> torch.Tensor:
+    """Return the places (n, k) of the best of ``scores`` (n, m), without NaN: best first, equal scores in order of their places.
+
+    `torch.topk` takes any of equal scores. So it is asked for whole numbers, all different, in the order of the scores and, where
+    these are equal, of their places. That takes a fifth of the time of sorting.
+    """
+    bits = (scores + 0.0).view(torch.int32)  # -0.0 becomes 0.0, which is equal to it
+    ordered = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).to(torch.int64)
+    keys = (ordered << 32) - torch.arange(scores.shape[1], device=scores.device)
+    return keys.topk(k, dim=1).indices

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from marius_lite.config.yaml_text import shown
 from marius_lite.errors import UserError
@@ -40,13 +41,16 @@ def looked_up(
 
 def raw_ids(dataset: Dataset, nodes: Ids) -> dict[int, Any]:
     """Return node id -> raw id for ascending node ids. The ids of one partition are in memory at a time."""
-    result: dict[int, Any] = {}
-    parts = dataset.partitioning.partition_of(nodes)
+    return dict(zip(nodes.tolist(), raw_array(dataset, nodes).to_pylist()))
+
+
+def raw_array(dataset: Dataset, nodes: Ids) -> pa.Array:
+    """Return the raw ids of ascending node ids, int64 or string. The ids of one partition are in memory at a time."""
+    found, parts = [dataset.raw_ids(0, 0)], dataset.partitioning.partition_of(nodes)
     for k in np.unique(parts).tolist():
         wanted, span = nodes[parts == k], dataset.partitioning.range(k)
-        values = dataset.raw_ids(span.start, span.stop).take((wanted - span.start).tolist()).to_pylist()
-        result.update(zip(wanted.tolist(), values))
-    return result
+        found.append(dataset.raw_ids(span.start, span.stop).take(pa.array(wanted - span.start)))
+    return pa.concat_arrays(found)
 
 
 def _is_int64(text: str) -> bool:

@@ -7,14 +7,13 @@ microseconds, and stand in rows (``tid``).
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from marius_lite.checkpoint.run_folder import RunFolder, read_record
 from marius_lite.errors import UserError
-from marius_lite.files import disk_errors
+from marius_lite.files import whole
 from marius_lite.report.history import Line, lines_but_batches
 
 ROWS = {"step": "steps", "training": "training", "wait": "waiting", "checkpoint": "checkpoints", "evaluation": "evaluation"}
@@ -30,19 +29,14 @@ def write_trace(run: Path | str, output: Path | str) -> dict[str, Any]:
     """
     folder, target = RunFolder(Path(run)), Path(output)
     read_record(folder)
-    beside, count = target.with_name(f".{target.name}.tmp"), 0
-    with disk_errors(target):
-        try:
-            with open(beside, "w") as file:
-                file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
-                for count, event in enumerate(_events(folder.metrics_file), 1):
-                    file.write((",\n" if count > 1 else "") + json.dumps(event, separators=(",", ":")))
-                file.write("\n]}\n")
-            if not count:
-                raise UserError(f"{folder.metrics_file}: no timeline: nothing is trained yet, or an earlier version trained it")
-            os.replace(beside, target)
-        finally:
-            beside.unlink(missing_ok=True)
+    count = 0
+    with whole(target) as file:
+        file.write(b'{"displayTimeUnit":"ms","traceEvents":[\n')
+        for count, event in enumerate(_events(folder.metrics_file), 1):
+            file.write(((",\n" if count > 1 else "") + json.dumps(event, separators=(",", ":"))).encode())
+        file.write(b"\n]}\n")
+        if not count:
+            raise UserError(f"{folder.metrics_file}: no timeline: nothing is trained yet, or an earlier version trained it")
     return {"trace": str(target), "events": count}
 
 

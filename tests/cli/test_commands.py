@@ -8,8 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from marius_lite.predict import predict_links
+from marius_lite.predict.links import predict_links
+from marius_lite.predict.nodes import NodeClasses
 from marius_lite.printable import printable
+from marius_lite.tasks.class_probabilities import Classified
 
 
 @pytest.fixture(scope="module")
@@ -241,9 +243,12 @@ def test_plan_counts_what_it_prints(printed, tiny_dataset):
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_tables_of_nodes_keep_their_columns_and_control_nothing(cli, run, capfd, monkeypatch, terminal):
-    node = {"id": "a\x07\tb\n", "split": "train", "class": "c\x1b[31m", "probabilities": {"c\x1b[31m": 0.75, "d\te": 0.25}}
-    monkeypatch.setattr("marius_lite.predict.task_of", lambda _: "node_classification")
-    monkeypatch.setattr("marius_lite.predict.predict_nodes", lambda *_: iter([node]))
+    one = Classified(
+        np.arange(1), pa.array(["a\x07\tb\n"]), np.ones(1, np.uint8), np.zeros(1, int), np.array([[0.75, 0.25]], "f")
+    )
+    block = NodeClasses(["c\x1b[31m", "d\te"], "class", one, ["c\x1b[31m"])
+    monkeypatch.setattr("marius_lite.predict.run.task_of", lambda _: "node_classification")
+    monkeypatch.setattr("marius_lite.predict.nodes.classify_nodes", lambda *_: iter([block]))
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
     capfd.readouterr()
     assert cli("predict", run) == 0
@@ -284,13 +289,13 @@ def test_tables_of_answers_keep_their_columns_and_json_its_ids(cli, printed, cap
     assert cli("train", tmp_path / "data", "--run", tmp_path / "run", *small) == 0
     answers = predict_links(tmp_path / "run", [("h,i", "r\ts", None)], len(ODD), known=True, exclude_self=False)[0]["answers"]
     assert {answer["id"] for answer in answers} == {*ODD}
-    answered = [{"src": "h,i", "rel": "r\ts", "dst": None, "answers": answers, "untrained": ["src"]}]
-    with pytest.MonkeyPatch.context() as patch:  # a file of queries could not name the relation
-        patch.setattr("marius_lite.predict.predict_links", lambda *_: answered)
-        (tmp_path / "q").write_text("any")
-        assert printed("predict", tmp_path / "run", "--queries", tmp_path / "q")["queries"] == answered
-        capfd.readouterr()
-        assert cli("predict", tmp_path / "run", "--queries", tmp_path / "q") == 0
+    asked = {"src": ["h,i"], "rel": ["r\ts"], "dst": pa.array([None], pa.string())}
+    pq.write_table(pa.table(asked), tmp_path / "q.parquet")
+    asking = ("predict", tmp_path / "run", "--queries", tmp_path / "q.parquet", "--known", "--include-self")
+    (answered,) = printed(*asking)["queries"]
+    assert answered == {"src": "h,i", "rel": "r\ts", "dst": None, "answers": answers, "untrained": []}
+    capfd.readouterr()
+    assert cli(*asking) == 0
     told = capfd.readouterr()
     rows = [line.split("\t") for line in told.out.split("\n")[:-1]]
     assert [row[:4] for row in rows] == [["h,i", r"r\ts", "?", str(rank + 1)] for rank in range(len(ODD))]

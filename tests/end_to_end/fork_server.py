@@ -23,7 +23,8 @@ import torch.onnx
 import marius_lite.export.run
 import marius_lite.graph.describe
 import marius_lite.graph.verify
-import marius_lite.predict
+import marius_lite.predict.links
+import marius_lite.predict.nodes
 import marius_lite.preprocess.build
 import marius_lite.train.evaluate_run
 import marius_lite.train.run

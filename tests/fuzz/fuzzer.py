@@ -54,7 +54,8 @@ HEAVY = [
     "marius_lite.train.run",
     "marius_lite.train.evaluate_run",
     "marius_lite.export.run",
-    "marius_lite.predict",
+    "marius_lite.predict.links",
+    "marius_lite.predict.nodes",
     "marius_lite.checkpoint.describe",
 ]
 Results = dict[str, dict[int, dict[str, str]]]

@@ -12,7 +12,7 @@ from node_runs import lines, options
 from safetensors.torch import load_file
 
 from marius_lite.errors import UserError
-from marius_lite.predict import predict_links
+from marius_lite.predict.links import predict_links
 
 pytest.importorskip("torch_geometric", reason="graph neural networks need the extra `gnn`")
 

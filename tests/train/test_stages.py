@@ -16,7 +16,7 @@ from marius_lite.config.load import load
 from marius_lite.encode.layerwise import Layers
 from marius_lite.encode.vectors import vectors
 from marius_lite.graph import Dataset
-from marius_lite.predict import predict_nodes
+from marius_lite.predict.nodes import predict_nodes
 from marius_lite.tasks.node_classification import NodeLearning
 from marius_lite.tasks.node_model import make_classifier
 from marius_lite.tasks.resolved import resolved

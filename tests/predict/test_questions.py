@@ -10,7 +10,8 @@ from marius_lite.evaluate.answers import Asked, LeftOut, answer
 from marius_lite.evaluate.pages import Pages
 from marius_lite.graph.dataset import Dataset
 from marius_lite.nn.model import LinkPredictionModel
-from marius_lite.predict import Questions, read_questions, readable
+from marius_lite.predict.answered import Answered
+from marius_lite.predict.questions import Questions, read_questions
 from marius_lite.preprocess.build import preprocess
 from marius_lite.preprocess.options import Options
 from marius_lite.storage.buffer import PartitionBuffer
@@ -34,6 +35,15 @@ def make_dataset(folder, p, ids="str", relations=True):
         )
     )
     return Dataset.open(folder / "dataset")
+
+
+def readable(dataset, questions, answers):
+    return Answered(dataset, questions, answers, None, [[]] * len(questions.raw)).dicts()
+
+
+def asked_by(queries, dataset):
+    (questions,) = read_questions(queries, dataset, 1000)
+    return questions
 
 
 class World:
@@ -111,7 +121,7 @@ def test_partitions_do_not_matter(tmp_path):
     results = []
     for p in (1, 9):
         world = World(tmp_path / f"p{p}", p)
-        questions = read_questions(tmp_path / "queries", world.dataset)
+        questions = asked_by(tmp_path / "queries", world.dataset)
         results.append(list(readable(world.dataset, questions, world.answer(questions, 5, slots=min(p, 2)))))
     assert results[0] == results[1]
 
@@ -124,7 +134,7 @@ def test_equal_scores_come_by_node_id(tmp_path):
 
 def test_answers_carry_raw_ids(world, tmp_path):
     (tmp_path / "queries").write_text("n3,r1,?\n\n?\tr2\tn5\n")
-    questions = read_questions(tmp_path / "queries", world.dataset)
+    questions = asked_by(tmp_path / "queries", world.dataset)
     first, second = readable(world.dataset, questions, world.answer(questions, 2))
     assert (first["src"], first["rel"], first["dst"]) == ("n3", "r1", None)
     assert (second["src"], second["rel"], second["dst"]) == (None, "r2", "n5")
@@ -138,7 +148,7 @@ def test_a_query_has_the_ids_that_its_answers_have(tmp_path):
     world = World(tmp_path / "world", ids="int")
     (tmp_path / "queries").write_text("3,r1,?\n?,r2,05\n")
     for given in (tmp_path / "queries", [(3, "r1", None), ("?", "r2", np.int64(5))]):
-        questions = read_questions(given, world.dataset)
+        questions = asked_by(given, world.dataset)
         assert questions.raw == [(3, "r1", None), (None, "r2", 5)]
         for each in readable(world.dataset, questions, world.answer(questions, 2)):
             assert {type(answer["id"]) for answer in each["answers"]} == {int}
@@ -150,17 +160,17 @@ def test_relations_of_queries_are_those_of_the_dataset(tmp_path, rel, expected):
     (tmp_path / "edges.tsv").write_text(lines)
     preprocess(Options.parse(edges=[str(tmp_path / "edges.tsv")], output=tmp_path / "dataset"))
     dataset = Dataset.open(tmp_path / "dataset")
-    ((_, relation, _),) = read_questions([(1, rel.format(2), None)], dataset).raw
+    ((_, relation, _),) = asked_by([(1, rel.format(2), None)], dataset).raw
     assert type(relation) is expected
     assert relation in dataset.relation_names()
 
 
 def test_rows_ask_as_lines_do(world, tmp_path):
     (tmp_path / "queries").write_text("n3,r1,?\n?\tr2\tn5\n")
-    lines = read_questions(tmp_path / "queries", world.dataset)
+    lines = asked_by(tmp_path / "queries", world.dataset)
     rows = [("n3", "r1", None), (None, "r2", "n5")]
     for given in (rows, np.array(rows, object), iter(rows), [list(row) for row in rows]):
-        asked = read_questions(given, world.dataset)
+        asked = asked_by(given, world.dataset)
         assert asked.raw == lines.raw
         for one, other in zip(asked[:3], lines[:3]):
             np.testing.assert_array_equal(one, other)
@@ -170,7 +180,7 @@ def test_rows_ask_as_lines_do(world, tmp_path):
     ("rows", "words"),
     [
         ([], "queries: no queries"),
-        ([("n1", "r0", None), ("n1", "r0")], "row 1: found .*: a query is src,rel,None or None,rel,dst"),
+        ([("n1", "r0", None), ("n1", "r0")], "row 1: found 'n1,r0': a query is src,rel,\\? or \\?,rel,dst"),
         ([(None, "r0", None)], "row 0"),
         (["n1,r0,?"], "row 0"),
         ([("nobody", "r0", None)], "row 0: the dataset has no node 'nobody'"),
@@ -178,13 +188,13 @@ def test_rows_ask_as_lines_do(world, tmp_path):
 )
 def test_bad_rows_name_their_place(world, rows, words):
     with pytest.raises(UserError, match=words):
-        read_questions(rows, world.dataset)
+        asked_by(rows, world.dataset)
 
 
 def test_integer_ids_and_no_relations(tmp_path):
     world = World(tmp_path / "ints", ids="int", relations=False)
     (tmp_path / "queries").write_text("3,?\n?,5\n")
-    questions = read_questions(tmp_path / "queries", world.dataset)
+    questions = asked_by(tmp_path / "queries", world.dataset)
     assert questions.side.tolist() == [0, 1]
     assert questions.node.tolist() == world.dataset.lookup_nodes([3, 5]).tolist()
     answers = list(readable(world.dataset, questions, world.answer(questions, 3)))
@@ -192,11 +202,11 @@ def test_integer_ids_and_no_relations(tmp_path):
     for wrong in ("x", "-", "--5", "3.0", str(2**63), str(-(2**63) - 1), "9" * 5000, "0" * 5000):
         (tmp_path / "queries").write_text(f"3,?\n{wrong},?\n")
         with pytest.raises(UserError, match=f"queries, line 2: '{wrong[:20]}.* is no node id"):
-            read_questions(tmp_path / "queries", world.dataset)
+            asked_by(tmp_path / "queries", world.dataset)
     for unknown in (str(2**63 - 1), str(-(2**63)), "-0099"):
         (tmp_path / "queries").write_text(f"{unknown},?\n")
         with pytest.raises(UserError, match=f"line 1: the dataset has no node '{unknown}'"):
-            read_questions(tmp_path / "queries", world.dataset)
+            asked_by(tmp_path / "queries", world.dataset)
 
 
 @pytest.mark.parametrize(
@@ -213,18 +223,39 @@ def test_integer_ids_and_no_relations(tmp_path):
 def test_bad_queries_name_their_line(world, tmp_path, text, words):
     (tmp_path / "queries").write_text(text)
     with pytest.raises(UserError, match=words):
-        read_questions(tmp_path / "queries", world.dataset)
+        asked_by(tmp_path / "queries", world.dataset)
 
 
 def test_a_missing_file(world, tmp_path):
     with pytest.raises(UserError, match=r"queries: No such file or directory: name a file that can be read$"):
-        read_questions(tmp_path / "queries", world.dataset)
+        asked_by(tmp_path / "queries", world.dataset)
 
 
 def test_queries_that_are_no_text(world, tmp_path):
     (tmp_path / "queries").write_bytes(b"n1,r0,?\n\xff,r0,?\n")
-    with pytest.raises(UserError, match=r"queries: cannot be read as text: .* byte 0xff in position 8"):
-        read_questions(tmp_path / "queries", world.dataset)
+    with pytest.raises(UserError, match=r"queries, line 2: cannot be read as text: .* byte 0xff in position 0"):
+        asked_by(tmp_path / "queries", world.dataset)
+
+
+@pytest.mark.parametrize("most", [1, 3, 7])
+def test_blocks_are_the_queries_in_their_order(world, tmp_path, most):
+    rows = [(f"n{i}", f"r{i % 3}", None) if i % 2 else (None, f"r{i % 3}", f"n{i}") for i in range(7)]
+    (tmp_path / "queries").write_text("\n\n".join("\t".join(part or "?" for part in row) for row in rows))
+    whole = asked_by(rows, world.dataset)
+    for given in (rows, tmp_path / "queries"):
+        blocks = list(read_questions(given, world.dataset, most))
+        assert max(len(block.raw) for block in blocks) == most
+        assert [raw for block in blocks for raw in block.raw] == whole.raw == rows
+        for column in range(3):
+            np.testing.assert_array_equal(np.concatenate([block[column] for block in blocks]), whole[column])
+
+
+def test_no_more_is_read_than_is_asked_for(world):
+    read = []
+    endless = (read.append(i) or ("n1", "r0", None) for i in range(10**9))
+    blocks = read_questions(endless, world.dataset, 5)
+    assert [len(next(blocks).raw) for _ in range(3)] == [5, 5, 5]
+    assert len(read) <= 20
 
 
 def test_topk_and_nan_are_checked(world):
