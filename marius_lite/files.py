@@ -113,13 +113,13 @@ def make_folder(path: Path) -> None:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[IO[bytes]]:
+def whole(path: Path, ending: str = ".tmp") -> Iterator[IO[bytes]]:
     """Give a file to write. Once the block has ended without an error it appears as ``path``, in place of what was there.
 
     Readers see the old bytes or the new, never a mixture. Raises RunError where the disk fails. A killed program may leave
-    ``path``.tmp, which the next one writes anew.
+    the file beside ``path`` whose name has this ``ending`` too. Two that write at the same time need different ones.
     """
-    beside = path.with_name(path.name + ".tmp")
+    beside = path.with_name(path.name + ending)
     with disk_errors(path):
         try:
             with open(beside, "wb") as file:

@@ -56,7 +56,7 @@ def predict(
 ) -> None:
     """Answer queries with a checkpoint's model: the best answers, or the split, class and probabilities of nodes.
 
-    Queries are read and answered some ten thousands at a time, so there may be millions of them.
+    Queries are read and answered some thousands at a time, so there may be millions of them.
     """
     from marius_lite.predict.links import answer_links
     from marius_lite.predict.nodes import classify_nodes

@@ -3,8 +3,8 @@
 What is probable is that an edge is a true one, where true edges and random ones are met equally often. True ones are those of the
 split. Of each a random one is made: one end, by chance the source or the destination, is replaced by a node drawn from all nodes,
 so that no known edge comes of it. Platt scaling turns scores into probabilities. 0.9 then says that of the edges with such a
-score, taken from as many true ones as random ones, 9 in 10 are true. It does not say how often the best of all nodes is right: few
-random edges score as high, so that nothing is fitted there.
+score, taken from as many true ones as random ones, 9 in 10 are true. It does not say how often the best of all nodes is right:
+few random edges score as high, so that nothing is fitted there.
 
 Tabacof and Costabello, "Probability calibration for knowledge graph embedding models" (2020), do so where there are no negatives.
 """

@@ -21,7 +21,7 @@ from marius_lite.graph.trained import trained_nodes, trained_relations
 from marius_lite.predict.answered import Answered
 from marius_lite.predict.questions import Questions, Triple, read_questions
 
-QUESTIONS, ANSWERS = 8 * BLOCK, 1 << 20
+QUESTIONS, ANSWERS = 2 * BLOCK, 1 << 20
 """Questions in memory at a time, or as many as have so many answers; at least one."""
 
 
@@ -64,7 +64,7 @@ def stream_links(
 ) -> Iterator[dict[str, Any]]:
     """Yield what `predict_links` lists, in the order of the queries, for any number of them.
 
-    Some ten thousands are in memory at a time. So a query with a mistake is an error only when its turn comes.
+    Some thousands are in memory at a time. So a query with a mistake is an error only when its turn comes.
     """
     for block in answer_links(run, queries, topk, known, checkpoint, exclude_self, dataset, probability):
         yield from block.dicts()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import partial
@@ -78,7 +79,7 @@ def write_tables(tables: Iterable[pa.Table], output: Path) -> int:
     rows, left = 0, iter(tables)
     if (first := next(left, None)) is None:
         raise UserError(f"--output {output}: there is nothing to write")
-    with whole(output) as file, closing(WRITERS[output.suffix](file, first.schema)) as writer:
+    with whole(output, f".{os.getpid()}.tmp") as file, closing(WRITERS[output.suffix](file, first.schema)) as writer:
         for table in chain([first], left):
             writer.write_table(table)
             rows += len(table)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -14,6 +14,7 @@ SCORES = arrays(np.float32, (3, 24), elements=FEW | st.floats(-4, 4, width=32))
 NOTHING = (torch.empty(0, dtype=torch.int64),) * 2
 
 
+@settings(deadline=None)
 @given(SCORES, st.integers(1, 30), st.lists(st.integers(1, 23), max_size=4, unique=True))
 def test_tiles_do_not_matter(scores, k, cuts):
     best = BestAnswers(3, k, torch.device("cpu"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -21,6 +21,7 @@ def test_the_log_odds_are_found(slope, offset):
     assert np.abs(found.probability(scores) - truth.probability(scores)).max() < 0.02
 
 
+@settings(deadline=None)
 @given(SCORES, SCORES)
 def test_more_is_never_less_probable(true, false):
     scaling = fit_platt(true, false)

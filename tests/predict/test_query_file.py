@@ -6,7 +6,7 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marius_lite.errors import UserError
@@ -38,6 +38,7 @@ def test_all_kinds_give_the_same_rows(tmp_path, monkeypatch):
     assert cells_of(given_to_stdin(monkeypatch, (tmp_path / "q.csv").read_bytes())) == CELLS
 
 
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(
         st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1), min_size=3, max_size=3), max_size=4
